@@ -1,0 +1,210 @@
+//! Typed events: what protocol code publishes instead of logging.
+//!
+//! Traces, metrics, plots and assertions are subscribers. Without one, [`Events::emit`] is a single
+//! predictable branch: the event is not even built.
+
+use crate::segment::Flow;
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+/// Why a congestion window (or ssthresh) was reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The retransmission timer expired (RFC 5681 §3.1).
+    Rto,
+    /// Loss inferred from duplicate ACKs or SACK (RFC 5681 §3.2, RFC 6675 §5).
+    DuplicateAcks,
+    /// ECN echo (RFC 3168 §6.1.2).
+    Ecn,
+    /// Idle longer than an RTO (RFC 5681 §4.1).
+    Idle,
+}
+
+/// How a retransmission was found to have been needless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spurious {
+    /// The retransmission timer fired too early.
+    Timeout,
+    /// Reordering was taken for loss.
+    FastRetransmit,
+}
+
+/// Why a frame or packet went no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The queue was full (drop-tail), or RED chose it.
+    Queue,
+    /// The loss model took it.
+    Loss,
+    /// The link or the path above it was down.
+    Outage,
+    /// A middlebox filtered it.
+    Middlebox,
+    /// No route to the destination.
+    NoRoute,
+}
+
+/// Why a connection ended other than by FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AbortReason {
+    /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
+    RetransmissionLimit,
+    /// The peer sent RST.
+    Reset,
+    /// The application gave up.
+    User,
+}
+
+/// One thing that happened. Numbers are bytes and sequence space; times are in [`Duration`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// A TCP endpoint sent a segment.
+    SegmentSent {
+        /// First sequence number.
+        seq: SeqNum,
+        /// Payload bytes.
+        len: u32,
+        /// Payload sent before (all or part of it).
+        retransmission: bool,
+    },
+    /// A TCP endpoint processed an acknowledgement.
+    AckReceived {
+        /// Acknowledgement number.
+        ack: SeqNum,
+        /// It was a duplicate (RFC 5681 §2).
+        duplicate: bool,
+    },
+    /// New bytes became readable at the receiver.
+    Delivered {
+        /// In-order bytes delivered so far.
+        total: Bytes,
+    },
+    /// cwnd or ssthresh changed, in bytes, for any reason.
+    Window {
+        /// Congestion window.
+        cwnd: u32,
+        /// Slow-start threshold.
+        ssthresh: u32,
+        /// Bytes sent and not acknowledged.
+        flight: u32,
+    },
+    /// A reduction, with its cause (also reported as [`Event::Window`]).
+    CwndReduced {
+        /// What for.
+        cause: Cause,
+        /// cwnd before.
+        from: u32,
+        /// cwnd after, when the reduction is complete (ssthresh in fast recovery).
+        to: u32,
+    },
+    /// The RTT estimator took a sample.
+    Rtt {
+        /// The sample.
+        sample: Duration,
+        /// Smoothed RTT after it.
+        srtt: Duration,
+        /// Variation after it.
+        rttvar: Duration,
+        /// Retransmission time-out after it.
+        rto: Duration,
+    },
+    /// The retransmission timer expired.
+    RtoExpired {
+        /// First unacknowledged byte.
+        seq: SeqNum,
+        /// Expiries in a row, this one included.
+        count: u32,
+        /// The time-out now in force.
+        rto: Duration,
+    },
+    /// Fast retransmit.
+    FastRetransmit {
+        /// First unacknowledged byte.
+        seq: SeqNum,
+    },
+    /// A retransmission turned out to be needless and was undone.
+    SpuriousDetected {
+        /// Which kind.
+        kind: Spurious,
+    },
+    /// The persist state was entered (`true`) or left (`false`).
+    Persist {
+        /// Now in persist.
+        active: bool,
+    },
+    /// A window probe was sent.
+    WindowProbe,
+    /// The connection was established.
+    Established,
+    /// The connection ended in order.
+    Closed,
+    /// The connection was aborted.
+    Aborted {
+        /// Why.
+        reason: AbortReason,
+    },
+    /// A packet was dropped.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+        /// The flow it belonged to.
+        flow: Flow,
+        /// First sequence number.
+        seq: SeqNum,
+        /// Payload bytes.
+        len: u32,
+    },
+    /// A middlebox made a segment of its own.
+    Injected {
+        /// The flow of the injected segment.
+        flow: Flow,
+        /// Its sequence number.
+        seq: SeqNum,
+        /// Its acknowledgement number.
+        ack: SeqNum,
+    },
+}
+
+/// Who published an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// The connection's opener or data sender: index of the flow in the scenario.
+    Sender(u32),
+    /// Its peer.
+    Receiver(u32),
+    /// A unidirectional link, by index.
+    Link(u32),
+    /// A node, by index.
+    Node(u32),
+}
+
+/// Receives events in the order of simulated time.
+pub trait Subscriber {
+    /// Called for every event; must not assume anything about the caller's state.
+    fn on_event(&mut self, at: Instant, source: Source, event: &Event);
+}
+
+/// Where protocol code publishes: perhaps nowhere.
+pub struct Events<'a> {
+    subscriber: Option<&'a mut dyn Subscriber>,
+    source: Source,
+}
+
+impl<'a> Events<'a> {
+    /// Publishes to `subscriber` as `source`.
+    pub fn new(subscriber: Option<&'a mut dyn Subscriber>, source: Source) -> Self {
+        Self { subscriber, source }
+    }
+    /// Publishes to nobody.
+    pub fn none() -> Self {
+        Self { subscriber: None, source: Source::Node(0) }
+    }
+    /// Publishes the event that `make` builds; does not call it when nobody listens.
+    #[inline]
+    pub fn emit(&mut self, at: Instant, make: impl FnOnce() -> Event) {
+        if let Some(subscriber) = self.subscriber.as_deref_mut() {
+            subscriber.on_event(at, self.source, &make());
+        }
+    }
+}

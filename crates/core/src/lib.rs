@@ -1,0 +1,22 @@
+//! The vocabulary every other crate speaks: time, rates, sequence numbers, segments, typed events and
+//! named random streams.
+//!
+//! Nothing here does I/O, reads a clock, spawns a thread or holds global state. Time and randomness are
+//! always arguments. Read in this order: [`time`], [`units`], [`seq`], [`payload`], [`segment`],
+//! [`event`], [`rng`].
+
+pub mod event;
+pub mod payload;
+pub mod rng;
+pub mod segment;
+pub mod seq;
+pub mod time;
+pub mod units;
+
+pub use event::{Event, Events, Source, Subscriber};
+pub use payload::{Length, Payload};
+pub use rng::Stream;
+pub use segment::{Addr, Flags, Flow, Options, SackBlock, SackBlocks, Segment, Timestamps};
+pub use seq::SeqNum;
+pub use time::{Duration, Instant};
+pub use units::{Bytes, DataRate};
