@@ -1,1 +1,3 @@
-//! See DESIGN.md.
+//! Links and queues without I/O. Configuration in [`config`]; the machine in [`link`].
+
+pub mod config;

@@ -1,1 +1,3 @@
-//! See DESIGN.md.
+//! Shell 1: the simulator.
+
+pub mod scenario;
