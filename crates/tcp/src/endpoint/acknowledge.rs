@@ -3,7 +3,7 @@
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
-use crate::config::Recovery;
+use crate::config::{NewRenoConfig, Recovery};
 use crate::recovery::Phase;
 use crate::rtt::Estimate;
 use airtcp_core::event::{Cause, Spurious};
@@ -205,20 +205,24 @@ impl<P: Payload> Endpoint<P> {
             }
             // RFC 6582 §3.2 step 3.
             Recovery::NewReno(_) | Recovery::Sack => {
+                let NewRenoConfig { deflate, impatient } = match self.config.recovery {
+                    Recovery::NewReno(config) => config,
+                    _ => NewRenoConfig::default(),
+                };
                 if full {
                     let flight = tx.flight().max(tx.mss) + tx.mss;
-                    tx.window.cwnd = tx.window.ssthresh.min(flight);
+                    let most = if deflate { flight } else { u32::MAX };
+                    tx.window.cwnd = tx.window.ssthresh.min(most);
                     tx.phase = Phase::Open;
                     return false;
                 }
                 tx.phase = Phase::Recovery { partial_seen: true };
-                let (deflate, impatient) = match self.config.recovery {
-                    Recovery::NewReno(c) => (c.deflate, c.impatient),
-                    _ => (true, true),
-                };
                 self.retransmit_first(now, io);
+                let window = &mut self.tx.window;
                 if deflate {
-                    self.tx.congestion.on_partial_ack(&mut self.tx.window, acked);
+                    self.tx.congestion.on_partial_ack(window, acked);
+                } else {
+                    window.cwnd = window.ssthresh;
                 }
                 impatient && partial_seen
             }
@@ -275,10 +279,10 @@ impl<P: Payload> Endpoint<P> {
     fn fast_retransmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let saved = self.save();
         let clock = self.clock(now);
+        let flight = self.loss_window();
         let tx = &mut self.tx;
         tx.spurious.on_fast_retransmit(saved, clock);
         let before = tx.window.cwnd;
-        let flight = tx.flight().saturating_sub(tx.limited_transmit);
         tx.limited_transmit = 0;
         tx.congestion.on_duplicate_acks(&mut tx.window, flight);
         tx.point.set(tx.max);

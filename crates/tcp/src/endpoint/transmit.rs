@@ -2,7 +2,7 @@
 //! §5).
 
 use super::{Endpoint, Io, State};
-use crate::config::{PersistOnShrink, Recovery, TcpConfig};
+use crate::config::{LossWindow, PersistOnShrink, Recovery, TcpConfig};
 use crate::congestion::{CongestionControl, Reno, Window};
 use crate::endpoint::spurious::Detector;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
@@ -116,6 +116,7 @@ impl<P: Payload> Sender<P> {
             config.initial_ssthresh.map(bytes),
             config.cwnd_limit.map(bytes),
         );
+        self.window.whole_segments = config.loss_window == LossWindow::SendWindow;
     }
 
     /// Never opened.
@@ -417,6 +418,15 @@ impl<P: Payload> Endpoint<P> {
         let (cwnd, ssthresh) = (self.tx.window.cwnd, self.tx.window.ssthresh);
         let flight = self.tx.flight();
         io.events.emit(now, || Event::Window { cwnd, ssthresh, flight });
+    }
+
+    /// What a loss detected now halves. Limited Transmit's segments are not part of FlightSize here (RFC
+    /// 5681 §3.2 step 2).
+    pub(super) fn loss_window(&self) -> u32 {
+        match self.config.loss_window {
+            LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),
+            LossWindow::SendWindow => self.tx.window.cwnd.min(self.tx.wnd),
+        }
     }
 
     /// Whether a further fast retransmit would answer the loss event already dealt with.
