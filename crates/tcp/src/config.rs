@@ -20,6 +20,8 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// How SACK recovery estimates what is in the network.
+    pub sack_pipe: SackPipe,
     /// Initial congestion window (RFC 5681 §3.1 by default).
     pub initial_window: InitialWindow,
     /// Initial slow-start threshold; `None`: arbitrarily high (RFC 5681 §3.1).
@@ -59,6 +61,7 @@ impl Default for TcpConfig {
             window_scaling: false,
             timestamps: false,
             recovery: Recovery::NewReno(NewRenoConfig::default()),
+            sack_pipe: SackPipe::Rfc6675,
             initial_window: InitialWindow::Rfc5681,
             initial_ssthresh: None,
             loss_window: LossWindow::FlightSize,
@@ -104,6 +107,18 @@ pub enum Recovery {
     NewReno(NewRenoConfig),
     /// RFC 6675; negotiates SACK in the handshake and falls back to NewReno with a peer without it.
     Sack,
+}
+
+/// The estimate that decides when SACK recovery may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackPipe {
+    /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once DupThresh segments above it
+    /// have arrived.
+    Rfc6675,
+    /// The counter of Fall and Floyd 1996 (ns-2 `Sack1`): less three segments at entry, one for each
+    /// duplicate and two for each partial ACK, plus what is sent; every hole below the highest SACKed
+    /// byte is retransmitted before new data.
+    FallFloyd,
 }
 
 /// The choices RFC 6582 leaves.

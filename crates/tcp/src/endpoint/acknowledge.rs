@@ -3,7 +3,7 @@
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
-use crate::config::{NewRenoConfig, Recovery};
+use crate::config::{NewRenoConfig, Recovery, SackPipe};
 use crate::recovery::Phase;
 use crate::rtt::Estimate;
 use airtcp_core::event::{Cause, Spurious};
@@ -201,6 +201,7 @@ impl<P: Payload> Endpoint<P> {
                 if full {
                     tx.phase = Phase::Open;
                 }
+                tx.pipe = tx.pipe.saturating_sub(2 * tx.mss);
                 false
             }
             // RFC 6582 §3.2 step 3.
@@ -240,7 +241,9 @@ impl<P: Payload> Endpoint<P> {
         tx.dup_acks += 1;
         match tx.phase {
             Phase::Recovery { .. } => {
-                if !tx.sack_ok {
+                if tx.sack_ok {
+                    tx.pipe = tx.pipe.saturating_sub(tx.mss);
+                } else {
                     // RFC 5681 §3.2 step 4: a segment has left the network.
                     tx.window.cwnd = tx.window.cwnd.saturating_add(tx.mss);
                     self.publish_window(now, io);
@@ -269,7 +272,9 @@ impl<P: Payload> Endpoint<P> {
         let tx = &self.tx;
         let threshold = self.config.duplicate_ack_threshold;
         let triggered = tx.dup_acks == threshold
-            || (tx.sack_ok && tx.board.first_hole_is_lost(tx.una, tx.loss_rule(&self.config)));
+            || (tx.sack_ok
+                && self.config.sack_pipe == SackPipe::Rfc6675
+                && tx.board.first_hole_is_lost(tx.una, tx.loss_rule(&self.config)));
         if triggered && self.may_fast_retransmit() {
             self.fast_retransmit(now, io);
         }
@@ -312,6 +317,7 @@ impl<P: Payload> Endpoint<P> {
             self.tx.nxt = end; // Tahoe: go back
         } else if self.tx.sack_ok {
             self.tx.board.on_retransmit(seq, end);
+            self.tx.pipe = self.tx.flight().saturating_sub(self.tx.dup_acks * self.tx.mss);
         }
         self.publish_window(now, io);
     }
