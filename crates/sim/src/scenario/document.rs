@@ -1,6 +1,6 @@
 //! The schema as documentation and as JSON Schema.
 
-use super::schema::{Fallback, End, Field, Kind, SCENARIO, TableSchema};
+use super::schema::{End, Fallback, Field, Kind, SCENARIO, TableSchema};
 use super::units;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;

@@ -11,6 +11,8 @@ pub mod model;
 mod reader;
 mod resolve;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod units;
 

@@ -176,7 +176,7 @@ impl<'a> Section<'a> {
             let values: Vec<String> = only.values.iter().map(|v| format!("{v:?}")).collect();
             let path = join(&self.layers[set.layer].path, field.key);
             let message = format!("has no effect with {} = {word:?}", only.key);
-            let needed = format!("{} = {}", only.key, values.join(" or "));
+            let needed = format!("{} = {}", only.key, any_of(&values));
             self.push(Problem::new(set.entry.key_spot, path, message).expected(needed));
         }
     }
@@ -207,7 +207,11 @@ impl<'a> Section<'a> {
                 let path = join(&self.layers[found.layer].path, key);
                 Problem::new(found.entry.tree.spot, path, message)
             }
-            None => Problem::new(self.spot, join(&self.path, key), message),
+            // What is missing is missing in the weakest layer: the others only override it.
+            None => match self.layers.first() {
+                Some(layer) => Problem::new(layer.spot, join(&layer.path, key), message),
+                None => Problem::new(self.spot, join(&self.path, key), message),
+            },
         }
     }
 
@@ -293,7 +297,13 @@ impl<'a> Section<'a> {
         let elements = match &tree.value {
             Value::Array(elements) if !elements.is_empty() => elements,
             _ => {
-                self.push(wrong_type(tree, &path, "an array of at least one table"));
+                let expected = match tree.value {
+                    Value::Table(_) if self.path.is_empty() => {
+                        format!("[[{key}]], in two brackets")
+                    }
+                    _ => "an array of at least one table".to_owned(),
+                };
+                self.push(wrong_type(tree, &path, &expected));
                 return Vec::new();
             }
         };
@@ -325,7 +335,8 @@ impl<'a> Section<'a> {
     /// This section with the table under `key` of `of` as a further, stronger layer.
     pub(super) fn overridden_by(&self, of: &Section<'a>, key: &str) -> Section<'a> {
         let over = of.merged(key);
-        let (spot, path) = (over.spot, over.path.clone());
+        let strongest = if over.layers.is_empty() { self } else { &over };
+        let (spot, path) = (strongest.spot, strongest.path.clone());
         let mut layers: Vec<Layer<'a>> = Vec::with_capacity(self.layers.len() + 1);
         for l in self.layers.iter().chain(&over.layers) {
             layers.push(Layer { path: l.path.clone(), ..*l });
@@ -566,12 +577,25 @@ impl Decoder<'_> {
             QuantityError::Negative => self.wrong(tree, "is negative"),
             QuantityError::NoUnit => self.wrong(tree, "has no unit"),
             QuantityError::UnknownUnit(unit) => {
-                let names = units.iter().map(|(name, _)| *name);
-                self.wrong(tree, "has an unknown unit").nearest(unit, names)
+                // One of the two µ is enough to show.
+                let names = units.iter().map(|(name, _)| *name).filter(|name| *name != "μs");
+                let names: Vec<&str> = names.collect();
+                self.wrong(tree, "has an unknown unit")
+                    .expected(format!("a unit of {}", any_of(&names)))
+                    .nearest(unit, names)
             }
             QuantityError::TooFine => self.wrong(tree, "is finer than the smallest unit"),
             QuantityError::TooLarge => self.wrong(tree, "is too large"),
         })
+    }
+}
+
+/// `a, b or c`.
+fn any_of<T: AsRef<str>>(choices: &[T]) -> String {
+    let choices: Vec<&str> = choices.iter().map(AsRef::as_ref).collect();
+    match choices.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => choices.concat(),
     }
 }
 
@@ -647,12 +671,12 @@ impl Kind {
             Self::Packets => "packets, such as \"5 packets\"".to_owned(),
             Self::QueueLimit => "packets or a size above zero, such as \"50 packets\"".to_owned(),
             Self::Choice(words) => {
-                let words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
-                words.join(" or ")
+                any_of(&words.iter().map(|(w, _)| format!("{w:?}")).collect::<Vec<_>>())
             }
             Self::ChoiceOrSegments(words) => {
-                let words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
-                format!("{} or segments, such as \"2 segments\"", words.join(" or "))
+                let mut words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
+                words.push("segments, such as \"2 segments\"".to_owned());
+                any_of(&words)
             }
             Self::WordOr(word, inner) => format!("{word:?} or {}", inner.describe()),
             Self::Ordinals => "an array of distinct whole numbers, such as [3, 7]".to_owned(),

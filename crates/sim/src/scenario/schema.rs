@@ -492,6 +492,18 @@ pub(super) static TCP: TableSchema = TableSchema {
         field("newreno", Kind::Table(&NEWRENO), Absent("its defaults"), "The choices RFC 6582 leaves.")
             .only("recovery", &["newreno"]).end(End::Sender),
         field(
+            "sack-pipe",
+            Kind::Choice(&[
+                ("rfc6675", "a hole counts as lost once the duplicate-ACK threshold of segments above it has arrived"),
+                ("fall-floyd", "the counter of Fall and Floyd 1996, as in ns-2's Sack1"),
+            ]),
+            Is("rfc6675"),
+            "How SACK recovery estimates what is in the network.",
+        )
+        .only("recovery", &["sack"])
+        .source("RFC 6675 §4")
+        .end(End::Sender),
+        field(
             "initial-window",
             Kind::ChoiceOrSegments(&[
                 ("rfc5681", "2 to 4 segments by their size"),
@@ -503,6 +515,17 @@ pub(super) static TCP: TableSchema = TableSchema {
         .source("RFC 5681 §3.1, RFC 6928").end(End::Sender),
         field("initial-ssthresh", Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }), Is("unlimited"), "Initial slow-start threshold.")
             .source("RFC 5681 §3.1").end(End::Sender),
+        field(
+            "loss-window",
+            Kind::Choice(&[
+                ("flight-size", "FlightSize, in bytes"),
+                ("send-window", "the smaller of cwnd and the peer's window, in whole segments (RFC 2001, ns-2)"),
+            ]),
+            Is("flight-size"),
+            "What a loss halves.",
+        )
+        .source("RFC 5681 §3.1 eq. 4")
+        .end(End::Sender),
         field("cwnd-limit", Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }), Is("unlimited"), "Upper bound of the congestion window (ns-2 `window_`, CWL); at least an MSS.")
             .end(End::Sender),
         field("duplicate-ack-threshold", Kind::Integer { min: 1, max: 1_000_000 }, Is("3"), "Duplicate ACKs that trigger fast retransmit.")
@@ -533,8 +556,8 @@ static NEWRENO: TableSchema = TableSchema {
     name: "tcp.newreno",
     about: "The choices RFC 6582 leaves.",
     fields: &[
-        field("deflate", Kind::Bool, Is("true"), "Partial window deflation on a partial ACK. ns-2 does not.")
-            .source("RFC 6582 §3.2 step 5"),
+        field("deflate", Kind::Bool, Is("true"), "Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd = ssthresh at both, as in ns-2.")
+            .source("RFC 6582 §3.2 step 3"),
         field("impatient", Kind::Bool, Is("true"), "Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each (\"slow but steady\").")
             .source("RFC 6582 §4"),
     ],

@@ -66,8 +66,8 @@ impl Tree {
     pub(super) fn describe(&self) -> String {
         match &self.value {
             Value::Text(s) => format!("{s:?}"),
-            Value::Integer(n) => format!("the number {n}"),
-            Value::Float(x) => format!("the number {x}"),
+            Value::Integer(n) => n.to_string(),
+            Value::Float(x) => x.to_string(),
             Value::Bool(b) => b.to_string(),
             Value::Datetime => "a date or time".to_owned(),
             Value::Array(_) => "an array".to_owned(),

@@ -24,6 +24,8 @@ pub struct Window {
     pub initial: u32,
     /// Upper bound of cwnd.
     pub limit: u32,
+    /// ssthresh is rounded down to whole segments (RFC 2001, ns-2).
+    pub whole_segments: bool,
 }
 
 /// No cwnd grows beyond this, so that sums of windows never overflow.
@@ -34,7 +36,7 @@ impl Window {
     pub fn new(smss: u32, initial: u32, ssthresh: Option<u32>, limit: Option<u32>) -> Self {
         let limit = limit.unwrap_or(ABSOLUTE_LIMIT).clamp(smss, ABSOLUTE_LIMIT);
         let ssthresh = ssthresh.unwrap_or(u32::MAX);
-        Self { cwnd: initial.min(limit), ssthresh, smss, initial, limit }
+        Self { cwnd: initial.min(limit), ssthresh, smss, initial, limit, whole_segments: false }
     }
 
     /// cwnd < ssthresh (RFC 5681 §3.1; equality counts as congestion avoidance).
@@ -49,14 +51,17 @@ impl Window {
 
     /// Sets ssthresh to half of `flight`, at least two segments (RFC 5681 eq. 4).
     pub fn halve_ssthresh(&mut self, flight: u32) {
-        self.ssthresh = (flight / 2).max(2 * self.smss);
+        let half = flight / 2;
+        let rounded = if self.whole_segments { half - half % self.smss } else { half };
+        self.ssthresh = rounded.max(2 * self.smss);
     }
 }
 
 /// What a time-out looked like.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
-    /// FlightSize at the expiry.
+    /// FlightSize at the expiry (or the window that is halved instead, see
+    /// [`LossWindow`](crate::config::LossWindow)).
     pub flight: u32,
     /// First expiry for this segment (RFC 5681 §3.1: ssthresh is reduced once).
     pub first: bool,

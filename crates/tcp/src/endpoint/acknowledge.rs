@@ -3,7 +3,7 @@
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
-use crate::config::Recovery;
+use crate::config::{NewRenoConfig, Recovery, SackPipe};
 use crate::recovery::Phase;
 use crate::rtt::Estimate;
 use airtcp_core::event::{Cause, Spurious};
@@ -201,24 +201,29 @@ impl<P: Payload> Endpoint<P> {
                 if full {
                     tx.phase = Phase::Open;
                 }
+                tx.pipe = tx.pipe.saturating_sub(2 * tx.mss);
                 false
             }
             // RFC 6582 §3.2 step 3.
             Recovery::NewReno(_) | Recovery::Sack => {
+                let NewRenoConfig { deflate, impatient } = match self.config.recovery {
+                    Recovery::NewReno(config) => config,
+                    _ => NewRenoConfig::default(),
+                };
                 if full {
                     let flight = tx.flight().max(tx.mss) + tx.mss;
-                    tx.window.cwnd = tx.window.ssthresh.min(flight);
+                    let most = if deflate { flight } else { u32::MAX };
+                    tx.window.cwnd = tx.window.ssthresh.min(most);
                     tx.phase = Phase::Open;
                     return false;
                 }
                 tx.phase = Phase::Recovery { partial_seen: true };
-                let (deflate, impatient) = match self.config.recovery {
-                    Recovery::NewReno(c) => (c.deflate, c.impatient),
-                    _ => (true, true),
-                };
                 self.retransmit_first(now, io);
+                let window = &mut self.tx.window;
                 if deflate {
-                    self.tx.congestion.on_partial_ack(&mut self.tx.window, acked);
+                    self.tx.congestion.on_partial_ack(window, acked);
+                } else {
+                    window.cwnd = window.ssthresh;
                 }
                 impatient && partial_seen
             }
@@ -236,7 +241,9 @@ impl<P: Payload> Endpoint<P> {
         tx.dup_acks += 1;
         match tx.phase {
             Phase::Recovery { .. } => {
-                if !tx.sack_ok {
+                if tx.sack_ok {
+                    tx.pipe = tx.pipe.saturating_sub(tx.mss);
+                } else {
                     // RFC 5681 §3.2 step 4: a segment has left the network.
                     tx.window.cwnd = tx.window.cwnd.saturating_add(tx.mss);
                     self.publish_window(now, io);
@@ -265,7 +272,9 @@ impl<P: Payload> Endpoint<P> {
         let tx = &self.tx;
         let threshold = self.config.duplicate_ack_threshold;
         let triggered = tx.dup_acks == threshold
-            || (tx.sack_ok && tx.board.first_hole_is_lost(tx.una, tx.loss_rule(&self.config)));
+            || (tx.sack_ok
+                && self.config.sack_pipe == SackPipe::Rfc6675
+                && tx.board.first_hole_is_lost(tx.una, tx.loss_rule(&self.config)));
         if triggered && self.may_fast_retransmit() {
             self.fast_retransmit(now, io);
         }
@@ -275,10 +284,10 @@ impl<P: Payload> Endpoint<P> {
     fn fast_retransmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let saved = self.save();
         let clock = self.clock(now);
+        let flight = self.loss_window();
         let tx = &mut self.tx;
         tx.spurious.on_fast_retransmit(saved, clock);
         let before = tx.window.cwnd;
-        let flight = tx.flight().saturating_sub(tx.limited_transmit);
         tx.limited_transmit = 0;
         tx.congestion.on_duplicate_acks(&mut tx.window, flight);
         tx.point.set(tx.max);
@@ -308,6 +317,7 @@ impl<P: Payload> Endpoint<P> {
             self.tx.nxt = end; // Tahoe: go back
         } else if self.tx.sack_ok {
             self.tx.board.on_retransmit(seq, end);
+            self.tx.pipe = self.tx.flight().saturating_sub(self.tx.dup_acks * self.tx.mss);
         }
         self.publish_window(now, io);
     }

@@ -59,10 +59,11 @@ impl<P: Payload> Endpoint<P> {
         let first = count == 1;
         let saved = self.save();
         let clock = self.clock(now);
+        let flight = self.loss_window();
         let tx = &mut self.tx;
         tx.spurious.on_timeout(first, saved, clock, tx.phase == Phase::Loss);
         let before = tx.window.cwnd;
-        let timeout = Timeout { flight: tx.flight(), first, duplicate_acks: tx.dup_acks };
+        let timeout = Timeout { flight, first, duplicate_acks: tx.dup_acks };
         tx.congestion.on_timeout(&mut tx.window, timeout);
         let after = tx.window.cwnd;
         tx.phase = Phase::Loss;

@@ -2,7 +2,7 @@
 //! §5).
 
 use super::{Endpoint, Io, State};
-use crate::config::{PersistOnShrink, Recovery, TcpConfig};
+use crate::config::{LossWindow, PersistOnShrink, Recovery, SackPipe, TcpConfig};
 use crate::congestion::{CongestionControl, Reno, Window};
 use crate::endpoint::spurious::Detector;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
@@ -53,6 +53,8 @@ pub(super) struct Sender<P> {
     /// Bytes sent beyond cwnd by Limited Transmit; not part of FlightSize for ssthresh (RFC 5681 §3.2).
     pub(super) limited_transmit: u32,
     pub(super) board: Scoreboard,
+    /// [`SackPipe::FallFloyd`]'s counter of bytes in the network, during recovery.
+    pub(super) pipe: u32,
     /// SACK was negotiated.
     pub(super) sack_ok: bool,
     pub(super) rto: RtoEstimator,
@@ -92,6 +94,7 @@ impl<P: Payload> Sender<P> {
             dup_acks: 0,
             limited_transmit: 0,
             board: Scoreboard::default(),
+            pipe: 0,
             sack_ok: false,
             rto: RtoEstimator::new(config.rto),
             rtx_deadline: None,
@@ -116,6 +119,7 @@ impl<P: Payload> Sender<P> {
             config.initial_ssthresh.map(bytes),
             config.cwnd_limit.map(bytes),
         );
+        self.window.whole_segments = config.loss_window == LossWindow::SendWindow;
     }
 
     /// Never opened.
@@ -152,7 +156,13 @@ impl<P: Payload> Sender<P> {
     }
 
     pub(super) fn loss_rule(&self, config: &TcpConfig) -> LossRule {
-        LossRule { dup_thresh: config.duplicate_ack_threshold, smss: self.mss }
+        match config.sack_pipe {
+            SackPipe::Rfc6675 => {
+                LossRule { dup_thresh: config.duplicate_ack_threshold, smss: self.mss }
+            }
+            // Any hole with something SACKed above it.
+            SackPipe::FallFloyd => LossRule { dup_thresh: 1, smss: self.mss },
+        }
     }
 
     pub(super) fn arm_retransmission(&mut self, now: Instant) {
@@ -263,7 +273,10 @@ impl<P: Payload> Endpoint<P> {
         loop {
             let tx = &self.tx;
             let Some(point) = tx.point.mark() else { return };
-            let pipe = tx.board.pipe(tx.una, tx.max, rule);
+            let pipe = match self.config.sack_pipe {
+                SackPipe::Rfc6675 => tx.board.pipe(tx.una, tx.max, rule),
+                SackPipe::FallFloyd => tx.pipe,
+            };
             if tx.window.cwnd.saturating_sub(pipe) < tx.mss {
                 return;
             }
@@ -335,6 +348,7 @@ impl<P: Payload> Endpoint<P> {
             tx.timed = Some((end, now));
         }
         tx.max = tx.max.later(end);
+        tx.pipe = tx.pipe.saturating_add(len);
         tx.last_sent = now;
         if tx.rtx_deadline.is_none() {
             tx.arm_retransmission(now);
@@ -417,6 +431,15 @@ impl<P: Payload> Endpoint<P> {
         let (cwnd, ssthresh) = (self.tx.window.cwnd, self.tx.window.ssthresh);
         let flight = self.tx.flight();
         io.events.emit(now, || Event::Window { cwnd, ssthresh, flight });
+    }
+
+    /// What a loss detected now halves. Limited Transmit's segments are not part of FlightSize here (RFC
+    /// 5681 §3.2 step 2).
+    pub(super) fn loss_window(&self) -> u32 {
+        match self.config.loss_window {
+            LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),
+            LossWindow::SendWindow => self.tx.window.cwnd.min(self.tx.wnd),
+        }
     }
 
     /// Whether a further fast retransmit would answer the loss event already dealt with.
