@@ -1,5 +1,6 @@
 //! What a run is summed up in. SI units: seconds, bit/s, bytes, segments.
 
+use airtcp_net::link::LinkCounters;
 use serde::Serialize;
 
 /// All numbers of one run.
@@ -84,6 +85,21 @@ pub struct LinkMetrics {
     pub outage_drops: u64,
     /// Longest queue, packets.
     pub max_queue_packets: u64,
+}
+
+impl LinkMetrics {
+    /// From the counters of the link `name`.
+    pub fn new(name: &str, counters: LinkCounters) -> Self {
+        Self {
+            name: name.to_owned(),
+            packets_sent: counters.packets_sent,
+            bytes_sent: counters.bytes_sent.get(),
+            queue_drops: counters.queue_drops,
+            loss_drops: counters.loss_drops,
+            outage_drops: counters.outage_drops,
+            max_queue_packets: counters.max_queue_packets,
+        }
+    }
 }
 
 /// One middlebox.
