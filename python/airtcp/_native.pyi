@@ -1,6 +1,6 @@
 """The compiled part of airtcp: scenarios and the simulator."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ class Scenario:
     """A resolved scenario."""
 
     @staticmethod
-    def parse(source_name: str, text: str, overrides: Mapping[str, str]) -> Scenario:
+    def parse(source_name: str, text: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
         """Parses TOML text. Raises ScenarioError."""
 
     @property

@@ -56,7 +56,7 @@ class Scenario:
         Raises:
             ScenarioError: The text or an override is wrong; says where, and what was expected.
         """
-        overrides = {key: _override_text(value) for key, value in (set or {}).items()}
+        overrides = [(key, _override_text(value)) for key, value in (set or {}).items()]
         return cls(_native.Scenario.parse(name, text, overrides))
 
     @property

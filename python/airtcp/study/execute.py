@@ -144,10 +144,11 @@ def execute(
 
     missing = [job for job in jobs if not store.has(job)]
     outcome = Outcome(len(jobs) - len(missing), 0, [], interrupted=False)
-    on_progress(outcome.kept)
     pending: dict[Future[None], Job] = {}
     try:
-        pending = {executor.submit(task, job): job for job in missing}
+        on_progress(outcome.kept)
+        for job in missing:
+            pending[executor.submit(task, job)] = job
         while pending:
             # A time-out lets the main thread see Ctrl-C.
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)

@@ -61,6 +61,9 @@ def draw(study: Study, experiment: Experiment, figure: Figure, results: Results)
     """Draws one figure."""
     with mpl.rc_context(_STYLE):
         canvas = _Painter(study, experiment, figure, results).paint()
+        # Lay out once for both files: it takes longer than drawing.
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")
         svg, png = io.BytesIO(), io.BytesIO()
         canvas.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         canvas.savefig(png, format="png", metadata={"Software": None})
