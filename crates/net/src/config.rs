@@ -50,7 +50,7 @@ pub enum Distribution {
         /// Upper end.
         high: Duration,
     },
-    /// Normal, cut off below at zero.
+    /// Normal; a negative draw counts as zero.
     Normal {
         /// Mean.
         mean: Duration,
@@ -79,7 +79,8 @@ pub enum LossConfig {
         /// Loss probability.
         p: f64,
     },
-    /// Two-state Markov chain, one step a packet (Gilbert 1960, Elliott 1963).
+    /// Two-state Markov chain (Gilbert 1960, Elliott 1963), good at the start; each packet meets the
+    /// present state, then the chain takes a step.
     GilbertElliott {
         /// P(good → bad).
         good_to_bad: f64,
@@ -138,10 +139,12 @@ pub enum OutageMode {
 pub enum QueueConfig {
     /// First in, first out; arrivals to a full queue are dropped.
     DropTail {
-        /// Capacity, the packet in service not counted (as in ns-2).
+        /// Capacity, the packet in service not counted. (ns-2 does not count it either, but its
+        /// `limit_` of L holds L - 1 waiting packets.)
         limit: QueueLimit,
     },
-    /// Random Early Detection (Floyd, Jacobson 1993), by packets, dropping.
+    /// Random Early Detection (Floyd, Jacobson 1993), by packets, dropping. The packet in service is not
+    /// counted.
     Red {
         /// Minimum threshold of the average queue, packets.
         min_threshold: f64,

@@ -1,3 +1,19 @@
-//! Links and queues without I/O. Configuration in [`config`]; the machine in [`link`].
+//! Links and queues without I/O.
+//!
+//! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server, flight),
+//! then its parts, each readable alone: [`queue`] (drop-tail and RED admission), [`loss`], [`delay`],
+//! [`schedule`] (outages, of the link and above the MAC).
+//!
+//! Time and randomness are arguments: a simulator calls [`Link::poll`] at the instants
+//! [`Link::next_deadline`] names, a real-time emulator whenever it wakes up, and both see the same packets
+//! at the same logical times.
 
 pub mod config;
+pub mod delay;
+pub mod link;
+pub mod loss;
+pub mod queue;
+pub mod schedule;
+
+pub use link::{Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
+pub use schedule::AboveMac;

@@ -1,0 +1,79 @@
+//! Shared by the link tests: small configurations and a driver that records logical times.
+
+use airtcp_core::event::DropReason;
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
+use airtcp_net::{Link, LinkStreams, Output, PacketMeta};
+
+/// A 1040-B data packet, 33.28 ms at 250 kbit/s.
+pub(crate) const PACKET: PacketMeta = PacketMeta { size: Bytes(1040), data: true };
+
+pub(crate) fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+pub(crate) fn at_us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(n)
+}
+
+/// The wireless link of the Packet Control paper without its impairments.
+pub(crate) fn plain() -> LinkConfig {
+    LinkConfig {
+        rate: DataRate::kbps(250),
+        delay: DelayConfig { base: ms(170), variation: None },
+        loss: LossConfig::None,
+        outage: None,
+        queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
+    }
+}
+
+pub(crate) fn link(config: &LinkConfig) -> Link<u32> {
+    Link::new(config, LinkStreams::named(1, "test"))
+}
+
+/// What happened to a packet, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Delivered(Instant, u32),
+    Lost(Instant, u32, DropReason),
+}
+
+impl Fate {
+    pub(crate) fn at(self) -> Instant {
+        match self {
+            Self::Delivered(at, _) | Self::Lost(at, ..) => at,
+        }
+    }
+}
+
+/// The fate that `output` tells at `at`.
+pub(crate) fn fate(at: Instant, output: Output<u32>) -> Fate {
+    match output {
+        Output::Deliver(id) => Fate::Delivered(at, id),
+        Output::Drop(id, reason) => Fate::Lost(at, id, reason),
+    }
+}
+
+/// Polls at every deadline up to `until`, as the simulator does.
+pub(crate) fn run_until(link: &mut Link<u32>, until: Instant, log: &mut Vec<Fate>) {
+    while let Some(at) = link.next_deadline().filter(|&at| at <= until) {
+        let before = (log.len(), link.next_deadline());
+        while let Some(output) = link.poll(at) {
+            log.push(fate(at, output));
+        }
+        assert_ne!((log.len(), link.next_deadline()), before, "a wake-up must achieve something");
+    }
+}
+
+/// Sends packets 0, 1, … at `sends`, then runs the link dry.
+pub(crate) fn run(link: &mut Link<u32>, sends: &[(Instant, PacketMeta)]) -> Vec<Fate> {
+    let mut log = Vec::new();
+    for (id, &(at, meta)) in (0..).zip(sends) {
+        run_until(link, at, &mut log);
+        if link.send(at, id, meta).is_err() {
+            log.push(Fate::Lost(at, id, DropReason::Queue));
+        }
+    }
+    run_until(link, Instant::MAX, &mut log);
+    log
+}

@@ -1,0 +1,246 @@
+//! Each rule of a link as a timeline, exact to the nanosecond.
+
+use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
+use Fate::{Delivered, Lost};
+use airtcp_core::event::DropReason;
+use airtcp_core::{Bytes, DataRate, Instant};
+use airtcp_net::config::{
+    DelayConfig, Distribution, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
+    Schedule, Variation,
+};
+use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
+
+const ACK: PacketMeta = PacketMeta { size: Bytes(40), data: false };
+
+#[test]
+fn a_lone_packet_takes_transmission_time_plus_delay() {
+    let log = run(&mut link(&plain()), &[(at_us(1000), PACKET)]);
+    assert_eq!(log, [Delivered(at_us(1000 + 33_280 + 170_000), 0)]);
+}
+
+#[test]
+fn packets_sent_together_arrive_one_transmission_time_apart() {
+    let log = run(&mut link(&plain()), &[(Instant::ZERO, PACKET), (Instant::ZERO, ACK)]);
+    assert_eq!(log, [Delivered(at_us(203_280), 0), Delivered(at_us(203_280 + 1_280), 1)]);
+}
+
+#[test]
+fn an_idle_server_starts_at_the_arrival() {
+    let log = run(&mut link(&plain()), &[(Instant::ZERO, PACKET), (at_us(50_000), PACKET)]);
+    assert_eq!(log, [Delivered(at_us(203_280), 0), Delivered(at_us(253_280), 1)]);
+}
+
+#[test]
+fn the_packet_in_service_is_not_in_the_queue() {
+    let mut config = plain();
+    config.queue = QueueConfig::DropTail { limit: QueueLimit::Packets(2) };
+    let mut link = link(&config);
+    let results: Vec<_> = (0..5).map(|id| link.send(Instant::ZERO, id, PACKET)).collect();
+    assert_eq!(results, [Ok(()), Ok(()), Ok(()), Err(Dropped(3)), Err(Dropped(4))]);
+    assert_eq!(link.queue_len(), 2);
+    assert_eq!(link.counters().queue_drops, 2);
+    assert_eq!(link.counters().max_queue_packets, 2);
+}
+
+#[test]
+fn a_departure_makes_room_for_an_arrival_at_the_same_instant() {
+    let mut config = plain();
+    config.queue = QueueConfig::DropTail { limit: QueueLimit::Packets(1) };
+    let mut link = link(&config);
+    assert!(link.send(Instant::ZERO, 0, PACKET).is_ok());
+    assert!(link.send(Instant::ZERO, 1, PACKET).is_ok());
+    assert!(link.send(at_us(33_279), 2, PACKET).is_err());
+    assert!(link.send(at_us(33_280), 3, PACKET).is_ok());
+}
+
+#[test]
+fn a_queue_in_bytes_takes_what_fits() {
+    let mut config = plain();
+    config.queue = QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(1100)) };
+    let mut link = link(&config);
+    let sizes = [PACKET, PACKET, PACKET, ACK, ACK];
+    let accepted: Vec<_> =
+        (0..).zip(sizes).map(|(id, meta)| link.send(Instant::ZERO, id, meta).is_ok()).collect();
+    assert_eq!(accepted, [true, true, false, true, false]);
+}
+
+#[test]
+fn a_lost_packet_is_reported_when_it_would_have_arrived() {
+    let mut config = plain();
+    config.loss = LossConfig::List(vec![1]);
+    let sends = [(Instant::ZERO, PACKET), (Instant::ZERO, ACK), (Instant::ZERO, PACKET)];
+    let mut link = link(&config);
+    let log = run(&mut link, &sends);
+    assert_eq!(
+        log,
+        [
+            Delivered(at_us(203_280), 0),
+            Delivered(at_us(204_560), 1),
+            Lost(at_us(237_840), 2, DropReason::Loss)
+        ]
+    );
+    let counters = link.counters();
+    assert_eq!((counters.packets_sent, counters.loss_drops), (3, 1));
+    assert_eq!(counters.bytes_sent, Bytes(2120));
+}
+
+/// The spike of Packet Control scenario III (experiments.md §4).
+fn spike(mode: OutageMode) -> Option<OutageConfig> {
+    let schedule = Schedule::Listed(vec![(Instant::from_secs(5), Instant::from_secs(11))]);
+    Some(OutageConfig { schedule, mode })
+}
+
+#[test]
+fn a_hold_releases_the_queue_back_to_back_at_its_end() {
+    let mut config = plain();
+    config.outage = spike(OutageMode::Hold);
+    // Packet 0 is in service when the outage starts and still departs; 1 is due to start in it; 2 arrives
+    // in it.
+    let sends = [
+        (at_us(4_990_000), PACKET),
+        (at_us(4_995_000), PACKET),
+        (at_us(7_000_000), PACKET),
+        (at_us(11_200_000), PACKET),
+    ];
+    assert_eq!(
+        run(&mut link(&config), &sends),
+        [
+            Delivered(at_us(5_023_280 + 170_000), 0),
+            Delivered(at_us(11_033_280 + 170_000), 1),
+            Delivered(at_us(11_066_560 + 170_000), 2),
+            Delivered(at_us(11_233_280 + 170_000), 3),
+        ]
+    );
+}
+
+#[test]
+fn a_hold_starts_with_its_half_open_interval() {
+    let mut config = plain();
+    config.outage = spike(OutageMode::Hold);
+    let sends = [(at_us(5_000_000), PACKET), (at_us(11_100_000), PACKET)];
+    assert_eq!(
+        run(&mut link(&config), &sends),
+        [Delivered(at_us(11_203_280), 0), Delivered(at_us(11_303_280), 1)]
+    );
+}
+
+#[test]
+fn held_packets_count_against_the_queue_limit() {
+    let mut config = plain();
+    config.outage = spike(OutageMode::Hold);
+    config.queue = QueueConfig::DropTail { limit: QueueLimit::Packets(2) };
+    let mut link = link(&config);
+    let accepted = (0..4).filter(|&id| link.send(at_us(6_000_000), id, PACKET).is_ok()).count();
+    assert_eq!((accepted, link.queue_len()), (2, 2));
+}
+
+#[test]
+fn packets_propagating_when_an_outage_starts_still_arrive() {
+    for mode in [OutageMode::Drop, OutageMode::Hold] {
+        let mut config = plain();
+        config.outage = spike(mode);
+        // Departs at 4.983280 s, in flight at 5 s.
+        let log = run(&mut link(&config), &[(at_us(4_950_000), PACKET)]);
+        assert_eq!(log, [Delivered(at_us(4_983_280 + 170_000), 0)]);
+    }
+}
+
+#[test]
+fn a_drop_outage_loses_what_is_serialised_in_it() {
+    let mut config = plain();
+    config.outage = spike(OutageMode::Drop);
+    // 0 overlaps the start, 1 lies inside, 2 overlaps the end, 3 starts at the end.
+    let sends = [4_990_000, 7_000_000, 10_966_720 + 1, 11_000_000].map(|t| (at_us(t), PACKET));
+    let mut link = link(&config);
+    let log = run(&mut link, &sends);
+    let lost = |us: u64, id| Lost(at_us(us + 203_280), id, DropReason::Outage);
+    assert_eq!(
+        log,
+        [
+            lost(4_990_000, 0),
+            lost(7_000_000, 1),
+            lost(10_966_721, 2),
+            Delivered(at_us(11_000_001 + 203_280), 3),
+        ]
+    );
+    assert_eq!(link.counters().outage_drops, 3);
+}
+
+fn varying(distribution: Distribution, fifo: bool) -> DelayConfig {
+    let variation = Variation { from: at_us(100_000), distribution, fifo };
+    DelayConfig { base: ms(170), variation: Some(variation) }
+}
+
+#[test]
+fn packets_may_overtake_when_the_delay_shrinks() {
+    let mut config = plain();
+    config.delay = varying(Distribution::Constant(ms(20)), false);
+    // 1 departs at 103.28 ms and takes 20 ms; 0 departed at 33.28 ms and takes 170 ms.
+    let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (at_us(70_000), PACKET)]);
+    assert_eq!(log, [Delivered(at_us(123_280), 1), Delivered(at_us(203_280), 0)]);
+}
+
+#[test]
+fn in_fifo_order_a_packet_waits_for_its_predecessor() {
+    let mut config = plain();
+    config.delay = varying(Distribution::Constant(ms(20)), true);
+    let log = run(&mut link(&config), &[(Instant::ZERO, PACKET), (at_us(70_000), PACKET)]);
+    assert_eq!(log, [Delivered(at_us(203_280), 0), Delivered(at_us(203_280), 1)]);
+}
+
+#[test]
+fn a_new_rate_holds_from_the_next_packet_on() {
+    let mut link = link(&plain());
+    for id in 0..2 {
+        assert!(link.send(Instant::ZERO, id, PACKET).is_ok());
+    }
+    link.set_rate(at_us(10_000), DataRate::kbps(500));
+    let mut log = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut log);
+    assert_eq!(log, [Delivered(at_us(203_280), 0), Delivered(at_us(203_280 + 16_640), 1)]);
+}
+
+#[test]
+fn a_link_taken_down_in_hold_mode_waits_for_its_release() {
+    let mut link = link(&plain());
+    assert!(link.send(Instant::ZERO, 0, PACKET).is_ok());
+    link.set_down(at_us(10_000), Some(OutageMode::Hold));
+    assert!(link.send(at_us(20_000), 1, PACKET).is_ok());
+    let mut log = Vec::new();
+    run_until(&mut link, at_us(900_000), &mut log);
+    assert_eq!(log, [Delivered(at_us(203_280), 0)]);
+    assert_eq!(link.next_deadline(), None);
+    link.set_down(at_us(1_000_000), None);
+    run_until(&mut link, Instant::MAX, &mut log);
+    assert_eq!(log[1..], [Delivered(at_us(1_203_280), 1)]);
+}
+
+#[test]
+fn a_link_taken_down_in_drop_mode_loses_the_packet_in_service_and_the_next_ones() {
+    let mut link = link(&plain());
+    for id in 0..3 {
+        assert!(link.send(Instant::ZERO, id, PACKET).is_ok());
+    }
+    link.set_down(at_us(40_000), Some(OutageMode::Drop));
+    link.set_down(at_us(70_000), None);
+    assert!(link.send(at_us(200_000), 3, PACKET).is_ok());
+    let mut log = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut log);
+    assert_eq!(
+        log,
+        [
+            Delivered(at_us(203_280), 0),
+            Lost(at_us(236_560), 1, DropReason::Outage),
+            Lost(at_us(269_840), 2, DropReason::Outage),
+            Delivered(at_us(403_280), 3),
+        ]
+    );
+}
+
+#[test]
+fn counters_start_at_zero_and_an_idle_link_is_small() {
+    assert_eq!(link(&plain()).counters(), LinkCounters::default());
+    assert_eq!(link(&plain()).next_deadline(), None);
+    // 20,000 of them in one run.
+    assert!(size_of::<Link<u32>>() < 400, "{}", size_of::<Link<u32>>());
+}
