@@ -161,10 +161,13 @@ impl ScenarioError {
 }
 
 /// The candidate that `found` was most likely meant to be, if any is near: a different case, or at most a
-/// third of the characters mistyped.
+/// third of the characters mistyped (one in a short name; of a single letter nothing would be left).
 fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let lower = found.to_lowercase();
-    let limit = (found.chars().count() / 3).clamp(1, 4);
+    let limit = match found.chars().count() {
+        0 | 1 => 0,
+        n => (n / 3).clamp(1, 4),
+    };
     candidates
         .iter()
         .map(|c| (strsim::osa_distance(&lower, &c.to_lowercase()), *c))
