@@ -846,6 +846,13 @@ fn the_documentation_is_the_schema() {
 }
 
 #[test]
+fn the_example_in_the_documentation_is_right() {
+    let markdown = super::markdown();
+    let example = markdown.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(parse(example).unwrap().flows.len(), 1);
+}
+
+#[test]
 fn the_json_schema_describes_every_table() {
     let schema = super::json_schema();
     let definitions = schema["$defs"].as_object().unwrap();
