@@ -10,9 +10,7 @@ use airtcp_net::config::{LossConfig, LossPlace};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{
-    InitialWindow, LossWindow, NewRenoConfig, Recovery, RtoConfig, SackPipe,
-};
+use airtcp_tcp::config::{InitialWindow, LossWindow, NewRenoConfig, Recovery, RtoConfig, SackPipe};
 use common::{Network, wire};
 
 const MSS: u32 = 1000;
@@ -102,8 +100,7 @@ fn check(tcp: &TcpConfig, drops: &[u64], expected: &[(u32, f64)], highest: u32) 
     trace
 }
 
-const NEWRENO_NS2: Recovery =
-    Recovery::NewReno(NewRenoConfig { deflate: false, impatient: false });
+const NEWRENO_NS2: Recovery = Recovery::NewReno(NewRenoConfig { deflate: false, impatient: false });
 
 #[test]
 fn tahoe_resends_what_has_arrived_and_never_times_out() {
@@ -112,10 +109,7 @@ fn tahoe_resends_what_has_arrived_and_never_times_out() {
         (&[(14, 2.069)], 224),
         (&[(14, 2.069), (28, 2.281)], 223),
         (&[(14, 2.069), (26, 2.281), (27, 2.281), (28, 2.493)], 215),
-        (
-            &[(14, 2.069), (24, 2.281), (25, 2.281), (26, 2.493), (27, 2.493), (28, 2.493)],
-            208,
-        ),
+        (&[(14, 2.069), (24, 2.281), (25, 2.281), (26, 2.493), (27, 2.493), (28, 2.493)], 208),
     ];
     for (drops, (retransmitted, highest)) in DROPS.into_iter().zip(table) {
         let trace = check(&tcp, drops, retransmitted, highest);

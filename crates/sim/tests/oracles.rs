@@ -19,7 +19,12 @@ fn pftk(p: f64, rtt: f64, t0: f64, b: f64) -> f64 {
     let q = (q3 * (1.0 + (1.0 - p).powi(3) * (1.0 - (1.0 - p).powf(w - 3.0)))
         / (1.0 - (1.0 - p).powf(w)))
     .min(1.0);
-    let f = 1.0 + p + 2.0 * p.powi(2) + 4.0 * p.powi(3) + 8.0 * p.powi(4) + 16.0 * p.powi(5)
+    let f = 1.0
+        + p
+        + 2.0 * p.powi(2)
+        + 4.0 * p.powi(3)
+        + 8.0 * p.powi(4)
+        + 16.0 * p.powi(5)
         + 32.0 * p.powi(6);
     ((1.0 - p) / p + w + q / (1.0 - p)) / (rtt * (b * w / 2.0 + 1.0) + q * t0 * f / (1.0 - p))
 }
@@ -140,11 +145,8 @@ fn sawtooth_utilisation_depends_on_the_buffer() {
 #[test]
 fn window_limited_goodput_is_window_over_rtt() {
     for (window, rate) in [(8_u64, DataRate::mbps(10)), (20, DataRate::kbps(250))] {
-        let tcp = TcpConfig {
-            mss: 1000,
-            receive_buffer: Bytes(window * 1000),
-            ..TcpConfig::default()
-        };
+        let tcp =
+            TcpConfig { mss: 1000, receive_buffer: Bytes(window * 1000), ..TcpConfig::default() };
         let delay = Duration::from_millis(175);
         let mut net = Network::new(Duration::from_secs(400));
         let (a, b) = (net.node(), net.node());

@@ -259,7 +259,7 @@ const DELAY: Field = field(
     "One-way propagation delay: constant, or a table with a distribution.",
 );
 const LOSS: Field =
-    field("loss", Kind::Table(&LOSS_TABLE), Absent("no losses"), "Losses after serialisation.");
+    field("loss", Kind::Table(&LOSS_TABLE), Absent("no losses"), "Random or listed losses.");
 const OUTAGE: Field = field(
     "outage",
     Kind::Table(&LINK_OUTAGE),
@@ -442,6 +442,16 @@ static LOSS_TABLE: TableSchema = TableSchema {
              retransmission counts as a further packet.",
         )
         .only("kind", &["list"]),
+        field(
+            "place",
+            Kind::Choice(&[
+                ("medium", "on the medium: a lost packet has used its transmission time"),
+                ("before-queue", "in front of the queue: it uses nothing (ns-2 `lossmodel`)"),
+            ]),
+            Is("medium"),
+            "Where the losses happen.",
+        )
+        .only("kind", &["bernoulli", "gilbert-elliott", "list"]),
     ],
 };
 
