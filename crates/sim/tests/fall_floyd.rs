@@ -63,6 +63,7 @@ fn ns2(recovery: Recovery) -> TcpConfig {
         sack_pipe: SackPipe::FallFloyd,
         initial_window: InitialWindow::Segments(2),
         loss_window: LossWindow::SendWindow,
+        grow_on_recovery_exit: true,
         rto: RtoConfig { tick, ..RtoConfig::default() },
         ..TcpConfig::default()
     }

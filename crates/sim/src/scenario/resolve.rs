@@ -543,6 +543,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
         _ => Some("rfc6675"),
     };
     let loss_window = section.get::<&str>("loss-window");
+    let grow_on_recovery_exit = section.get::<bool>("grow-on-recovery-exit");
     let initial_window = section.get::<InitialWindow>("initial-window");
     let initial_ssthresh = section.get::<Option<Bytes>>("initial-ssthresh");
     let cwnd_limit = section.get::<Option<Bytes>>("cwnd-limit");
@@ -591,6 +592,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
             "send-window" => LossWindow::SendWindow,
             _ => LossWindow::FlightSize,
         },
+        grow_on_recovery_exit: grow_on_recovery_exit?,
         cwnd_limit,
         duplicate_ack_threshold: duplicate_ack_threshold?,
         limited_transmit: limited_transmit?,

@@ -653,6 +653,13 @@ pub(super) static TCP: TableSchema = TableSchema {
         .source("RFC 5681 §3.1 eq. 4")
         .end(End::Sender),
         field(
+            "grow-on-recovery-exit",
+            Kind::Bool,
+            Is("false"),
+            "The ACK that ends fast recovery without SACK also grows cwnd, as in ns-2.",
+        )
+        .end(End::Sender),
+        field(
             "cwnd-limit",
             Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }),
             Is("unlimited"),
