@@ -1,12 +1,17 @@
-//! Observing a run: packets as tcpdump would see them ([`PacketTap`]) and time series ([`recorder`]).
+//! Observing a run: packets as tcpdump would see them ([`PacketTap`]; in a file: [`pcap`]), time series
+//! ([`recorder`]) and every event in a file ([`events`]).
 //!
 //! Observers never influence the trajectory, and cost one predictable branch where they are absent.
 
+pub mod events;
+pub mod pcap;
 pub mod recorder;
 
 use crate::scenario::model::NodeId;
 use airtcp_core::{Instant, Length, Segment};
 
+pub use events::EventWriter;
+pub use pcap::PcapWriter;
 pub use recorder::{Columns, Recorder, Series};
 
 /// Which way a packet crossed the interface of a node.

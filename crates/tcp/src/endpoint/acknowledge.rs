@@ -24,11 +24,13 @@ impl<P: Payload> Endpoint<P> {
         if let Some(persist) = &mut tx.persist {
             persist.unanswered = 0;
         }
+        let sacked_below_point = tx.sacked_below_point();
         let newly_sacked = if tx.sack_ok {
             tx.board.update(tx.una, tx.max, segment.options.sack.as_slice())
         } else {
             0
         };
+        let originals_arrived = tx.sacked_below_point() > sacked_below_point;
         if ack.after(tx.una) {
             io.events.emit(now, || Event::AckReceived { ack, duplicate: false });
             self.on_new_ack(now, ack, segment, io);
@@ -49,7 +51,7 @@ impl<P: Payload> Endpoint<P> {
         if is_duplicate {
             self.stats.duplicate_acks_received += 1;
             io.events.emit(now, || Event::AckReceived { ack, duplicate: true });
-            self.on_duplicate_ack(now, newly_sacked, io);
+            self.on_duplicate_ack(now, originals_arrived, io);
         }
     }
 
@@ -103,7 +105,7 @@ impl<P: Payload> Endpoint<P> {
         tx.limited_transmit = 0;
         tx.board.advance(ack);
         self.stats.bytes_acked += u64::from(self.tx.drop_acked(ack));
-        self.on_fin_acked(now);
+        self.on_fin_acked(now, io);
 
         let echo = segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo);
         let mut keep_timer = false;
@@ -130,7 +132,7 @@ impl<P: Payload> Endpoint<P> {
         let tx = &mut self.tx;
         tx.point.advance(ack);
         // RFC 6298 §5.2, §5.3.
-        if tx.una == tx.max {
+        if tx.una == tx.max || tx.persist.is_some() {
             tx.rtx_deadline = None;
         } else if !keep_timer {
             tx.arm_retransmission(now);
@@ -151,7 +153,7 @@ impl<P: Payload> Endpoint<P> {
         io: &mut Io<'_, P>,
     ) {
         let complete = self.tx.point.is_reached(self.tx.una);
-        match self.tx.spurious.f_rto(true, complete, self.tx.sack_ok) {
+        match self.tx.spurious.f_rto_on_new_ack(complete) {
             FRtoVerdict::Spurious(saved) => {
                 self.undo(now, Spurious::Timeout, saved, acked, sample, io);
                 return;
@@ -181,7 +183,7 @@ impl<P: Payload> Endpoint<P> {
         }
         tx.nxt = tx.max;
         // cwnd so that exactly two segments fit; a duplicate or the verdict sets it anew.
-        tx.window.cwnd = flight + 2 * tx.mss;
+        tx.window.cwnd = flight - tx.board.sacked_before(tx.max) + 2 * tx.mss;
         true
     }
 
@@ -214,7 +216,7 @@ impl<P: Payload> Endpoint<P> {
                     let flight = tx.flight().max(tx.mss) + tx.mss;
                     let most = if deflate { flight } else { u32::MAX };
                     tx.window.cwnd = tx.window.ssthresh.min(most);
-                    tx.phase = Phase::Open;
+                    self.finish_recovery(acked);
                     return false;
                 }
                 tx.phase = Phase::Recovery { partial_seen: true };
@@ -230,13 +232,22 @@ impl<P: Payload> Endpoint<P> {
             // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
             Recovery::Reno { .. } | Recovery::Tahoe { .. } => {
                 tx.window.cwnd = tx.window.ssthresh;
-                tx.phase = Phase::Open;
+                self.finish_recovery(acked);
                 false
             }
         }
     }
 
-    fn on_duplicate_ack(&mut self, now: Instant, newly_sacked: u32, io: &mut Io<'_, P>) {
+    /// Fast recovery without SACK ends; cwnd is set.
+    fn finish_recovery(&mut self, acked: u32) {
+        self.tx.phase = Phase::Open;
+        if self.config.grow_on_recovery_exit {
+            self.grow(acked);
+        }
+    }
+
+    /// `originals_arrived`: data sent before the last reduction was SACKed for the first time.
+    fn on_duplicate_ack(&mut self, now: Instant, originals_arrived: bool, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         tx.dup_acks += 1;
         match tx.phase {
@@ -251,9 +262,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             Phase::Loss => {
-                // SACKed data below SND.NXT that was never retransmitted speaks for F-RTO (§3.1).
-                let advances = tx.sack_ok && newly_sacked > 0;
-                match tx.spurious.f_rto(advances, false, tx.sack_ok) {
+                match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
                     FRtoVerdict::Spurious(saved) => {
                         self.undo(now, Spurious::Timeout, saved, 0, None, io);
                         return;
@@ -383,7 +392,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Our FIN is acknowledged: RFC 9293 §3.10.7.4.
-    fn on_fin_acked(&mut self, now: Instant) {
+    fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let acked = self.tx.closing && self.tx.una == self.tx.end();
         if !acked {
             return;
@@ -391,7 +400,10 @@ impl<P: Payload> Endpoint<P> {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(now),
-            State::LastAck => self.enter_closed(),
+            State::LastAck => {
+                self.enter_closed();
+                io.events.emit(now, || Event::Closed);
+            }
             _ => {}
         }
     }
