@@ -1,3 +1,14 @@
-//! Shell 1: the simulator.
+//! Shell 1: the simulator. A [`Scenario`](scenario::Scenario) and a seed make a [`World`]; running it
+//! drives the endpoints, links and middleboxes of the other crates from one event queue.
+//!
+//! Read in this order: [`scenario::model`], [`world`], [`engine`], [`metrics`], [`trace`].
 
+mod apps;
+pub mod engine;
+pub mod metrics;
 pub mod scenario;
+pub mod trace;
+pub mod world;
+
+pub use metrics::RunMetrics;
+pub use world::{Observers, World};

@@ -20,10 +20,17 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// How SACK recovery estimates what is in the network.
+    pub sack_pipe: SackPipe,
     /// Initial congestion window (RFC 5681 §3.1 by default).
     pub initial_window: InitialWindow,
     /// Initial slow-start threshold; `None`: arbitrarily high (RFC 5681 §3.1).
     pub initial_ssthresh: Option<Bytes>,
+    /// What a loss halves.
+    pub loss_window: LossWindow,
+    /// The ACK that ends fast recovery also grows cwnd, as any other ACK (ns-2); RFC 5681 sets cwnd to
+    /// ssthresh and leaves it there.
+    pub grow_on_recovery_exit: bool,
     /// Upper bound of the congestion window (ns-2 `window_`, CWL); `None`: no bound.
     pub cwnd_limit: Option<Bytes>,
     /// Duplicate ACKs that trigger fast retransmit (RFC 5681: 3). At least 1.
@@ -57,8 +64,11 @@ impl Default for TcpConfig {
             window_scaling: false,
             timestamps: false,
             recovery: Recovery::NewReno(NewRenoConfig::default()),
+            sack_pipe: SackPipe::Rfc6675,
             initial_window: InitialWindow::Rfc5681,
             initial_ssthresh: None,
+            loss_window: LossWindow::FlightSize,
+            grow_on_recovery_exit: false,
             cwnd_limit: None,
             duplicate_ack_threshold: 3,
             limited_transmit: false,
@@ -72,6 +82,16 @@ impl Default for TcpConfig {
             time_wait: Duration::from_secs(60),
         }
     }
+}
+
+/// What ssthresh is half of after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossWindow {
+    /// FlightSize, in bytes (RFC 5681 eq. 4).
+    FlightSize,
+    /// min(cwnd, rwnd), the half rounded down to whole segments: RFC 2001, and ns-2, which counts in
+    /// packets (`precisionReduce_ false`).
+    SendWindow,
 }
 
 /// What happens after a loss (algorithms §2).
@@ -93,10 +113,24 @@ pub enum Recovery {
     Sack,
 }
 
+/// The estimate that decides when SACK recovery may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackPipe {
+    /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once DupThresh segments above it
+    /// have arrived.
+    Rfc6675,
+    /// The counter of Fall and Floyd 1996 (ns-2 `Sack1`): less three segments at entry, one for each
+    /// duplicate and two for each partial ACK, plus what is sent; every hole below the highest SACKed
+    /// byte is retransmitted before new data.
+    FallFloyd,
+}
+
 /// The choices RFC 6582 leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewRenoConfig {
-    /// Partial window deflation on a partial ACK (RFC 6582 §3.2 step 5). ns-2 does not.
+    /// Partial window deflation on a partial ACK and the conservative exit (RFC 6582 §3.2 step 3). If
+    /// not, each partial ACK and the exit set cwnd = ssthresh (ns-2 `partial_window_deflation_ 0`,
+    /// `exit_recovery_fix_ 0`).
     pub deflate: bool,
     /// Impatient: reset the retransmission timer on the first partial ACK only (RFC 6582 §4). ns-2 resets
     /// it on each ("slow but steady").

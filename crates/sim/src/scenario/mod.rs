@@ -1,5 +1,41 @@
 //! Scenarios: the TOML schema, its diagnostics, and the resolved model.
+//!
+//! How the parts play together: `tree` reads TOML (and `--set` overrides) into a tree that knows where
+//! everything stands; `schema` says once which keys there are, of what type, with which default and
+//! meaning; `reader` reads tables by the schema; `resolve` turns them into [`model`]. On the way they
+//! collect [`Diagnostic`]s. `document` makes the documentation and the JSON Schema from `schema`.
 
+mod diagnostic;
+mod document;
 pub mod model;
+mod reader;
+mod resolve;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod units;
 
+pub use diagnostic::{Diagnostic, ScenarioError};
+pub use document::{json_schema, markdown};
 pub use model::Scenario;
+
+impl Scenario {
+    /// Reads a scenario from the text of a TOML file.
+    ///
+    /// `source_name` is what diagnostics call the text (the file's path); the scenario's name defaults to
+    /// its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of arrays by name or by
+    /// index) and a value in TOML syntax or a bare string; it is applied to the text's tree before
+    /// anything is resolved, later ones over earlier ones.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
+    /// another.
+    pub fn parse(
+        source_name: &str,
+        text: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        resolve::parse(source_name, text, overrides)
+    }
+}

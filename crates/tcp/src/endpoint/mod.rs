@@ -1,7 +1,28 @@
-//! SKELETON: signatures only; the body is being written by the tcp author.
+//! One end of a TCP connection, without I/O.
+//!
+//! Read first: RFC 9293 §3 (the state machine), RFC 5681, 6582, 6675 (congestion control and recovery),
+//! RFC 6298 (the timer), RFC 7323 (timestamps, window scaling).
+//!
+//! How one segment travels: [`Endpoint::on_segment`] dispatches by state. `handshake.rs` opens the
+//! connection. In the synchronised states `receive.rs` checks the segment and takes its data; its
+//! acknowledgement goes to `acknowledge.rs`, which moves SND.UNA, feeds the RTT estimator, the spurious
+//! retransmission detector and the congestion control, and enters or leaves recovery; then `transmit.rs`
+//! sends what the windows allow, and what is left is a pure ACK if one is due. `timers.rs` holds the
+//! expiries. The shell passes in time, segments and application calls, and carries out what lands in
+//! [`Io::out`].
+
+mod acknowledge;
+mod handshake;
+mod receive;
+mod spurious;
+mod timers;
+mod transmit;
 
 use crate::config::TcpConfig;
-use airtcp_core::{Events, Flow, Instant, Payload, Segment, SeqNum};
+use airtcp_core::event::AbortReason;
+use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Options, Payload, Segment, SeqNum};
+use receive::{Receiver, Reply};
+use transmit::Sender;
 
 /// Where an endpoint puts what it sends and publishes.
 pub struct Io<'a, P> {
@@ -41,29 +62,29 @@ pub enum State {
 /// Counters since the start of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Segments sent that carry data.
+    /// Segments sent that carry data, window probes apart.
     pub data_segments_sent: u64,
-    /// Payload bytes sent, retransmissions included.
+    /// Payload bytes sent, retransmissions included, window probes apart.
     pub data_bytes_sent: u64,
-    /// Data segments sent again.
+    /// Data segments all of whose bytes had been sent before.
     pub segments_retransmitted: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,
-    /// Pure acknowledgements sent (window updates and duplicate ACKs included).
+    /// Segments sent that only acknowledge (window updates and duplicate ACKs included).
     pub acks_sent: u64,
-    /// Duplicate ACKs received (RFC 5681 §2).
+    /// Duplicate ACKs received (RFC 5681 §2; with SACK RFC 6675 §2).
     pub duplicate_acks_received: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
-    /// Reductions of cwnd for congestion: time-outs and fast retransmits, each congestion event once.
+    /// Times that a time-out or fast retransmit made cwnd smaller.
     pub cwnd_reductions: u64,
     /// Spurious retransmissions detected and undone (Eifel, F-RTO).
     pub spurious_detected: u64,
     /// Window probes sent.
     pub window_probes: u64,
-    /// Bytes of our data the peer has acknowledged.
+    /// Bytes of our data that the peer has acknowledged.
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_delivered: u64,
@@ -76,78 +97,286 @@ pub struct Stats {
 /// One end of a TCP connection: a state machine driven by segments, timers and application calls.
 #[derive(Debug)]
 pub struct Endpoint<P> {
-    _p: std::marker::PhantomData<P>,
+    config: TcpConfig,
+    flow: Flow,
+    state: State,
+    tx: Sender<P>,
+    rx: Receiver<P>,
+    /// Timestamps were negotiated (RFC 7323 §3.2).
+    timestamps: bool,
+    time_wait: Option<Instant>,
+    aborted: Option<AbortReason>,
+    reply: Reply,
+    stats: Stats,
 }
 
-#[allow(unused_variables, clippy::todo)]
 impl<P: Payload> Endpoint<P> {
     /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw it
-    /// from a named random stream, so that wraparound happens).
+    /// from a named random stream, so that wraparound happens in ordinary runs).
     pub fn new(config: TcpConfig, flow: Flow, isn: SeqNum) -> Self {
-        todo!()
+        Self {
+            tx: Sender::new(&config, isn),
+            rx: Receiver::new(&config),
+            config,
+            flow,
+            state: State::Closed,
+            timestamps: false,
+            time_wait: None,
+            aborted: None,
+            reply: Reply::None,
+            stats: Stats::default(),
+        }
     }
-    /// Active open: sends SYN.
+
+    /// Active open: sends SYN. Does nothing unless closed and never opened.
     pub fn connect(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        todo!()
+        if self.state == State::Closed && self.tx.is_fresh() {
+            self.state = State::SynSent;
+            self.send_syn(now, io);
+        }
     }
+
     /// Passive open.
     pub fn listen(&mut self) {
-        todo!()
+        if self.state == State::Closed && self.tx.is_fresh() {
+            self.state = State::Listen;
+        }
     }
+
     /// Queues data for sending; returns how many bytes (a prefix) the send buffer took.
     pub fn write(&mut self, now: Instant, data: &P, io: &mut Io<'_, P>) -> usize {
-        todo!()
+        let taken = data.len().min(self.send_space());
+        if taken == data.len() {
+            self.tx.buffer.append(data);
+        } else if taken > 0 {
+            self.tx.buffer.append(&data.slice(0, taken));
+        }
+        if taken > 0 {
+            self.transmit(now, io);
+        }
+        taken
     }
-    /// Free bytes in the send buffer; 0 before connect/listen and after close.
+
+    /// Free bytes in the send buffer; 0 before connect or listen and after close.
     pub fn send_space(&self) -> usize {
-        todo!()
+        let open = matches!(
+            self.state,
+            State::Listen
+                | State::SynSent
+                | State::SynReceived
+                | State::Established
+                | State::CloseWait
+        );
+        if open && !self.tx.closing {
+            (self.config.send_buffer.get() as usize).saturating_sub(self.tx.buffer.len())
+        } else {
+            0
+        }
     }
+
     /// In-order bytes waiting for the application.
     pub fn readable(&self) -> usize {
-        todo!()
+        self.rx.readable.len()
     }
-    /// Takes up to `max` in-order bytes; may send a window update.
+
+    /// Takes up to `max` in-order bytes; sends a window update when that opens the window by a full
+    /// segment or half the buffer (RFC 9293 §3.8.6.2.2).
     pub fn read(&mut self, now: Instant, max: usize, io: &mut Io<'_, P>) -> P {
-        todo!()
+        let len = max.min(self.rx.readable.len());
+        let data = self.rx.readable.slice(0, len);
+        self.rx.readable.drop_front(len);
+        let reply_follows = self.reply != Reply::None;
+        if len > 0 && !reply_follows && self.is_synchronised() && self.rx.window_update_is_due() {
+            self.send_ack(now, io);
+        }
+        data
     }
+
     /// No more data from us: FIN after what is queued (half close).
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        todo!()
+        match self.state {
+            State::Listen | State::SynSent => self.enter_closed(),
+            State::SynReceived | State::Established => self.start_closing(now, State::FinWait1, io),
+            State::CloseWait => self.start_closing(now, State::LastAck, io),
+            _ => {}
+        }
     }
-    /// RST.
+
+    fn start_closing(&mut self, now: Instant, next: State, io: &mut Io<'_, P>) {
+        self.tx.closing = true;
+        // In SYN-RECEIVED the FIN waits for the handshake to end.
+        if self.state != State::SynReceived {
+            self.state = next;
+            self.transmit(now, io);
+        }
+    }
+
+    /// Gives the connection up: RST to the peer.
     pub fn abort(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        todo!()
+        if self.is_synchronised() && self.state != State::TimeWait {
+            let seq = self.tx.max;
+            let reset = self.segment(now, seq, Flags::RST, P::default());
+            io.out.push(reset);
+        }
+        self.enter_aborted(now, AbortReason::User, io);
     }
-    /// A segment of this flow arrived.
+
+    /// A segment of this flow arrived. Let the application read and write, then call
+    /// [`Endpoint::reply`]: so the acknowledgement shows the window that the application leaves and may
+    /// travel with its data.
     pub fn on_segment(&mut self, now: Instant, segment: Segment<P>, io: &mut Io<'_, P>) {
-        todo!()
+        let reply = match self.state {
+            State::Closed => self.refuse(&segment, io),
+            State::Listen => self.on_segment_in_listen(now, &segment, io),
+            State::SynSent => self.on_segment_in_syn_sent(now, &segment, io),
+            _ => self.on_segment_synchronised(now, &segment, io),
+        };
+        self.reply = self.reply.max(reply);
     }
-    /// Call when `next_deadline()` has passed; harmless earlier.
-    pub fn on_timer(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        todo!()
+
+    /// Sends the acknowledgement that the last segment asked for, if it is still owed. Call after every
+    /// [`Endpoint::on_segment`].
+    pub fn reply(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        match std::mem::replace(&mut self.reply, Reply::None) {
+            Reply::PureAck => self.send_ack(now, io),
+            Reply::Ack if self.rx.ack_is_owed() => self.send_ack(now, io),
+            Reply::Ack | Reply::None => {}
+        }
     }
-    /// When `on_timer` is due. Moves with every call; re-read after each.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        todo!()
-    }
+
     /// State of the connection.
     pub fn state(&self) -> State {
-        todo!()
+        self.state
     }
+
+    /// Why the connection was aborted, if it was.
+    pub fn aborted(&self) -> Option<AbortReason> {
+        self.aborted
+    }
+
     /// The peer has sent FIN and everything before it has been read.
     pub fn is_eof(&self) -> bool {
-        todo!()
+        self.rx.fin_taken && self.rx.readable.is_empty()
     }
+
+    /// Everything written, and our FIN if we closed, is acknowledged.
+    pub fn is_all_acked(&self) -> bool {
+        self.tx.una == self.tx.end() && self.tx.buffer.is_empty()
+    }
+
     /// Counters.
     pub fn stats(&self) -> &Stats {
-        todo!()
+        &self.stats
     }
+
     /// Congestion window, bytes.
     pub fn cwnd(&self) -> u32 {
-        todo!()
+        self.tx.window.cwnd
     }
-    /// Slow-start threshold, bytes.
+
+    /// Slow-start threshold, bytes; `u32::MAX` before the first reduction.
     pub fn ssthresh(&self) -> u32 {
-        todo!()
+        self.tx.window.ssthresh
+    }
+
+    /// The window the peer advertised last, bytes.
+    pub fn send_window(&self) -> u32 {
+        self.tx.wnd
+    }
+
+    /// FlightSize: bytes of sequence space sent and not acknowledged.
+    pub fn flight(&self) -> u32 {
+        self.tx.flight()
+    }
+
+    /// The retransmission time-out in force.
+    pub fn rto(&self) -> airtcp_core::Duration {
+        self.tx.rto.rto()
+    }
+
+    /// The RTT estimate, once there is one.
+    pub fn rtt(&self) -> Option<crate::rtt::Estimate> {
+        self.tx.rto.estimate()
+    }
+
+    /// In persist: waiting for a closed window to open (RFC 9293 §3.8.6.1).
+    pub fn is_persisting(&self) -> bool {
+        self.tx.persist.is_some()
+    }
+
+    /// Local and remote address.
+    pub fn flow(&self) -> Flow {
+        self.flow
+    }
+
+    /// Past the handshake, TIME-WAIT included.
+    fn is_synchronised(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    fn enter_aborted(&mut self, now: Instant, reason: AbortReason, io: &mut Io<'_, P>) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.aborted = Some(reason);
+        io.events.emit(now, || Event::Aborted { reason });
+        self.enter_closed();
+    }
+
+    /// Stops every timer; counters and received data stay readable.
+    fn enter_closed(&mut self) {
+        self.state = State::Closed;
+        self.time_wait = None;
+        self.tx.stop_timers();
+        self.rx.policy.on_ack_sent();
+    }
+
+    /// A segment with the acknowledgement, window and options that every segment carries.
+    fn segment(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P) -> Segment<P> {
+        let ack = (self.state != State::SynSent).then_some(self.rx.nxt);
+        let timestamps = self.timestamps.then(|| self.stamp(now));
+        let sack = if self.tx.sack_ok {
+            self.rx.sack_blocks(if timestamps.is_some() { 3 } else { 4 })
+        } else {
+            Default::default()
+        };
+        self.rx.on_ack_sent();
+        Segment {
+            flow: self.flow,
+            seq,
+            ack,
+            window: self.rx.window_field(),
+            flags,
+            options: Options { timestamps, sack, ..Options::default() },
+            payload,
+        }
+    }
+
+    /// Sends a segment that only acknowledges.
+    fn send_ack(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let seq = self.tx.ack_seq();
+        let ack = self.segment(now, seq, Flags::empty(), P::default());
+        self.stats.acks_sent += 1;
+        io.out.push(ack);
+    }
+
+    /// Answers a segment that belongs to no connection of ours with RST (RFC 9293 §3.5.2), unless it is
+    /// one itself.
+    fn refuse(&self, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        if !segment.flags.contains(Flags::RST) {
+            io.out.push(Segment {
+                flow: segment.flow.reversed(),
+                seq: segment.ack.unwrap_or(SeqNum(0)),
+                ack: segment.ack.is_none().then(|| segment.seq_end()),
+                flags: Flags::RST,
+                ..Segment::default()
+            });
+        }
+        Reply::None
+    }
+
+    /// Adopts the peer of a SYN received in LISTEN.
+    fn adopt_peer(&mut self, peer: Addr) {
+        self.flow.dst = peer;
     }
 }

@@ -1,0 +1,117 @@
+//! Files that appear under their name only when they are complete.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file being written. It has a temporary name in the folder of its target until [`Draft::publish`];
+/// dropped before that, it vanishes.
+pub(crate) struct Draft {
+    file: BufWriter<NamedTempFile>,
+    target: PathBuf,
+}
+
+impl Draft {
+    /// Begins the file that will be `target`.
+    pub(crate) fn new(target: &Path) -> io::Result<Self> {
+        // A device or a pipe would be replaced, not written to.
+        if target.file_name().is_none() || (target.exists() && !target.is_file()) {
+            let message = format!("{}: not a regular file", target.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".airtcp-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            // A result is no secret: as readable as any file the user makes.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(folder(target)).map_err(|e| named(e, target))?;
+        Ok(Self { file: BufWriter::new(file), target: target.to_owned() })
+    }
+
+    /// Gives the complete file its name, over an older one.
+    pub(crate) fn publish(self) -> io::Result<()> {
+        let Self { file, target } = self;
+        let file = file.into_inner().map_err(|e| named(e.into_error(), &target))?;
+        file.persist(&target).map(|_: File| ()).map_err(|e| named(e.error, &target))
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|e| named(e, &self.target))
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|e| named(e, &self.target))
+    }
+}
+
+/// Whether `target` could be written, without leaving anything.
+pub(crate) fn probe(target: &Path) -> io::Result<()> {
+    Draft::new(target).map(drop)
+}
+
+/// `file.ext` with `-seedN` before the ending.
+pub(crate) fn with_seed(file: &Path, seed: u64) -> PathBuf {
+    let mut name = file.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-seed{seed}"));
+    if let Some(extension) = file.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    file.with_file_name(name)
+}
+
+fn folder(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The error with the file it is about.
+fn named(error: io::Error, target: &Path) -> io::Error {
+    // The kind leaves out the temporary name, which would only confuse.
+    let kind = error.kind();
+    io::Error::new(kind, format!("{}: {kind}", target.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_has_no_name_until_it_is_published() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("x.jsonl");
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        let mut draft = Draft::new(&target).unwrap();
+        draft.write_all(b"half").unwrap();
+        assert!(!target.exists());
+        drop(draft);
+        assert_eq!(names(), 0);
+        let mut draft = Draft::new(&target).unwrap();
+        draft.write_all(b"whole").unwrap();
+        draft.publish().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"whole");
+        assert_eq!(names(), 1);
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_no_target() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(probe(folder.path()).is_err());
+        assert!(probe(Path::new("/dev/null")).is_err());
+        let error = probe(&folder.path().join("no/such/file")).unwrap_err();
+        assert!(!error.to_string().contains(".airtcp-"), "{error}");
+    }
+
+    #[test]
+    fn the_seed_stands_before_the_ending() {
+        assert_eq!(with_seed(Path::new("a/b.pcapng"), 7), Path::new("a/b-seed7.pcapng"));
+        assert_eq!(with_seed(Path::new("b"), 7), Path::new("b-seed7"));
+    }
+}

@@ -1,0 +1,154 @@
+//! The command line of airtcp, as a library so that the Python package can offer it too.
+//!
+//! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success, 1 a
+//! run failed or was interrupted, 2 bad input.
+
+mod files;
+mod run;
+mod study;
+mod table;
+
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Success, also when the reader of standard output has gone.
+const SUCCESS: i32 = 0;
+/// A run failed or was interrupted.
+const FAILURE: i32 = 1;
+/// The input cannot be run.
+const BAD_INPUT: i32 = 2;
+
+/// Simulates TCP mechanisms for wireless links.
+#[derive(Debug, Parser)]
+#[command(name = "airtcp", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a scenario: a table for people, or JSON.
+    Run(RunArgs),
+    /// Prints the JSON Schema of the scenario file.
+    Schema {
+        /// The same as documentation (docs/scenario.md).
+        #[arg(long)]
+        markdown: bool,
+    },
+    /// Reproduces a paper: `study list`, `study run STUDY` (needs the Python package).
+    #[command(disable_help_flag = true)]
+    Study {
+        /// Handed to the Python package.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+/// Arguments of `airtcp run`.
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Scenario file (docs/scenario.md).
+    scenario: PathBuf,
+    /// Seed of the (first) run.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Runs, with the seeds N, N+1, …
+    #[arg(long, value_name = "N", default_value = "1")]
+    runs: NonZeroUsize,
+    /// Overrides a key of the scenario, such as `link.BS-MH.loss.p=0.02`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
+    set: Vec<(String, String)>,
+    /// One JSON object a line for each run, instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Writes the packets of every node (pcapng); with several runs FILE gets `-seedN`.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Writes every event (JSON, one object a line); with several runs FILE gets `-seedN`.
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Writes DIR/metrics.jsonl; relative FILEs of --pcap and --events are then in DIR.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at the same time [default: one a core].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+/// Splits `--set KEY=VALUE` at the first `=` that is not in a quoted key.
+fn override_pair(text: &str) -> Result<(String, String), String> {
+    let mut quote = None;
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '=') => {
+                return Ok((text[..i].trim().to_owned(), text[i + 1..].trim().to_owned()));
+            }
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(q), c) if q == c => quote = None,
+            _ => {}
+        }
+    }
+    Err("expected KEY=VALUE, such as tcp.recovery=reno".to_owned())
+}
+
+/// Runs the command line `args` (the program's name first) and returns its exit code.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output; that nobody reads them is no failure.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    if cfg!(debug_assertions) {
+        complain("this is a debug build and slow; for real runs: cargo build --release");
+    }
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Schema { markdown } => {
+            let text = if markdown {
+                airtcp_sim::scenario::markdown()
+            } else {
+                format!("{:#}\n", airtcp_sim::scenario::json_schema())
+            };
+            match io::stdout().write_all(text.as_bytes()) {
+                Ok(()) => SUCCESS,
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
+                Err(error) => {
+                    complain(&format!("cannot write to standard output: {error}"));
+                    FAILURE
+                }
+            }
+        }
+        Command::Study { args } => study::hand_over(&args),
+    }
+}
+
+/// One line on standard error; that nobody reads it is no failure.
+fn complain(message: &str) {
+    let _ = writeln!(io::stderr(), "airtcp: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_is_split_at_the_first_equals_sign_outside_quotes() {
+        let pair = |k: &str, v: &str| Ok((k.to_owned(), v.to_owned()));
+        assert_eq!(override_pair("tcp.recovery=reno"), pair("tcp.recovery", "reno"));
+        assert_eq!(override_pair("a = {b = 1}"), pair("a", "{b = 1}"));
+        assert_eq!(override_pair("link.\"a=b\".rate=1"), pair("link.\"a=b\".rate", "1"));
+        assert!(override_pair("tcp.recovery").is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,0 +1,297 @@
+//! `airtcp run`: a scenario, once or with several seeds, in parallel, printed in the order of the seeds.
+
+use crate::files::{self, Draft};
+use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
+use airtcp_core::{Duration, Instant, Subscriber};
+use airtcp_sim::scenario::Scenario;
+use airtcp_sim::trace::{EventWriter, PacketTap, PcapWriter};
+use airtcp_sim::{Observers, RunMetrics, World};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// Set by Ctrl-C; workers look at it between slices of a run.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// How a run ended.
+enum Outcome {
+    Finished(Box<RunMetrics>),
+    Failed(String),
+    /// Stopped before its end.
+    Stopped,
+}
+
+/// Runs the scenario and returns the exit code.
+pub(crate) fn run(args: &RunArgs) -> i32 {
+    let (scenario, metrics) = match prepare(args) {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            // A rendered diagnostic begins with its file already.
+            let _ = writeln!(io::stderr(), "{message}");
+            return BAD_INPUT;
+        }
+    };
+    stop_on_interrupt();
+    let mut report = Report::new(args, metrics);
+    let runs = args.runs.get();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or(cores, usize::from).min(runs);
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let stopped = || stop.load(Ordering::Relaxed) || INTERRUPTED.load(Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let (results, finished) = mpsc::channel();
+        for _ in 0..jobs {
+            let (results, next, scenario, stopped) = (results.clone(), &next, &scenario, &stopped);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= runs || stopped() {
+                        return;
+                    }
+                    let seed = args.seed.wrapping_add(i as u64);
+                    let outcome =
+                        catch_unwind(AssertUnwindSafe(|| one(args, scenario, seed, stopped)));
+                    let outcome = outcome.unwrap_or_else(|_| {
+                        Outcome::Failed("internal error, see above".to_owned())
+                    });
+                    if results.send((i, seed, outcome)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(results);
+        for (i, seed, outcome) in finished {
+            report.take(i, seed, outcome);
+            if report.output_gone() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    report.finish(runs)
+}
+
+/// Everything that can be wrong before anything is simulated: the scenario and the output files.
+fn prepare(args: &RunArgs) -> Result<(Scenario, Option<Draft>), String> {
+    let path = args.scenario.display();
+    let text = std::fs::read_to_string(&args.scenario).map_err(|e| match e.kind() {
+        io::ErrorKind::InvalidData => format!("airtcp: {path}: not UTF-8 text"),
+        _ => format!("airtcp: {path}: {e}"),
+    })?;
+    let scenario =
+        Scenario::parse(&path.to_string(), &text, &args.set).map_err(|error| error.render())?;
+    let told = |e: io::Error| format!("airtcp: {e}");
+    if let Some(out) = &args.out {
+        let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());
+        std::fs::create_dir_all(out).map_err(told)?;
+    }
+    let metrics = args.out.as_ref().map(|out| out.join("metrics.jsonl"));
+    let mut targets: Vec<PathBuf> = metrics.iter().cloned().collect();
+    for file in [&args.pcap, &args.events].into_iter().flatten() {
+        let target = target(args, file, args.seed);
+        files::probe(&target).map_err(told)?;
+        if targets.contains(&target) {
+            return Err(format!("airtcp: {}: named for two outputs", target.display()));
+        }
+        targets.push(target);
+    }
+    let metrics = metrics.map(|metrics| Draft::new(&metrics)).transpose();
+    Ok((scenario, metrics.map_err(told)?))
+}
+
+/// Where a file of the run with `seed` goes.
+fn target(args: &RunArgs, file: &Path, seed: u64) -> PathBuf {
+    let file = if args.runs.get() > 1 { files::with_seed(file, seed) } else { file.to_owned() };
+    match &args.out {
+        Some(out) => out.join(file),
+        None => file,
+    }
+}
+
+fn stop_on_interrupt() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Err(error) = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)) {
+            complain(&format!("Ctrl-C will not stop cleanly: {error}"));
+        }
+    });
+    INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
+/// One run with its files.
+fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> bool) -> Outcome {
+    let attempt = || -> io::Result<Option<RunMetrics>> {
+        let draft = |file: &Option<PathBuf>| {
+            file.as_ref().map(|file| Draft::new(&target(args, file, seed))).transpose()
+        };
+        let mut pcap = match draft(&args.pcap)? {
+            Some(draft) => Some(PcapWriter::new(draft, scenario, seed)?),
+            None => None,
+        };
+        let mut events = draft(&args.events)?.map(|draft| EventWriter::new(draft, scenario));
+        let mut observers = Observers {
+            events: events.as_mut().map(|e| e as &mut dyn Subscriber),
+            packets: pcap.as_mut().map(|p| p as &mut dyn PacketTap),
+        };
+        let mut world = World::new(scenario, seed);
+        if !run_in_slices(&mut world, scenario.duration, &mut observers, stopped) {
+            return Ok(None);
+        }
+        if let Some(pcap) = pcap {
+            pcap.finish()?.publish()?;
+        }
+        if let Some(events) = events {
+            events.finish()?.publish()?;
+        }
+        Ok(Some(world.metrics()))
+    };
+    match attempt() {
+        Ok(Some(metrics)) => Outcome::Finished(Box::new(metrics)),
+        Ok(None) => Outcome::Stopped,
+        Err(error) => Outcome::Failed(error.to_string()),
+    }
+}
+
+/// Runs to the end unless `stopped`, at which it looks some times a second. Slices do not change the
+/// trajectory, so their length may follow the machine.
+fn run_in_slices(
+    world: &mut World,
+    duration: Duration,
+    observers: &mut Observers<'_>,
+    stopped: &dyn Fn() -> bool,
+) -> bool {
+    let mut slice = Duration::from_millis(10);
+    let mut until = Instant::ZERO;
+    while until.since_start() < duration {
+        if stopped() {
+            return false;
+        }
+        until = (until + slice).min(Instant::ZERO + duration);
+        let started = std::time::Instant::now();
+        world.run_until(until, observers);
+        let took = started.elapsed();
+        if took < std::time::Duration::from_millis(10) {
+            slice = slice * 2;
+        } else if took > std::time::Duration::from_millis(100) {
+            slice = (slice / 2).max(Duration::from_micros(1));
+        }
+    }
+    true
+}
+
+/// Prints and writes results in the order of the seeds.
+struct Report<'a> {
+    args: &'a RunArgs,
+    metrics: Option<Draft>,
+    /// Results that wait for one with a smaller seed.
+    waiting: BTreeMap<usize, RunMetrics>,
+    /// Index of the run to be printed next.
+    next: usize,
+    /// For the table, which needs all of them.
+    finished: Vec<RunMetrics>,
+    count: usize,
+    failed: bool,
+    /// Standard output failed.
+    output: io::Result<()>,
+    show_progress: bool,
+}
+
+impl<'a> Report<'a> {
+    fn new(args: &'a RunArgs, metrics: Option<Draft>) -> Self {
+        Self {
+            args,
+            metrics,
+            waiting: BTreeMap::new(),
+            next: 0,
+            finished: Vec::new(),
+            count: 0,
+            failed: false,
+            output: Ok(()),
+            show_progress: args.runs.get() > 1 && io::stderr().is_terminal(),
+        }
+    }
+
+    fn output_gone(&self) -> bool {
+        self.output.is_err()
+    }
+
+    fn take(&mut self, index: usize, seed: u64, outcome: Outcome) {
+        match outcome {
+            Outcome::Finished(metrics) => {
+                self.count += 1;
+                self.waiting.insert(index, *metrics);
+            }
+            Outcome::Failed(message) => {
+                self.failed = true;
+                complain(&format!("seed {seed}: {message}"));
+            }
+            Outcome::Stopped => {}
+        }
+        if self.show_progress {
+            let _ = write!(io::stderr(), "\r{} of {} runs ", self.count, self.args.runs);
+        }
+        while let Some(metrics) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            self.print(metrics);
+        }
+    }
+
+    fn print(&mut self, metrics: RunMetrics) {
+        let line = serde_json::to_string(&metrics).map_err(io::Error::other);
+        let line = match line {
+            Ok(line) => line + "\n",
+            Err(error) => return self.lose(&error),
+        };
+        if let Some(file) = &mut self.metrics
+            && let Err(error) = file.write_all(line.as_bytes())
+        {
+            self.metrics = None;
+            self.lose(&error);
+        }
+        if !self.args.json {
+            self.finished.push(metrics);
+        } else if self.output.is_ok() {
+            self.output = io::stdout().write_all(line.as_bytes());
+        }
+    }
+
+    fn lose(&mut self, error: &io::Error) {
+        self.failed = true;
+        complain(&error.to_string());
+    }
+
+    fn finish(mut self, runs: usize) -> i32 {
+        if self.show_progress {
+            let _ = writeln!(io::stderr());
+        }
+        // Results behind a run that failed or was stopped.
+        for (_, metrics) in std::mem::take(&mut self.waiting) {
+            self.print(metrics);
+        }
+        if self.output.is_ok() && !self.finished.is_empty() {
+            self.output = io::stdout().write_all(table::table(&self.finished).as_bytes());
+        }
+        if let Some(file) = self.metrics.take().filter(|_| self.count > 0)
+            && let Err(error) = file.publish()
+        {
+            self.lose(&error);
+        }
+        let interrupted = INTERRUPTED.load(Ordering::Relaxed);
+        if interrupted {
+            complain(&format!("interrupted; {} of {runs} runs are complete", self.count));
+        }
+        match self.output {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                complain(&format!("cannot write to standard output: {error}"));
+                FAILURE
+            }
+            _ if self.failed || interrupted => FAILURE,
+            _ => SUCCESS,
+        }
+    }
+}

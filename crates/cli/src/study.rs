@@ -1,0 +1,73 @@
+//! `airtcp study …` is Python: finds an interpreter that has the package and hands over.
+
+use crate::{BAD_INPUT, FAILURE, complain};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs `python -m airtcp study ARGS…` in place of this process.
+pub(crate) fn hand_over(args: &[OsString]) -> i32 {
+    let python = interpreter();
+    let importable = Command::new(&python)
+        .args(["-c", "import importlib.util as u, sys; sys.exit(u.find_spec('airtcp') is None)"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let shown = python.display();
+    match importable {
+        Ok(status) if status.success() => {}
+        Ok(_) => {
+            complain(&format!(
+                "studies need the Python package, which {shown} does not have: `make build` installs it \
+                 into .venv, or set AIRTCP_PYTHON to an interpreter that has it"
+            ));
+            return BAD_INPUT;
+        }
+        Err(error) => {
+            complain(&format!("studies need Python, but {shown} cannot be run: {error}"));
+            return BAD_INPUT;
+        }
+    }
+    let mut command = Command::new(&python);
+    command.args(["-m", "airtcp", "study"]).args(args);
+    let error = match replace_process(&mut command) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    complain(&format!("cannot run {shown}: {error}"));
+    FAILURE
+}
+
+/// Becomes `command`, so that signals reach it as if it had been called directly.
+#[cfg(unix)]
+fn replace_process(command: &mut Command) -> io::Result<i32> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+#[cfg(not(unix))]
+fn replace_process(command: &mut Command) -> io::Result<i32> {
+    command.status().map(|status| status.code().unwrap_or(FAILURE))
+}
+
+/// `$AIRTCP_PYTHON`; else the project's `.venv`, looked for above the executable and above the working
+/// folder; else `python3`.
+fn interpreter() -> PathBuf {
+    if let Some(python) = std::env::var_os("AIRTCP_PYTHON").filter(|p| !p.is_empty()) {
+        return python.into();
+    }
+    let executable = std::env::current_exe().ok();
+    let working = std::env::current_dir().ok();
+    let starts = [executable.as_deref().and_then(Path::parent), working.as_deref()];
+    let venv = starts.into_iter().flatten().flat_map(Path::ancestors).find_map(|folder| {
+        let beside = folder.join("python");
+        // The executable may itself be installed in the environment.
+        let installed = folder.file_name() == Some(OsStr::new("bin"))
+            && folder.join("../pyvenv.cfg").is_file()
+            && beside.is_file();
+        let python = folder.join(".venv/bin/python");
+        if installed { Some(beside) } else { python.is_file().then_some(python) }
+    });
+    venv.unwrap_or_else(|| "python3".into())
+}

@@ -1,0 +1,137 @@
+//! Results for people: one row a flow, with a confidence interval when there are several runs.
+
+use airtcp_sim::metrics::{FlowMetrics, RunMetrics};
+use std::fmt::Write;
+
+/// Mean and half the width of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Estimate {
+    mean: f64,
+    half_width: Option<f64>,
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let half_width = (values.len() > 1).then(|| {
+            let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+            student_t_975(values.len() - 1) * (squares / (n - 1.0) / n).sqrt()
+        });
+        Self { mean, half_width }
+    }
+    fn show(self, decimals: usize) -> String {
+        match self.half_width {
+            Some(half_width) => format!("{:.decimals$} ± {half_width:.decimals$}", self.mean),
+            None => format!("{:.decimals$}", self.mean),
+        }
+    }
+}
+
+/// The 97.5 % quantile of Student's t: exact to four digits for few degrees of freedom, then by the
+/// Cornish-Fisher expansion about the normal quantile (Abramowitz, Stegun 26.7.5).
+fn student_t_975(degrees: usize) -> f64 {
+    const FEW: [f64; 6] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469];
+    if let Some(t) = FEW.get(degrees - 1) {
+        return *t;
+    }
+    let z = 1.959_963_985_f64;
+    let (n, z2) = (degrees as f64, z * z);
+    let g1 = z * (z2 + 1.0) / 4.0;
+    let g2 = z * ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0;
+    let g3 = z * (((3.0 * z2 + 19.0) * z2 + 17.0) * z2 - 15.0) / 384.0;
+    z + g1 / n + g2 / (n * n) + g3 / (n * n * n)
+}
+
+/// The table of some runs of one scenario (at least one).
+pub(crate) fn table(runs: &[RunMetrics]) -> String {
+    let first = &runs[0];
+    let mut out = format!("{}: {} s", first.scenario, first.duration);
+    let _ = match runs {
+        [only] => writeln!(out, ", seed {}", only.seed),
+        _ => writeln!(out, ", {} runs, mean ± 95 % confidence interval", runs.len()),
+    };
+    let fastest = runs.iter().flat_map(|r| &r.flows).map(|f| f.throughput).fold(0.0, f64::max);
+    let (unit, factor) = if fastest >= 1e6 { ("Mbit/s", 1e-6) } else { ("kbit/s", 1e-3) };
+    let mut rows = vec![
+        [
+            "flow",
+            &format!("goodput {unit}"),
+            &format!("throughput {unit}"),
+            "download s",
+            "retransmitted %",
+            "time-outs",
+            "cwnd cuts",
+            "",
+        ]
+        .map(str::to_owned),
+    ];
+    for (i, flow) in first.flows.iter().enumerate() {
+        let of = |value: &dyn Fn(&FlowMetrics) -> f64| {
+            Estimate::of(&runs.iter().map(|r| value(&r.flows[i])).collect::<Vec<_>>())
+        };
+        let finished: Vec<f64> = runs.iter().filter_map(|r| r.flows[i].download_time).collect();
+        let download = match finished.len() {
+            0 => "-".to_owned(),
+            n if n == runs.len() => Estimate::of(&finished).show(3),
+            n => format!("{n} of {} finished", runs.len()),
+        };
+        let aborted = runs.iter().filter(|r| r.flows[i].aborted.is_some()).count();
+        rows.push([
+            flow.name.clone(),
+            of(&|f| f.goodput * factor).show(3),
+            of(&|f| f.throughput * factor).show(3),
+            download,
+            of(&|f| f.retransmission_ratio * 100.0).show(2),
+            of(&|f| f.timeouts as f64).show(1),
+            of(&|f| f.cwnd_reductions as f64).show(1),
+            match (aborted, runs.len()) {
+                (0, _) => String::new(),
+                (_, 1) => "aborted".to_owned(),
+                (n, all) => format!("aborted in {n} of {all}"),
+            },
+        ]);
+    }
+    let width = |column: usize| {
+        rows.iter().map(|r: &[String; 8]| r[column].chars().count()).max().unwrap_or(0)
+    };
+    let widths: [usize; 8] = std::array::from_fn(width);
+    for row in &rows {
+        let cell = |(i, text): (usize, &String)| match i {
+            0 | 7 => format!("{text:<0$}", widths[i]),
+            _ => format!("{text:>0$}", widths[i]),
+        };
+        let line = row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn student_quantiles_agree_with_the_tables() {
+        // Abramowitz, Stegun, table 26.10.
+        for (degrees, t) in
+            [(1, 12.706), (4, 2.776), (9, 2.262), (19, 2.093), (30, 2.042), (120, 1.980)]
+        {
+            assert!(
+                (student_t_975(degrees) - t).abs() < 1e-3,
+                "{degrees}: {}",
+                student_t_975(degrees)
+            );
+        }
+    }
+
+    #[test]
+    fn the_interval_of_two_values() {
+        // s = √2/2 for {1, 2}; t₁ · s/√2 = 12.7062 / 2.
+        let estimate = Estimate::of(&[1.0, 2.0]);
+        assert_eq!(estimate.mean, 1.5);
+        assert!((estimate.half_width.unwrap() - 6.3531).abs() < 1e-9);
+        assert_eq!(estimate.show(1), "1.5 ± 6.4");
+        assert_eq!(Estimate::of(&[1.5]).show(2), "1.50");
+    }
+}

@@ -1,0 +1,88 @@
+//! The applications at both ends of a flow. They look at their endpoint after each call to it.
+
+use airtcp_core::{Bytes, Instant, Length};
+use airtcp_tcp::{Endpoint, Io, State};
+
+/// What runs on top of an endpoint.
+#[derive(Debug)]
+pub(crate) enum App {
+    /// The data sender's.
+    Source(BulkSource),
+    /// The data receiver's.
+    Sink(Sink),
+}
+
+impl App {
+    /// Does what the state of the endpoint now allows.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint<Length>,
+        io: &mut Io<'_, Length>,
+    ) {
+        match self {
+            Self::Source(source) => source.poll(now, endpoint, io),
+            Self::Sink(sink) => sink.poll(now, endpoint, io),
+        }
+    }
+}
+
+/// Writes as fast as the send buffer takes it: for ever, or a number of bytes and then closes.
+#[derive(Debug)]
+pub(crate) struct BulkSource {
+    /// Bytes not yet written; `None`: endless.
+    remaining: Option<u64>,
+    closed: bool,
+}
+
+impl BulkSource {
+    /// Of `bytes`, or endless.
+    pub(crate) fn new(bytes: Option<Bytes>) -> Self {
+        Self { remaining: bytes.map(Bytes::get), closed: false }
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Instant, endpoint: &mut Endpoint<Length>, io: &mut Io<'_, Length>) {
+        // Until the handshake is over there is nobody to write to, and to close would be to give up.
+        if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
+            return;
+        }
+        let space = endpoint.send_space() as u64;
+        let offer = self.remaining.map_or(space, |remaining| remaining.min(space));
+        if offer > 0 {
+            let taken = endpoint.write(now, &Length(offer), io) as u64;
+            self.remaining = self.remaining.map(|remaining| remaining - taken);
+        }
+        if self.remaining == Some(0) {
+            self.closed = true;
+            endpoint.close(now, io);
+        }
+    }
+}
+
+/// Reads at once whatever arrives, and closes when the peer has.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    last_delivery: Instant,
+    closed: bool,
+}
+
+impl Sink {
+    /// When the last byte so far was delivered.
+    pub(crate) fn last_delivery(&self) -> Instant {
+        self.last_delivery
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Instant, endpoint: &mut Endpoint<Length>, io: &mut Io<'_, Length>) {
+        if endpoint.readable() > 0 {
+            endpoint.read(now, usize::MAX, io);
+            self.last_delivery = now;
+        }
+        if !self.closed && endpoint.is_eof() {
+            self.closed = true;
+            endpoint.close(now, io);
+        }
+    }
+}

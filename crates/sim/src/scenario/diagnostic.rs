@@ -1,0 +1,197 @@
+//! What is wrong with a scenario, where, and what was expected instead.
+//!
+//! A [`Diagnostic`] is one mistake; a [`ScenarioError`] is all that were found in one reading. `Display`
+//! gives one line a mistake; [`ScenarioError::render`] adds the source line and a caret.
+
+use std::fmt;
+
+/// A byte range in one of the texts a scenario was read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Spot {
+    /// 0: the file; k: the k-th override. A later source wins over an earlier one.
+    pub(super) source: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// A mistake that does not know its line yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) spot: Spot,
+    key: String,
+    message: String,
+    expected: Option<String>,
+    suggestion: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(spot: Spot, key: impl Into<String>, message: impl Into<String>) -> Self {
+        let (key, message) = (key.into(), message.into());
+        Self { spot, key, message, expected: None, suggestion: None }
+    }
+    pub(super) fn expected(mut self, what: impl Into<String>) -> Self {
+        self.expected = Some(what.into());
+        self
+    }
+    /// Suggests the candidate nearest to `found`; says what there is instead when none is near.
+    pub(super) fn nearest<'a>(
+        mut self,
+        found: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let candidates: Vec<&str> = candidates.into_iter().collect();
+        self.suggestion = nearest(found, &candidates).map(str::to_owned);
+        if self.suggestion.is_none() && self.expected.is_none() && !candidates.is_empty() {
+            const SHOWN: usize = 20;
+            let more = if candidates.len() > SHOWN { ", …" } else { "" };
+            let shown = &candidates[..candidates.len().min(SHOWN)];
+            self.expected = Some(format!("one of {}{more}", shown.join(", ")));
+        }
+        self
+    }
+    /// Fills in line, column and source line from the texts.
+    pub(super) fn locate(self, sources: &[Source]) -> Diagnostic {
+        let source = &sources[self.spot.source];
+        let start = floor_char_boundary(&source.text, self.spot.start);
+        let before = &source.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let line_text = source.text[line_start..].lines().next().unwrap_or("").to_owned();
+        let end = floor_char_boundary(&source.text, self.spot.end).max(start);
+        Diagnostic {
+            source: source.name.clone(),
+            line: before.matches('\n').count() + 1,
+            column: source.text[line_start..start].chars().count() + 1,
+            key: self.key,
+            message: self.message,
+            expected: self.expected,
+            suggestion: self.suggestion,
+            width: source.text[start..end].lines().next().unwrap_or("").chars().count().max(1),
+            line_text,
+        }
+    }
+}
+
+/// A text a scenario is read from, and what to call it.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// One mistake in a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file as it was named, or `--set`.
+    pub source: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Dotted path of the key, with elements by their name (`link.BS-MH.loss.p`); empty when the text is
+    /// not TOML.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub expected: Option<String>,
+    /// The nearest right name.
+    pub suggestion: Option<String>,
+    line_text: String,
+    width: usize,
+}
+
+impl Diagnostic {
+    /// The `Display` line, the source line and a caret under the mistake.
+    pub fn render(&self) -> String {
+        /// Of a longer line only a window around the mistake is shown.
+        const WIDTH: usize = 120;
+        let column = self.column - 1;
+        let skipped =
+            if self.line_text.chars().count() <= WIDTH { 0 } else { column.saturating_sub(40) };
+        let shown: String = self.line_text.chars().skip(skipped).take(WIDTH).collect();
+        // Tabs keep their width above the caret.
+        let indent: String = (shown.chars().take(column - skipped))
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let room = shown.chars().count().saturating_sub(column - skipped).max(1);
+        let carets = "^".repeat(self.width.min(room));
+        let number = self.line.to_string();
+        let margin = " ".repeat(number.len());
+        format!("{self}\n{margin} |\n{number} | {shown}\n{margin} | {indent}{carets}")
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, line, column, key, message, expected, suggestion, .. } = self;
+        write!(f, "{source}:{line}:{column}: ")?;
+        if !key.is_empty() {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(message)?;
+        match (expected, suggestion) {
+            (None, None) => Ok(()),
+            (Some(e), None) => write!(f, " (expected {e})"),
+            (None, Some(s)) => write!(f, " (did you mean `{s}`?)"),
+            (Some(e), Some(s)) => write!(f, " (expected {e}; did you mean `{s}`?)"),
+        }
+    }
+}
+
+/// A scenario that cannot be run: everything that is wrong with it, in the order of the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct ScenarioError {
+    /// The mistakes; never empty.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl ScenarioError {
+    /// The mistakes in the order of the sources, each once.
+    pub(super) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
+        problems.sort_by_key(|p| p.spot);
+        // A table that several flows inherit is read several times.
+        let mut once: Vec<Problem> = Vec::with_capacity(problems.len());
+        for problem in problems {
+            let same_place = once.iter().rev().take_while(|p| p.spot == problem.spot);
+            if !same_place.into_iter().any(|p| *p == problem) {
+                once.push(problem);
+            }
+        }
+        Self { diagnostics: once.into_iter().map(|p| p.locate(sources)).collect() }
+    }
+    /// The first mistakes with their source lines and carets, for a terminal.
+    pub fn render(&self) -> String {
+        const SHOWN: usize = 20;
+        let mut parts: Vec<String> =
+            self.diagnostics.iter().take(SHOWN).map(Diagnostic::render).collect();
+        if let more @ 1.. = self.diagnostics.len().saturating_sub(SHOWN) {
+            parts.push(format!("and {more} more"));
+        }
+        parts.join("\n\n")
+    }
+}
+
+/// The candidate that `found` was most likely meant to be, if any is near: a different case, or at most a
+/// third of the characters mistyped (one in a short name; of a single letter nothing would be left).
+fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let lower = found.to_lowercase();
+    let limit = match found.chars().count() {
+        0 | 1 => 0,
+        n => (n / 3).clamp(1, 4),
+    };
+    candidates
+        .iter()
+        .map(|c| (strsim::osa_distance(&lower, &c.to_lowercase()), *c))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
+
+fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

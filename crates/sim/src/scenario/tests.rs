@@ -1,0 +1,872 @@
+//! What a person is told, word for word, for each kind of mistake; and what a right file means.
+
+use super::Scenario;
+use super::model::{MiddleboxKind, NodeId};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
+use airtcp_tcp::TcpConfig;
+use airtcp_tcp::config::{AckConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection};
+
+const BASE: &str = r#"duration = "20 s"
+[[node]]
+name = "FH"
+[[node]]
+name = "BS"
+[[node]]
+name = "MH"
+[[link]]
+between = ["FH", "BS"]
+rate = "1 Mbit/s"
+delay = "5 ms"
+[[link]]
+between = ["BS", "MH"]
+rate = "250 kbit/s"
+delay = "170 ms"
+[tcp]
+mss = "1000 B"
+[[flow]]
+from = "FH"
+to = "MH"
+"#;
+
+fn parse(text: &str) -> Result<Scenario, super::ScenarioError> {
+    Scenario::parse("t.toml", text, &[])
+}
+
+/// The diagnostics of BASE with `old` replaced by `new`.
+fn errors(old: &str, new: &str) -> String {
+    assert_eq!(BASE.matches(old).count(), 1, "{old:?} must stand in BASE once");
+    parse(&BASE.replace(old, new)).expect_err(new).to_string()
+}
+
+fn with(set: &[(&str, &str)]) -> Result<Scenario, super::ScenarioError> {
+    let set: Vec<(String, String)> =
+        set.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+    Scenario::parse("t.toml", BASE, &set)
+}
+
+/// BASE with `old` replaced by `new` gives exactly these diagnostics.
+#[track_caller]
+fn refuses(old: &str, new: &str, expected: &[&str]) {
+    let found = errors(old, new);
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+const DURATION: &str = "duration = \"20 s\"";
+const RATE: &str = "\"250 kbit/s\"";
+const DELAY: &str = "delay = \"170 ms\"";
+const MSS: &str = "mss = \"1000 B\"";
+const TO: &str = "to = \"MH\"";
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest_known_one() {
+    refuses(
+        DELAY,
+        "delay = \"170 ms\"\nrat = \"1 Mbit/s\"",
+        &["t.toml:16:1: link.BS-MH.rat: unknown key (did you mean `rate`?)"],
+    );
+    refuses("[tcp]", "[tpc]", &["t.toml:16:2: tpc: unknown key (did you mean `tcp`?)"]);
+    refuses(
+        DELAY,
+        "delay = \"170 ms\"\nwibble = 1",
+        &[
+            "t.toml:16:1: link.BS-MH.wibble: unknown key (expected one of between, name, rate, delay, \
+             loss, outage, queue, forward, backward)",
+        ],
+    );
+}
+
+#[test]
+fn quantities_need_a_known_unit() {
+    let expected = "(expected a duration above zero with its unit, such as \"170 ms\")";
+    for (value, message) in [
+        ("20", "20 has no unit"),
+        ("20.5", "20.5 has no unit"),
+        ("\"20\"", "\"20\" has no unit"),
+        ("\"soon\"", "\"soon\" does not begin with a number"),
+        ("\"-1 s\"", "\"-1 s\" is negative"),
+        ("\"0 s\"", "\"0 s\" is out of range"),
+        ("\"0.1 ns\"", "\"0.1 ns\" is finer than the smallest unit"),
+        ("\"99999999999999 s\"", "\"99999999999999 s\" is too large"),
+        ("true", "found true"),
+        ("[]", "found an array"),
+        ("2026-01-01", "found a date or time"),
+    ] {
+        let line = format!("t.toml:1:12: duration: {message} {expected}");
+        refuses(DURATION, &format!("duration = {value}"), &[&line]);
+    }
+    refuses(
+        DURATION,
+        "duration = \"20 S\"",
+        &[
+            "t.toml:1:12: duration: \"20 S\" has an unknown unit (expected a unit of ns, us, µs, ms, s \
+             or min; did you mean `s`?)",
+        ],
+    );
+    refuses(
+        RATE,
+        "\"250 kbits\"",
+        &[
+            "t.toml:14:8: link.BS-MH.rate: \"250 kbits\" has an unknown unit (expected a unit of bit/s, \
+             kbit/s, Mbit/s, Gbit/s, bps, kbps, Mbps or Gbps; did you mean `kbit/s`?)",
+        ],
+    );
+    refuses(
+        RATE,
+        "250",
+        &[
+            "t.toml:14:8: link.BS-MH.rate: 250 has no unit (expected a rate above zero with its unit, \
+             such as \"250 kbit/s\")",
+        ],
+    );
+}
+
+#[test]
+fn missing_keys_are_named() {
+    refuses(
+        DURATION,
+        "",
+        &["t.toml:1:1: duration: missing (expected a duration above zero with its unit, such as \
+             \"170 ms\")"],
+    );
+    refuses(
+        "\nrate = \"250 kbit/s\"",
+        "",
+        &[
+            "t.toml:12:1: link.BS-MH.rate: missing (expected a rate above zero with its unit, such as \
+             \"250 kbit/s\")",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = \"1 ms\"\nloss = { p = 0.5 }",
+        &["t.toml:16:8: link.BS-MH.loss.kind: missing (expected \"none\", \"bernoulli\", \
+             \"gilbert-elliott\" or \"list\")"],
+    );
+    assert_eq!(
+        parse("duration = \"1 s\"").unwrap_err().to_string(),
+        "t.toml:1:1: node: missing (expected at least one [[node]] table)\n\
+         t.toml:1:1: link: missing (expected at least one [[link]] table)\n\
+         t.toml:1:1: flow: missing (expected at least one [[flow]] table)"
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_is_refused_with_every_syntax_error() {
+    refuses(
+        TO,
+        "to = \"MH\"\nto = \"BS\"\nx = = 3",
+        &[
+            "t.toml:21:1: not valid TOML: duplicate key",
+            "t.toml:22:5: not valid TOML: extra `=`, expected nothing",
+            "t.toml:22:7: not valid TOML: unexpected key or value, expected newline, `#`",
+        ],
+    );
+    refuses(
+        "[[flow]]",
+        "[flow]",
+        &["t.toml:18:1: flow: found a table (expected [[flow]], in two brackets)"],
+    );
+}
+
+#[test]
+fn impossible_values_of_links_are_refused() {
+    refuses(
+        RATE,
+        "\"0 bit/s\"",
+        &[
+            "t.toml:14:8: link.BS-MH.rate: \"0 bit/s\" is out of range (expected a rate above zero with \
+             its unit, such as \"250 kbit/s\")",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = \"-5 ms\"",
+        &[
+            "t.toml:15:9: link.BS-MH.delay: \"-5 ms\" is negative (expected a duration with its unit, \
+             such as \"170 ms\", or a table)",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = { uniform = [\"5 s\", \"1 s\"] }",
+        &[
+            "t.toml:15:21: link.BS-MH.delay.uniform: low end 5 s is above high end 1 s (expected [low, \
+             high], such as [\"153 ms\", \"195 ms\"])",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = { mixture = [{ weight = 0, uniform = [\"1 s\", \"5 s\"] }, { weight = 1 }] }",
+        &[
+            "t.toml:15:33: link.BS-MH.delay.mixture.0.weight: 0 is out of range (expected a number \
+             above 0, at most 1000000000)",
+            "t.toml:15:64: link.BS-MH.delay.mixture.1: has no distribution (expected constant, uniform, \
+             normal or exponential)",
+        ],
+    );
+    for p in ["1.5", "-0.1", "nan", "inf"] {
+        let p_as_read = p.replace("nan", "NaN");
+        let line = format!(
+            "t.toml:16:34: link.BS-MH.loss.p: {p_as_read} is out of range (expected a number from 0 to \
+             1)"
+        );
+        let new = format!("delay = \"1 ms\"\nloss = {{ kind = \"bernoulli\", p = {p} }}");
+        refuses(DELAY, &new, &[&line]);
+    }
+    refuses(
+        DELAY,
+        "delay = \"1 ms\"\nloss = { kind = \"list\", packets = [1, 4, 1] }",
+        &[
+            "t.toml:16:35: link.BS-MH.loss.packets: lists 1 twice (expected an array of distinct whole \
+             numbers, such as [3, 7])",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = \"1 ms\"\nqueue = { limit = \"0 packets\" }",
+        &[
+            "t.toml:16:19: link.BS-MH.queue.limit: \"0 packets\" is out of range (expected packets or a \
+             size above zero, such as \"50 packets\")",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = \"1 ms\"\nqueue = { kind = \"red\", min-threshold = \"20 packets\" }",
+        &["t.toml:16:41: link.BS-MH.queue.min-threshold: 20 packets is not below max-threshold \
+             (expected less than 15 packets)"],
+    );
+}
+
+#[test]
+fn outages_are_ordered_and_fit_their_cycle() {
+    let outage = |o: &str| format!("delay = \"1 ms\"\noutage = {o}");
+    for listed in
+        ["[[\"5 s\", \"11 s\"], [\"10 s\", \"12 s\"]]", "[[\"5 s\", \"11 s\"], [\"1 s\", \"2 s\"]]"]
+    {
+        refuses(
+            DELAY,
+            &outage(&format!("{{ listed = {listed} }}")),
+            &[
+                "t.toml:16:39: link.BS-MH.outage.listed: overlaps or precedes the one before it (expected \
+                 [[start, end], …], ascending and disjoint, such as [[\"5 s\", \"11 s\"]])",
+            ],
+        );
+    }
+    refuses(
+        DELAY,
+        &outage("{ listed = [[\"5 s\", \"5 s\"]] }"),
+        &[
+            "t.toml:16:22: link.BS-MH.outage.listed: ends at 5 s, not after its start at 5 s (expected \
+             [[start, end], …], ascending and disjoint, such as [[\"5 s\", \"11 s\"]])",
+        ],
+    );
+    refuses(
+        DELAY,
+        &outage("{ period = \"60 s\", start = \"50 s\", end = \"70 s\" }"),
+        &[
+            "t.toml:16:51: link.BS-MH.outage.end: the outage from 50 s to 70 s does not fit a cycle of \
+             60 s (expected start < end, end at most period)",
+        ],
+    );
+    refuses(
+        DELAY,
+        &outage("{ period = \"60 s\" }"),
+        &[
+            "t.toml:16:10: link.BS-MH.outage.end: missing (expected the end of the outage in each cycle)",
+        ],
+    );
+    refuses(
+        DELAY,
+        &outage("{ mode = \"hold\" }"),
+        &[
+            "t.toml:16:10: link.BS-MH.outage: does not say when (expected listed = [[start, end], …] or \
+             period and end)",
+        ],
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    refuses(
+        DELAY,
+        "delay = \"1 ms\"\noutage = { listed = [[\"5 s\", \"6 s\"]], period = \"9 s\", end = \"1 s\" }",
+        &[
+            "t.toml:16:21: link.BS-MH.outage.listed: contradicts period (expected either listed or period)",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = { uniform = [\"1 s\", \"2 s\"], constant = \"1 s\" }",
+        &[
+            "t.toml:15:21: link.BS-MH.delay.uniform: a second distribution beside `constant` (expected \
+             one distribution)",
+        ],
+    );
+}
+
+#[test]
+fn keys_without_effect_are_refused() {
+    refuses(
+        MSS,
+        "recovery = \"newreno\"\navoid-multi-fr = true",
+        &["t.toml:18:1: tcp.avoid-multi-fr: has no effect with recovery = \"newreno\" (expected \
+             recovery = \"tahoe\" or \"reno\")"],
+    );
+    refuses(
+        MSS,
+        "recovery = \"sack\"\nnewreno = { deflate = true }",
+        &["t.toml:18:1: tcp.newreno: has no effect with recovery = \"sack\" (expected recovery = \
+             \"newreno\")"],
+    );
+    // Also beside a default.
+    for ack in ["policy = \"every\", segments = 2", "segments = 2"] {
+        let found = errors(MSS, &format!("ack = {{ {ack} }}"));
+        let message = "tcp.ack.segments: has no effect with policy = \"every\" (expected policy = \
+                       \"delayed\")";
+        assert!(found.ends_with(message), "{found}");
+    }
+    refuses(
+        DELAY,
+        "delay = \"1 ms\"\nloss = { kind = \"bernoulli\", p = 0.1, loss-bad = 0.5 }",
+        &[
+            "t.toml:16:39: link.BS-MH.loss.loss-bad: has no effect with kind = \"bernoulli\" (expected \
+             kind = \"gilbert-elliott\")",
+        ],
+    );
+    refuses(
+        DELAY,
+        "delay = { base = \"5 ms\", fifo = true }",
+        &["t.toml:15:33: link.BS-MH.delay.fifo: has no effect without a distribution (expected \
+             uniform, normal, exponential, constant or mixture)"],
+    );
+    refuses(
+        TO,
+        "to = \"MH\"\nsender = { ack = { policy = \"delayed\" } }\nreceiver = { nagle = false }",
+        &[
+            "t.toml:21:12: flow.FH-MH.sender.ack: has no effect at a flow's sender (expected \
+             receiver.ack)",
+            "t.toml:22:14: flow.FH-MH.receiver.nagle: has no effect at a flow's receiver (expected \
+             sender.nagle)",
+        ],
+    );
+}
+
+#[test]
+fn impossible_endpoints_are_refused() {
+    refuses(
+        MSS,
+        "mss = \"65496 B\"\nsend-buffer = \"1 MB\"",
+        &[
+            "t.toml:17:7: tcp.mss: \"65496 B\" is out of range (expected a size from 1 B to 65495 B with \
+             its unit, such as \"1000 B\")",
+        ],
+    );
+    refuses(
+        MSS,
+        "mss = \"65490 B\"\ntimestamps = true",
+        &[
+            "t.toml:17:7: tcp.mss: 65490 B and timestamps exceed an IP packet (expected at most 65483 B \
+             with timestamps)",
+        ],
+    );
+    refuses(
+        MSS,
+        "mss = \"1000 B\"\nsend-buffer = \"500 B\"\ncwnd-limit = \"999 B\"",
+        &[
+            "t.toml:17:7: tcp.mss: 1000 B is larger than the send buffer of 500 B (expected at most \
+             send-buffer)",
+            "t.toml:19:14: tcp.cwnd-limit: 999 B is smaller than a segment of 1000 B (expected at least \
+             mss)",
+        ],
+    );
+    refuses(
+        MSS,
+        "receive-buffer = \"65536 B\"",
+        &[
+            "t.toml:17:18: tcp.receive-buffer: a window of 65536 B needs window scaling (expected at \
+             most 65535 B, or window-scaling = true at both ends)",
+        ],
+    );
+    refuses(
+        MSS,
+        "spurious = \"eifel\"",
+        &[
+            "t.toml:17:12: tcp.spurious: Eifel needs timestamps (expected timestamps = true at both \
+             ends, such as in [tcp])",
+        ],
+    );
+    refuses(
+        TO,
+        "to = \"MH\"\nsender.recovery = \"sack\"",
+        &["t.toml:21:19: flow.FH-MH.sender.recovery: the receiver does not offer SACK (expected \
+             recovery = \"sack\" at both ends, such as in [tcp])"],
+    );
+    refuses(
+        MSS,
+        "rto = { min = \"2 s\", max = \"1 s\" }\npersist = { backoff = 0.5, initial = \"90 s\" }",
+        &[
+            "t.toml:17:15: tcp.rto.min: the lower bound 2 s is above the upper bound 1 s (expected min \
+             at most max)",
+            "t.toml:18:23: tcp.persist.backoff: 0.5 is out of range (expected a number from 1 to \
+             1000000)",
+            "t.toml:18:38: tcp.persist.initial: the first interval 90 s is above the longest, 60 s \
+             (expected initial at most max)",
+        ],
+    );
+    refuses(
+        MSS,
+        "recovery = \"neureno\"\ninitial-window = \"0 segments\"\nduplicate-ack-threshold = 0\nabc = 0",
+        &[
+            "t.toml:17:12: tcp.recovery: \"neureno\" is not a choice here (expected \"tahoe\", \"reno\", \
+             \"newreno\" or \"sack\"; did you mean `newreno`?)",
+            "t.toml:18:18: tcp.initial-window: \"0 segments\" is out of range (expected \"rfc5681\", \
+             \"rfc6928\" or segments, such as \"2 segments\")",
+            "t.toml:19:27: tcp.duplicate-ack-threshold: 0 is out of range (expected a whole number from \
+             1 to 1000000)",
+            "t.toml:20:7: tcp.abc: 0 is out of range (expected \"off\" or a whole number from 1 to \
+             1000000)",
+        ],
+    );
+    refuses(
+        MSS,
+        "ack = { policy = \"delayed\", timeout = \"501 ms\" }",
+        &[
+            "t.toml:17:39: tcp.ack.timeout: \"501 ms\" is out of range (expected a duration above zero, \
+             at most 500 ms with its unit, such as \"170 ms\")",
+        ],
+    );
+}
+
+#[test]
+fn names_must_be_known_and_unique() {
+    refuses(
+        TO,
+        "to = \"HM\"",
+        &["t.toml:20:6: flow.FH-HM.to: no node is called \"HM\" (did you mean `MH`?)"],
+    );
+    refuses(
+        "name = \"MH\"",
+        "name = \"BS\"",
+        &[
+            "t.toml:7:8: node.BS.name: a second node \"BS\"",
+            "t.toml:13:18: link.BS-MH.between: no node is called \"MH\" (did you mean `FH`?)",
+            "t.toml:20:6: flow.FH-MH.to: no node is called \"MH\" (did you mean `FH`?)",
+        ],
+    );
+    refuses(
+        "name = \"MH\"",
+        "name = \"M H\"",
+        &[
+            "t.toml:7:8: node.M H.name: \"M H\" is not a name (expected 1 to 64 letters, digits, - or _)",
+            "t.toml:13:18: link.BS-MH.between: no node is called \"MH\" (did you mean `FH`?)",
+            "t.toml:20:6: flow.FH-MH.to: no node is called \"MH\" (did you mean `FH`?)",
+        ],
+    );
+    refuses(
+        "[tcp]",
+        "[[flow]]\nfrom = \"FH\"\nto = \"MH\"\n[tcp]",
+        &[
+            "t.toml:22:8: flow.FH-MH.from: a second flow \"FH-MH\" (expected a name of its own for each \
+             flow)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        "name = \"BS\"\nmiddlebox = { kind = \"packet-control\", threshold = 2, mobiles = [\"MN\"] }",
+        &[
+            "t.toml:6:52: node.BS.middlebox.threshold: 2 is out of range (expected a whole number from 3 \
+             to 1000000)",
+            "t.toml:6:66: node.BS.middlebox.mobiles: no node is called \"MN\" (did you mean `MH`?)",
+        ],
+    );
+}
+
+#[test]
+fn the_topology_must_carry_the_flows() {
+    refuses(
+        "[\"BS\", \"MH\"]",
+        "[\"BS\", \"BS\"]",
+        &["t.toml:13:11: link.BS-BS.between: both ends are one node (expected two nodes)"],
+    );
+    refuses(
+        "[\"BS\", \"MH\"]",
+        "[\"BS\", \"FH\"]",
+        &["t.toml:13:11: link.BS-FH.between: BS and FH are linked already"],
+    );
+    refuses(
+        TO,
+        "to = \"FH\"",
+        &["t.toml:20:6: flow.FH-FH.to: both ends are one node (expected two nodes)"],
+    );
+    refuses(
+        "[[link]]\nbetween = [\"FH\", \"BS\"]\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n",
+        "",
+        &[
+            "t.toml:16:6: flow.FH-MH.to: no links lead from \"FH\" to \"MH\" (expected a path of links)",
+        ],
+    );
+    refuses(
+        TO,
+        "to = \"MH\"\nstart = \"20 s\"",
+        &[
+            "t.toml:21:9: flow.FH-MH.start: a flow starts at 20 s, after the end of the run (expected a \
+             start before `duration`)",
+        ],
+    );
+    refuses(
+        "name = \"BS\"",
+        "name = \"BS\"\n[[node]]\nname = \"s\"\ncount = 3\n[[node]]\nname = \"d\"\ncount = 2\n\
+         [[link]]\nbetween = [\"s\", \"d\"]\nrate = \"1 bps\"\ndelay = \"1 s\"",
+        &[
+            "t.toml:13:11: link.s-d.between: a group of 3 and a group of 2 (expected groups of one size, \
+             or a single node at one end)",
+        ],
+    );
+}
+
+#[test]
+fn overrides_are_checked_like_the_file_and_shown_as_set() {
+    let told = |set: &[(&str, &str)]| with(set).unwrap_err().to_string();
+    assert_eq!(
+        told(&[("link.BS-MH.loss", "{ kind = \"bernoulli\", p = 2 }")]),
+        "--set:1:43: link.BS-MH.loss.p: 2 is out of range (expected a number from 0 to 1)"
+    );
+    assert_eq!(
+        told(&[("link.BS-MX.rate", "1 Mbit/s")]),
+        "--set:1:1: link: has no element `BS-MX` (did you mean `BS-MH`?)"
+    );
+    assert_eq!(
+        told(&[("flow.3.bytes", "1 MB")]),
+        "--set:1:1: flow: has no element `3` (expected one of FH-MH)"
+    );
+    assert_eq!(
+        told(&[("link.BS-MH.delay.base", "1 ms")]),
+        "--set:1:1: link.BS-MH.delay: is \"170 ms\", which has no keys (expected link.BS-MH.delay to be \
+         set as a whole)"
+    );
+    assert_eq!(
+        told(&[("tcp.recovry", "reno")]),
+        "--set:1:1: tcp.recovry: unknown key (did you mean `recovery`?)"
+    );
+    assert_eq!(
+        told(&[("tcp..x", "reno")]),
+        "--set:1:1: not a path (expected dotted keys, such as link.BS-MH.loss.p)"
+    );
+    assert_eq!(
+        told(&[("tcp.recovery", "reno"), ("tcp.rto.min", "2")]),
+        "--set:1:13: tcp.rto.min: 2 has no unit (expected a duration above zero with its unit, such as \
+         \"170 ms\")"
+    );
+}
+
+#[test]
+fn a_rendered_diagnostic_shows_the_line_and_points_at_the_value() {
+    let error = parse(&BASE.replace("\"250 kbit/s\"", "\"250\"")).unwrap_err();
+    assert_eq!(
+        error.render(),
+        "t.toml:14:8: link.BS-MH.rate: \"250\" has no unit (expected a rate above zero with its unit, \
+         such as \"250 kbit/s\")\n\
+         \x20  |\n\
+         14 | rate = \"250\"\n\
+         \x20  |        ^^^^^"
+    );
+}
+
+#[test]
+fn a_rendering_is_short_whatever_the_file() {
+    let long = format!("{}delay = 1", " ".repeat(5000));
+    let rendered = parse(&BASE.replace(DELAY, &long)).unwrap_err().render();
+    assert!(
+        rendered.ends_with("delay = 1\n   |                                         ^"),
+        "{rendered}"
+    );
+    let many = "x = 1\n".replace('x', "[[flow]]\nx").repeat(50);
+    let rendered = parse(&format!("{BASE}{many}")).unwrap_err().render();
+    assert!(rendered.ends_with("\n\nand 130 more"), "{rendered}");
+}
+
+#[test]
+fn absent_keys_have_the_defaults_of_the_endpoint() {
+    let scenario = parse(&BASE.replace(MSS, "")).unwrap();
+    assert_eq!(scenario.flows[0].sender, TcpConfig::default());
+    assert_eq!(scenario.flows[0].receiver, TcpConfig::default());
+    assert_eq!(scenario.name, "t");
+    let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(50) };
+    assert_eq!(scenario.links[3].config.queue, queue);
+    assert_eq!(scenario.links[3].config.loss, LossConfig::None);
+    assert_eq!(scenario.flows[0].bytes, None);
+}
+
+#[test]
+fn every_key_of_an_endpoint_arrives() {
+    let tcp = r#"mss = "900 B"
+        receive-buffer = "128 KiB"
+        send-buffer = "1 MB"
+        window-scaling = true
+        timestamps = true
+        recovery = "tahoe"
+        avoid-multi-fr = true
+        initial-window = "2 segments"
+        initial-ssthresh = "20 kB"
+        loss-window = "send-window"
+        grow-on-recovery-exit = true
+        cwnd-limit = "18 kB"
+        duplicate-ack-threshold = 6
+        limited-transmit = true
+        abc = 2
+        slow-start-after-idle = false
+        spurious = "f-rto"
+        nagle = false
+        time-wait = "2 min"
+        [tcp.rto]
+        initial = "6 s"
+        after-syn-loss = "5 s"
+        min = "200 ms"
+        max = "64 s"
+        granularity = "10 ms"
+        tick = "500 ms"
+        max-retransmissions = 6
+        [tcp.persist]
+        on-shrink = "bsd"
+        initial = "1 s"
+        backoff = 1.5
+        max = "30 s"
+        [tcp.ack]
+        policy = "delayed"
+        segments = 4
+        timeout = "100 ms""#;
+    let sack = "recovery = \"sack\"\nsack-pipe = \"fall-floyd\"";
+    let sack = parse(&BASE.replace(MSS, sack)).unwrap().flows.remove(0).sender;
+    assert_eq!((sack.recovery, sack.sack_pipe), (Recovery::Sack, SackPipe::FallFloyd));
+    let sender = parse(&BASE.replace(MSS, tcp)).unwrap().flows.remove(0).sender;
+    insta::assert_debug_snapshot!(sender);
+}
+
+#[test]
+fn ends_of_a_flow_override_single_keys_of_tcp() {
+    let text = BASE.replace(
+        TO,
+        "to = \"MH\"\nsender = { rto = { min = \"2 s\" }, recovery = \"newreno\" }\n\
+         receiver = { ack = { policy = \"delayed\" } }\n\
+         [tcp.rto]\nmax = \"64 s\"",
+    );
+    // `avoid-multi-fr` belongs to the choice of [tcp], which the sender replaces.
+    let text = text.replace(MSS, "recovery = \"reno\"\navoid-multi-fr = true");
+    let flow = parse(&text).unwrap().flows.remove(0);
+    assert_eq!(flow.sender.rto.min, Duration::from_secs(2));
+    assert_eq!(flow.sender.rto.max, Duration::from_secs(64));
+    assert_eq!(flow.sender.recovery, Recovery::NewReno(Default::default()));
+    assert_eq!(flow.receiver.rto.min, Duration::from_secs(1));
+    assert_eq!(flow.receiver.recovery, Recovery::Reno { avoid_multi_fr: true });
+    let timeout = Duration::from_millis(200);
+    assert_eq!(flow.receiver.ack, AckConfig::Delayed { segments: 2, timeout });
+    assert_eq!(flow.sender.ack, AckConfig::Every);
+}
+
+#[test]
+fn links_carry_the_models_of_the_file() {
+    let link = r#"delay = { base = "170 ms", from = "0.5 s", fifo = false, mixture = [
+            { weight = 80, uniform = ["153 ms", "195 ms"] },
+            { weight = 20, normal = { mean = "1 s", deviation = "1 ms" } },
+            { weight = 1, exponential = { mean = "3 ms" } }] }
+        loss = { kind = "gilbert-elliott", good-to-bad = 0.01, bad-to-good = 0.5 }
+        outage = { mode = "hold", listed = [["5 s", "11 s"]] }
+        queue = { kind = "red", limit = "60 packets" }
+        forward = { rate = "384 kbit/s", loss = { kind = "list", packets = [9, 3] } }
+        backward = { outage = { period = "60 s", end = "10 s", origin = "5 s" }, queue = { limit = "64 kB" } }"#;
+    let scenario = parse(&BASE.replace(DELAY, link)).unwrap();
+    let [_, _, down, up] = scenario.links.as_slice() else { panic!("{:?}", scenario.links) };
+    assert_eq!((down.name.as_str(), down.from, down.to), ("BS>MH", NodeId(1), NodeId(2)));
+    assert_eq!((up.name.as_str(), up.from, up.to), ("MH>BS", NodeId(2), NodeId(1)));
+    assert_eq!(down.config.rate, DataRate::kbps(384));
+    assert_eq!(up.config.rate, DataRate::kbps(250));
+    let variation = down.config.delay.variation.as_ref().unwrap();
+    assert_eq!((variation.from, variation.fifo), (Instant::from_millis(500), false));
+    let Distribution::Mixture(parts) = &variation.distribution else { panic!() };
+    let (low, high) = (Duration::from_millis(153), Duration::from_millis(195));
+    assert_eq!(parts[0], (80.0, Distribution::Uniform { low, high }));
+    assert_eq!(parts.len(), 3);
+    assert_eq!(up.config.delay, down.config.delay);
+    assert_eq!(down.config.loss, LossConfig::List(vec![3, 9]));
+    let elliott = LossConfig::GilbertElliott {
+        good_to_bad: 0.01,
+        bad_to_good: 0.5,
+        loss_good: 0.0,
+        loss_bad: 1.0,
+    };
+    assert_eq!(up.config.loss, elliott);
+    let held = down.config.outage.as_ref().unwrap();
+    assert_eq!(held.mode, OutageMode::Hold);
+    assert_eq!(
+        held.schedule,
+        Schedule::Listed(vec![(Instant::from_secs(5), Instant::from_secs(11))])
+    );
+    let cycle = Schedule::Periodic {
+        origin: Instant::from_secs(5),
+        period: Duration::from_secs(60),
+        start: Duration::ZERO,
+        end: Duration::from_secs(10),
+    };
+    assert_eq!(up.config.outage.as_ref().unwrap().schedule, cycle);
+    assert!(matches!(down.config.queue, QueueConfig::Red { limit: 60, gentle: false, .. }));
+    let limit = QueueLimit::Bytes(Bytes(64_000));
+    assert_eq!(up.config.queue, QueueConfig::DropTail { limit });
+}
+
+#[test]
+fn groups_and_counts_are_expanded() {
+    let text = r#"
+        duration = "1 s"
+        node = [{ name = "s", count = 2 }, { name = "R" }, { name = "d", count = 2, outage = { listed = [] } }]
+        [[link]]
+        between = ["s", "R"]
+        rate = "1 Gbit/s"
+        delay = "1 ms"
+        [[link]]
+        between = ["R", "d"]
+        rate = "1 Gbit/s"
+        delay = "1 ms"
+        [[flow]]
+        name = "ftp"
+        from = "s"
+        to = "d"
+        stagger = "10 ms"
+        [[flow]]
+        from = "s1"
+        to = "R"
+        count = 2
+        bytes = "1 MB"
+        [[flow]]
+        from = "s"
+        to = "R"
+    "#;
+    let scenario = parse(text).unwrap();
+    let nodes: Vec<&str> = scenario.nodes.iter().map(|n| n.name.as_str()).collect();
+    assert_eq!(nodes, ["s0", "s1", "R", "d0", "d1"]);
+    let links: Vec<&str> = scenario.links.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(links, ["s0>R", "R>s0", "s1>R", "R>s1", "R>d0", "d0>R", "R>d1", "d1>R"]);
+    let flows: Vec<(&str, u32, u32, u64)> = (scenario.flows.iter())
+        .map(|f| (f.name.as_str(), f.from.0, f.to.0, f.start.as_nanos() / 1_000_000))
+        .collect();
+    assert_eq!(
+        flows,
+        [
+            ("ftp0", 0, 3, 0),
+            ("ftp1", 1, 4, 10),
+            ("s1-R-0", 1, 2, 0),
+            ("s1-R-1", 1, 2, 0),
+            ("s0-R", 0, 2, 0),
+            ("s1-R", 1, 2, 0)
+        ]
+    );
+    assert_eq!(scenario.nodes[3].outage, None);
+}
+
+#[test]
+fn a_middlebox_serves_its_mobiles() {
+    let text = BASE.replace(
+        "name = \"BS\"",
+        "name = \"BS\"\nmiddlebox = { kind = \"packet-control\", threshold = 6, mobiles = [\"MH\"] }",
+    );
+    let set = |value: &str| vec![("node.BS.middlebox.kind".to_owned(), value.to_owned())];
+    let scenario = parse(&text).unwrap();
+    let spec = scenario.nodes[1].middlebox.clone().unwrap();
+    assert_eq!(spec.kind, MiddleboxKind::PacketControl { threshold: 6 });
+    assert_eq!(spec.mobiles, [NodeId(2)]);
+    // A later choice silences the keys of the earlier one.
+    let without = Scenario::parse("t.toml", &text, &set("none")).unwrap();
+    assert_eq!(without.nodes[1].middlebox, None);
+}
+
+#[test]
+fn overrides_reach_every_part_of_the_file() {
+    let scenario = with(&[
+        ("duration", "30 s"),
+        ("link.BS-MH.loss", "{ kind = \"bernoulli\", p = 0.01 }"),
+        ("link.BS-MH.loss.p", "0.02"),
+        ("link.0.rate", "2 Mbit/s"),
+        ("tcp.spurious", "eifel"),
+        ("tcp.timestamps", "true"),
+        ("tcp.initial-window", "2 segments"),
+        ("flow.FH-MH.bytes", "\"1 MB\""),
+        ("tcp.rto.min", "200 ms"),
+    ])
+    .unwrap();
+    assert_eq!(scenario.duration, Duration::from_secs(30));
+    assert_eq!(scenario.links[2].config.loss, LossConfig::Bernoulli { p: 0.02 });
+    assert_eq!(scenario.links[0].config.rate, DataRate::mbps(2));
+    let flow = &scenario.flows[0];
+    assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
+    assert_eq!(flow.sender.initial_window, InitialWindow::Segments(2));
+    assert_eq!(flow.bytes, Some(Bytes(1_000_000)));
+    assert_eq!(flow.receiver.rto.min, Duration::from_millis(200));
+}
+
+proptest::proptest! {
+    /// No text and no override makes the parser panic.
+    #[test]
+    fn any_text_is_read_or_refused(text: String, path in "[a-z.\\-\"0-9]{0,20}", value: String) {
+        let _ = Scenario::parse("t.toml", &text, &[]);
+        let _ = Scenario::parse("t.toml", BASE, &[(path, value)]);
+    }
+
+    /// Whatever a known key is set to, the result is a scenario or a diagnostic with a place.
+    #[test]
+    fn any_value_is_read_or_refused(
+        key in proptest::sample::select(&[
+            "duration", "node", "node.BS.count", "node.BS.outage", "node.BS.middlebox", "link.BS-MH",
+            "link.BS-MH.rate", "link.BS-MH.delay", "link.BS-MH.loss", "link.BS-MH.outage",
+            "link.BS-MH.queue", "link.BS-MH.between", "tcp", "tcp.mss", "tcp.rto", "tcp.abc", "flow",
+            "flow.0.from", "flow.0.count", "flow.0.sender", "flow.0.stagger",
+        ][..]),
+        value in proptest::sample::select(&[
+            "", "0", "-1", "1e400", "nan", "99999999999999999999", "true", "[]", "{}", "[[]]", "[{}]",
+            "[[\"1 s\"]]", "[\"MH\", \"MH\"]", "\"1 s\"", "\"999999999 s\"", "\"1 B\"", "\"64 KiB\"",
+            "{ kind = 1 }", "{ kind = \"red\" }", "{ kind = \"list\", packets = [-1] }", "{ mixture = [] }",
+            "{ mixture = [1] }", "{ period = \"1 s\", end = \"1 s\" }", "1000000",
+        ][..]),
+    ) {
+        if let Err(error) = with(&[(key, value)]) {
+            proptest::prop_assert!(!error.diagnostics.is_empty());
+            proptest::prop_assert!(error.diagnostics.iter().all(|d| d.line >= 1 && d.column >= 1));
+            let _ = error.render();
+        }
+    }
+}
+
+#[test]
+fn the_documentation_is_the_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+    let docs = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        docs == super::markdown(),
+        "docs/scenario.md is stale; regenerate it: \
+         cargo run -p airtcp-cli -- schema --markdown > docs/scenario.md"
+    );
+}
+
+#[test]
+fn the_example_in_the_documentation_is_right() {
+    let markdown = super::markdown();
+    let example = markdown.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(parse(example).unwrap().flows.len(), 1);
+}
+
+#[test]
+fn the_json_schema_describes_every_table() {
+    let schema = super::json_schema();
+    let definitions = schema["$defs"].as_object().unwrap();
+    assert_eq!(
+        definitions["scenario"]["required"],
+        serde_json::json!(["duration", "node", "link", "flow"])
+    );
+    assert_eq!(definitions["tcp"]["properties"]["nagle"]["default"], true);
+    assert_eq!(definitions["link.loss"]["additionalProperties"], false);
+    // Every reference leads somewhere.
+    let text = schema.to_string();
+    for reference in text.split("\"$ref\":\"#/$defs/").skip(1) {
+        let name = reference.split('"').next().unwrap().replace("%20", " ");
+        assert!(definitions.contains_key(&name), "{name}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Events as JSON, one object a line, written as they happen.
+//!
+//! ```json
+//! {"t":2.069000000,"source":"flow ftp sender","event":"cwnd_reduced","cause":"duplicate_acks","from":20000,"to":10000}
+//! ```
+//! `t` is the simulated time in seconds. Sequence and acknowledgement numbers are those of the segments,
+//! sizes are bytes, times are seconds.
+
+use crate::scenario::model::Scenario;
+use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Source, Spurious, Subscriber};
+use airtcp_core::{Flow, Instant, SeqNum};
+use std::io::{self, Write};
+
+/// Writes every event of a run.
+pub struct EventWriter<W: Write> {
+    writer: W,
+    flows: Vec<String>,
+    links: Vec<String>,
+    nodes: Vec<String>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> EventWriter<W> {
+    /// Writes to `writer`, line by line (give it a buffered one); the scenario gives the sources' names.
+    pub fn new(writer: W, scenario: &Scenario) -> Self {
+        Self {
+            writer,
+            flows: scenario.flows.iter().map(|f| f.name.clone()).collect(),
+            links: scenario.links.iter().map(|l| l.name.clone()).collect(),
+            nodes: scenario.nodes.iter().map(|n| n.name.clone()).collect(),
+            error: None,
+        }
+    }
+
+    /// Flushes, and gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of the run, after which nothing more was written; or that of the flush.
+    pub fn finish(mut self) -> io::Result<W> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.writer.flush().map(|()| self.writer),
+        }
+    }
+
+    fn write(&mut self, at: Instant, source: Source, event: &Event) -> io::Result<()> {
+        // Names in a scenario are letters, digits, '-', '_' and, in links, '>': nothing to escape.
+        let name = |names: &[String], i: u32| names.get(i as usize).cloned().unwrap_or_default();
+        let (kind, name, end) = match source {
+            Source::Sender(i) => ("flow", name(&self.flows, i), " sender"),
+            Source::Receiver(i) => ("flow", name(&self.flows, i), " receiver"),
+            Source::Link(i) => ("link", name(&self.links, i), ""),
+            Source::Node(i) => ("node", name(&self.nodes, i), ""),
+        };
+        let out = &mut self.writer;
+        write!(out, "{{\"t\":{at},\"source\":\"{kind} {name}{end}\",\"event\":")?;
+        match *event {
+            Event::SegmentSent { seq, len, retransmission } => write!(
+                out,
+                "\"segment_sent\",\"seq\":{seq},\"len\":{len},\"retransmission\":{retransmission}"
+            ),
+            Event::AckReceived { ack, duplicate } => {
+                write!(out, "\"ack_received\",\"ack\":{ack},\"duplicate\":{duplicate}")
+            }
+            Event::Delivered { total } => write!(out, "\"delivered\",\"total\":{}", total.get()),
+            Event::Window { cwnd, ssthresh, flight } => write!(
+                out,
+                "\"window\",\"cwnd\":{cwnd},\"ssthresh\":{ssthresh},\"flight\":{flight}"
+            ),
+            Event::CwndReduced { cause, from, to } => {
+                let cause = match cause {
+                    Cause::Rto => "rto",
+                    Cause::DuplicateAcks => "duplicate_acks",
+                    Cause::Ecn => "ecn",
+                    Cause::Idle => "idle",
+                };
+                write!(out, "\"cwnd_reduced\",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}")
+            }
+            Event::Rtt { sample, srtt, rttvar, rto } => {
+                let [sample, srtt, rttvar, rto] =
+                    [sample, srtt, rttvar, rto].map(|d| Instant::ZERO + d);
+                write!(
+                    out,
+                    "\"rtt\",\"sample\":{sample},\"srtt\":{srtt},\"rttvar\":{rttvar},\"rto\":{rto}"
+                )
+            }
+            Event::RtoExpired { seq, count, rto } => {
+                let rto = Instant::ZERO + rto;
+                write!(out, "\"rto_expired\",\"seq\":{seq},\"count\":{count},\"rto\":{rto}")
+            }
+            Event::FastRetransmit { seq } => write!(out, "\"fast_retransmit\",\"seq\":{seq}"),
+            Event::SpuriousDetected { kind } => {
+                let kind = match kind {
+                    Spurious::Timeout => "timeout",
+                    Spurious::FastRetransmit => "fast_retransmit",
+                };
+                write!(out, "\"spurious_detected\",\"kind\":\"{kind}\"")
+            }
+            Event::Persist { active } => write!(out, "\"persist\",\"active\":{active}"),
+            Event::WindowProbe => write!(out, "\"window_probe\""),
+            Event::Established => write!(out, "\"established\""),
+            Event::Closed => write!(out, "\"closed\""),
+            Event::Aborted { reason } => {
+                let reason = match reason {
+                    AbortReason::RetransmissionLimit => "retransmission_limit",
+                    AbortReason::Reset => "reset",
+                    AbortReason::User => "user",
+                };
+                write!(out, "\"aborted\",\"reason\":\"{reason}\"")
+            }
+            Event::Dropped { reason, flow, seq, len } => {
+                let reason = match reason {
+                    DropReason::Queue => "queue",
+                    DropReason::Loss => "loss",
+                    DropReason::Outage => "outage",
+                    DropReason::Middlebox => "middlebox",
+                    DropReason::NoRoute => "no_route",
+                };
+                write!(out, "\"dropped\",\"reason\":\"{reason}\"")?;
+                write_flow(out, flow, seq)?;
+                write!(out, ",\"len\":{len}")
+            }
+            Event::Injected { flow, seq, ack } => {
+                write!(out, "\"injected\"")?;
+                write_flow(out, flow, seq)?;
+                write!(out, ",\"ack\":{ack}")
+            }
+        }?;
+        out.write_all(b"}\n")
+    }
+}
+
+fn write_flow(out: &mut impl Write, flow: Flow, seq: SeqNum) -> io::Result<()> {
+    write!(out, ",\"src\":\"{}\",\"dst\":\"{}\",\"seq\":{seq}", flow.src, flow.dst)
+}
+
+impl<W: Write> Subscriber for EventWriter<W> {
+    fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
+        if self.error.is_none() {
+            self.error = self.write(at, source, event).err();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::{Bytes, Duration};
+
+    fn scenario() -> Scenario {
+        let text = r#"
+            duration = "1 s"
+            node = [{ name = "A" }, { name = "B" }]
+            link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "1 ms" }]
+            flow = [{ name = "ftp", from = "A", to = "B" }]"#;
+        Scenario::parse("t.toml", text, &[]).unwrap()
+    }
+
+    #[test]
+    fn every_event_is_a_json_object_on_a_line_of_its_own() {
+        let (seq, ack, len) = (SeqNum(u32::MAX), SeqNum(7), 1000);
+        let flow = Flow::default();
+        let ms = Duration::from_millis;
+        let events = [
+            Event::SegmentSent { seq, len, retransmission: false },
+            Event::AckReceived { ack, duplicate: true },
+            Event::Delivered { total: Bytes(9) },
+            Event::Window { cwnd: 1, ssthresh: 2, flight: 3 },
+            Event::CwndReduced { cause: Cause::DuplicateAcks, from: 20_000, to: 10_000 },
+            Event::Rtt { sample: ms(1), srtt: ms(2), rttvar: ms(3), rto: ms(1000) },
+            Event::RtoExpired { seq, count: 1, rto: ms(3000) },
+            Event::FastRetransmit { seq },
+            Event::SpuriousDetected { kind: Spurious::Timeout },
+            Event::Persist { active: true },
+            Event::WindowProbe,
+            Event::Established,
+            Event::Closed,
+            Event::Aborted { reason: AbortReason::Reset },
+            Event::Dropped { reason: DropReason::NoRoute, flow, seq, len },
+            Event::Injected { flow, seq, ack },
+        ];
+        let sources = [Source::Sender(0), Source::Receiver(0), Source::Link(1), Source::Node(1)];
+        let mut writer = EventWriter::new(Vec::new(), &scenario());
+        for (event, source) in events.iter().zip(sources.iter().cycle()) {
+            writer.on_event(Instant::from_millis(2069), *source, event);
+        }
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        assert_eq!(text.lines().count(), events.len());
+        for line in text.lines() {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(object["t"], 2.069, "{line}");
+            assert!(object["event"].is_string(), "{line}");
+        }
+        assert_eq!(
+            text.lines().nth(4).unwrap(),
+            "{\"t\":2.069000000,\"source\":\"flow ftp sender\",\"event\":\"cwnd_reduced\",\
+             \"cause\":\"duplicate_acks\",\"from\":20000,\"to\":10000}"
+        );
+        assert!(text.contains("\"source\":\"link B>A\""));
+        assert!(text.contains("\"source\":\"node B\""));
+        assert!(text.contains("\"srtt\":0.002000000"));
+    }
+
+    #[test]
+    fn an_io_error_is_kept_and_returned_at_the_end() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut writer = EventWriter::new(Full, &scenario());
+        writer.on_event(Instant::ZERO, Source::Sender(0), &Event::Closed);
+        writer.on_event(Instant::ZERO, Source::Sender(0), &Event::Closed);
+        let kind = writer.finish().err().map(|e| e.kind());
+        assert_eq!(kind, Some(io::ErrorKind::StorageFull));
+    }
+}

@@ -1,0 +1,215 @@
+//! A run as a pcapng file, for Wireshark and tshark.
+//!
+//! One interface a node, in the order of the scenario and with the node's name; simulated time, counted
+//! from 1970 and exact to the nanosecond; raw IP packets with valid checksums and zeros for user data;
+//! each packet marked as sent or received. The section header's comment names scenario and seed.
+//!
+//! A packet appears once for each interface it crosses, so TCP analysis of the whole file sees it again
+//! and again and calls it retransmitted. Look at one node at a time:
+//! `tshark -r run.pcapng -Y 'frame.interface_name == "MH"' -w mh.pcapng`.
+
+use super::{Direction, PacketTap};
+use crate::scenario::model::{NodeId, Scenario};
+use airtcp_core::{Instant, Length, Segment};
+use airtcp_wire::encode;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+
+/// `if_tsresol` of 10⁻⁹ s.
+const NANOSECONDS: u8 = 9;
+/// `if_snaplen` without a limit.
+const WHOLE_PACKETS: u32 = 0;
+
+/// Writes every packet of a run as it happens; holds one packet and a small write buffer.
+pub struct PcapWriter<W: Write> {
+    pcapng: PcapNgWriter<BufWriter<W>>,
+    packet: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> PcapWriter<W> {
+    /// Writes the file's head: what ran (`scenario` with `seed`) and its nodes.
+    ///
+    /// # Errors
+    /// Those of `writer`; `InvalidInput` for a name too long for the format (64 KiB).
+    pub fn new(writer: W, scenario: &Scenario, seed: u64) -> io::Result<Self> {
+        let comment = format!("scenario {}, seed {seed}", scenario.name);
+        let application = concat!("airtcp ", env!("CARGO_PKG_VERSION"));
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![
+                SectionHeaderOption::Comment(text(comment)?),
+                SectionHeaderOption::UserApplication(application.into()),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let mut pcapng = PcapNgWriter::with_section_header(BufWriter::new(writer), section)
+            .map_err(into_io_error)?;
+        for node in &scenario.nodes {
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::RAW,
+                snaplen: WHOLE_PACKETS,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(text(node.name.clone())?),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            };
+            pcapng.write_pcapng_block(interface).map_err(into_io_error)?;
+        }
+        Ok(Self { pcapng, packet: Vec::new(), error: None })
+    }
+
+    /// Completes the file and gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of the run, after which nothing more was written; or that of the last write.
+    pub fn finish(self) -> io::Result<W> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.pcapng.into_inner().into_inner().map_err(io::IntoInnerError::into_error),
+        }
+    }
+
+    fn write(
+        &mut self,
+        at: Instant,
+        node: NodeId,
+        direction: Direction,
+        segment: &Segment<Length>,
+    ) -> io::Result<()> {
+        self.packet.clear();
+        encode(segment, &mut self.packet).map_err(io::Error::other)?;
+        let block = EnhancedPacketBlock {
+            interface_id: node.0,
+            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+            original_len: self.packet.len() as u32,
+            data: Cow::Borrowed(&self.packet),
+            options: vec![EnhancedPacketOption::Flags(epb_flags(direction))],
+        };
+        self.pcapng.write_pcapng_block(block).map_err(into_io_error)?;
+        Ok(())
+    }
+}
+
+impl<W: Write> PacketTap for PcapWriter<W> {
+    fn on_packet(
+        &mut self,
+        at: Instant,
+        node: NodeId,
+        direction: Direction,
+        segment: &Segment<Length>,
+    ) {
+        if self.error.is_none() {
+            self.error = self.write(at, node, direction, segment).err();
+        }
+    }
+}
+
+/// The direction bits of `epb_flags`.
+const fn epb_flags(direction: Direction) -> u32 {
+    match direction {
+        Direction::Received => 0b01,
+        Direction::Sent => 0b10,
+    }
+}
+
+/// `text` for a pcapng option, whose length field has 16 bits.
+fn text(text: String) -> io::Result<Cow<'static, str>> {
+    if text.len() > usize::from(u16::MAX) {
+        let message = format!("a name of {} bytes is too long for a pcapng file", text.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    Ok(text.into())
+}
+
+fn into_io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::model::Node;
+    use airtcp_core::Duration;
+
+    fn scenario(nodes: &[&str]) -> Scenario {
+        let node = |name: &&str| Node { name: (*name).into(), middlebox: None, outage: None };
+        Scenario {
+            name: "test".into(),
+            duration: Duration::from_secs(1),
+            nodes: nodes.iter().map(node).collect(),
+            links: vec![],
+            flows: vec![],
+        }
+    }
+
+    /// Takes `room` bytes, then the disk is full.
+    struct Disk {
+        room: usize,
+        failures: usize,
+    }
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let Some(left) = self.room.checked_sub(bytes.len()) else {
+                self.failures += 1;
+                return Err(io::ErrorKind::StorageFull.into());
+            };
+            self.room = left;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn tap(pcap: &mut PcapWriter<impl Write>, len: u64) {
+        let segment = Segment { payload: Length(len), ..Segment::default() };
+        pcap.on_packet(Instant::ZERO, NodeId(0), Direction::Sent, &segment);
+    }
+
+    #[test]
+    fn a_full_disk_is_reported_by_finish_and_not_written_to_again() {
+        let mut disk = Disk { room: 100_000, failures: 0 };
+        let mut pcap = PcapWriter::new(&mut disk, &scenario(&["A"]), 1).unwrap();
+        for _ in 0..1000 {
+            tap(&mut pcap, 1000);
+        }
+        assert_eq!(pcap.finish().err().unwrap().kind(), io::ErrorKind::StorageFull);
+        // Once in the run; once more when the write buffer is dropped.
+        assert!(disk.failures <= 2, "{} failures", disk.failures);
+    }
+
+    #[test]
+    fn a_disk_full_at_the_last_write_is_reported() {
+        let mut pcap =
+            PcapWriter::new(Disk { room: 0, failures: 0 }, &scenario(&["A"]), 1).unwrap();
+        tap(&mut pcap, 10);
+        assert_eq!(pcap.finish().err().unwrap().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn a_segment_that_fits_in_no_packet_is_an_error() {
+        let mut pcap = PcapWriter::new(io::sink(), &scenario(&["A"]), 1).unwrap();
+        tap(&mut pcap, 65_496);
+        tap(&mut pcap, 1);
+        let message = pcap.finish().err().unwrap().to_string();
+        assert!(message.starts_with("65516 bytes of TCP header and payload exceed"), "{message}");
+    }
+
+    #[test]
+    fn a_name_longer_than_the_format_allows_is_refused() {
+        let long = "x".repeat(65_536);
+        let error = PcapWriter::new(io::sink(), &scenario(&[&long]), 1).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+}

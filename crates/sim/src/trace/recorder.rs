@@ -1,0 +1,302 @@
+//! Time series of a run, in columns: for figures, for numpy, for tests.
+
+use airtcp_core::{Event, Instant, SeqNum, Source, Subscriber};
+use std::fmt;
+use std::str::FromStr;
+
+/// What a [`Recorder`] can keep. All are about the data sender of a flow but [`Series::Delivered`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Series {
+    /// Congestion window, bytes, at each change of the window state.
+    Cwnd,
+    /// Slow-start threshold, bytes, at each change of the window state.
+    Ssthresh,
+    /// Bytes sent and not acknowledged, at each change of the window state.
+    Flight,
+    /// Retransmission time-out, seconds, at each RTT sample and each expiry.
+    Rto,
+    /// Smoothed round-trip time, seconds, at each sample.
+    Srtt,
+    /// In-order bytes delivered so far, at the receiver.
+    Delivered,
+    /// Congestion-window reductions so far.
+    CwndReductions,
+    /// Expiries of the retransmission timer so far.
+    Timeouts,
+    /// Fast retransmits so far.
+    FastRetransmits,
+    /// Position in the stream of each data segment sent: bytes from the first (ISN + 1).
+    Segments,
+    /// The same, retransmissions only.
+    Retransmissions,
+    /// Acknowledgement numbers the sender received, as positions in the stream.
+    Acks,
+}
+
+impl Series {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 12] = [
+        Self::Cwnd,
+        Self::Ssthresh,
+        Self::Flight,
+        Self::Rto,
+        Self::Srtt,
+        Self::Delivered,
+        Self::CwndReductions,
+        Self::Timeouts,
+        Self::FastRetransmits,
+        Self::Segments,
+        Self::Retransmissions,
+        Self::Acks,
+    ];
+
+    /// The name by which users ask for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cwnd => "cwnd",
+            Self::Ssthresh => "ssthresh",
+            Self::Flight => "flight",
+            Self::Rto => "rto",
+            Self::Srtt => "srtt",
+            Self::Delivered => "delivered",
+            Self::CwndReductions => "cwnd_reductions",
+            Self::Timeouts => "timeouts",
+            Self::FastRetransmits => "fast_retransmits",
+            Self::Segments => "segments",
+            Self::Retransmissions => "retransmissions",
+            Self::Acks => "acks",
+        }
+    }
+}
+
+/// A name that is no [`Series`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownSeries(String);
+
+impl fmt::Display for UnknownSeries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Series::ALL.iter().map(|s| s.name()).collect();
+        write!(f, "unknown series {:?}: expected one of {}", self.0, names.join(", "))
+    }
+}
+impl std::error::Error for UnknownSeries {}
+
+impl FromStr for Series {
+    type Err = UnknownSeries;
+    fn from_str(name: &str) -> Result<Self, UnknownSeries> {
+        let found = Self::ALL.into_iter().find(|s| s.name() == name);
+        found.ok_or_else(|| UnknownSeries(name.to_owned()))
+    }
+}
+
+/// One series of all flows, a row a change, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// Simulated time, seconds.
+    pub time_s: Vec<f64>,
+    /// Index of the flow in the scenario.
+    pub flow: Vec<u32>,
+    /// The value, in the unit of the series.
+    pub value: Vec<f64>,
+}
+
+/// Positions in one flow's stream, as 64-bit offsets from ISN + 1: sequence numbers unwrapped.
+#[derive(Clone, Copy, Debug)]
+struct Unwrapped {
+    seq: SeqNum,
+    position: i64,
+}
+
+impl Unwrapped {
+    /// The position of `seq`, which is within half the sequence space of the furthest one so far.
+    fn position(&mut self, seq: SeqNum) -> i64 {
+        let position = self.position + i64::from(seq.offset_from(self.seq));
+        if position > self.position {
+            *self = Self { seq, position };
+        }
+        position
+    }
+}
+
+/// What the recorder knows of one flow.
+#[derive(Clone, Debug, Default)]
+struct FlowState {
+    stream: Option<Unwrapped>,
+    cwnd_reductions: u64,
+    timeouts: u64,
+    fast_retransmits: u64,
+}
+
+/// A subscriber that keeps the chosen series.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    kept: [Option<Columns>; Series::ALL.len()],
+    flows: Vec<FlowState>,
+}
+
+impl Recorder {
+    /// Keeps these series, of every flow.
+    pub fn new(series: &[Series]) -> Self {
+        let mut recorder = Self::default();
+        for &s in series {
+            recorder.kept[s as usize] = Some(Columns::default());
+        }
+        recorder
+    }
+
+    /// What was recorded; empty for a series that was not asked for.
+    pub fn columns(&self, series: Series) -> &Columns {
+        const EMPTY: &Columns =
+            &Columns { time_s: Vec::new(), flow: Vec::new(), value: Vec::new() };
+        self.kept[series as usize].as_ref().unwrap_or(EMPTY)
+    }
+
+    fn push(&mut self, series: Series, at: Instant, flow: u32, value: f64) {
+        if let Some(columns) = &mut self.kept[series as usize] {
+            columns.time_s.push(at.as_secs_f64());
+            columns.flow.push(flow);
+            columns.value.push(value);
+        }
+    }
+
+    fn state(&mut self, flow: u32) -> &mut FlowState {
+        let index = flow as usize;
+        if self.flows.len() <= index {
+            self.flows.resize_with(index + 1, FlowState::default);
+        }
+        &mut self.flows[index]
+    }
+
+    fn on_sender_event(&mut self, at: Instant, flow: u32, event: &Event) {
+        match *event {
+            Event::SegmentSent { seq, len, retransmission } => {
+                // A sender's first segment is its SYN: the stream begins one after it.
+                let first = Unwrapped { seq: seq + 1, position: 0 };
+                let position = self.state(flow).stream.get_or_insert(first).position(seq);
+                if len > 0 {
+                    self.push(Series::Segments, at, flow, position as f64);
+                    if retransmission {
+                        self.push(Series::Retransmissions, at, flow, position as f64);
+                    }
+                }
+            }
+            Event::AckReceived { ack, .. } => {
+                if let Some(stream) = &mut self.state(flow).stream {
+                    let position = stream.position(ack);
+                    self.push(Series::Acks, at, flow, position as f64);
+                }
+            }
+            Event::Window { cwnd, ssthresh, flight } => {
+                self.push(Series::Cwnd, at, flow, f64::from(cwnd));
+                self.push(Series::Ssthresh, at, flow, f64::from(ssthresh));
+                self.push(Series::Flight, at, flow, f64::from(flight));
+            }
+            Event::CwndReduced { .. } => {
+                let state = self.state(flow);
+                state.cwnd_reductions += 1;
+                let count = state.cwnd_reductions;
+                self.push(Series::CwndReductions, at, flow, count as f64);
+            }
+            Event::Rtt { srtt, rto, .. } => {
+                self.push(Series::Srtt, at, flow, srtt.as_secs_f64());
+                self.push(Series::Rto, at, flow, rto.as_secs_f64());
+            }
+            Event::RtoExpired { rto, .. } => {
+                let state = self.state(flow);
+                state.timeouts += 1;
+                let count = state.timeouts;
+                self.push(Series::Timeouts, at, flow, count as f64);
+                self.push(Series::Rto, at, flow, rto.as_secs_f64());
+            }
+            Event::FastRetransmit { .. } => {
+                let state = self.state(flow);
+                state.fast_retransmits += 1;
+                let count = state.fast_retransmits;
+                self.push(Series::FastRetransmits, at, flow, count as f64);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Subscriber for Recorder {
+    fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
+        match source {
+            Source::Sender(flow) => self.on_sender_event(at, flow, event),
+            Source::Receiver(flow) => {
+                if let Event::Delivered { total } = *event {
+                    self.push(Series::Delivered, at, flow, total.get() as f64);
+                }
+            }
+            Source::Link(_) | Source::Node(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::event::Cause;
+    use airtcp_core::{Bytes, Duration};
+
+    fn sent(seq: u32, len: u32, retransmission: bool) -> Event {
+        Event::SegmentSent { seq: SeqNum(seq), len, retransmission }
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for s in Series::ALL {
+            assert_eq!(s.name().parse(), Ok(s));
+            assert_eq!(Series::ALL[s as usize], s);
+        }
+        let error = "cwnds".parse::<Series>().unwrap_err().to_string();
+        assert!(error.starts_with("unknown series \"cwnds\": expected one of cwnd, ssthresh,"));
+    }
+
+    #[test]
+    fn positions_are_relative_to_the_isn_and_unwrapped() {
+        let mut r = Recorder::new(&[Series::Segments, Series::Retransmissions, Series::Acks]);
+        let isn = u32::MAX - 1;
+        let source = Source::Sender(2);
+        let mut at = |ms, event| r.on_event(Instant::from_millis(ms), source, &event);
+        at(0, sent(isn, 0, false));
+        at(10, sent(isn.wrapping_add(1), 1000, false));
+        at(20, sent(isn.wrapping_add(1001), 1000, false));
+        at(30, sent(isn.wrapping_add(1), 1000, true));
+        at(40, Event::AckReceived { ack: SeqNum(isn.wrapping_add(2001)), duplicate: false });
+        assert_eq!(r.columns(Series::Segments).value, [0.0, 1000.0, 0.0]);
+        assert_eq!(r.columns(Series::Segments).flow, [2, 2, 2]);
+        assert_eq!(r.columns(Series::Retransmissions).time_s, [0.03]);
+        assert_eq!(r.columns(Series::Acks).value, [2000.0]);
+    }
+
+    #[test]
+    fn positions_pass_the_sequence_space() {
+        let mut r = Recorder::new(&[Series::Segments]);
+        let step = 1 << 30;
+        r.on_event(Instant::ZERO, Source::Sender(0), &sent(0, 0, false));
+        for i in 0..6u32 {
+            let seq = 1u32.wrapping_add(i.wrapping_mul(step));
+            r.on_event(Instant::ZERO, Source::Sender(0), &sent(seq, 1, false));
+        }
+        assert_eq!(r.columns(Series::Segments).value[5], 5.0 * f64::from(step));
+    }
+
+    #[test]
+    fn counts_and_keeps_only_what_was_asked_for() {
+        let mut r = Recorder::new(&[Series::CwndReductions, Series::Delivered]);
+        let reduced = Event::CwndReduced { cause: Cause::Rto, from: 4000, to: 1000 };
+        let expired = Event::RtoExpired { seq: SeqNum(1), count: 1, rto: Duration::from_secs(2) };
+        let delivered = Event::Delivered { total: Bytes(500) };
+        let at = Instant::from_millis(1);
+        r.on_event(at, Source::Sender(0), &reduced);
+        r.on_event(at, Source::Sender(1), &reduced);
+        r.on_event(at, Source::Sender(0), &reduced);
+        r.on_event(at, Source::Sender(0), &expired);
+        r.on_event(at, Source::Receiver(0), &delivered);
+        r.on_event(at, Source::Sender(0), &delivered);
+        assert_eq!(r.columns(Series::CwndReductions).value, [1.0, 1.0, 2.0]);
+        assert_eq!(r.columns(Series::Delivered).value, [500.0]);
+        assert!(r.columns(Series::Timeouts).value.is_empty());
+    }
+}

@@ -1,0 +1,71 @@
+//! Addresses in the simulator, and back from an address to who has it.
+//!
+//! Node `i` is 10.0.0.0 + `i` + 1. The ports of flow `k` name the flow, so that a segment finds its
+//! socket by arithmetic: the sender has 10,000 + `k` mod 50,000, the receiver 5,001 + `k` div 50,000.
+
+use crate::scenario::model::NodeId;
+use airtcp_core::{Addr, Flow};
+use std::net::{IpAddr, Ipv4Addr};
+
+const FIRST_NODE: u32 = u32::from_be_bytes([10, 0, 0, 1]);
+const FIRST_SENDER_PORT: u16 = 10_000;
+const SENDER_PORTS: u32 = 50_000;
+const FIRST_RECEIVER_PORT: u16 = 5_001;
+
+/// The address of a node.
+pub fn of_node(node: NodeId) -> IpAddr {
+    Ipv4Addr::from(FIRST_NODE + node.0).into()
+}
+
+/// The 4-tuple of flow number `index` from `from` to `to`, in the direction of the data.
+pub fn of_flow(index: u32, from: NodeId, to: NodeId) -> Flow {
+    let sender = FIRST_SENDER_PORT + (index % SENDER_PORTS) as u16;
+    let receiver = FIRST_RECEIVER_PORT + (index / SENDER_PORTS) as u16;
+    Flow { src: Addr::new(of_node(from), sender), dst: Addr::new(of_node(to), receiver) }
+}
+
+/// The end of a flow that a segment is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The data sender of this flow.
+    Sender(u32),
+    /// The data receiver of this flow.
+    Receiver(u32),
+}
+
+/// Which flow's segment this is, and which end it goes to, by its ports.
+pub fn destination(flow: &Flow) -> Option<Destination> {
+    let index = |sender: u16, receiver: u16| {
+        let block = u32::from(receiver.checked_sub(FIRST_RECEIVER_PORT)?);
+        Some(block * SENDER_PORTS + u32::from(sender - FIRST_SENDER_PORT))
+    };
+    if flow.src.port >= FIRST_SENDER_PORT {
+        index(flow.src.port, flow.dst.port).map(Destination::Receiver)
+    } else if flow.dst.port >= FIRST_SENDER_PORT {
+        index(flow.dst.port, flow.src.port).map(Destination::Sender)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_count_from_10_0_0_1() {
+        assert_eq!(of_node(NodeId(0)).to_string(), "10.0.0.1");
+        assert_eq!(of_node(NodeId(255)).to_string(), "10.0.1.0");
+        assert_eq!(of_node(NodeId(19_999)).to_string(), "10.0.78.32");
+    }
+
+    #[test]
+    fn a_segment_finds_its_flow_by_its_ports() {
+        for k in [0, 1, 49_999, 50_000, 123_456] {
+            let flow = of_flow(k, NodeId(3), NodeId(4));
+            assert_eq!(destination(&flow), Some(Destination::Receiver(k)));
+            assert_eq!(destination(&flow.reversed()), Some(Destination::Sender(k)));
+        }
+        assert_eq!(destination(&Flow::default()), None);
+    }
+}

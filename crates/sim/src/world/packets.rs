@@ -1,0 +1,86 @@
+//! The arena of packets in the network: a slab with a free list, so that steady state allocates nothing.
+
+use airtcp_core::{Length, Payload, Segment};
+use airtcp_net::link::PacketMeta;
+
+/// A packet in the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PacketId(u32);
+
+/// What forwarding needs of a packet, apart from the segment: it stays in the cache.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    /// Where it goes next: index into the world's table of hops.
+    hop: u32,
+    meta: PacketMeta,
+}
+
+/// All packets in the network.
+#[derive(Debug, Default)]
+pub(super) struct Packets {
+    headers: Vec<Header>,
+    segments: Vec<Segment<Length>>,
+    free: Vec<PacketId>,
+}
+
+impl Packets {
+    /// Takes in a segment whose next hop is number `hop`.
+    #[inline]
+    pub(super) fn insert(&mut self, hop: u32, segment: Segment<Length>) -> PacketId {
+        let meta = PacketMeta { size: segment.wire_len(), data: !segment.payload.is_empty() };
+        let header = Header { hop, meta };
+        if let Some(id) = self.free.pop() {
+            self.headers[id.0 as usize] = header;
+            self.segments[id.0 as usize] = segment;
+            return id;
+        }
+        let id = PacketId(self.headers.len() as u32);
+        self.headers.push(header);
+        self.segments.push(segment);
+        id
+    }
+
+    /// Removes a packet; its place is free for another.
+    #[inline]
+    pub(super) fn remove(&mut self, id: PacketId) -> Segment<Length> {
+        self.free.push(id);
+        self.segments[id.0 as usize].clone()
+    }
+
+    #[inline]
+    pub(super) fn meta(&self, id: PacketId) -> PacketMeta {
+        self.headers[id.0 as usize].meta
+    }
+
+    #[inline]
+    pub(super) fn segment(&self, id: PacketId) -> &Segment<Length> {
+        &self.segments[id.0 as usize]
+    }
+
+    /// The packet's next hop; the one after it is next from now on.
+    #[inline]
+    pub(super) fn advance(&mut self, id: PacketId) -> u32 {
+        let header = &mut self.headers[id.0 as usize];
+        header.hop += 1;
+        header.hop - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again() {
+        let mut packets = Packets::default();
+        let segment = |n| Segment { payload: Length(n), ..Segment::default() };
+        let a = packets.insert(5, segment(1000));
+        let b = packets.insert(9, segment(0));
+        assert_eq!((packets.advance(a), packets.advance(a), packets.advance(b)), (5, 6, 9));
+        assert!(packets.meta(a).data && !packets.meta(b).data);
+        assert_eq!(packets.remove(a), segment(1000));
+        assert_eq!(packets.insert(0, segment(7)), a);
+        assert_eq!(packets.segment(b), &segment(0));
+        assert_eq!(packets.headers.len(), 2);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a run allocates, by a counting allocator.
+#![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
+
+mod common;
+
+use airtcp_core::{DataRate, Duration, Instant};
+use airtcp_sim::{Observers, World};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, counting per thread: other tests do not disturb.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static LIVE_BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
+fn count(allocations: u64, bytes: i64) {
+    ALLOCATIONS.set(ALLOCATIONS.get() + allocations);
+    LIVE_BYTES.set(LIVE_BYTES.get() + bytes);
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; the counters are thread-local cells without
+// destructors, so that touching them neither allocates nor fails.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as i64);
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as i64));
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(1, size as i64 - layout.size() as i64);
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.realloc(ptr, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn packets(world: &World) -> u64 {
+    world.metrics().links.iter().map(|link| link.packets_sent).sum()
+}
+
+/// DESIGN.md, "Engine": no allocation per packet in steady state. Queues overflow meanwhile, and flows
+/// recover from losses.
+#[test]
+fn steady_state_allocates_nothing() {
+    let bottleneck = common::wire(DataRate::mbps(100), Duration::from_millis(10), 300);
+    let scenario = common::dumbbell(10, &bottleneck, Duration::from_secs(30));
+    let mut world = World::new(&scenario, 1);
+    world.run_until(Instant::from_secs(10), &mut Observers::default());
+    let (sent, dropped) = (packets(&world), world.metrics().links[0].queue_drops);
+
+    let before = ALLOCATIONS.get();
+    world.run_until(Instant::from_secs(20), &mut Observers::default());
+    let allocations = ALLOCATIONS.get() - before;
+
+    let sent = packets(&world) - sent;
+    assert!(sent > 100_000, "{sent} packets over a link");
+    assert!(world.metrics().links[0].queue_drops > dropped, "no recovery in the sample");
+    assert_eq!(allocations, 0, "in {sent} packets over a link");
+}
+
+/// Issue 2, "Speed and memory": 10,000 concurrent flows stay under 100 MB; the scenario counts, too.
+#[test]
+fn ten_thousand_flows_fit_in_100_megabytes() {
+    let before = LIVE_BYTES.get();
+    let bottleneck = common::wire(DataRate::mbps(1000), Duration::from_millis(10), 10_000);
+    let scenario = common::dumbbell(10_000, &bottleneck, Duration::from_secs(1));
+    let scenario_bytes = LIVE_BYTES.get() - before;
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    let live = LIVE_BYTES.get() - before;
+    let metrics = world.metrics();
+    assert!(metrics.flows.iter().all(|f| f.state == "Established"));
+    println!("10,000 flows: {live} bytes, of them {scenario_bytes} the scenario");
+    assert!(live < 100_000_000, "{live} bytes");
+}

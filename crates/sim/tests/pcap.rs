@@ -1,0 +1,215 @@
+//! The pcapng file of a hand-made conversation, read by the `pcap-file` crate and by tshark.
+
+use airtcp_core::{
+    Addr, Duration, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
+};
+use airtcp_sim::scenario::model::{Node, NodeId, Scenario};
+use airtcp_sim::trace::{Direction, PacketTap, PcapWriter};
+use airtcp_wire::{Checksums, decode};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+const FH: NodeId = NodeId(0);
+const MH: NodeId = NodeId(1);
+/// Two ports without a protocol in Wireshark: it would take the zeros of the user data for a message.
+const SENDER_PORT: u16 = 57_001;
+const RECEIVER_PORT: u16 = 49_152;
+/// One-way delay: an odd number of nanoseconds, to see each of them in the file.
+const DELAY: Duration = Duration::from_nanos(170_000_001);
+/// Initial sequence numbers; the sender's wraps within the conversation.
+const SENDER_ISN: SeqNum = SeqNum(u32::MAX - 1500);
+const RECEIVER_ISN: SeqNum = SeqNum(7000);
+
+fn scenario() -> Scenario {
+    let node = |name: &str| Node { name: name.into(), middlebox: None, outage: None };
+    Scenario {
+        name: "spike".into(),
+        duration: Duration::from_secs(10),
+        nodes: vec![node("FH"), node("MH")],
+        links: vec![],
+        flows: vec![],
+    }
+}
+
+fn from_sender(offset: u32, flags: Flags, len: u64) -> Segment<Length> {
+    let addr = |last, port| Addr::new(Ipv4Addr::new(10, 0, 0, last).into(), port);
+    let syn = flags.contains(Flags::SYN);
+    Segment {
+        flow: Flow { src: addr(1, SENDER_PORT), dst: addr(2, RECEIVER_PORT) },
+        seq: SENDER_ISN + offset,
+        ack: (!syn).then_some(RECEIVER_ISN + 1),
+        window: 65_535,
+        flags,
+        options: options(syn),
+        payload: Length(len),
+    }
+}
+
+fn from_receiver(ack: u32, flags: Flags) -> Segment<Length> {
+    let syn = flags.contains(Flags::SYN);
+    Segment {
+        flow: from_sender(0, flags, 0).flow.reversed(),
+        seq: RECEIVER_ISN + u32::from(!syn),
+        ack: Some(SENDER_ISN + ack),
+        window: 65_535,
+        flags,
+        options: options(syn),
+        payload: Length(0),
+    }
+}
+
+fn options(syn: bool) -> Options {
+    Options {
+        mss: syn.then_some(1460),
+        window_scale: syn.then_some(7),
+        sack_permitted: syn,
+        timestamps: Some(Timestamps { value: 5, echo: if syn { 0 } else { 4 } }),
+        ..Options::default()
+    }
+}
+
+/// Handshake, five data segments of which two are lost and sent again, FIN both ways.
+fn conversation() -> Vec<Segment<Length>> {
+    let block = |from, to| SackBlock { left: SENDER_ISN + from, right: SENDER_ISN + to };
+    let sack = |ack, blocks: &[SackBlock]| {
+        let mut segment = from_receiver(ack, Flags::empty());
+        segment.options.sack = blocks.iter().copied().collect();
+        segment
+    };
+    vec![
+        from_sender(0, Flags::SYN, 0),
+        from_receiver(1, Flags::SYN),
+        from_sender(1, Flags::empty(), 0),
+        from_sender(1, Flags::empty(), 1000),
+        from_sender(2001, Flags::empty(), 1000),
+        sack(1001, &[block(2001, 3001)]),
+        from_sender(4001, Flags::PSH, 7),
+        sack(1001, &[block(4001, 4008), block(2001, 3001)]),
+        from_sender(1001, Flags::empty(), 1000),
+        from_sender(3001, Flags::empty(), 1000),
+        from_receiver(4008, Flags::empty()),
+        from_sender(4008, Flags::FIN, 0),
+        from_receiver(4009, Flags::FIN),
+        Segment { ack: Some(RECEIVER_ISN + 2), ..from_sender(4009, Flags::empty(), 0) },
+    ]
+}
+
+/// When, at which node, which way, what.
+type Tapped = (Instant, NodeId, Direction, Segment<Length>);
+
+/// The conversation as both ends see it, a segment every 400 ms.
+fn tapped() -> Vec<Tapped> {
+    let mut packets = Vec::new();
+    for (i, segment) in (0..).zip(conversation()) {
+        let sent_at = Instant::from_millis(400 * i);
+        let (from, to) = if segment.flow.src.port == SENDER_PORT { (FH, MH) } else { (MH, FH) };
+        packets.push((sent_at, from, Direction::Sent, segment.clone()));
+        packets.push((sent_at + DELAY, to, Direction::Received, segment));
+    }
+    packets
+}
+
+fn file() -> Vec<u8> {
+    let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
+    for (at, node, direction, segment) in tapped() {
+        pcap.on_packet(at, node, direction, &segment);
+    }
+    pcap.finish().unwrap()
+}
+
+#[test]
+fn every_packet_reads_back() {
+    let bytes = file();
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    let mut expected = tapped().into_iter();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        let (at, node, direction, segment) = expected.next().unwrap();
+        assert_eq!(packet.timestamp.as_nanos(), u128::from(at.as_nanos()));
+        assert_eq!(packet.interface_id, node.0);
+        let flags = if direction == Direction::Sent { 2 } else { 1 };
+        assert_eq!(packet.options, [EnhancedPacketOption::Flags(flags)]);
+        let Segment { flow, seq, ack, window, flags, options, payload } = segment;
+        let payload = vec![0; payload.0 as usize];
+        let with_bytes = Segment { flow, seq, ack, window, flags, options, payload };
+        assert_eq!(decode(&packet.data, Checksums::Verify), Ok(with_bytes));
+    }
+    assert!(expected.next().is_none(), "packets are missing");
+}
+
+/// What tshark prints for the file with checksums verified, or `None` (and a note) where it is absent.
+fn tshark(test: &str, arguments: &[&str]) -> Option<String> {
+    let path = std::env::temp_dir().join(format!("airtcp-{}-{test}.pcapng", std::process::id()));
+    std::fs::write(&path, file()).unwrap();
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(&path)
+        .args(["-n", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
+        .args(arguments)
+        .output();
+    std::fs::remove_file(&path).unwrap();
+    match output {
+        Ok(output) => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "tshark: {errors}");
+            Some(String::from_utf8(output.stdout).unwrap())
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("skipped: tshark is not installed");
+            None
+        }
+        Err(error) => panic!("tshark: {error}"),
+    }
+}
+
+#[test]
+fn tshark_finds_nothing_malformed() {
+    let Some(report) = tshark("expert", &["-q", "-z", "expert"]) else { return };
+    assert!(report.contains("Connection finish (FIN)"), "no expert report:\n{report}");
+    for fault in ["Malformed", "Errors", "hecksum"] {
+        assert!(!report.contains(fault), "{fault} in\n{report}");
+    }
+}
+
+#[test]
+fn tshark_reads_names_times_directions_and_good_checksums() {
+    let mut arguments =
+        vec!["-T", "fields", "-E", "separator=/s", "-o", "tcp.relative_sequence_numbers:FALSE"];
+    for field in [
+        "frame.interface_name",
+        "frame.time_epoch",
+        "frame.packet_flags_direction",
+        "ip.checksum.status",
+        "tcp.checksum.status",
+        "tcp.seq_raw",
+        "tcp.len",
+        "tcp.options.sack_le",
+    ] {
+        arguments.extend(["-e", field]);
+    }
+    let Some(table) = tshark("fields", &arguments) else { return };
+    const GOOD: u8 = 1;
+    let expected: String = tapped()
+        .iter()
+        .map(|(at, node, direction, segment)| {
+            let name = &scenario().nodes[node.0 as usize].name;
+            let direction = if *direction == Direction::Sent { 2 } else { 1 };
+            let blocks = segment.options.sack.as_slice();
+            let sack: Vec<_> = blocks.iter().map(|block| block.left.to_string()).collect();
+            let (seq, len, sack) = (segment.seq, segment.payload.0, sack.join(","));
+            format!("{name} {at} {direction:#010x} {GOOD} {GOOD} {seq} {len} {sack}\n")
+        })
+        .collect();
+    assert_eq!(table, expected);
+}
+
+#[test]
+fn the_head_names_scenario_seed_and_program() {
+    let bytes = file();
+    let reader = PcapNgReader::new(&bytes[..]).unwrap();
+    let options = format!("{:?}", reader.section().options);
+    assert!(options.contains("Comment(\"scenario spike, seed 42\")"), "{options}");
+    assert!(options.contains("UserApplication(\"airtcp "), "{options}");
+}

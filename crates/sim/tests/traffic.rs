@@ -1,0 +1,216 @@
+//! What a run must deliver, from first principles.
+
+mod common;
+
+use airtcp_core::event::DropReason;
+use airtcp_core::{
+    Bytes, DataRate, Duration, Event, Flags, Instant, Length, Payload, Segment, Source, Subscriber,
+};
+use airtcp_net::config::{LossConfig, Schedule};
+use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::model::NodeId;
+use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
+use airtcp_sim::{Observers, RunMetrics, World};
+use airtcp_tcp::TcpConfig;
+use common::{Network, wire};
+
+fn run(scenario: &Scenario) -> RunMetrics {
+    let mut world = World::new(scenario, 1);
+    world.run(&mut Observers::default());
+    world.metrics()
+}
+
+fn tcp() -> TcpConfig {
+    TcpConfig { mss: 1000, ..TcpConfig::default() }
+}
+
+/// One flow over one link.
+fn one_link(config: &airtcp_net::config::LinkConfig, tcp: &TcpConfig, seconds: u64) -> Scenario {
+    let mut network = Network::new(Duration::from_secs(seconds));
+    let (from, to) = (network.node(), network.node());
+    network.connect(from, to, config);
+    network.flow(from, to, None, tcp);
+    network.0
+}
+
+/// oracles §6: goodput = W·MSS/RTT while the window is the limit. RTT here: both serialisations and both
+/// propagation delays; the window leaves back to back, one RTT a round.
+#[test]
+fn a_window_limited_flow_sends_one_window_a_round_trip() {
+    let rate = DataRate::mbps(10);
+    let link = wire(rate, Duration::from_millis(50), 100);
+    let limited = TcpConfig { receive_buffer: Bytes(8_000), ..tcp() };
+    let flow = &run(&one_link(&link, &limited, 60)).flows[0];
+    let rtt = rate.transmission_time(Bytes(1040)) + rate.transmission_time(Bytes(40));
+    let rtt = rtt.as_secs_f64() + 0.1;
+    let expected = 8.0 * 8_000.0 / rtt;
+    assert!((flow.goodput / expected - 1.0).abs() < 0.01, "{} of {expected}", flow.goodput);
+    assert_eq!(flow.retransmission_ratio, 0.0);
+    assert!((flow.srtt.expect("sampled") - rtt).abs() < 1e-4, "{:?}", flow.srtt);
+}
+
+/// oracles §6: with the window above the bandwidth-delay product the link is the limit.
+#[test]
+fn one_flow_saturates_a_link() {
+    let link = wire(DataRate::mbps(1), Duration::from_millis(10), 100);
+    let metrics = run(&one_link(&link, &tcp(), 60));
+    let payload_rate = 1e6 * 1000.0 / 1040.0;
+    let goodput = metrics.flows[0].goodput;
+    assert!(goodput < payload_rate && goodput > 0.99 * payload_rate, "{goodput}");
+}
+
+#[test]
+fn every_packet_is_accounted_for() {
+    let mut link = wire(DataRate::mbps(2), Duration::from_millis(20), 10);
+    link.loss = LossConfig::Bernoulli { p: 0.02 };
+    let metrics = run(&common::dumbbell(3, &link, Duration::from_secs(20)));
+    let data: u64 = metrics.flows.iter().map(|f| f.data_segments_sent).sum();
+    let forward = &metrics.links[0];
+    assert!(forward.queue_drops > 0 && forward.loss_drops > 0);
+    // Besides data the forward link sees the SYN and the last ACK of the handshake of each flow.
+    let seen = forward.packets_sent + forward.queue_drops;
+    assert!(seen.abs_diff(data) < 100, "{seen} on the link, {data} sent");
+}
+
+#[test]
+fn a_transfer_ends_with_the_last_byte_and_an_orderly_close() {
+    let mut network = Network::new(Duration::from_secs(30));
+    let (a, r, b) = (network.node(), network.node(), network.node());
+    let link = wire(DataRate::mbps(1), Duration::from_millis(5), 100);
+    network.connect(a, r, &link);
+    network.connect(r, b, &link);
+    network.flow(a, b, Some(Bytes(123_456)), &tcp());
+    network.0.flows[0].start = Instant::from_secs(2);
+    let flow = &run(&network.0).flows[0];
+    assert_eq!((flow.delivered_bytes, flow.sent_bytes), (123_456, 123_456));
+    let time = flow.download_time.expect("complete");
+    // Handshake 20 ms, then 124 packets at 8.32 ms and the way; slow start makes it a little longer.
+    let least = 0.02 + 123_456.0 * 1.04 * 8e-6 + 0.01;
+    assert!(time > least && time < least + 0.1, "{time} against {least}");
+    assert!((flow.goodput - 8.0 * 123_456.0 / time).abs() < 1.0);
+    assert_eq!(flow.state, "TimeWait");
+    assert_eq!(flow.aborted, None);
+}
+
+#[test]
+fn a_flow_that_has_not_started_has_done_nothing() {
+    let link = wire(DataRate::mbps(1), Duration::from_millis(5), 50);
+    let mut scenario = one_link(&link, &tcp(), 10);
+    scenario.flows[0].start = Instant::from_secs(20);
+    let metrics = run(&scenario);
+    assert_eq!((metrics.flows[0].throughput, metrics.flows[0].sent_bytes), (0.0, 0));
+    assert_eq!(metrics.links[0].packets_sent, 0);
+}
+
+#[test]
+fn without_a_path_a_segment_is_dropped_with_the_reason() {
+    struct Reasons(Vec<(Source, DropReason)>);
+    impl Subscriber for Reasons {
+        fn on_event(&mut self, _: Instant, source: Source, event: &Event) {
+            if let Event::Dropped { reason, .. } = *event {
+                self.0.push((source, reason));
+            }
+        }
+    }
+    let mut network = Network::new(Duration::from_secs(1));
+    let (a, b) = (network.node(), network.node());
+    network.flow(a, b, None, &tcp());
+    let mut reasons = Reasons(Vec::new());
+    let mut observers = Observers { events: Some(&mut reasons), packets: None };
+    World::new(&network.0, 1).run(&mut observers);
+    assert_eq!(reasons.0[0], (Source::Node(0), DropReason::NoRoute));
+}
+
+/// M-TCP §3.3: while a mobile is disconnected its IP layer drops all TCP packets both ways but SYN and FIN.
+#[test]
+fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
+    #[derive(Default)]
+    struct Tap {
+        received: Vec<(Instant, Flags)>,
+        sent: Vec<(Instant, Flags)>,
+    }
+    impl PacketTap for Tap {
+        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, s: &Segment<Length>) {
+            if node == NodeId(1) {
+                match d {
+                    Direction::Received => self.received.push((at, s.flags)),
+                    Direction::Sent => self.sent.push((at, s.flags)),
+                }
+            }
+        }
+    }
+    let link = wire(DataRate::mbps(1), Duration::from_millis(5), 50);
+    let mut scenario = one_link(&link, &tcp(), 10);
+    let (down, up) = (Instant::from_secs(2), Instant::from_secs(4));
+    scenario.nodes[1].outage =
+        Some(Schedule::Listed(vec![(Instant::ZERO, Instant::from_millis(8)), (down, up)]));
+    let mut tap = Tap::default();
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers { events: None, packets: Some(&mut tap) });
+    let during = |at: &Instant| *at >= down && *at < up;
+    // The handshake came through although the node was down for it.
+    assert_eq!(tap.sent[0], (Instant::from_nanos(5_352_000), Flags::SYN));
+    // The packets still arrive at the interface, and none is answered.
+    assert!(tap.received.iter().any(|(at, _)| during(at)));
+    assert!(!tap.sent.iter().any(|(at, _)| during(at)));
+    assert!(tap.sent.last().is_some_and(|(at, _)| *at > up));
+    assert!(world.metrics().flows[0].timeouts >= 1);
+}
+
+/// A tap sees a packet once at each interface it crosses, in the order of time.
+#[test]
+fn a_tap_sees_each_hop() {
+    #[derive(Default)]
+    struct Hops(Vec<(Instant, u32, Direction)>);
+    impl PacketTap for Hops {
+        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, s: &Segment<Length>) {
+            if s.payload.len() == 500 {
+                self.0.push((at, node.0, d));
+            }
+        }
+    }
+    let mut network = Network::new(Duration::from_secs(5));
+    let (a, r, b) = (network.node(), network.node(), network.node());
+    let link = wire(DataRate::kbps(540), Duration::from_millis(2), 50);
+    network.connect(a, r, &link);
+    network.connect(r, b, &link);
+    network.flow(a, b, Some(Bytes(500)), &tcp());
+    let mut hops = Hops::default();
+    World::new(&network.0, 1).run(&mut Observers { events: None, packets: Some(&mut hops) });
+    let start = hops.0[0].0;
+    let hop = Duration::from_millis(8 + 2);
+    assert_eq!(
+        hops.0,
+        [
+            (start, 0, Direction::Sent),
+            (start + hop, 1, Direction::Received),
+            (start + hop, 1, Direction::Sent),
+            (start + hop + hop, 2, Direction::Received),
+        ]
+    );
+}
+
+/// The recorder's series and the metrics count the same things.
+#[test]
+fn recorded_series_agree_with_the_metrics() {
+    let mut link = wire(DataRate::mbps(2), Duration::from_millis(20), 10);
+    link.loss = LossConfig::Bernoulli { p: 0.01 };
+    let mut world = World::new(&one_link(&link, &tcp(), 30), 1);
+    let mut recorder = Recorder::new(&Series::ALL);
+    world.run(&mut Observers { events: Some(&mut recorder), packets: None });
+    let flow = &world.metrics().flows[0];
+    let rows = |s| recorder.columns(s).value.len() as u64;
+    let last = |s| recorder.columns(s).value.last().copied().unwrap_or(0.0);
+    assert_eq!(rows(Series::Segments), flow.data_segments_sent);
+    assert_eq!(rows(Series::CwndReductions), flow.cwnd_reductions);
+    assert_eq!(last(Series::FastRetransmits), flow.fast_retransmits as f64);
+    assert_eq!(last(Series::Timeouts), flow.timeouts as f64);
+    assert_eq!(last(Series::Delivered), flow.delivered_bytes as f64);
+    assert_eq!(last(Series::Cwnd), f64::from(flow.cwnd));
+    assert_eq!(last(Series::Rto), flow.rto);
+    let resent = flow.data_segments_sent as f64 * flow.retransmission_ratio
+        / (1.0 + flow.retransmission_ratio);
+    assert!((rows(Series::Retransmissions) as f64 - resent).abs() < 0.5);
+    // The last ACK is for a byte that was sent, and for what the receiver had.
+    assert!(last(Series::Acks) <= flow.delivered_bytes as f64);
+}

@@ -1,0 +1,51 @@
+//! Delayed acknowledgements (RFC 1122 §4.2.3.2, RFC 5681 §4.2).
+
+use super::{AckPolicy, Arrival, Decision};
+use airtcp_core::{Duration, Instant};
+
+/// Acknowledges every n-th full-sized segment, or when the timer started by the first unacknowledged one
+/// expires.
+#[derive(Clone, Debug)]
+pub struct Delayed {
+    segments: u32,
+    timeout: Duration,
+    /// Bytes received since the last ACK; full-sized segments are counted in bytes, as deployed stacks
+    /// do, so that two halves make one.
+    pending: u32,
+    deadline: Option<Instant>,
+}
+
+/// RFC 5681 §4.2: an ACK must not be delayed longer.
+const LONGEST_DELAY: Duration = Duration::from_millis(500);
+
+impl Delayed {
+    /// An ACK for every `segments` full-sized segments (at least 1), after `timeout` (at most 500 ms)
+    /// otherwise.
+    pub fn new(segments: u32, timeout: Duration) -> Self {
+        let timeout = timeout.min(LONGEST_DELAY);
+        Self { segments: segments.max(1), timeout, pending: 0, deadline: None }
+    }
+}
+
+impl AckPolicy for Delayed {
+    fn on_data(&mut self, now: Instant, arrival: Arrival, len: u32, mss: u32) -> Decision {
+        if arrival != Arrival::InOrder {
+            return Decision::Now;
+        }
+        self.pending = self.pending.saturating_add(len);
+        if self.pending >= self.segments.saturating_mul(mss) {
+            return Decision::Now;
+        }
+        self.deadline.get_or_insert(now + self.timeout);
+        Decision::Wait
+    }
+
+    fn on_ack_sent(&mut self) {
+        self.pending = 0;
+        self.deadline = None;
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+}

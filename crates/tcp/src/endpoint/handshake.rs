@@ -1,0 +1,145 @@
+//! Opening a connection: SYN, SYN-ACK and what their options agree on (RFC 9293 §3.10.7, RFC 7323, RFC
+//! 2018).
+
+use super::receive::Reply;
+use super::{Endpoint, Io, State};
+use crate::config::Recovery;
+use airtcp_core::event::AbortReason;
+use airtcp_core::{Event, Flags, Instant, Options, Payload, Segment, Timestamps};
+
+/// RFC 9293 §3.7.1: assumed when the peer's SYN names none.
+const DEFAULT_MSS: u16 = 536;
+/// RFC 7323 §2.3.
+const LARGEST_SHIFT: u8 = 14;
+
+impl<P: Payload> Endpoint<P> {
+    /// Sends our SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again.
+    pub(super) fn send_syn(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let reply = self.state == State::SynReceived;
+        let options = Options {
+            mss: Some(self.config.mss),
+            window_scale: (self.config.window_scaling && (!reply || self.tx.scaling))
+                .then_some(self.rx.shift_offered),
+            sack_permitted: self.config.recovery == Recovery::Sack && (!reply || self.tx.sack_ok),
+            timestamps: (self.config.timestamps && (!reply || self.timestamps))
+                .then(|| self.stamp(now)),
+            ..Options::default()
+        };
+        let syn = Segment {
+            flow: self.flow,
+            seq: self.tx.iss,
+            ack: reply.then_some(self.rx.nxt),
+            // The window of a SYN is never scaled (RFC 7323 §2.2).
+            window: self.rx.unscaled_window(),
+            flags: Flags::SYN,
+            options,
+            payload: P::default(),
+        };
+        let is_first = self.tx.is_fresh();
+        self.tx.nxt = self.tx.iss + 1;
+        self.tx.max = self.tx.nxt;
+        self.tx.arm_retransmission(now);
+        self.tx.timed = is_first.then_some((self.tx.nxt, now));
+        io.out.push(syn);
+    }
+
+    /// Our clock as a timestamp: milliseconds, offset by the ISN so that wraparound happens.
+    pub(super) fn stamp(&self, now: Instant) -> Timestamps {
+        Timestamps { value: self.clock(now), echo: self.rx.ts_recent }
+    }
+
+    pub(super) fn clock(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.tx.iss.0.rotate_left(7))
+    }
+
+    pub(super) fn on_segment_in_listen(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        io: &mut Io<'_, P>,
+    ) -> Reply {
+        if segment.ack.is_some() {
+            return self.refuse(segment, io);
+        }
+        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
+            self.adopt_peer(segment.flow.src);
+            self.take_syn(segment);
+            self.state = State::SynReceived;
+            self.send_syn(now, io);
+        }
+        Reply::None
+    }
+
+    pub(super) fn on_segment_in_syn_sent(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        io: &mut Io<'_, P>,
+    ) -> Reply {
+        // RFC 9293 §3.10.7.3: an acknowledgement of anything but our SYN is not of this connection.
+        if segment.ack.is_some_and(|ack| ack != self.tx.nxt) {
+            return self.refuse(segment, io);
+        }
+        if segment.flags.contains(Flags::RST) {
+            if segment.ack.is_some() {
+                self.enter_aborted(now, AbortReason::Reset, io);
+            }
+            return Reply::None;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return Reply::None;
+        }
+        self.take_syn(segment);
+        if segment.ack.is_none() {
+            // Simultaneous open (RFC 9293 §3.5, figure 8).
+            self.state = State::SynReceived;
+            self.send_syn(now, io);
+            return Reply::None;
+        }
+        self.establish(now, segment, io);
+        self.transmit(now, io);
+        self.rx.owe_ack();
+        Reply::Ack
+    }
+
+    /// The peer's initial sequence number and options.
+    fn take_syn(&mut self, syn: &Segment<P>) {
+        self.rx.start_at(syn.seq + 1);
+        self.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
+        if let Some(Timestamps { value, .. }) = syn.options.timestamps {
+            self.rx.ts_recent = value;
+        }
+        let shift = syn.options.window_scale.filter(|_| self.config.window_scaling);
+        self.tx.scaling = shift.is_some();
+        self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);
+        self.tx.sack_ok = self.config.recovery == Recovery::Sack && syn.options.sack_permitted;
+        let peer_mss = syn.options.mss.unwrap_or(DEFAULT_MSS).max(1);
+        self.tx.set_mss(&self.config, u32::from(self.config.mss.min(peer_mss)));
+        self.rx.peer_mss = u32::from(peer_mss.min(self.config.mss));
+        self.tx.wnd = u32::from(syn.window);
+        self.tx.max_wnd = self.tx.wnd;
+        self.tx.wl1 = syn.seq;
+        self.tx.wl2 = syn.ack.unwrap_or(self.tx.iss);
+    }
+
+    /// Our SYN is acknowledged.
+    pub(super) fn establish(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) {
+        let syn_was_lost = self.tx.expiries > 0;
+        if let Some(sample) = self.rtt_sample(now, segment, self.tx.iss + 1) {
+            self.tx.rto.sample(sample);
+        } else if syn_was_lost {
+            self.tx.rto.restart_after_syn_loss();
+        }
+        if syn_was_lost {
+            // RFC 5681 §3.1: one segment after a lost SYN or SYN-ACK.
+            self.tx.window.cwnd = self.tx.window.smss;
+        }
+        self.rx.enable_scaling(self.tx.scaling);
+        self.tx.una = self.tx.iss + 1;
+        self.tx.expiries = 0;
+        self.tx.rtx_deadline = None;
+        self.tx.last_sent = now;
+        self.state = if self.tx.closing { State::FinWait1 } else { State::Established };
+        io.events.emit(now, || Event::Established);
+    }
+}

@@ -1,0 +1,406 @@
+//! The receiving half: acceptance, reassembly, the advertised window, FIN and RST (RFC 9293 §3.10.7.4).
+
+use super::{Endpoint, Io, State};
+use crate::ack::{AckPolicy, Arrival, Decision, policy};
+use crate::config::TcpConfig;
+use airtcp_core::Bytes;
+use airtcp_core::event::AbortReason;
+use airtcp_core::{Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum};
+
+/// What a received segment asks for once everything else is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reply {
+    /// Nothing.
+    None,
+    /// An acknowledgement, unless data that left meanwhile carried it.
+    Ack,
+    /// An acknowledgement of its own: a duplicate ACK must carry no data to count as one.
+    PureAck,
+}
+
+/// Received data above a gap.
+#[derive(Debug)]
+struct Island<P> {
+    left: SeqNum,
+    data: P,
+    /// When it last grew, by arrival count: SACK reports the most recent first.
+    touched: u64,
+}
+
+impl<P: Payload> Island<P> {
+    fn right(&self) -> SeqNum {
+        self.left + self.data.len() as u32
+    }
+}
+
+/// State of the receiving half.
+#[derive(Debug)]
+pub(super) struct Receiver<P> {
+    /// RCV.NXT.
+    pub(super) nxt: SeqNum,
+    /// Right edge of the window advertised so far; never moves left.
+    edge: SeqNum,
+    capacity: u32,
+    mss: u32,
+    /// Largest segment the peer sends.
+    pub(super) peer_mss: u32,
+    /// Shift we offer in our SYN; in force once negotiated.
+    pub(super) shift_offered: u8,
+    shift: u8,
+    pub(super) readable: P,
+    /// Ascending, disjoint, not touching.
+    islands: Vec<Island<P>>,
+    arrivals: u64,
+    fin: Option<SeqNum>,
+    pub(super) fin_taken: bool,
+    pub(super) policy: Box<dyn AckPolicy>,
+    owed: bool,
+    /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
+    pub(super) ts_recent: u32,
+    last_ack_sent: SeqNum,
+}
+
+impl<P: Payload> Receiver<P> {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        let capacity = config.receive_buffer.get().min(1 << 30) as u32;
+        let shift_offered = (0..14).find(|s| capacity >> s <= 0xffff).unwrap_or(14);
+        Self {
+            nxt: SeqNum(0),
+            edge: SeqNum(0),
+            capacity,
+            mss: u32::from(config.mss),
+            peer_mss: u32::from(config.mss),
+            shift_offered,
+            shift: 0,
+            readable: P::default(),
+            islands: Vec::new(),
+            arrivals: 0,
+            fin: None,
+            fin_taken: false,
+            policy: policy(config.ack),
+            owed: false,
+            ts_recent: 0,
+            last_ack_sent: SeqNum(0),
+        }
+    }
+
+    pub(super) fn start_at(&mut self, seq: SeqNum) {
+        self.nxt = seq;
+        self.edge = seq + u32::from(self.unscaled_window());
+        self.last_ack_sent = seq;
+    }
+
+    pub(super) fn enable_scaling(&mut self, on: bool) {
+        self.shift = if on { self.shift_offered } else { 0 };
+    }
+
+    fn free(&self) -> u32 {
+        self.capacity.saturating_sub(self.readable.len() as u32)
+    }
+
+    pub(super) fn unscaled_window(&self) -> u16 {
+        self.free().min(0xffff) as u16
+    }
+
+    /// RCV.WND.
+    fn wnd(&self) -> u32 {
+        self.edge.bytes_after(self.nxt)
+    }
+
+    /// Receiver's silly-window avoidance (RFC 9293 §3.8.6.2.2): the right edge moves by at least a
+    /// segment or half the buffer.
+    fn next_edge(&self) -> SeqNum {
+        let most = 0xffff_u32 << self.shift;
+        let edge = self.nxt + self.free().min(most);
+        if edge.bytes_after(self.edge) >= self.mss.min(self.capacity / 2).max(1) {
+            edge
+        } else {
+            self.edge
+        }
+    }
+
+    pub(super) fn window_update_is_due(&self) -> bool {
+        // Worth a segment of its own only when the peer may be waiting for it: otherwise the next
+        // acknowledgement tells, when the policy wants it.
+        let gain = self.next_edge().bytes_after(self.edge);
+        self.wnd() <= self.capacity / 2 && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
+    }
+
+    /// The window field, moving the edge.
+    pub(super) fn window_field(&mut self) -> u16 {
+        self.edge = self.next_edge();
+        (self.wnd() >> self.shift).min(0xffff) as u16
+    }
+
+    pub(super) fn owe_ack(&mut self) {
+        self.owed = true;
+    }
+
+    pub(super) fn ack_is_owed(&self) -> bool {
+        self.owed
+    }
+
+    pub(super) fn on_ack_sent(&mut self) {
+        self.owed = false;
+        self.last_ack_sent = self.nxt;
+        self.policy.on_ack_sent();
+    }
+
+    /// Up to `most` blocks, the most recently touched island first (RFC 2018 §4).
+    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::new();
+        let mut before = u64::MAX;
+        while blocks.as_slice().len() < most {
+            let next = self.islands.iter().filter(|i| i.touched < before).max_by_key(|i| i.touched);
+            let Some(island) = next else { break };
+            before = island.touched;
+            blocks.push(SackBlock { left: island.left, right: island.right() });
+        }
+        blocks
+    }
+
+    /// RFC 9293 §3.10.7.4, first check.
+    fn is_acceptable(&self, segment: &Segment<P>) -> bool {
+        let wnd = self.wnd();
+        let in_window = |seq: SeqNum| seq.at_or_after(self.nxt) && seq.before(self.nxt + wnd);
+        match (segment.seq_len(), wnd) {
+            (0, 0) => segment.seq == self.nxt,
+            (0, _) => in_window(segment.seq),
+            (_, 0) => false,
+            (len, _) => in_window(segment.seq) || in_window(segment.seq + (len - 1)),
+        }
+    }
+
+    /// Takes data in, trimmed to the window. Returns how it arrived.
+    fn take_data(&mut self, seq: SeqNum, data: &P) -> Arrival {
+        self.arrivals += 1;
+        let skip = self.nxt.bytes_after(seq) as usize;
+        let room = self.edge.bytes_after(seq) as usize;
+        let end = data.len().min(room);
+        if skip >= end {
+            return Arrival::Duplicate;
+        }
+        if seq.at_or_before(self.nxt) {
+            let had_islands = !self.islands.is_empty();
+            if skip == 0 && end == data.len() {
+                self.readable.append(data);
+            } else {
+                self.readable.append(&data.slice(skip, end - skip));
+            }
+            self.nxt += (end - skip) as u32;
+            self.drain_islands();
+            return if had_islands { Arrival::FilledGap } else { Arrival::InOrder };
+        }
+        if self.insert_island(seq, data.slice(0, end)) {
+            Arrival::OutOfOrder
+        } else {
+            Arrival::Duplicate
+        }
+    }
+
+    /// Moves islands that RCV.NXT has reached to the readable data.
+    fn drain_islands(&mut self) {
+        let mut drained = 0;
+        while let Some(island) = self.islands.get(drained) {
+            if island.left.after(self.nxt) {
+                break;
+            }
+            let overlap = self.nxt.bytes_after(island.left) as usize;
+            if overlap < island.data.len() {
+                let fresh = island.data.slice(overlap, island.data.len() - overlap);
+                self.nxt += fresh.len() as u32;
+                self.readable.append(&fresh);
+            }
+            drained += 1;
+        }
+        self.islands.drain(..drained);
+    }
+
+    /// Returns false when there was nothing new.
+    fn insert_island(&mut self, seq: SeqNum, data: P) -> bool {
+        let touched = self.arrivals;
+        let mut new = Island { left: seq, data, touched };
+        // The first island that reaches to `seq` or beyond, and those the new data touches.
+        let first = self.islands.partition_point(|i| i.right().before(seq));
+        let mut last = first;
+        while let Some(old) = self.islands.get_mut(last) {
+            if old.left.after(new.right()) {
+                break;
+            }
+            if old.left.at_or_before(new.left) && old.right().at_or_after(new.right()) {
+                old.touched = touched;
+                return false;
+            }
+            if old.left.before(new.left) {
+                // Old first, then the part of the new behind it.
+                let mut joined = std::mem::take(&mut old.data);
+                let overlap = joined.len() - new.left.bytes_after(old.left) as usize;
+                joined.append(&new.data.slice(overlap, new.data.len() - overlap));
+                new = Island { left: old.left, data: joined, touched };
+            } else if old.right().after(new.right()) {
+                let overlap = new.right().bytes_after(old.left) as usize;
+                let tail = old.data.slice(overlap, old.data.len() - overlap);
+                new.data.append(&tail);
+            }
+            last += 1;
+        }
+        if last == first {
+            self.islands.insert(first, new);
+        } else {
+            self.islands[first] = new;
+            self.islands.drain(first + 1..last);
+        }
+        true
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn on_segment_synchronised(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        io: &mut Io<'_, P>,
+    ) -> Reply {
+        let flags = segment.flags;
+        // PAWS (RFC 7323 §5.3): an old timestamp is an old duplicate.
+        if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps) {
+            let is_old = (ts.value.wrapping_sub(self.rx.ts_recent) as i32) < 0;
+            if is_old && !flags.intersects(Flags::RST | Flags::SYN) {
+                self.count_data(segment, Arrival::Duplicate);
+                return Reply::PureAck;
+            }
+        }
+        if !self.rx.is_acceptable(segment) {
+            return self.on_unacceptable(now, segment, io);
+        }
+        if flags.contains(Flags::RST) {
+            // RFC 5961 §3.2: exact match resets, anything else in the window is challenged.
+            if self.state == State::TimeWait {
+                self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
+                return Reply::None;
+            }
+            if segment.seq == self.rx.nxt {
+                self.enter_aborted(now, AbortReason::Reset, io);
+                return Reply::None;
+            }
+            return Reply::PureAck;
+        }
+        if flags.contains(Flags::SYN) {
+            return Reply::PureAck; // RFC 5961 §4.2
+        }
+        let Some(ack) = segment.ack else { return Reply::None };
+        if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps)
+            && segment.seq.at_or_before(self.rx.last_ack_sent)
+        {
+            self.rx.ts_recent = ts.value; // PAWS has already made sure that it is not older
+        }
+        if self.state == State::SynReceived {
+            if !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
+                return self.refuse(segment, io);
+            }
+            self.establish(now, segment, io);
+        }
+        if ack.after(self.tx.max) {
+            return Reply::PureAck; // acknowledges what we never sent (RFC 9293 §3.10.7.4)
+        }
+        self.on_ack(now, ack, segment, io);
+        if self.state == State::Closed {
+            return Reply::None;
+        }
+        let reply = self.on_data(now, segment, io);
+        self.transmit(now, io);
+        reply
+    }
+
+    /// Outside the window: an old duplicate, a probe of our closed window, or nonsense. Each gets an ACK
+    /// (unless it is a RST), and a probe's acknowledgement counts.
+    fn on_unacceptable(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        if segment.flags.contains(Flags::RST) {
+            return Reply::None;
+        }
+        self.count_data(segment, Arrival::Duplicate);
+        let probe = segment.seq == self.rx.nxt && self.rx.wnd() == 0;
+        if let Some(ack) = segment.ack
+            && probe
+            && self.is_synchronised()
+            && ack.at_or_before(self.tx.max)
+        {
+            self.on_ack(now, ack, segment, io);
+            self.transmit(now, io);
+        }
+        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
+        if self.state == State::SynReceived && is_syn {
+            self.send_syn(now, io); // the peer lost our SYN-ACK
+            return Reply::None;
+        }
+        if self.state == State::TimeWait {
+            self.time_wait = Some(now + self.config.time_wait);
+        }
+        Reply::PureAck
+    }
+
+    fn count_data(&mut self, segment: &Segment<P>, arrival: Arrival) {
+        if !segment.payload.is_empty() {
+            self.stats.data_segments_received += 1;
+            self.stats.duplicate_segments_received += u64::from(arrival == Arrival::Duplicate);
+        }
+    }
+
+    fn on_data(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        let takes_data =
+            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+        if !takes_data {
+            return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
+        }
+        let mut reply = Reply::None;
+        if !segment.payload.is_empty() {
+            let before = self.rx.nxt;
+            let arrival = self.rx.take_data(segment.seq, &segment.payload);
+            self.count_data(segment, arrival);
+            let delivered = u64::from(self.rx.nxt.bytes_after(before));
+            if delivered > 0 {
+                self.stats.bytes_delivered += delivered;
+                let total = Bytes(self.stats.bytes_delivered);
+                io.events.emit(now, || Event::Delivered { total });
+            }
+            let len = segment.payload.len() as u32;
+            if self.rx.policy.on_data(now, arrival, len, self.rx.peer_mss) == Decision::Now {
+                self.rx.owe_ack();
+                reply = match arrival {
+                    Arrival::InOrder | Arrival::FilledGap => Reply::Ack,
+                    Arrival::OutOfOrder | Arrival::Duplicate => Reply::PureAck,
+                };
+            }
+        }
+        if segment.flags.contains(Flags::FIN) {
+            let fin = segment.seq + segment.payload.len() as u32;
+            if fin.before(self.rx.edge) || fin == self.rx.nxt {
+                self.rx.fin = Some(fin);
+            }
+        }
+        if self.rx.fin == Some(self.rx.nxt) {
+            self.take_fin(now);
+            self.rx.owe_ack();
+            reply = Reply::Ack;
+        }
+        reply
+    }
+
+    fn take_fin(&mut self, now: Instant) {
+        self.rx.fin = None;
+        self.rx.fin_taken = true;
+        self.rx.nxt += 1;
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.tx.stop_timers();
+        self.state = State::TimeWait;
+        self.time_wait = Some(now + self.config.time_wait);
+    }
+}

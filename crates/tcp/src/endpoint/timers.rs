@@ -1,0 +1,101 @@
+//! The expiries of an endpoint: retransmission (RFC 6298 §5), persist (RFC 9293 §3.8.6.1), delayed ACK,
+//! TIME-WAIT.
+
+use super::{Endpoint, Io, State};
+use crate::config::PersistOnShrink;
+use crate::congestion::Timeout;
+use crate::recovery::Phase;
+use airtcp_core::event::{AbortReason, Cause};
+use airtcp_core::{Event, Instant, Payload};
+
+impl<P: Payload> Endpoint<P> {
+    /// When [`Endpoint::on_timer`] is due. Moves with every call; re-read after each.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let persist = self.tx.persist.as_ref().map(|p| p.deadline);
+        [self.tx.rtx_deadline, persist, self.rx.policy.deadline(), self.time_wait]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Call when `next_deadline()` has passed; harmless earlier.
+    pub fn on_timer(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
+        if due(self.time_wait) {
+            self.enter_closed();
+            io.events.emit(now, || Event::Closed);
+        }
+        if due(self.tx.rtx_deadline) {
+            self.on_retransmission_timeout(now, io);
+        }
+        if due(self.tx.persist.as_ref().map(|p| p.deadline)) {
+            self.on_persist_timeout(now, io);
+        }
+        if due(self.rx.policy.deadline()) {
+            self.send_ack(now, io);
+        }
+    }
+
+    fn on_retransmission_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        // Linux: a peer that answers with a closed window is alive (tcp_retransmit_timer).
+        let alive = self.config.persist.on_shrink == PersistOnShrink::Linux
+            && self.tx.wnd == 0
+            && self.tx.answered;
+        if self.tx.expiries >= self.config.rto.max_retransmissions && !alive {
+            self.enter_aborted(now, AbortReason::RetransmissionLimit, io);
+            return;
+        }
+        self.tx.answered = false;
+        if alive {
+            // Not towards the limit; but not a first expiry again, which would halve ssthresh.
+            self.tx.expiries = self.tx.expiries.min(1);
+        }
+        self.tx.expiries += 1;
+        self.stats.timeouts += 1;
+        self.tx.rto.back_off();
+        let (seq, count, rto) = (self.tx.una, self.tx.expiries, self.tx.rto.rto());
+        io.events.emit(now, || Event::RtoExpired { seq, count, rto });
+        self.tx.arm_retransmission(now);
+        self.tx.timed = None;
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.send_syn(now, io);
+            return;
+        }
+        let first = count == 1;
+        let saved = self.save();
+        let clock = self.clock(now);
+        let flight = self.loss_window();
+        let tx = &mut self.tx;
+        tx.spurious.on_timeout(first, saved, clock, tx.phase == Phase::Loss);
+        let before = tx.window.cwnd;
+        let timeout = Timeout { flight, first, duplicate_acks: tx.dup_acks };
+        tx.congestion.on_timeout(&mut tx.window, timeout);
+        let after = tx.window.cwnd;
+        tx.phase = Phase::Loss;
+        tx.point.set(tx.max);
+        tx.dup_acks = 0;
+        tx.limited_transmit = 0;
+        if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {
+            tx.board.clear(); // the receiver reneged (RFC 2018 §8)
+        }
+        tx.board.start_recovery();
+        self.count_reduction(now, Cause::Rto, before, after, io);
+        self.publish_window(now, io);
+        // Go back to SND.UNA; the first segment leaves even under a closed window.
+        self.tx.nxt = self.retransmit_first(now, io);
+        self.transmit(now, io);
+    }
+
+    fn on_persist_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let config = self.config.persist;
+        let Some(persist) = &mut self.tx.persist else { return };
+        if persist.unanswered >= self.config.rto.max_retransmissions {
+            self.enter_aborted(now, AbortReason::RetransmissionLimit, io);
+            return;
+        }
+        persist.unanswered += 1;
+        persist.interval = persist.interval.mul_f64(config.backoff).min(config.max);
+        persist.deadline = now + persist.interval;
+        self.send_probe(now, io);
+    }
+}

@@ -1,0 +1,463 @@
+//! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC 6675
+//! §5).
+
+use super::{Endpoint, Io, State};
+use crate::config::{LossWindow, PersistOnShrink, Recovery, SackPipe, TcpConfig};
+use crate::congestion::{CongestionControl, Reno, Window};
+use crate::endpoint::spurious::Detector;
+use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
+use crate::recovery::{Phase, RecoveryPoint};
+use crate::rtt::RtoEstimator;
+use airtcp_core::{Duration, Event, Flags, Instant, Payload, SeqNum};
+
+/// Waiting for a closed window to open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Persist {
+    pub(super) deadline: Instant,
+    pub(super) interval: Duration,
+    /// Probes in a row without any answer.
+    pub(super) unanswered: u32,
+}
+
+/// State of the sending half.
+#[derive(Debug)]
+pub(super) struct Sender<P> {
+    pub(super) iss: SeqNum,
+    /// SND.UNA.
+    pub(super) una: SeqNum,
+    /// SND.NXT; behind `max` after a time-out (go-back-N).
+    pub(super) nxt: SeqNum,
+    /// SND.MAX: one past the highest sequence number ever sent.
+    pub(super) max: SeqNum,
+    /// Stream data from `buffer_start` on: unacknowledged, then unsent.
+    pub(super) buffer: P,
+    buffer_start: SeqNum,
+    /// FIN follows the buffered data.
+    pub(super) closing: bool,
+    /// SND.WND in bytes, its largest value, and the segment that set it (SND.WL1, SND.WL2).
+    pub(super) wnd: u32,
+    pub(super) max_wnd: u32,
+    pub(super) wl1: SeqNum,
+    pub(super) wl2: SeqNum,
+    pub(super) shift: u8,
+    /// Window scaling was negotiated.
+    pub(super) scaling: bool,
+    /// SMSS.
+    pub(super) mss: u32,
+    pub(super) window: Window,
+    pub(super) congestion: Box<dyn CongestionControl>,
+    pub(super) phase: Phase,
+    pub(super) point: RecoveryPoint,
+    /// Duplicate ACKs for SND.UNA.
+    pub(super) dup_acks: u32,
+    /// Bytes sent beyond cwnd by Limited Transmit; not part of FlightSize for ssthresh (RFC 5681 §3.2).
+    pub(super) limited_transmit: u32,
+    pub(super) board: Scoreboard,
+    /// [`SackPipe::FallFloyd`]'s counter of bytes in the network, during recovery.
+    pub(super) pipe: u32,
+    /// SACK was negotiated.
+    pub(super) sack_ok: bool,
+    pub(super) rto: RtoEstimator,
+    pub(super) rtx_deadline: Option<Instant>,
+    /// Expiries of the retransmission timer since the last new ACK.
+    pub(super) expiries: u32,
+    /// Any ACK since the last expiry (Linux's rule for shrunk windows).
+    pub(super) answered: bool,
+    /// The one segment being timed when timestamps are off: its end, when it left (Karn).
+    pub(super) timed: Option<(SeqNum, Instant)>,
+    pub(super) persist: Option<Persist>,
+    pub(super) spurious: Detector,
+    pub(super) last_sent: Instant,
+}
+
+impl<P: Payload> Sender<P> {
+    pub(super) fn new(config: &TcpConfig, iss: SeqNum) -> Self {
+        let mut sender = Self {
+            iss,
+            una: iss,
+            nxt: iss,
+            max: iss,
+            buffer: P::default(),
+            buffer_start: iss + 1,
+            closing: false,
+            wnd: 0,
+            max_wnd: 0,
+            wl1: SeqNum(0),
+            wl2: SeqNum(0),
+            shift: 0,
+            scaling: false,
+            mss: 0,
+            window: Window::new(1, 1, None, None),
+            congestion: Box::new(Reno::new(config.abc)),
+            phase: Phase::Open,
+            point: RecoveryPoint::default(),
+            dup_acks: 0,
+            limited_transmit: 0,
+            board: Scoreboard::default(),
+            pipe: 0,
+            sack_ok: false,
+            rto: RtoEstimator::new(config.rto),
+            rtx_deadline: None,
+            expiries: 0,
+            answered: false,
+            timed: None,
+            persist: None,
+            spurious: Detector::new(config.spurious),
+            last_sent: Instant::ZERO,
+        };
+        sender.set_mss(config, u32::from(config.mss));
+        sender
+    }
+
+    /// SMSS is known: the windows that depend on it.
+    pub(super) fn set_mss(&mut self, config: &TcpConfig, mss: u32) {
+        self.mss = mss;
+        let bytes = |b: airtcp_core::Bytes| b.get().min(1 << 30) as u32;
+        self.window = Window::new(
+            mss,
+            config.initial_window.bytes(mss),
+            config.initial_ssthresh.map(bytes),
+            config.cwnd_limit.map(bytes),
+        );
+        self.window.whole_segments = config.loss_window == LossWindow::SendWindow;
+    }
+
+    /// Never opened.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.max == self.iss
+    }
+
+    /// Sequence number of our FIN, sent or not.
+    pub(super) fn fin_seq(&self) -> SeqNum {
+        self.buffer_start + self.buffer.len() as u32
+    }
+
+    /// One past everything there is to send.
+    pub(super) fn end(&self) -> SeqNum {
+        self.fin_seq() + u32::from(self.closing)
+    }
+
+    /// FlightSize.
+    pub(super) fn flight(&self) -> u32 {
+        self.max.bytes_after(self.una)
+    }
+
+    /// The first bytes of the buffer are acknowledged up to `ack`.
+    pub(super) fn drop_acked(&mut self, ack: SeqNum) -> u32 {
+        let acked = (ack.bytes_after(self.buffer_start) as usize).min(self.buffer.len());
+        self.buffer.drop_front(acked);
+        self.buffer_start += acked as u32;
+        acked as u32
+    }
+
+    /// Sequence number of a segment without data: SND.MAX, but inside the peer's window.
+    pub(super) fn ack_seq(&self) -> SeqNum {
+        self.max.earlier(self.una + self.wnd).later(self.una)
+    }
+
+    /// Bytes SACKed that had been sent before the last reduction.
+    pub(super) fn sacked_below_point(&self) -> u32 {
+        self.point.mark().map_or(0, |mark| self.board.sacked_before(mark))
+    }
+
+    pub(super) fn loss_rule(&self, config: &TcpConfig) -> LossRule {
+        match config.sack_pipe {
+            SackPipe::Rfc6675 => {
+                LossRule { dup_thresh: config.duplicate_ack_threshold, smss: self.mss }
+            }
+            // Any hole with something SACKed above it.
+            SackPipe::FallFloyd => LossRule { dup_thresh: 1, smss: self.mss },
+        }
+    }
+
+    pub(super) fn arm_retransmission(&mut self, now: Instant) {
+        self.rtx_deadline = Some(now + self.rto.rto());
+    }
+
+    pub(super) fn stop_timers(&mut self) {
+        self.rtx_deadline = None;
+        self.persist = None;
+    }
+
+    /// The congestion window for new data: Limited Transmit adds a segment for each of the first two
+    /// duplicate ACKs (RFC 3042).
+    fn sendable_cwnd(&self, config: &TcpConfig) -> u32 {
+        let before_threshold = self.dup_acks < config.duplicate_ack_threshold;
+        if config.limited_transmit && self.phase == Phase::Open && before_threshold {
+            self.window.cwnd.saturating_add(self.dup_acks.min(2) * self.mss)
+        } else {
+            self.window.cwnd
+        }
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// Sends everything the windows allow now.
+    pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let sends = matches!(
+            self.state,
+            State::Established
+                | State::CloseWait
+                | State::FinWait1
+                | State::Closing
+                | State::LastAck
+        );
+        if !sends {
+            return;
+        }
+        if self.tx.wnd > 0 && self.tx.persist.is_some() {
+            self.leave_persist(now, io);
+        }
+        self.restart_after_idle(now, io);
+        if self.tx.sack_ok && matches!(self.tx.phase, Phase::Recovery { .. }) {
+            self.transmit_by_pipe(now, io);
+        } else {
+            self.transmit_by_window(now, io);
+        }
+        self.enter_persist_if_stalled(now, io);
+    }
+
+    /// Sends from SND.NXT while the usable window has room (RFC 5681 §3.1).
+    fn transmit_by_window(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        loop {
+            let tx = &mut self.tx;
+            let mut most = tx.mss;
+            let mut in_network = tx.nxt.bytes_after(tx.una);
+            let used = in_network;
+            if tx.phase == Phase::Loss && !tx.board.is_empty() {
+                // Slow start after a time-out skips what the receiver holds (RFC 6675 §5.1).
+                if let Some(held) = tx.board.range_at_or_above(tx.nxt) {
+                    if held.left.at_or_before(tx.nxt) {
+                        tx.nxt = held.right;
+                        continue;
+                    }
+                    most = most.min(held.left.bytes_after(tx.nxt));
+                }
+                in_network -= tx.board.sacked_before(tx.nxt);
+            }
+            let unsent = tx.fin_seq().bytes_after(tx.nxt);
+            let fin_is_due = tx.closing && tx.nxt.at_or_before(tx.fin_seq());
+            if unsent == 0 && !fin_is_due {
+                return;
+            }
+            let mut len = unsent.min(most);
+            let cwnd_room = tx.sendable_cwnd(&self.config).saturating_sub(in_network);
+            let wnd_room = tx.wnd.saturating_sub(used);
+            if len > cwnd_room {
+                return;
+            }
+            if len > wnd_room {
+                // Sender's silly-window avoidance (RFC 9293 §3.8.6.2.1): a piece only when it is at
+                // least half the largest window the peer ever had.
+                if wnd_room == 0 || wnd_room < tx.max_wnd / 2 {
+                    return;
+                }
+                len = wnd_room;
+            }
+            let fin = fin_is_due && len == unsent && wnd_room > len;
+            if len == 0 && !fin {
+                return;
+            }
+            let is_new = tx.nxt == tx.max;
+            let is_small = len < tx.mss && !fin && len == unsent;
+            if self.config.nagle && is_small && is_new && tx.una != tx.max {
+                return;
+            }
+            if is_new && used + len > tx.window.cwnd && tx.phase == Phase::Open {
+                tx.limited_transmit += len;
+            }
+            let seq = tx.nxt;
+            self.send_data(now, seq, len, fin, io);
+            self.tx.nxt = seq + len + u32::from(fin);
+        }
+    }
+
+    /// Fast recovery with SACK: keeps the pipe full (RFC 6675 §5, step C).
+    fn transmit_by_pipe(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let rule = self.tx.loss_rule(&self.config);
+        loop {
+            let tx = &self.tx;
+            let Some(point) = tx.point.mark() else { return };
+            let pipe = match self.config.sack_pipe {
+                SackPipe::Rfc6675 => tx.board.pipe(tx.una, tx.max, rule),
+                SackPipe::FallFloyd => tx.pipe,
+            };
+            if tx.window.cwnd.saturating_sub(pipe) < tx.mss {
+                return;
+            }
+            let unsent = tx.end().bytes_after(tx.max);
+            let new_len = tx.fin_seq().bytes_after(tx.max).min(tx.mss);
+            let fits = tx.flight() + new_len.max(1) <= tx.wnd;
+            match tx.board.next_seg(tx.una, tx.max, point, rule, unsent > 0 && fits) {
+                NextSeg::Retransmit { seq, end } => {
+                    let end = self.retransmit(now, seq, end, io);
+                    self.tx.board.on_retransmit(seq, end);
+                }
+                NextSeg::New => {
+                    let fin = tx.closing && tx.max + new_len == tx.fin_seq();
+                    let fin = fin && tx.flight() + new_len < tx.wnd;
+                    let seq = tx.max;
+                    if new_len == 0 && !fin {
+                        return;
+                    }
+                    self.send_data(now, seq, new_len, fin, io);
+                    self.tx.nxt = self.tx.max;
+                }
+                NextSeg::None => return,
+            }
+        }
+    }
+
+    /// Retransmits one segment from `seq`, at most to `end`; returns its end.
+    pub(super) fn retransmit(
+        &mut self,
+        now: Instant,
+        seq: SeqNum,
+        end: SeqNum,
+        io: &mut Io<'_, P>,
+    ) -> SeqNum {
+        let fin_seq = self.tx.fin_seq();
+        let len = fin_seq.earlier(end).bytes_after(seq).min(self.tx.mss);
+        let fin = seq + len == fin_seq && end.after(fin_seq);
+        self.send_data(now, seq, len, fin, io);
+        seq + len + u32::from(fin)
+    }
+
+    /// Retransmits the first unacknowledged segment, whatever the windows say; returns its end.
+    pub(super) fn retransmit_first(&mut self, now: Instant, io: &mut Io<'_, P>) -> SeqNum {
+        let (una, max) = (self.tx.una, self.tx.max);
+        let end = match self.tx.board.range_at_or_above(una) {
+            Some(held) if held.left.after(una) => held.left,
+            _ => max,
+        };
+        self.retransmit(now, una, end, io)
+    }
+
+    /// Sends `len` bytes from `seq` (and FIN), for the first time or again.
+    fn send_data(&mut self, now: Instant, seq: SeqNum, len: u32, fin: bool, io: &mut Io<'_, P>) {
+        let tx = &mut self.tx;
+        let end = seq + len + u32::from(fin);
+        let overlap = tx.max.earlier(end).bytes_after(seq).min(len);
+        let retransmission = overlap == len && end.at_or_before(tx.max);
+        let start = seq.bytes_after(tx.buffer_start) as usize;
+        let payload = tx.buffer.slice(start, len as usize);
+        let mut flags = Flags::empty();
+        flags.set(Flags::FIN, fin);
+        flags.set(Flags::PSH, len > 0 && start + len as usize == tx.buffer.len());
+        if overlap > 0 || retransmission {
+            // Karn: a segment sent twice is not timed.
+            if tx.timed.is_some_and(|(timed, _)| timed.after(seq)) {
+                tx.timed = None;
+            }
+        } else if tx.timed.is_none() {
+            tx.timed = Some((end, now));
+        }
+        tx.max = tx.max.later(end);
+        tx.pipe = tx.pipe.saturating_add(len);
+        tx.last_sent = now;
+        if tx.rtx_deadline.is_none() {
+            tx.arm_retransmission(now);
+        }
+        if len > 0 {
+            self.stats.data_segments_sent += 1;
+            self.stats.data_bytes_sent += u64::from(len);
+            self.stats.segments_retransmitted += u64::from(retransmission);
+            self.stats.bytes_retransmitted += u64::from(overlap);
+            io.events.emit(now, || Event::SegmentSent { seq, len, retransmission });
+        }
+        let segment = self.segment(now, seq, flags, payload);
+        io.out.push(segment);
+    }
+
+    /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
+    fn restart_after_idle(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let tx = &mut self.tx;
+        let idle =
+            tx.una == tx.max && tx.persist.is_none() && now.since(tx.last_sent) > tx.rto.rto();
+        if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
+            let before = tx.window.cwnd;
+            tx.congestion.on_idle(&mut tx.window);
+            tx.last_sent = now;
+            if tx.window.cwnd != before {
+                self.publish_window(now, io);
+            }
+        }
+    }
+
+    /// Nothing outstanding, something to send, and no room: only a probe can tell when the window opens
+    /// (RFC 9293 §3.8.6.1). Data outstanding under a closed window: the configured rule decides.
+    fn enter_persist_if_stalled(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let tx = &mut self.tx;
+        if tx.persist.is_some() {
+            return;
+        }
+        let closed_on_outstanding = tx.wnd == 0 && tx.una != tx.max;
+        if closed_on_outstanding && self.config.persist.on_shrink == PersistOnShrink::Bsd {
+            // 4.4BSD tcp_output: cancel the timer, forget the back-off, pull SND.NXT back.
+            tx.nxt = tx.una;
+            tx.rtx_deadline = None;
+            tx.expiries = 0;
+            tx.timed = None;
+            if tx.sack_ok && matches!(tx.phase, Phase::Recovery { .. }) {
+                tx.phase = Phase::Loss; // from SND.NXT on, not by the pipe
+            }
+        }
+        if tx.rtx_deadline.is_none() && tx.nxt.before(tx.end()) {
+            let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
+            tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
+            io.events.emit(now, || Event::Persist { active: true });
+        }
+    }
+
+    fn leave_persist(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        self.tx.persist = None;
+        // Time spent in persist is not idleness: cwnd survives it (RFC 9293 §3.8.6.1; oracles §10,
+        // after-win-update).
+        self.tx.last_sent = now;
+        io.events.emit(now, || Event::Persist { active: false });
+    }
+
+    /// Sends a window probe: one byte beyond the window, or what room there is, or the FIN. SND.NXT
+    /// stays, so that the byte is sent again with its segment.
+    pub(super) fn send_probe(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let tx = &mut self.tx;
+        let waiting = tx.fin_seq().bytes_after(tx.nxt);
+        let room = tx.wnd.saturating_sub(tx.nxt.bytes_after(tx.una)).max(1);
+        let len = waiting.min(room).min(tx.mss);
+        let seq = tx.nxt;
+        let fin = len == 0;
+        let start = seq.bytes_after(tx.buffer_start) as usize;
+        let payload = tx.buffer.slice(start, len as usize);
+        tx.max = tx.max.later(seq + len + u32::from(fin));
+        self.stats.window_probes += 1;
+        io.events.emit(now, || Event::WindowProbe);
+        let flags = if fin { Flags::FIN } else { Flags::empty() };
+        let probe = self.segment(now, seq, flags, payload);
+        io.out.push(probe);
+    }
+
+    pub(super) fn publish_window(&self, now: Instant, io: &mut Io<'_, P>) {
+        let (cwnd, ssthresh) = (self.tx.window.cwnd, self.tx.window.ssthresh);
+        let flight = self.tx.flight();
+        io.events.emit(now, || Event::Window { cwnd, ssthresh, flight });
+    }
+
+    /// What a loss detected now halves. Limited Transmit's segments are not part of FlightSize here (RFC
+    /// 5681 §3.2 step 2).
+    pub(super) fn loss_window(&self) -> u32 {
+        match self.config.loss_window {
+            LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),
+            LossWindow::SendWindow => self.tx.window.cwnd.min(self.tx.wnd),
+        }
+    }
+
+    /// Whether a further fast retransmit would answer the loss event already dealt with.
+    pub(super) fn may_fast_retransmit(&self) -> bool {
+        match self.config.recovery {
+            Recovery::Tahoe { avoid_multi_fr } | Recovery::Reno { avoid_multi_fr } => {
+                !avoid_multi_fr || self.tx.point.is_clear()
+            }
+            Recovery::NewReno(_) | Recovery::Sack => self.tx.point.is_clear(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The retransmission time-out (RFC 6298, with Karn's algorithm and optional coarse ticks).
+
+use crate::config::RtoConfig;
+use airtcp_core::Duration;
+
+/// RTT estimate and time-out.
+///
+/// Karn's rule (RFC 6298 §3) is the caller's: it passes no sample of a retransmitted segment unless
+/// timestamps resolve the ambiguity. The back-off stays until the next valid sample (§5.7).
+#[derive(Clone, Debug)]
+pub struct RtoEstimator {
+    config: RtoConfig,
+    estimate: Option<Estimate>,
+    initial: Duration,
+    backoff: u32,
+}
+
+/// A smoothed RTT and its variation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// SRTT.
+    pub srtt: Duration,
+    /// RTTVAR.
+    pub rttvar: Duration,
+}
+
+impl RtoEstimator {
+    /// Without samples: the initial RTO is in force.
+    pub fn new(config: RtoConfig) -> Self {
+        Self { config, estimate: None, initial: config.initial, backoff: 0 }
+    }
+
+    /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off.
+    pub fn sample(&mut self, rtt: Duration) {
+        let rtt = self.in_ticks(rtt);
+        self.estimate = Some(match self.estimate {
+            None => Estimate { srtt: rtt, rttvar: rtt / 2 },
+            Some(Estimate { srtt, rttvar }) => Estimate {
+                // RTTVAR first: it uses the SRTT of before this sample.
+                rttvar: (rttvar * 3 + srtt.abs_diff(rtt)) / 4,
+                srtt: (srtt * 7 + rtt) / 8,
+            },
+        });
+        self.backoff = 0;
+    }
+
+    /// RFC 4015 §3.2 step 9: after a spurious time-out, estimates at least as large as before it and as
+    /// the sample that revealed it.
+    pub fn restore_after_spurious_timeout(&mut self, before: Estimate, sample: Option<Duration>) {
+        let sample = sample.unwrap_or(Duration::ZERO);
+        self.estimate =
+            Some(Estimate { srtt: before.srtt.max(sample), rttvar: before.rttvar.max(sample / 2) });
+        self.backoff = 0;
+    }
+
+    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, doubled for each back-off
+    /// (RFC 6298 §2, §5.5).
+    pub fn rto(&self) -> Duration {
+        let base = match self.estimate {
+            None => self.initial,
+            Some(Estimate { srtt, rttvar }) => (srtt + (rttvar * 4).max(self.config.granularity))
+                .round_up_to(self.config.tick)
+                .max(self.config.min),
+        };
+        (base * (1u64 << self.backoff.min(32))).min(self.config.max)
+    }
+
+    /// Doubles the time-out (RFC 6298 §5.5).
+    pub fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The SYN was lost: data starts with the larger RTO, without back-off (RFC 6298 §5.7).
+    pub fn restart_after_syn_loss(&mut self) {
+        self.initial = self.config.after_syn_loss;
+        self.backoff = 0;
+    }
+
+    /// The estimate, once there is a sample.
+    pub fn estimate(&self) -> Option<Estimate> {
+        self.estimate
+    }
+
+    /// Clock granularity G.
+    pub fn granularity(&self) -> Duration {
+        self.config.granularity
+    }
+
+    /// A coarse clock sees whole ticks, to the nearest and at least one.
+    fn in_ticks(&self, rtt: Duration) -> Duration {
+        let tick = self.config.tick;
+        if tick.is_zero() {
+            return rtt;
+        }
+        let ticks = (rtt + tick / 2).as_nanos() / tick.as_nanos();
+        tick * ticks.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(min: Duration, granularity: Duration) -> RtoConfig {
+        RtoConfig { min, granularity, ..RtoConfig::default() }
+    }
+
+    /// oracles.md §9: (sample, SRTT, RTTVAR, SRTT + 4·RTTVAR).
+    const WORKED: [(f64, f64, f64, f64); 10] = [
+        (0.200, 0.200000, 0.100000, 0.600000),
+        (0.240, 0.205000, 0.085000, 0.545000),
+        (0.180, 0.201875, 0.070000, 0.481875),
+        (0.600, 0.251641, 0.152031, 0.859766),
+        (0.200, 0.245186, 0.126934, 0.752920),
+        (0.200, 0.239537, 0.106497, 0.665524),
+        (0.190, 0.233345, 0.092257, 0.602372),
+        (1.500, 0.391677, 0.385856, 1.935102),
+        (0.200, 0.367717, 0.337311, 1.716963),
+        (0.200, 0.346753, 0.294913, 1.526405),
+    ];
+
+    fn close(d: Duration, expected: f64) -> bool {
+        (d.as_secs_f64() - expected).abs() <= 0.51e-6
+    }
+
+    #[test]
+    fn worked_example_to_six_digits() {
+        let mut free = RtoEstimator::new(config(Duration::ZERO, Duration::ZERO));
+        let mut bounded = RtoEstimator::new(config(Duration::from_secs(1), Duration::ZERO));
+        assert_eq!(bounded.rto(), Duration::from_secs(1));
+        for (sample, srtt, rttvar, rto) in WORKED {
+            for e in [&mut free, &mut bounded] {
+                e.sample(Duration::from_secs_f64(sample));
+            }
+            let e = free.estimate().unwrap();
+            assert!(close(e.srtt, srtt) && close(e.rttvar, rttvar), "{sample}: {e:?}");
+            assert!(close(free.rto(), rto), "{sample}: {}", free.rto());
+            assert!(close(bounded.rto(), rto.max(1.0)));
+        }
+    }
+
+    #[test]
+    fn granularity_is_a_floor_of_the_variation_term() {
+        // oracles.md §9, second example.
+        let mut e = RtoEstimator::new(config(Duration::ZERO, Duration::from_millis(500)));
+        for (ms, rto) in
+            [(22.9, 0.5229), (25.0, 0.5232), (23.0, 0.5231), (22.0, 0.5230), (200.0, 0.5451)]
+        {
+            e.sample(Duration::from_secs_f64(ms / 1000.0));
+            assert!((e.rto().as_secs_f64() - rto).abs() < 5.1e-5, "{ms}: {}", e.rto());
+        }
+    }
+
+    #[test]
+    fn backs_off_to_the_maximum_and_forgets_on_a_sample() {
+        let max = Duration::from_secs(64);
+        let mut e = RtoEstimator::new(RtoConfig { max, ..RtoConfig::default() });
+        let mut expiry = 0;
+        let expiries: Vec<u64> = (0..7)
+            .map(|_| {
+                expiry += e.rto().as_millis() / 1000;
+                e.back_off();
+                expiry
+            })
+            .collect();
+        assert_eq!(expiries, [1, 3, 7, 15, 31, 63, 127]);
+        for _ in 0..100 {
+            e.back_off();
+        }
+        assert_eq!(e.rto(), max);
+        e.sample(Duration::from_millis(10));
+        assert_eq!(e.rto(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn coarse_clock_counts_whole_ticks() {
+        let tick = Duration::from_millis(10);
+        let mut e =
+            RtoEstimator::new(RtoConfig { tick, min: Duration::ZERO, ..RtoConfig::default() });
+        e.sample(Duration::from_millis(214));
+        assert_eq!(e.estimate().unwrap().srtt, Duration::from_millis(210));
+        e.sample(Duration::from_millis(1));
+        assert_eq!(e.rto().as_nanos() % tick.as_nanos(), 0);
+    }
+}

@@ -1,0 +1,148 @@
+//! Packet → segment.
+
+use crate::checksum::{TCP, tcp_checksum};
+use crate::options::decode_options;
+use airtcp_core::{Addr, Flags, Flow, Segment, SeqNum};
+use etherparse::err::{LenError, ip, tcp};
+use etherparse::{IpNumber, IpSlice, TcpSlice};
+
+/// What to do with the checksums of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksums {
+    /// Refuse a packet with a wrong one.
+    Verify,
+    /// Do not look at them: on a live host a packet can be seen before the network card completes its
+    /// checksum, or after the card has checked it and merged it with others.
+    Ignore,
+}
+
+/// Why a packet is not a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Neither IPv4 nor IPv6.
+    #[error("neither IPv4 nor IPv6")]
+    NotIp,
+    /// Another protocol on top of IP.
+    #[error("IP protocol {protocol} is not TCP")]
+    NotTcp {
+        /// Its number.
+        protocol: u8,
+    },
+    /// A fragment of an IP packet.
+    #[error("fragment of an IP packet")]
+    Fragment,
+    /// The packet, or the length its IP header states, ends too early.
+    #[error("truncated: {needed} bytes needed, {got} there")]
+    Truncated {
+        /// Bytes that the header at fault takes or states.
+        needed: usize,
+        /// Bytes there.
+        got: usize,
+    },
+    /// The length field of the IPv4 or TCP header says less than the fixed part of that header.
+    #[error("header length of {words} 32-bit words is below the minimum of 5")]
+    BadHeaderLength {
+        /// The field's value.
+        words: u8,
+    },
+    /// An IP extension header that its place or length makes invalid.
+    #[error("invalid IP extension header")]
+    BadExtensionHeader,
+    /// A TCP option with a length its kind cannot have, or that runs past the header.
+    #[error("TCP option {kind} has an invalid length")]
+    BadOption {
+        /// The option's kind number.
+        kind: u8,
+    },
+    /// The IPv4 header checksum is wrong.
+    #[error("wrong IPv4 header checksum")]
+    BadIpChecksum,
+    /// The TCP checksum is wrong.
+    #[error("wrong TCP checksum")]
+    BadTcpChecksum,
+}
+
+impl From<LenError> for DecodeError {
+    fn from(error: LenError) -> Self {
+        Self::Truncated { needed: error.required_len, got: error.len }
+    }
+}
+impl From<ip::SliceError> for DecodeError {
+    fn from(error: ip::SliceError) -> Self {
+        use ip::{HeaderError, HeadersError, SliceError};
+        match error {
+            SliceError::Len(error) => error.into(),
+            SliceError::IpHeaders(HeadersError::Ip(error)) => match error {
+                HeaderError::UnsupportedIpVersion { .. } => Self::NotIp,
+                HeaderError::Ipv4HeaderLengthSmallerThanHeader { ihl } => {
+                    Self::BadHeaderLength { words: ihl }
+                }
+            },
+            SliceError::IpHeaders(HeadersError::Ipv4Ext(_) | HeadersError::Ipv6Ext(_)) => {
+                Self::BadExtensionHeader
+            }
+        }
+    }
+}
+impl From<tcp::HeaderSliceError> for DecodeError {
+    fn from(error: tcp::HeaderSliceError) -> Self {
+        use tcp::{HeaderError, HeaderSliceError};
+        match error {
+            HeaderSliceError::Len(error) => error.into(),
+            HeaderSliceError::Content(HeaderError::DataOffsetTooSmall { data_offset }) => {
+                Self::BadHeaderLength { words: data_offset }
+            }
+        }
+    }
+}
+
+/// Reads an IPv4 or IPv6 packet (from its IP header on) that holds one whole TCP segment.
+///
+/// Bytes behind the length in the IP header are padding and ignored. IP options and IPv6 extension
+/// headers are skipped. An IPv6 payload length of zero means "to the end of `packet`", as in packets
+/// above 64 KiB that segmentation offload makes (RFC 2675). Unknown TCP options are skipped; a malformed
+/// known one is an error.
+pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, DecodeError> {
+    let ip = IpSlice::from_slice(packet)?;
+    if ip.is_fragmenting_payload() {
+        return Err(DecodeError::Fragment);
+    }
+    let IpNumber(protocol) = ip.payload_ip_number();
+    if protocol != TCP {
+        return Err(DecodeError::NotTcp { protocol });
+    }
+    let tcp = TcpSlice::from_slice(ip.payload().payload)?;
+    let (src, dst) = (ip.source_addr(), ip.destination_addr());
+    if checksums == Checksums::Verify {
+        if let IpSlice::Ipv4(ipv4) = &ip {
+            let header = ipv4.header();
+            if header.header_checksum() != header.to_header().calc_header_checksum() {
+                return Err(DecodeError::BadIpChecksum);
+            }
+        }
+        if tcp_checksum(src, dst, tcp.slice()) != 0 {
+            return Err(DecodeError::BadTcpChecksum);
+        }
+    }
+
+    let mut flags = Flags::empty();
+    flags.set(Flags::FIN, tcp.fin());
+    flags.set(Flags::SYN, tcp.syn());
+    flags.set(Flags::RST, tcp.rst());
+    flags.set(Flags::PSH, tcp.psh());
+    flags.set(Flags::URG, tcp.urg());
+    flags.set(Flags::ECE, tcp.ece());
+    flags.set(Flags::CWR, tcp.cwr());
+    Ok(Segment {
+        flow: Flow {
+            src: Addr::new(src, tcp.source_port()),
+            dst: Addr::new(dst, tcp.destination_port()),
+        },
+        seq: SeqNum(tcp.sequence_number()),
+        ack: tcp.ack().then(|| SeqNum(tcp.acknowledgment_number())),
+        window: tcp.window_size(),
+        flags,
+        options: decode_options(tcp.options())?,
+        payload: tcp.payload().to_vec(),
+    })
+}

@@ -1,0 +1,121 @@
+//! The options part of the TCP header.
+
+use crate::DecodeError;
+use airtcp_core::{Options, SackBlock, SeqNum, Timestamps};
+use etherparse::{TcpOptionElement, TcpOptionReadError, TcpOptionsIterator, tcp_option};
+
+/// The most bytes of options a TCP header can hold: its length field counts to 60 bytes (RFC 9293 §3.1).
+pub(crate) const MAX_LEN: usize = 40;
+
+/// Options in the layout of [`Options::encoded_len`], each group padded in front with NOPs as deployed
+/// stacks do, so that 32-bit fields are aligned.
+///
+/// SACK blocks that no longer fit in 40 bytes are left out from the end: the first block reports the
+/// newest data and must be there (RFC 2018 §4), the others repeat earlier reports. Of four blocks beside
+/// timestamps the last goes.
+pub(crate) struct EncodedOptions {
+    bytes: [u8; MAX_LEN],
+    len: usize,
+}
+
+impl EncodedOptions {
+    pub(crate) fn new(options: &Options) -> Self {
+        let Options { mss, window_scale, sack_permitted, timestamps, sack } = options;
+        let mut out = Self { bytes: [0; MAX_LEN], len: 0 };
+        if let Some(mss) = mss {
+            out.put(&[tcp_option::KIND_MAXIMUM_SEGMENT_SIZE, 4]);
+            out.put(&mss.to_be_bytes());
+        }
+        if let Some(shift) = window_scale {
+            out.put(&[tcp_option::KIND_NOOP, tcp_option::KIND_WINDOW_SCALE, 3, *shift]);
+        }
+        if *sack_permitted {
+            out.put(&[
+                tcp_option::KIND_NOOP,
+                tcp_option::KIND_NOOP,
+                tcp_option::KIND_SELECTIVE_ACK_PERMITTED,
+                2,
+            ]);
+        }
+        if let Some(Timestamps { value, echo }) = timestamps {
+            out.put(&[
+                tcp_option::KIND_NOOP,
+                tcp_option::KIND_NOOP,
+                tcp_option::KIND_TIMESTAMP,
+                10,
+            ]);
+            out.put(&value.to_be_bytes());
+            out.put(&echo.to_be_bytes());
+        }
+        let room = (MAX_LEN - out.len).saturating_sub(4) / 8;
+        let blocks = &sack.as_slice()[..room.min(sack.as_slice().len())];
+        if !blocks.is_empty() {
+            out.put(&[
+                tcp_option::KIND_NOOP,
+                tcp_option::KIND_NOOP,
+                tcp_option::KIND_SELECTIVE_ACK,
+                2 + 8 * blocks.len() as u8,
+            ]);
+            for SackBlock { left, right } in blocks {
+                out.put(&left.0.to_be_bytes());
+                out.put(&right.0.to_be_bytes());
+            }
+        }
+        out
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
+
+/// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped by
+/// their length (RFC 9293 §3.1, MUST-6). Of an option that appears twice the last counts.
+pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<Options, DecodeError> {
+    let mut options = Options::default();
+    loop {
+        let mut elements = TcpOptionsIterator::from_slice(bytes);
+        match elements.next() {
+            None => return Ok(options),
+            Some(Ok(element)) => {
+                apply(&mut options, element);
+                bytes = elements.rest();
+            }
+            // The library stops at an option it does not know; its length says where the next begins.
+            Some(Err(TcpOptionReadError::UnknownId(kind))) => {
+                bytes = bytes
+                    .get(1)
+                    .filter(|len| **len >= 2)
+                    .and_then(|len| bytes.get(usize::from(*len)..))
+                    .ok_or(DecodeError::BadOption { kind })?;
+            }
+            Some(Err(
+                TcpOptionReadError::UnexpectedEndOfSlice { option_id: kind, .. }
+                | TcpOptionReadError::UnexpectedSize { option_id: kind, .. },
+            )) => return Err(DecodeError::BadOption { kind }),
+        }
+    }
+}
+
+fn apply(options: &mut Options, element: TcpOptionElement) {
+    match element {
+        TcpOptionElement::Noop => {}
+        TcpOptionElement::MaximumSegmentSize(mss) => options.mss = Some(mss),
+        TcpOptionElement::WindowScale(shift) => options.window_scale = Some(shift),
+        TcpOptionElement::SelectiveAcknowledgementPermitted => options.sack_permitted = true,
+        TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+            options.sack = std::iter::once(first)
+                .chain(rest.into_iter().flatten())
+                .map(|(left, right)| SackBlock { left: SeqNum(left), right: SeqNum(right) })
+                .collect();
+        }
+        TcpOptionElement::Timestamp(value, echo) => {
+            options.timestamps = Some(Timestamps { value, echo });
+        }
+    }
+}

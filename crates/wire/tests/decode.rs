@@ -1,0 +1,278 @@
+//! What the decoder reads from live packets, and what it refuses.
+
+use airtcp_core::{Flags, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use airtcp_wire::{Checksums, DecodeError, decode, encode};
+
+/// A SYN of Linux 6 on its loopback: checksum left to the (absent) network card, options in Linux's
+/// order and packing (MSS, SACK permitted, timestamps, window scale).
+const LINUX_SYN: &[u8] = &[
+    0x45, 0x00, 0x00, 0x3c, 0xcc, 0x12, 0x40, 0x00, 0x40, 0x06, 0x70, 0xa7, 0x7f, 0x00, 0x00, 0x01,
+    0x7f, 0x00, 0x00, 0x01, 0xea, 0x20, 0x13, 0x88, 0x2f, 0xab, 0xd1, 0xd0, 0x00, 0x00, 0x00, 0x00,
+    0xa0, 0x02, 0xff, 0xd7, 0xfe, 0x30, 0x00, 0x00, 0x02, 0x04, 0xff, 0xd7, 0x04, 0x02, 0x08, 0x0a,
+    0xc1, 0xfa, 0xe3, 0x9b, 0x00, 0x00, 0x00, 0x00, 0x01, 0x03, 0x03, 0x0a,
+];
+/// Where the TCP header begins in an IPv4 packet without options.
+const TCP: usize = 20;
+
+/// An IPv4 packet with the data "hello" and the given raw options; its TCP checksum is not set.
+fn ipv4_with_options(options: &[u8]) -> Vec<u8> {
+    let mut packet = encoded(&Segment { ack: Some(SeqNum(1)), ..Segment::default() });
+    packet.extend_from_slice(options);
+    packet.extend_from_slice(b"hello");
+    packet[TCP + 12] = ((20 + options.len() as u8) / 4) << 4;
+    let total = packet.len() as u16;
+    packet[2..4].copy_from_slice(&total.to_be_bytes());
+    packet
+}
+
+fn ipv6(src: [u8; 16], dst: [u8; 16]) -> Segment<Vec<u8>> {
+    let mut segment = hello();
+    segment.flow.src.ip = src.into();
+    segment.flow.dst.ip = dst.into();
+    segment
+}
+
+/// Puts `extension` (whose first byte must be the next header) between the IPv6 header and TCP.
+fn with_ipv6_extension(mut packet: Vec<u8>, kind: u8, extension: &[u8]) -> Vec<u8> {
+    packet[6] = kind;
+    let length = u16::from_be_bytes([packet[4], packet[5]]) + extension.len() as u16;
+    packet[4..6].copy_from_slice(&length.to_be_bytes());
+    packet.splice(40..40, extension.iter().copied());
+    packet
+}
+
+fn hello() -> Segment<Vec<u8>> {
+    Segment { ack: Some(SeqNum(1)), payload: b"hello".to_vec(), ..Segment::default() }
+}
+
+fn encoded(segment: &Segment<Vec<u8>>) -> Vec<u8> {
+    let mut packet = Vec::new();
+    encode(segment, &mut packet).unwrap();
+    packet
+}
+
+/// The error of `packet`, which must have one.
+fn error(packet: &[u8]) -> DecodeError {
+    decode(packet, Checksums::Ignore).unwrap_err()
+}
+
+#[test]
+fn reads_a_linux_syn() {
+    let syn = decode(LINUX_SYN, Checksums::Ignore).unwrap();
+    assert_eq!(syn.flow.to_string(), "127.0.0.1:59936 > 127.0.0.1:5000");
+    assert_eq!(syn.flags, Flags::SYN);
+    assert_eq!(syn.ack, None);
+    assert_eq!(syn.seq, SeqNum(0x2fab_d1d0));
+    assert_eq!(syn.window, 65495);
+    assert_eq!(
+        syn.options,
+        Options {
+            mss: Some(65495),
+            window_scale: Some(10),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { value: 3_254_444_955, echo: 0 }),
+            sack: SackBlocks::new(),
+        }
+    );
+    assert!(syn.payload.is_empty());
+}
+
+#[test]
+fn a_checksum_left_to_the_network_card_is_refused_only_on_request() {
+    assert_eq!(decode(LINUX_SYN, Checksums::Verify), Err(DecodeError::BadTcpChecksum));
+    assert!(decode(LINUX_SYN, Checksums::Ignore).is_ok());
+}
+
+#[test]
+fn the_ip_header_checksum_is_verified() {
+    let mut packet = encoded(&hello());
+    packet[8] -= 1; // time to live
+    assert_eq!(decode(&packet, Checksums::Verify), Err(DecodeError::BadIpChecksum));
+    assert_eq!(decode(&packet, Checksums::Ignore), Ok(hello()));
+}
+
+#[test]
+fn a_flipped_payload_bit_fails_the_tcp_checksum() {
+    for segment in [hello(), ipv6([1; 16], [2; 16])] {
+        let mut packet = encoded(&segment);
+        *packet.last_mut().unwrap() ^= 1;
+        assert_eq!(decode(&packet, Checksums::Verify), Err(DecodeError::BadTcpChecksum));
+    }
+}
+
+#[test]
+fn an_acknowledgement_number_without_its_flag_is_none() {
+    let mut packet = encoded(&hello());
+    packet[TCP + 13] &= !0x10;
+    assert_eq!(decode(&packet, Checksums::Ignore).unwrap().ack, None);
+}
+
+#[test]
+fn link_padding_behind_the_packet_is_not_payload() {
+    let mut packet = encoded(&hello());
+    packet.extend_from_slice(&[0; 6]);
+    assert_eq!(decode(&packet, Checksums::Verify), Ok(hello()));
+}
+
+#[test]
+fn ip_options_are_skipped() {
+    let mut packet = encoded(&hello());
+    packet.splice(20..20, [1; 4]); // four NOPs
+    packet[0] = 0x46;
+    packet[3] += 4;
+    assert_eq!(decode(&packet, Checksums::Ignore), Ok(hello()));
+}
+
+#[test]
+fn ipv6_extension_headers_are_skipped() {
+    let segment = ipv6([1; 16], [2; 16]);
+    let pad_n = [6, 0, 1, 4, 0, 0, 0, 0];
+    let packet = with_ipv6_extension(encoded(&segment), 0, &pad_n);
+    assert_eq!(decode(&packet, Checksums::Verify), Ok(segment.clone()));
+    let destination_options_too = with_ipv6_extension(
+        encoded(&segment),
+        0,
+        &[60, 0, 1, 4, 0, 0, 0, 0, 6, 0, 1, 4, 0, 0, 0, 0],
+    );
+    assert_eq!(decode(&destination_options_too, Checksums::Verify), Ok(segment));
+}
+
+#[test]
+fn an_atomic_ipv6_fragment_is_whole() {
+    // RFC 6946: a fragment header with offset 0 and no more fragments.
+    let segment = ipv6([1; 16], [2; 16]);
+    let packet = with_ipv6_extension(encoded(&segment), 44, &[6, 0, 0, 0, 0, 0, 0, 9]);
+    assert_eq!(decode(&packet, Checksums::Verify), Ok(segment));
+}
+
+#[test]
+fn ipv6_payload_length_zero_reaches_to_the_end() {
+    let segment = ipv6([1; 16], [2; 16]);
+    let mut packet = encoded(&segment);
+    packet[4..6].fill(0);
+    assert_eq!(decode(&packet, Checksums::Verify), Ok(segment));
+}
+
+#[test]
+fn fragments_are_refused() {
+    let mut first = encoded(&hello());
+    first[6] |= 0x20; // more fragments
+    assert_eq!(error(&first), DecodeError::Fragment);
+    let mut later = encoded(&hello());
+    later[7] = 1; // offset 8 bytes
+    assert_eq!(error(&later), DecodeError::Fragment);
+    let packet = encoded(&ipv6([1; 16], [2; 16]));
+    let v6 = with_ipv6_extension(packet, 44, &[6, 0, 0, 1, 0, 0, 0, 9]);
+    assert_eq!(error(&v6), DecodeError::Fragment);
+}
+
+#[test]
+fn other_protocols_are_refused() {
+    let mut packet = encoded(&hello());
+    packet[9] = 17;
+    assert_eq!(error(&packet), DecodeError::NotTcp { protocol: 17 });
+    assert_eq!(error(&[0x60; 1]), DecodeError::Truncated { needed: 40, got: 1 });
+    assert_eq!(error(&[0x00; 40]), DecodeError::NotIp);
+}
+
+#[test]
+fn every_proper_prefix_is_refused_as_truncated() {
+    for packet in [encoded(&hello()), encoded(&ipv6([1; 16], [2; 16]))] {
+        for len in 0..packet.len() {
+            let error = error(&packet[..len]);
+            assert!(matches!(error, DecodeError::Truncated { .. }), "{len} bytes: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn an_ip_length_that_cuts_the_tcp_header_is_truncation() {
+    let mut packet = encoded(&hello());
+    packet[3] = 30;
+    assert_eq!(error(&packet), DecodeError::Truncated { needed: 20, got: 10 });
+}
+
+#[test]
+fn header_lengths_below_the_minimum_are_refused() {
+    let mut ip = encoded(&hello());
+    ip[0] = 0x44;
+    assert_eq!(error(&ip), DecodeError::BadHeaderLength { words: 4 });
+    let mut tcp = encoded(&hello());
+    tcp[TCP + 12] = 0x40;
+    assert_eq!(error(&tcp), DecodeError::BadHeaderLength { words: 4 });
+}
+
+#[test]
+fn a_tcp_header_longer_than_the_packet_is_truncation() {
+    let mut packet = encoded(&hello());
+    packet[TCP + 12] = 0xf0;
+    assert_eq!(error(&packet), DecodeError::Truncated { needed: 60, got: 25 });
+}
+
+#[test]
+fn a_misplaced_ipv6_extension_header_is_refused() {
+    // RFC 8200 §4.1: hop-by-hop options come first or not at all.
+    let packet = encoded(&ipv6([1; 16], [2; 16]));
+    let options = [0, 0, 1, 4, 0, 0, 0, 0, 6, 0, 1, 4, 0, 0, 0, 0];
+    assert_eq!(error(&with_ipv6_extension(packet, 60, &options)), DecodeError::BadExtensionHeader);
+}
+
+#[test]
+fn unknown_options_are_skipped_by_their_length() {
+    // RFC 9293 §3.1 MUST-6. Multipath TCP (30), then MSS.
+    let packet = ipv4_with_options(&[30, 4, 0x81, 0, 2, 4, 5, 0xb4]);
+    let segment = decode(&packet, Checksums::Ignore).unwrap();
+    assert_eq!(segment.options, Options { mss: Some(1460), ..Options::default() });
+    assert_eq!(segment.payload, b"hello");
+}
+
+#[test]
+fn nothing_behind_the_end_of_the_option_list_counts() {
+    let packet = ipv4_with_options(&[2, 4, 5, 0xb4, 0, 3, 3, 7]);
+    let segment = decode(&packet, Checksums::Ignore).unwrap();
+    assert_eq!(segment.options, Options { mss: Some(1460), ..Options::default() });
+}
+
+#[test]
+fn the_last_of_a_doubled_option_counts() {
+    let packet = ipv4_with_options(&[2, 4, 1, 1, 2, 4, 5, 0xb4]);
+    assert_eq!(decode(&packet, Checksums::Ignore).unwrap().options.mss, Some(1460));
+}
+
+#[test]
+fn malformed_options_are_refused_by_kind() {
+    for (options, kind) in [
+        ([2, 3, 0, 0], 2),   // MSS takes 4
+        ([1, 1, 1, 3], 3),   // window scale without a length
+        ([8, 10, 0, 0], 8),  // timestamps past the header
+        ([5, 2, 0, 0], 5),   // SACK without a block
+        ([5, 12, 0, 0], 5),  // SACK with half a block
+        ([30, 0, 0, 0], 30), // unknown, length 0 would never end
+        ([30, 1, 0, 0], 30), // unknown, shorter than its own two bytes
+        ([30, 5, 0, 0], 30), // unknown, past the header
+        ([1, 1, 1, 30], 30), // unknown without a length
+    ] {
+        let result = decode(&ipv4_with_options(&options), Checksums::Ignore);
+        assert_eq!(result, Err(DecodeError::BadOption { kind }), "{options:?}");
+    }
+}
+
+#[test]
+fn a_window_scale_above_14_is_passed_on() {
+    // RFC 7323 §2.3: the endpoint uses 14 in its place.
+    let segment = decode(&ipv4_with_options(&[1, 3, 3, 15]), Checksums::Ignore).unwrap();
+    assert_eq!(segment.options.window_scale, Some(15));
+}
+
+#[test]
+fn four_sack_blocks_are_read_in_order() {
+    let mut options = vec![1, 1, 5, 34];
+    for n in 0..8u32 {
+        options.extend_from_slice(&n.to_be_bytes());
+    }
+    let segment = decode(&ipv4_with_options(&options), Checksums::Ignore).unwrap();
+    let expected: Vec<_> = [(0, 1), (2, 3), (4, 5), (6, 7)]
+        .map(|(left, right)| SackBlock { left: SeqNum(left), right: SeqNum(right) })
+        .into();
+    assert_eq!(segment.options.sack.as_slice(), expected);
+}

@@ -1,0 +1,119 @@
+"""The result of one simulation run, in memory and on disk."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+
+class Series(NamedTuple):
+    """A recorded time series: three columns of equal length, ordered by time.
+
+    Attributes:
+        time: Simulated time, seconds.
+        flow: Index of the flow in the scenario.
+        value: The value from that time on; bytes, seconds or a count, by the series' name.
+    """
+
+    time: npt.NDArray[np.float64]
+    flow: npt.NDArray[np.uint32]
+    value: npt.NDArray[np.float64]
+
+    def of_flow(self, flow: int) -> Series:
+        """The part that belongs to one flow."""
+        chosen = self.flow == flow
+        return Series(self.time[chosen], self.flow[chosen], self.value[chosen])
+
+
+@dataclass(frozen=True)
+class Run:
+    """Metrics and time series of one run.
+
+    Attributes:
+        metrics: What `airtcp run --json` prints, as a dictionary: SI units (s, bit/s, bytes).
+        series: The recorded time series by name.
+    """
+
+    metrics: dict[str, Any]
+    series: Mapping[str, Series] = field(default_factory=dict)
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """One row a flow, indexed by its name; columns are the flow metrics."""
+        return pd.DataFrame(self.metrics["flows"]).set_index("name")
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """One row a unidirectional link, indexed by its name."""
+        return pd.DataFrame(self.metrics["links"]).set_index("name")
+
+    def array(self, name: str) -> Series:
+        """A recorded series as NumPy columns.
+
+        Raises:
+            KeyError: The run did not record it; the message says what it did record.
+        """
+        try:
+            return self.series[name]
+        except KeyError:
+            recorded = ", ".join(sorted(self.series)) or "none"
+            raise KeyError(
+                f"series {name!r} was not recorded (recorded: {recorded}); "
+                f"ask for it with run(trace=({name!r},))"
+            ) from None
+
+    def trace(self, name: str) -> pd.DataFrame:
+        """A recorded series as a frame with columns `time` (s), `flow` (name) and `value`.
+
+        Raises:
+            KeyError: The run did not record it.
+        """
+        series = self.array(name)
+        names = pd.Index([str(flow["name"]) for flow in self.metrics["flows"]])
+        return pd.DataFrame(
+            {
+                "time": series.time,
+                "flow": pd.Categorical.from_codes(series.flow.astype(np.int64), names),
+                "value": series.value,
+            }
+        )
+
+    def to_bytes(self) -> bytes:
+        """Serialises the run (an `.npz` archive); equal runs give equal bytes."""
+        columns: dict[str, npt.NDArray[Any]] = {
+            "metrics": np.frombuffer(
+                json.dumps(self.metrics, separators=(",", ":")).encode(), np.uint8
+            )
+        }
+        for name, series in sorted(self.series.items()):
+            for column, values in series._asdict().items():
+                columns[f"{name}/{column}"] = values
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **columns)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Run:
+        """Reads what `to_bytes` wrote.
+
+        Raises:
+            ValueError: The bytes are not a stored run.
+        """
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                metrics = json.loads(archive["metrics"].tobytes())
+                names = sorted({name.split("/")[0] for name in archive.files} - {"metrics"})
+                series = {
+                    name: Series(*(archive[f"{name}/{column}"] for column in Series._fields))
+                    for name in names
+                }
+        except Exception as error:  # zipfile, zlib, numpy and json each have their own
+            raise ValueError(f"not a stored run: {error}") from error
+        return cls(metrics, series)

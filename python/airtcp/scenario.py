@@ -1,0 +1,97 @@
+"""Scenarios: what is simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from airtcp import _native
+from airtcp.run import Run, Series
+
+
+def _override_text(value: object) -> str:
+    """An override's value as the command line would take it (`--set key=value`)."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+class Scenario:
+    """A scenario, checked and ready to run; see `docs/scenario.md` for the file format."""
+
+    def __init__(self, native: _native.Scenario) -> None:
+        self._native = native
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's name for it
+    ) -> Scenario:
+        """Reads a scenario file.
+
+        Args:
+            path: The TOML file.
+            set: Overrides, as `--set` on the command line: dotted key to value, such as
+                `{"link.BS-MH.rate": "384 kbit/s"}`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ScenarioError: The file or an override is wrong; says where, and what was expected.
+        """
+        return cls.parse(Path(path).read_text(encoding="utf-8"), set=set, name=os.fspath(path))
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        set: Mapping[str, object] | None = None,  # noqa: A002
+        name: str = "<text>",
+    ) -> Scenario:
+        """Reads a scenario from TOML text; `name` stands for the file in error messages.
+
+        Raises:
+            ScenarioError: The text or an override is wrong; says where, and what was expected.
+        """
+        overrides = [(key, _override_text(value)) for key, value in (set or {}).items()]
+        return cls(_native.Scenario.parse(name, text, overrides))
+
+    @property
+    def name(self) -> str:
+        """Short name of the scenario."""
+        return self._native.name
+
+    @property
+    def duration(self) -> float:
+        """Simulated time of a run, seconds."""
+        return self._native.duration
+
+    def run(
+        self,
+        seed: int = 1,
+        trace: Iterable[str] = (),
+        between_slices: Callable[[], object] | None = None,
+    ) -> Run:
+        """Simulates once. The same scenario and seed give the same result on any machine.
+
+        Releases the GIL, so runs in threads go on in parallel; Ctrl-C ends a run in the main
+        thread.
+
+        Args:
+            seed: Seed of all random streams of the run.
+            trace: Names of time series to record (`airtcp.SERIES`).
+            between_slices: Called every few dozen milliseconds of wall-clock time; an exception
+                it raises ends the run and is passed on.
+
+        Raises:
+            ValueError: An unknown series.
+        """
+        metrics, columns = self._native.run(seed, list(trace), between_slices)
+        decoded: dict[str, Any] = json.loads(metrics)
+        return Run(decoded, {name: Series(*column) for name, column in columns.items()})
+
+    def __repr__(self) -> str:
+        return f"Scenario({self.name!r}, duration={self.duration} s)"

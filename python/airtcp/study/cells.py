@@ -1,0 +1,185 @@
+"""The numbers of a study: every metric of every variant, over the seeds, and the curves' points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from airtcp.run import Run
+from airtcp.study import plan
+from airtcp.study.definition import Experiment, Figure, Key, Known, Study, Variant, key_text
+from airtcp.study.execute import Store
+from airtcp.study.measure import Gain, Measure, measure, sample
+from airtcp.study.stats import Band, Estimate, band, estimate, gain
+
+Floats = npt.NDArray[np.float64]
+
+CURVE_POINTS = 200
+"""Points a curve is drawn with."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of `cells.csv`."""
+
+    experiment: str
+    key: Key
+    metric: str
+    unit: str
+    ours: Estimate
+    paper: Known | None
+    reference: Known | None
+
+    @property
+    def text(self) -> str:
+        """The `variant` column."""
+        return key_text(self.key)
+
+
+@dataclass
+class Curve:
+    """A curve over the seeds: the times, and one row of values a seed."""
+
+    times: Floats
+    values: Floats
+
+    def band(self, confidence: float) -> Band:
+        """Mean and interval at each time."""
+        return band(self.values, confidence)
+
+
+@dataclass
+class Results:
+    """Everything measured.
+
+    Attributes:
+        values: By experiment, variant and metric: one value a seed, in the order of seeds.
+        curves: By experiment, figure and variant.
+        traces: By experiment, figure and variant: the run with the first seed.
+        cells: The rows of `cells.csv`, in the study's order.
+    """
+
+    runs: int
+    values: dict[tuple[str, Key, str], Floats] = field(default_factory=dict)
+    curves: dict[tuple[str, str, Key], Curve] = field(default_factory=dict)
+    traces: dict[tuple[str, str, Key], Run] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    _index: dict[tuple[str, Key, str], Cell] = field(default_factory=dict)
+
+    def cell(self, experiment: str, key: Key, metric: str) -> Cell:
+        """The cell of a metric of a variant."""
+        return self._index[experiment, key, metric]
+
+    def add(self, cell: Cell) -> None:
+        """Appends a cell."""
+        self.cells.append(cell)
+        self._index[cell.experiment, cell.key, cell.metric] = cell
+
+
+def measure_all(
+    study: Study, experiments: Iterable[Experiment], store: Store, runs: int
+) -> Results:
+    """Measures the kept runs of the experiments.
+
+    Raises:
+        LookupError: A metric asks for what the runs do not have.
+        ValueError: A kept run is damaged.
+    """
+    results = Results(runs)
+    for experiment in experiments:
+        measures = [
+            metric
+            for metric in (study.metrics[name] for name in experiment.metrics)
+            if isinstance(metric, Measure)
+        ]
+        for variant in experiment.variants:
+            _measure_variant(study, experiment, variant, measures, store, results)
+        for variant in experiment.variants:
+            _cells_of(study, experiment, variant, results)
+        for figure in experiment.figures:
+            if figure.kind == "curve":
+                _cells_of_curve(study, experiment, figure, results)
+    return results
+
+
+def _grid(figure: Figure) -> Floats:
+    """Times a curve is sampled at: those of its cells and those it is drawn with."""
+    start, end = figure.window
+    points = np.round(np.arange(start, end + figure.step / 2, figure.step), 9)
+    return np.union1d(points, np.linspace(start, end, CURVE_POINTS + 1).round(9))
+
+
+def _measure_variant(
+    study: Study,
+    experiment: Experiment,
+    variant: Variant,
+    measures: Iterable[Measure],
+    store: Store,
+    results: Results,
+) -> None:
+    figures = [figure for figure in experiment.figures if variant in figure.variants]
+    values: dict[str, list[float]] = {metric.name: [] for metric in measures}
+    curves: dict[str, list[Floats]] = {}
+    for seed in plan.seeds(results.runs):
+        run = store.get(plan.job(study, experiment, variant, seed))
+        for metric in measures:
+            values[metric.name].append(measure(run, metric))
+        for figure in figures:
+            if figure.kind == "curve":
+                series = run.array(figure.series[0])
+                curves.setdefault(figure.id, []).append(
+                    sample(series, _grid(figure), figure.transform, figure.scale)
+                )
+            elif figure.kind == "trace" and seed == plan.FIRST_SEED:
+                results.traces[experiment.id, figure.id, variant.key] = run
+    for name, numbers in values.items():
+        results.values[experiment.id, variant.key, name] = np.array(numbers)
+    for figure in figures:
+        if figure.kind == "curve":
+            results.curves[experiment.id, figure.id, variant.key] = Curve(
+                _grid(figure), np.array(curves[figure.id])
+            )
+
+
+def _cells_of(study: Study, experiment: Experiment, variant: Variant, results: Results) -> None:
+    for name in experiment.metrics:
+        metric = study.metrics[name]
+        if isinstance(metric, Gain):
+            values = results.values[experiment.id, variant.key, metric.of]
+            baseline = results.values[experiment.id, experiment.baseline(metric), metric.of]
+            ours = gain(values, baseline, study.confidence).scaled(100)
+        else:
+            ours = estimate(results.values[experiment.id, variant.key, name], study.confidence)
+        at = (experiment.id, variant.text, name)
+        results.add(
+            Cell(
+                experiment=experiment.id,
+                key=variant.key,
+                metric=name,
+                unit=metric.unit,
+                ours=ours,
+                paper=study.paper.get(at),
+                reference=study.reference.get(at),
+            )
+        )
+
+
+def _cells_of_curve(study: Study, experiment: Experiment, figure: Figure, results: Results) -> None:
+    for variant in figure.variants:
+        curve = results.curves[experiment.id, figure.id, variant.key]
+        points = zip(curve.times, *curve.band(study.confidence), strict=True)
+        for time, mean, low, high in points:
+            if not _is_step(time - figure.window[0], figure.step):
+                continue
+            key = tuple(sorted((*variant.key, ("t", f"{time:g}"))))
+            ours = Estimate(float(mean), float(low), float(high), results.runs)
+            cell = Cell(experiment.id, key, figure.metric, figure.unit, ours, None, None)
+            results.add(cell)
+
+
+def _is_step(offset: float, step: float) -> bool:
+    return math.isclose(offset / step, round(offset / step), abs_tol=1e-9)

@@ -1,0 +1,169 @@
+"""The paper's claims as tests on the cells.
+
+A claim holds when the numbers show it at the study's confidence, and is refuted otherwise; the
+evidence says which numbers, and whether the opposite was shown or just nothing. The tests:
+
+- `equal`: the variants have the same value in every run with the same seed.
+- `close`: for each further variant, the interval of its gain over the first lies within ±tolerance.
+- `decreasing`, `increasing`: each variant differs from the one before in that direction: one-sided
+  t test, paired by seed, of each pair.
+- `gain`: the second variant improves on the first (one-sided t test, paired by seed), and the
+  interval of the gain reaches into about ± tolerance.
+- `within`: each variant's mean lies in [low, high].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from airtcp.study.cells import Results
+from airtcp.study.definition import Claim, Experiment, Key, Study, key_text
+from airtcp.study.stats import Estimate, Floats, estimate, gain, p_greater
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One row of `claims.csv`."""
+
+    experiment: str
+    claim: Claim
+    holds: bool
+    evidence: str
+
+
+def judge_all(study: Study, experiments: Iterable[Experiment], results: Results) -> list[Verdict]:
+    """Tests every claim of the experiments."""
+    return [
+        judge(study, experiment, claim, results)
+        for experiment in experiments
+        for claim in experiment.claims
+    ]
+
+
+def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) -> Verdict:
+    """Tests one claim."""
+    keys = [variant.key for variant in claim.variants]
+    samples = [results.values[experiment.id, key, claim.metric] for key in keys]
+    names = _short_names(keys)
+    unit = study.metrics[claim.metric].unit
+    test = _Test(claim, names, samples, unit, study.confidence)
+    holds, evidence = test.run()
+    return Verdict(experiment.id, claim, holds, f"{claim.metric}: {evidence}")
+
+
+def _short_names(keys: list[Key]) -> list[str]:
+    """The variants' keys without what all of them share."""
+    shared = set(keys[0]).intersection(*keys[1:])
+    return [key_text(tuple(pair for pair in key if pair not in shared)) for key in keys]
+
+
+def number(value: float) -> str:
+    """A number as people read it: four significant digits."""
+    return "–" if math.isnan(value) else f"{value:.4g}"
+
+
+def _p(value: float) -> str:
+    rounded = f"{value:.4f}"
+    return "p < 0.0001" if rounded == "0.0000" else f"p = {rounded}"
+
+
+def interval(value: Estimate, unit: str) -> str:
+    """A mean with its interval."""
+    if math.isnan(value.low):
+        return f"{number(value.mean)} {unit}"
+    return f"{number(value.mean)} {unit} [{number(value.low)}, {number(value.high)}]"
+
+
+@dataclass(frozen=True)
+class _Test:
+    claim: Claim
+    names: list[str]
+    samples: list[Floats]
+    unit: str
+    confidence: float
+
+    def run(self) -> tuple[bool, str]:
+        match self.claim.kind:
+            case "equal":
+                return self._equal()
+            case "close":
+                return self._close()
+            case "increasing" | "decreasing":
+                return self._ordered(1 if self.claim.kind == "increasing" else -1)
+            case "gain":
+                return self._gain()
+            case _:
+                return self._within()
+
+    def _mean(self, index: int) -> str:
+        value = estimate(self.samples[index], self.confidence)
+        return f"{self.names[index]} {interval(value, self.unit)}".strip()
+
+    def _equal(self) -> tuple[bool, str]:
+        first = self.samples[0]
+        differing = max(
+            int(np.sum(~np.isclose(first, other, rtol=0, atol=0, equal_nan=True)))
+            for other in self.samples[1:]
+        )
+        means = ", ".join(self._mean(i) for i in range(len(self.samples)))
+        if differing == 0:
+            return True, f"identical in each of {len(first)} seeds; {means}"
+        return False, f"differs in {differing} of {len(first)} seeds; {means}"
+
+    def _close(self) -> tuple[bool, str]:
+        tolerance = self.claim.options["tolerance"]
+        holds, parts = True, [self._mean(0)]
+        for index in range(1, len(self.samples)):
+            ratio = gain(self.samples[index], self.samples[0], self.confidence)
+            low, high = (ratio.low, ratio.high) if ratio.runs > 1 else (ratio.mean, ratio.mean)
+            holds = holds and -tolerance <= low and high <= tolerance
+            parts.append(f"{self._mean(index)}, difference {_percent(ratio)}")
+        return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} %"
+
+    def _ordered(self, sign: int) -> tuple[bool, str]:
+        limit = 1 - self.confidence
+        holds, parts = True, []
+        word, opposite = (">", "<") if sign > 0 else ("<", ">")
+        for index in range(1, len(self.samples)):
+            later, earlier = sign * self.samples[index], sign * self.samples[index - 1]
+            p = p_greater(later, earlier)
+            shown = p < limit
+            holds = holds and shown
+            pair = f"{self.names[index]} {word} {self.names[index - 1]}"
+            if shown:
+                parts.append(f"{pair} shown ({_p(p)})")
+            elif p_greater(earlier, later) < limit:
+                parts.append(f"{pair} contradicted ({opposite} at {self.confidence:.0%})")
+            else:
+                parts.append(f"{pair} not shown ({_p(p)})")
+        means = ", ".join(self._mean(i) for i in range(len(self.samples)))
+        return holds, f"{means}; {', '.join(parts)}; paired one-sided t, {self.confidence:.0%}"
+
+    def _gain(self) -> tuple[bool, str]:
+        about, tolerance = self.claim.options["about"], self.claim.options["tolerance"]
+        ratio = gain(self.samples[1], self.samples[0], self.confidence)
+        p = p_greater(self.samples[1], self.samples[0])
+        better = p < 1 - self.confidence
+        low, high = (ratio.mean, ratio.mean) if math.isnan(ratio.low) else (ratio.low, ratio.high)
+        meets = low <= about + tolerance and high >= about - tolerance
+        evidence = (
+            f"{self._mean(0)}, {self._mean(1)}: gain {_percent(ratio)}; "
+            f"improvement {'shown' if better else 'not shown'} ({_p(p)}); the interval "
+            f"{'reaches' if meets else 'misses'} {100 * about:g} ± {100 * tolerance:g} %"
+        )
+        return better and meets, evidence
+
+    def _within(self) -> tuple[bool, str]:
+        low, high = self.claim.options["low"], self.claim.options["high"]
+        means = [float(estimate(sample, self.confidence).mean) for sample in self.samples]
+        parts = ", ".join(self._mean(i) for i in range(len(self.samples)))
+        asked = f"asked: {number(low)} to {number(high)} {self.unit}"
+        return all(low <= mean <= high for mean in means), f"{parts}; {asked}"
+
+
+def _percent(ratio: Estimate) -> str:
+    return interval(ratio.scaled(100), "%")

@@ -1,0 +1,248 @@
+"""`airtcp study`: list and run studies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+
+from airtcp.run import Run
+from airtcp.study import claims, definition, execute, figures, outputs, plan, report
+from airtcp.study.cells import Results, measure_all
+from airtcp.study.definition import Experiment, Study
+from airtcp.study.plan import Job
+from airtcp.study.table import StudyError
+
+OK, FAILED, BAD_INPUT = 0, 1, 2
+"""Exit codes."""
+
+
+class SimulatorLike(Protocol):
+    """What runs a study's jobs."""
+
+    build: str
+
+    def __call__(self, job: Job) -> Run:
+        """Runs one job; called from several threads."""
+
+    def check(self, job: Job) -> None:
+        """Raises ValueError if the job's scenario or overrides are wrong."""
+
+    def stop(self) -> None:
+        """Ends the runs in progress."""
+
+
+def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
+    """Runs `airtcp study` with these arguments; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.action(options, simulator)
+    except (StudyError, ValueError) as error:
+        print(f"airtcp study: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("airtcp study: interrupted", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        # The reader has seen enough; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    return code
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="airtcp study", description="Reproduce papers: run a study and test its claims."
+    )
+    actions = parser.add_subparsers(required=True, metavar="list | run")
+    listing = actions.add_parser("list", help="list the studies and their experiments")
+    listing.add_argument("--json", action="store_true", help="one JSON object a line")
+    listing.set_defaults(action=_list)
+    run = actions.add_parser("run", help="run a study")
+    run.add_argument("study", metavar="STUDY", help="name, or path of its folder")
+    run.add_argument("--only", metavar="ID,…", help="only these experiments")
+    run.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
+    run.add_argument("--runs", type=_positive, metavar="N", help="runs (seeds) a variant")
+    run.add_argument("--jobs", type=_positive, metavar="N", help="parallel runs; default: cores")
+    run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
+    run.add_argument("--json", action="store_true", help="one JSON object a line")
+    run.set_defaults(action=_run)
+    return parser
+
+
+def _list(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
+    studies = [definition.load(definition.find(name)) for name in definition.names()]
+    if options.json:
+        for study in studies:
+            ids = [experiment.id for experiment in study.experiments]
+            print(json.dumps({"study": study.name, "title": study.title, "experiments": ids}))
+        return OK
+    for study in studies:
+        print(f"{study.name}: {study.title}")
+        for experiment in study.experiments:
+            print(f"  {experiment.id:10} {experiment.title}")
+    if not studies:
+        print("no studies found; set AIRTCP_STUDIES to their folder", file=sys.stderr)
+    return OK
+
+
+def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
+    study = definition.load(definition.find(options.study))
+    experiments = _chosen(study, options)
+    runs = options.runs or (study.quick_runs if options.quick else study.runs)
+    out = options.out or Path("results") / study.name
+    simulator = simulator or execute.Simulator()
+    jobs = plan.jobs(study, experiments, runs)
+    for job in jobs:
+        if job.seed == plan.FIRST_SEED:
+            simulator.check(job)
+    try:
+        store = execute.Store(out / "runs", simulator.build)
+        (out / "figures").mkdir(exist_ok=True)
+    except OSError as error:
+        print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+    with _pool(options.jobs) as executor, _progress(len(jobs)) as on_progress:
+        outcome = execute.execute(jobs, store, simulator, executor, simulator.stop, on_progress)
+    if outcome.interrupted:
+        kept = outcome.kept + outcome.simulated
+        print(
+            f"airtcp study: interrupted; {kept} of {len(jobs)} runs are kept in {out / 'runs'}, "
+            "the same command does the rest",
+            file=sys.stderr,
+        )
+        return FAILED
+    if outcome.failed:
+        for failed, reason in outcome.failed:
+            print(f"airtcp study: {failed}: {reason!r}", file=sys.stderr)
+        print(f"airtcp study: {len(outcome.failed)} of {len(jobs)} runs failed", file=sys.stderr)
+        return FAILED
+
+    results, verdicts = write_all(study, experiments, store, runs, out)
+    if options.json:
+        _print_json(study, results, verdicts, out)
+    else:
+        _print_table(study, results, verdicts, out)
+    return OK
+
+
+def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]:
+    if options.only is not None:
+        return study.choose(filter(None, options.only.split(",")))
+    return study.choose(study.quick_experiments) if options.quick else study.experiments
+
+
+def write_all(
+    study: Study,
+    experiments: tuple[Experiment, ...],
+    store: execute.Store,
+    runs: int,
+    out: Path,
+) -> tuple[Results, list[claims.Verdict]]:
+    """Measures the kept runs and writes the tables, figures and report into `out`.
+
+    Raises:
+        OSError: One cannot be written.
+        ValueError: A kept run is damaged, or a metric asks for what runs do not have.
+    """
+    results = measure_all(study, experiments, store, runs)
+    verdicts = claims.judge_all(study, experiments, results)
+    drawings = list(figures.draw_all(study, experiments, results))
+    outputs.write_tables(out, study.name, results.cells, verdicts)
+    for drawing in drawings:
+        execute.write_atomically(out / "figures" / f"{drawing.id}.svg", drawing.svg)
+        execute.write_atomically(out / "figures" / f"{drawing.id}.png", drawing.png)
+    report.write_report(out / "report.html", study, experiments, results, verdicts, drawings)
+    return results, verdicts
+
+
+def _print_json(
+    study: Study, results: Results, verdicts: Sequence[claims.Verdict], out: Path
+) -> None:
+    for cell in results.cells:
+        print(json.dumps({"type": "cell", **outputs.cell_json(study.name, cell)}))
+    for verdict in verdicts:
+        row = outputs.claim_row(study.name, verdict) | {"holds": verdict.holds}
+        print(json.dumps({"type": "claim", **row}, ensure_ascii=False))
+    print(json.dumps({"type": "report", "path": str(out / "report.html")}))
+
+
+def _print_table(
+    study: Study, results: Results, verdicts: Sequence[claims.Verdict], out: Path
+) -> None:
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    known = [cell for cell in results.cells if cell.paper or cell.reference]
+    if known:
+        grid = Grid("experiment", "variant", "metric", "ours", "paper", study.reference_title or "")
+        for cell in known:
+            grid.add_row(
+                cell.experiment,
+                cell.text,
+                cell.metric,
+                claims.interval(cell.ours, cell.unit),
+                cell.paper.value if cell.paper else "",
+                cell.reference.value if cell.reference else "",
+            )
+        console.print(grid)
+    grid = Grid("experiment", "the paper's claim", "", "evidence")
+    for verdict in verdicts:
+        mark = "[green]holds[/]" if verdict.holds else "[red]refuted[/]"
+        grid.add_row(verdict.experiment, verdict.claim.text, mark, verdict.evidence)
+    console.print(grid)
+    holding = sum(verdict.holds for verdict in verdicts)
+    print(f"{holding} of {len(verdicts)} claims hold ({results.runs} runs a variant)")
+    print(f"report: {out / 'report.html'}")
+
+
+@contextmanager
+def _pool(workers: int | None) -> Iterator[Executor]:
+    """Threads: the simulator releases the GIL."""
+    pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _OnProgress(Protocol):
+    def __call__(self, finished: int) -> None: ...
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[_OnProgress]:
+    """Shows progress on standard error: a bar on a terminal, else a line each tenth."""
+    if not sys.stderr.isatty():
+        shown = -1
+
+        def plain(finished: int) -> None:
+            nonlocal shown
+            tenth = 10 * finished // total
+            if tenth != shown:
+                shown = tenth
+                print(f"{finished} of {total} runs", file=sys.stderr, flush=True)
+
+        yield plain
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("runs", total=total)
+        yield lambda finished: progress.update(task, completed=finished)

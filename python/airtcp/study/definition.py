@@ -1,0 +1,539 @@
+"""What a study is: `study.toml` and the tables beside it, read and checked."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import string
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airtcp.study.measure import FIELD_SOURCES, REDUCERS, Gain, Measure, Metric
+from airtcp.study.table import Rows, StudyError, Table, nearest
+
+Key = tuple[tuple[str, str], ...]
+"""A variant's `key=value` pairs, sorted by key."""
+
+
+def key_text(key: Key) -> str:
+    """The `variant` column of the outputs: `key=value;key=value`."""
+    return ";".join(f"{name}={value}" for name, value in key)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One point of an experiment's grid.
+
+    Attributes:
+        key: Names it.
+        overrides: What it changes in the scenario file, as `--set` would.
+    """
+
+    key: Key
+    overrides: Key
+
+    @property
+    def text(self) -> str:
+        """The `variant` column."""
+        return key_text(self.key)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of an experiment.
+
+    Attributes:
+        id: File name, and what the paper calls it.
+        kind: `curve`: a series against time, mean over the seeds; `bars`: a metric, one bar a
+            variant; `lines`: a metric against one key of the variants; `trace`: every point of
+            some series of one run.
+        variants: What is drawn, in this order.
+        series: Series drawn by `curve` (one) and `trace`.
+        transform: `curve`: `value`, or `mean-rate`: value / time, for a count of bytes so far.
+        metric: Metric of `bars` and `lines`; the name of a curve's points in `cells.csv`.
+        x: `lines`: the key along the x axis.
+        label: Of the y axis, without the unit.
+        unit: Of the y axis.
+        scale: Factor from SI to `unit`, for `curve` and `trace`.
+        window: `curve` and `trace`: from, to, seconds.
+        step: `curve`: distance of the points in `cells.csv`, seconds.
+    """
+
+    id: str
+    kind: str
+    title: str
+    variants: tuple[Variant, ...]
+    series: tuple[str, ...]
+    transform: str
+    metric: str
+    x: str
+    label: str
+    unit: str
+    scale: float
+    window: tuple[float, float]
+    step: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper as a tested inequality.
+
+    Attributes:
+        text: The claim, in our words.
+        quote: The paper's words.
+        place: Where they stand.
+        kind: The test; see `claims`.
+        metric: What is compared.
+        variants: The cells compared, in the order of the test.
+        options: The test's numbers.
+    """
+
+    id: str
+    text: str
+    quote: str
+    place: str
+    kind: str
+    metric: str
+    variants: tuple[Variant, ...]
+    options: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs of one scenario over a grid, and what is made of them.
+
+    Attributes:
+        scenario: The scenario file.
+        key: What every variant's key holds.
+    """
+
+    id: str
+    title: str
+    description: str
+    scenario: str
+    key: Key
+    variants: tuple[Variant, ...]
+    metrics: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    claims: tuple[Claim, ...]
+
+    def baseline(self, gain: Gain) -> Key:
+        """The variant that a gain is over."""
+        return _sorted(dict(self.key) | dict(gain.baseline))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A number somebody else published for a cell."""
+
+    value: str
+    unit: str
+    quote: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper's experiments.
+
+    Attributes:
+        folder: Where it stands.
+        series: For each scenario file, the series its runs record: those of all experiments, so
+            that they share runs.
+        paper: The paper's numbers by (experiment, variant, metric).
+        reference: Numbers of an independent implementation, likewise.
+    """
+
+    name: str
+    folder: Path
+    title: str
+    paper_title: str
+    runs: int
+    quick_runs: int
+    quick_experiments: tuple[str, ...]
+    confidence: float
+    metrics: Mapping[str, Metric]
+    experiments: tuple[Experiment, ...]
+    scenarios: Mapping[str, str]
+    series: Mapping[str, tuple[str, ...]]
+    paper: Mapping[tuple[str, str, str], Known]
+    reference: Mapping[tuple[str, str, str], Known]
+    reference_title: str
+
+    def choose(self, ids: Iterable[str]) -> tuple[Experiment, ...]:
+        """The experiments with these ids, in the study's order.
+
+        Raises:
+            StudyError: There is no such experiment; names the nearest.
+        """
+        known = [experiment.id for experiment in self.experiments]
+        wanted = list(ids)
+        for name in wanted:
+            if name not in known:
+                raise StudyError(
+                    f"study {self.name} has no experiment {name!r}{nearest(name, known)}; "
+                    f"it has {', '.join(known)}"
+                )
+        return tuple(experiment for experiment in self.experiments if experiment.id in wanted)
+
+
+def folders() -> list[Path]:
+    """Where studies are looked for.
+
+    `$AIRTCP_STUDIES` if set, else `studies/` in the working directory or above it, else beside
+    the package or above it (a checkout).
+    """
+    if configured := os.environ.get("AIRTCP_STUDIES"):
+        return [Path(configured)]
+    here = Path.cwd()
+    package = Path(__file__).resolve()
+    candidates = [above / "studies" for above in [here, *here.parents, *package.parents]]
+    found = [folder for folder in candidates if any(folder.glob("*/study.toml"))]
+    return found[:1]
+
+
+def names() -> list[str]:
+    """Names of the studies that can be found."""
+    return sorted(
+        {file.parent.name for folder in folders() for file in folder.glob("*/study.toml")}
+    )
+
+
+def find(study: str) -> Path:
+    """The folder of a study given by name or path.
+
+    Raises:
+        StudyError: There is none; names the nearest.
+    """
+    as_path = Path(study)
+    if (as_path / "study.toml").is_file():
+        return as_path
+    for folder in folders():
+        if study in names() and (folder / study / "study.toml").is_file():
+            return folder / study
+    known = names()
+    hint = f"known: {', '.join(known)}" if known else "none found; set AIRTCP_STUDIES to the folder"
+    raise StudyError(f"no study {study!r}{nearest(study, known)}; {hint}")
+
+
+def load(folder: Path) -> Study:
+    """Reads a study.
+
+    Raises:
+        StudyError: It is malformed; says where.
+    """
+    file = folder / "study.toml"
+    try:
+        root = Table(file, "", tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise StudyError(f"{file}: {error}") from error
+    return _Reader(folder, root).study()
+
+
+class _Reader:
+    """Reads one `study.toml`; holds what its parts refer to."""
+
+    def __init__(self, folder: Path, root: Table) -> None:
+        self._folder = folder
+        self._root = root
+        self._axes: dict[str, list[Variant]] = {}
+        self._grids: dict[str, Rows] = {}
+        self._metrics: dict[str, Metric] = {}
+
+    def study(self) -> Study:
+        root = self._root
+        axes = root.table("axis")
+        for name in axes.raw():
+            self._axes[name] = [
+                variant for entry in axes.tables(name) for variant in _axis_entry(entry)
+            ]
+        grids = root.table("grid")
+        self._grids = {name: grids.rows(name, {}) for name in grids.raw()}
+        for name, table in root.table("metric").items():
+            self._metrics[name] = self._metric(name, table)
+        experiments = tuple(self._experiment(table) for table in root.tables("experiment"))
+        if not experiments:
+            raise root.error("experiment", "is missing")
+        ids = [experiment.id for experiment in experiments]
+        if len(set(ids)) != len(ids):
+            raise root.error("experiment", f"ids are not unique: {', '.join(ids)}")
+        scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
+        quick = root.table("quick")
+        reference_title = root.text("reference", "")
+        study = Study(
+            name=root.text("name", self._folder.resolve().name),
+            folder=self._folder,
+            title=root.text("title"),
+            paper_title=root.text("paper"),
+            runs=root.count("runs"),
+            quick_runs=quick.count("runs", 5),
+            quick_experiments=quick.texts("experiments", ids),
+            confidence=root.number("confidence", 0.95),
+            metrics=self._metrics,
+            experiments=experiments,
+            scenarios=scenarios,
+            series={name: self._series(name, experiments) for name in scenarios},
+            paper=_known(self._folder / "paper.csv", experiments),
+            reference=_known(self._folder / "reference.csv", experiments),
+            reference_title=reference_title,
+        )
+        quick.finish()
+        root.finish()
+        study.choose(study.quick_experiments)
+        return study
+
+    def _scenario(self, name: str) -> str:
+        try:
+            return (self._folder / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StudyError(f"{self._folder / name}: {error}") from error
+
+    def _series(self, scenario: str, experiments: Iterable[Experiment]) -> tuple[str, ...]:
+        names: set[str] = set()
+        for experiment in experiments:
+            if experiment.scenario == scenario:
+                for metric in (self._metrics[name] for name in experiment.metrics):
+                    if isinstance(metric, Measure) and metric.kind == "trace":
+                        names.add(metric.field)
+                for figure in experiment.figures:
+                    names.update(figure.series)
+        return tuple(sorted(names))
+
+    def _metric(self, name: str, table: Table) -> Metric:
+        unit, definition = table.text("unit"), table.text("definition")
+        gain_of = table.text("gain-of", "")
+        metric: Metric
+        if gain_of:
+            if not isinstance(self._metrics.get(gain_of), Measure):
+                raise table.error("gain-of", f"no metric {gain_of!r} above this one")
+            metric = Gain(name, unit, definition, gain_of, _key(table.table("baseline")))
+            if unit != "%":
+                raise table.error("unit", f'a gain is in "%", found {unit!r}')
+        else:
+            kind, _, rest = table.text("from").partition(".")
+            if kind not in (*FIELD_SOURCES, "trace") or not rest:
+                known = ", ".join(
+                    [*(f"{source}.FIELD" for source in FIELD_SOURCES), "trace.SERIES"]
+                )
+                raise table.error("from", f"expected one of {known}")
+            owner, _, field = rest.rpartition(".")
+            metric = Measure(
+                name=name,
+                unit=unit,
+                definition=definition,
+                kind=kind,
+                owner=owner,
+                field=field,
+                scale=table.number("scale", 1.0),
+                missing=table.optional_number("missing"),
+                reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
+                window=table.window("window") if kind == "trace" else None,
+                over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
+            )
+        table.finish()
+        return metric
+
+    def _experiment(self, table: Table) -> Experiment:
+        fixed = Variant(_key(table.table("key")), _key(table.table("set")))
+        variants = self._grid(table, fixed)
+        if not variants:
+            raise table.error("grid", "is missing or empty")
+        metrics = table.texts("metrics")
+        for name in metrics:
+            self._check_metric(table, "metrics", name)
+            metric = self._metrics[name]
+            if isinstance(metric, Gain) and metric.of not in metrics:
+                raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
+        claims = []
+        for claim in table.tables("claim"):
+            metric_name = claim.text("metric")
+            if metric_name not in metrics:
+                raise claim.error("metric", f"not a metric of this experiment: {metric_name!r}")
+            claims.append(_claim(claim, metric_name, fixed.key, variants))
+        experiment = Experiment(
+            id=table.text("id"),
+            title=table.text("title"),
+            description=table.text("description", ""),
+            scenario=table.text("scenario"),
+            key=fixed.key,
+            variants=variants,
+            metrics=metrics,
+            figures=tuple(self._figure(f, fixed, variants) for f in table.tables("figure")),
+            claims=tuple(claims),
+        )
+        for name in metrics:
+            metric = self._metrics[name]
+            if isinstance(metric, Gain) and experiment.baseline(metric) not in (
+                variant.key for variant in variants
+            ):
+                raise table.error(
+                    "metrics", f"{name!r}: no variant {key_text(experiment.baseline(metric))}"
+                )
+        table.finish()
+        return experiment
+
+    def _check_metric(self, table: Table, key: str, name: str) -> None:
+        if name not in self._metrics:
+            raise table.error(key, f"no metric {name!r}{nearest(name, self._metrics)}")
+
+    def _grid(self, table: Table, fixed: Variant) -> tuple[Variant, ...]:
+        """The union of products of axes that `grid` lists, in order, each variant once."""
+        variants: dict[Key, Variant] = {}
+        for row in table.rows("grid", self._grids):
+            for name in row:
+                if name not in self._axes:
+                    raise table.error("grid", f"no axis {name!r}{nearest(name, self._axes)}")
+            for points in itertools.product(*(self._axes[name] for name in row)):
+                key, overrides = dict(fixed.key), dict(fixed.overrides)
+                for point in points:
+                    for into, pairs in ((key, point.key), (overrides, point.overrides)):
+                        for name, value in pairs:
+                            if into.setdefault(name, value) != value:
+                                raise table.error(
+                                    "grid", f"{' × '.join(row)}: {name!r} has two values"
+                                )
+                variant = Variant(_sorted(key), _sorted(overrides))
+                if variants.setdefault(variant.key, variant) != variant:
+                    raise table.error("grid", f"two variants are called {variant.text}")
+        return tuple(variants.values())
+
+    def _figure(self, table: Table, fixed: Variant, variants: tuple[Variant, ...]) -> Figure:
+        kind = table.choice("kind", ("curve", "bars", "lines", "trace"))
+        chosen = self._grid(table, fixed) or variants
+        for variant in chosen:
+            if variant not in variants:
+                raise table.error("grid", f"not in the experiment's grid: {variant.text}")
+        metric = table.text("metric", "") if kind == "trace" else table.text("metric")
+        timed = kind in ("curve", "trace")
+        if not timed:
+            self._check_metric(table, "metric", metric)
+        series = table.texts("series") if timed else ()
+        if timed and (not series or (kind == "curve" and len(series) != 1)):
+            raise table.error("series", "a curve has one series, a trace at least one")
+        figure = Figure(
+            id=table.text("id"),
+            kind=kind,
+            title=table.text("title"),
+            variants=chosen,
+            series=series,
+            transform=table.choice("transform", ("value", "mean-rate"), "value"),
+            metric=metric,
+            x=table.text("x") if kind == "lines" else "",
+            label=table.text("label"),
+            unit=table.text("unit") if timed else self._metrics[metric].unit,
+            scale=table.number("scale", 1.0),
+            window=(table.window("window") or (0.0, 0.0)) if timed else (0.0, 0.0),
+            step=table.seconds("step", 1.0) if kind == "curve" else 0.0,
+        )
+        if timed and figure.window == (0.0, 0.0):
+            raise table.error("window", "is missing")
+        table.finish()
+        return figure
+
+
+def _sorted(pairs: Mapping[str, str]) -> Key:
+    return tuple(sorted(pairs.items()))
+
+
+def _value_text(value: Any) -> str:  # noqa: ANN401 - any TOML value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _key(table: Table) -> Key:
+    return _sorted({name: _value_text(value) for name, value in table.raw().items()})
+
+
+def _axis_entry(table: Table) -> list[Variant]:
+    """The points of one axis entry: one for each combination of the values its keys list."""
+    keys = table.table("key").raw()
+    overrides = table.table("set").raw()
+    table.finish()
+    choices = [value if isinstance(value, list) else [value] for value in keys.values()]
+    points = []
+    for values in itertools.product(*choices):
+        key = {name: _value_text(value) for name, value in zip(keys, values, strict=True)}
+        changes = {}
+        for path, value in overrides.items():
+            try:
+                changes[path] = string.Template(_value_text(value)).substitute(key)
+            except (KeyError, ValueError) as error:
+                raise table.error(f"set.{path}", f"bad placeholder: {error}") from error
+        points.append(Variant(_sorted(key), _sorted(changes)))
+    return points
+
+
+_CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "equal": (),
+    "close": ("tolerance",),
+    "decreasing": (),
+    "increasing": (),
+    "gain": ("about", "tolerance"),
+    "within": ("low", "high"),
+}
+"""The kinds of tests, and the numbers each needs."""
+
+
+def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...]) -> Claim:
+    by_key = {variant.key: variant for variant in variants}
+    kind = table.choice("test", _CLAIM_OPTIONS)
+    compared = []
+    for selector in table.tables("variants"):
+        key = _sorted(dict(fixed) | dict(_key(selector)))
+        if key not in by_key:
+            text = key_text(key)
+            near = nearest(text, (variant.text for variant in variants))
+            raise table.error("variants", f"the grid has no {text}{near}")
+        compared.append(by_key[key])
+    least = 1 if kind == "within" else 2
+    if len(compared) < least:
+        raise table.error("variants", f"{kind!r} compares at least {least}, found {len(compared)}")
+    claim = Claim(
+        id=table.text("id"),
+        text=table.text("text"),
+        quote=table.text("quote", ""),
+        place=table.text("place", ""),
+        kind=kind,
+        metric=metric,
+        variants=tuple(compared),
+        options={name: table.number(name) for name in _CLAIM_OPTIONS[kind]},
+    )
+    table.finish()
+    return claim
+
+
+_KNOWN_COLUMNS = ("experiment", "variant", "metric", "unit", "value", "quote", "place")
+
+
+def _known(file: Path, experiments: Iterable[Experiment]) -> dict[tuple[str, str, str], Known]:
+    """Reads `paper.csv` or `reference.csv`; each row must be a number that the study computes."""
+    if not file.exists():
+        return {}
+    cells = {
+        (experiment.id, variant.text, metric)
+        for experiment in experiments
+        for variant in experiment.variants
+        for metric in experiment.metrics
+    }
+    known: dict[tuple[str, str, str], Known] = {}
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = csv.DictReader(stream)
+        if tuple(rows.fieldnames or ()) != _KNOWN_COLUMNS:
+            raise StudyError(f"{file}:1: expected the columns {','.join(_KNOWN_COLUMNS)}")
+        for row in rows:
+            cell = (row["experiment"], row["variant"], row["metric"])
+            if cell not in cells:
+                text = " ".join(cell)
+                near = nearest(text, (" ".join(other) for other in cells))
+                raise StudyError(f"{file}:{rows.line_num}: the study computes no {text}{near}")
+            try:
+                float(row["value"])
+            except (TypeError, ValueError):
+                raise StudyError(
+                    f"{file}:{rows.line_num}: value: expected a number, found {row['value']!r}"
+                ) from None
+            known[cell] = Known(row["value"], row["unit"], row["quote"], row["place"])
+    return known

@@ -1,0 +1,246 @@
+"""From a run to numbers: the metrics a study defines, over fields of the run and its series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from airtcp.run import Run, Series
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric read from a run.
+
+    Attributes:
+        kind: `flow`, `link`, `middlebox` or `run`: a field of the metrics; `trace`: a series.
+        owner: Name of the one flow, link or middlebox meant; empty: all of them.
+        field: Name of the field or the series.
+        scale: Factor from SI to `unit`.
+        missing: What a run without the value counts as (an unfinished download, say); `None`: it
+            has none, and is left out of the mean.
+        reduce: `trace`: name of the reducer.
+        window: `trace`: from, to (exclusive), seconds; `None`: the whole run.
+        over: How the values of several owners become one.
+    """
+
+    name: str
+    unit: str
+    definition: str
+    kind: str
+    owner: str
+    field: str
+    scale: float
+    missing: float | None
+    reduce: str
+    window: tuple[float, float] | None
+    over: str
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A metric's improvement over a baseline variant, in percent of the baseline's mean."""
+
+    name: str
+    unit: str
+    definition: str
+    of: str
+    baseline: tuple[tuple[str, str], ...]
+
+
+Metric = Measure | Gain
+
+FIELD_SOURCES: Mapping[str, str] = {
+    "flow": "flows",
+    "link": "links",
+    "middlebox": "middleboxes",
+    "run": "",
+}
+"""The parts of a run's metrics a field can be of, and their keys in the metrics."""
+
+Reducer = Callable[[Floats, Floats, float, float], float]
+"""Times, values, window start and end → number, NaN if there is none."""
+
+
+def _inside(time: Floats, start: float, end: float) -> npt.NDArray[np.bool_]:
+    return (time >= start) & (time < end)
+
+
+def _at(time: Floats, value: Floats, when: float) -> float:
+    """The value in force just before `when`."""
+    index = int(np.searchsorted(time, when, side="left")) - 1
+    return float(value[index]) if index >= 0 else np.nan
+
+
+def _steps(time: Floats, value: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    """The step function within the window: values and how long each is in force."""
+    inside = _inside(time, start, end)
+    times, values = time[inside], value[inside]
+    before = _at(time, value, start)
+    if not np.isnan(before):
+        times, values = np.insert(times, 0, start), np.insert(values, 0, before)
+    return values, np.diff(np.append(times, end))
+
+
+def _mean(time: Floats, value: Floats, start: float, end: float) -> float:
+    values, durations = _steps(time, value, start, end)
+    total = float(durations.sum())
+    return float((values * durations).sum()) / total if total > 0 else np.nan
+
+
+def _extreme(choose: Callable[[Floats], Any]) -> Reducer:
+    def reduce(time: Floats, value: Floats, start: float, end: float) -> float:
+        values, _ = _steps(time, value, start, end)
+        return float(choose(values)) if len(values) else np.nan
+
+    return reduce
+
+
+def _increase(time: Floats, value: Floats, start: float, end: float) -> float:
+    before, after = _at(time, value, start), _at(time, value, end)
+    return float(np.nan_to_num(after) - np.nan_to_num(before))
+
+
+def _count(time: Floats, _value: Floats, start: float, end: float) -> float:
+    return float(_inside(time, start, end).sum())
+
+
+def _first(times: Floats) -> float:
+    return float(times[0]) if len(times) else np.nan
+
+
+def _last(times: Floats) -> float:
+    return float(times[-1]) if len(times) else np.nan
+
+
+def _first_time(time: Floats, _value: Floats, start: float, end: float) -> float:
+    return _first(time[_inside(time, start, end)])
+
+
+def _last_time(time: Floats, _value: Floats, start: float, end: float) -> float:
+    return _last(time[_inside(time, start, end)])
+
+
+def _records(time: Floats, value: Floats, start: float, end: float) -> float:
+    if not len(value):
+        return np.nan
+    highest = np.concatenate(([-np.inf], np.maximum.accumulate(value)[:-1]))
+    return _first(time[(value > highest) & _inside(time, start, end)])
+
+
+def _repeats(time: Floats, value: Floats, start: float, end: float) -> Floats:
+    """Times in the window at which the value before came again."""
+    same = np.concatenate(([False], value[1:] == value[:-1])) if len(value) else np.empty(0, bool)
+    repeated: Floats = time[same & _inside(time, start, end)]
+    return repeated
+
+
+def _longest_gap(time: Floats, start: float, end: float) -> tuple[float, float]:
+    times = time[_inside(time, start, end)]
+    if len(times) < 2:  # noqa: PLR2004
+        return np.nan, np.nan
+    at = int(np.argmax(np.diff(times)))
+    return float(times[at]), float(times[at + 1])
+
+
+REDUCERS: Mapping[str, Reducer] = {
+    "last": lambda time, value, _start, end: _at(time, value, end),
+    "mean": _mean,
+    "min": _extreme(np.min),
+    "max": _extreme(np.max),
+    "increase": _increase,
+    "count": _count,
+    "first-time": _first_time,
+    "last-time": _last_time,
+    "first-record-time": _records,
+    "repeats": lambda *arguments: float(len(_repeats(*arguments))),
+    "first-repeat-time": lambda *arguments: _first(_repeats(*arguments)),
+    "last-repeat-time": lambda *arguments: _last(_repeats(*arguments)),
+    "gap-start": lambda time, _value, start, end: _longest_gap(time, start, end)[0],
+    "gap-end": lambda time, _value, start, end: _longest_gap(time, start, end)[1],
+}
+"""Ways to make a number of a series within a window [start, end).
+
+`last`, `mean`, `min`, `max`, `increase` take the series as a step function (a value is in force
+until the next); the others take its points as events. A record is a value above all before it, a
+repeat one equal to the one before, the gap the longest time between two points.
+"""
+
+_COMBINE: Mapping[str, Callable[[Floats], Any]] = {
+    "mean": np.mean,
+    "sum": np.sum,
+    "min": np.min,
+    "max": np.max,
+}
+
+
+def measure(run: Run, metric: Measure) -> float:
+    """The metric's value in one run; NaN if it has none.
+
+    Raises:
+        LookupError: The run knows no such owner, field or series.
+    """
+    values = _trace_values(run, metric) if metric.kind == "trace" else _field_values(run, metric)
+    missing = np.nan if metric.missing is None else metric.missing
+    scaled = np.array([missing if np.isnan(v) else v * metric.scale for v in values])
+    known = scaled[~np.isnan(scaled)]
+    return float(_COMBINE[metric.over](known)) if len(known) else np.nan
+
+
+def _field_values(run: Run, metric: Measure) -> list[float]:
+    part = FIELD_SOURCES[metric.kind]
+    owners = run.metrics[part] if part else [run.metrics]
+    if metric.owner:
+        owners = [owner for owner in owners if owner["name"] == metric.owner]
+        if not owners:
+            raise LookupError(
+                f"metric {metric.name}: the run has no {metric.kind} {metric.owner!r}"
+            )
+    values = []
+    for owner in owners:
+        if metric.field not in owner:
+            known = ", ".join(sorted(owner))
+            raise LookupError(
+                f"metric {metric.name}: a {metric.kind} has no {metric.field!r}; known: {known}"
+            )
+        value = owner[metric.field]
+        values.append(np.nan if value is None else float(value))
+    return values
+
+
+def _trace_values(run: Run, metric: Measure) -> list[float]:
+    series = run.array(metric.field)
+    start, end = metric.window or (0.0, float(run.metrics["duration"]))
+    values = []
+    for index, flow in enumerate(run.metrics["flows"]):
+        if metric.owner in ("", flow["name"]):
+            part = series.of_flow(index)
+            values.append(REDUCERS[metric.reduce](part.time, part.value, start, end))
+    if not values:
+        raise LookupError(f"metric {metric.name}: the run has no flow {metric.owner!r}")
+    return values
+
+
+def sample(series: Series, times: Floats, transform: str, scale: float) -> Floats:
+    """A series as a step function at the given times; 0 before its first point.
+
+    Args:
+        series: The series; its flows are added up.
+        times: Ascending, seconds.
+        transform: `value`, or `mean-rate`: 8 × value / time, for bytes so far.
+        scale: Factor applied to the result.
+    """
+    total = np.zeros_like(times)
+    for flow in np.unique(series.flow):
+        part = series.of_flow(int(flow))
+        index = np.searchsorted(part.time, times, side="right") - 1
+        total += np.where(index >= 0, part.value[np.maximum(index, 0)], 0.0)
+    if transform == "mean-rate":
+        total = np.divide(8.0 * total, times, out=np.zeros_like(total), where=times > 0)
+    return total * scale

@@ -1,0 +1,73 @@
+"""From experiments to runs: which simulations a study needs, each exactly once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from airtcp.study.definition import Experiment, Key, Study, Variant
+
+FIRST_SEED = 1
+"""Seeds of a study are 1, 2, …, so that variants are paired by seed."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: everything its result depends on but the simulator itself.
+
+    Attributes:
+        file: The scenario file, for error messages.
+        text: Its contents.
+        overrides: As `--set`.
+        series: Names of the series to record, sorted.
+    """
+
+    file: str
+    text: str
+    overrides: Key
+    seed: int
+    series: tuple[str, ...]
+
+    @cached_property
+    def _content(self) -> str:
+        # The scenario's name defaults to the file's, so that is part of the content.
+        return json.dumps([self.file, self.text, self.overrides, self.seed, self.series])
+
+    def address(self, simulator: str) -> str:
+        """Name of the result among the kept runs: a hash of the job and the simulator's build."""
+        return hashlib.sha256(f"{simulator}\n{self._content}".encode()).hexdigest()[:32]
+
+    def __str__(self) -> str:
+        overrides = "".join(f" --set {key}={value}" for key, value in self.overrides)
+        return f"{self.file}{overrides} --seed {self.seed}"
+
+
+def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Job:
+    """The run of one variant of an experiment with one seed."""
+    scenario = experiment.scenario
+    return Job(
+        file=scenario,
+        text=study.scenarios[scenario],
+        overrides=variant.overrides,
+        seed=seed,
+        series=study.series[scenario],
+    )
+
+
+def seeds(runs: int) -> range:
+    """The seeds of a study with so many runs a variant."""
+    return range(FIRST_SEED, FIRST_SEED + runs)
+
+
+def jobs(study: Study, experiments: Iterable[Experiment], runs: int) -> list[Job]:
+    """All runs of the experiments, without repetition, in a fixed order."""
+    wanted = {
+        job(study, experiment, variant, seed): None
+        for experiment in experiments
+        for variant in experiment.variants
+        for seed in seeds(runs)
+    }
+    return list(wanted)

@@ -1,0 +1,169 @@
+"""Reading TOML tables strictly: every key is asked for, every other key is an error."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Rows = list[tuple[str, ...]]
+
+_DURATION = re.compile(r"(?P<number>[0-9.]+) (?P<unit>min|s|ms)")
+_SECONDS = {"min": 60.0, "s": 1.0, "ms": 1e-3}
+
+
+class StudyError(Exception):
+    """A study, or a request about one, that makes no sense; the message says where and why."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` for the known name closest to `name`, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+class Table:
+    """A TOML table that knows where it stands and which keys were asked for."""
+
+    def __init__(self, file: Path, path: str, values: dict[str, Any]) -> None:
+        self._file = file
+        self._path = path
+        self._values = values
+        self._asked: list[str] = []
+
+    def error(self, key: str, problem: str) -> StudyError:
+        """An error about one of the table's keys."""
+        path = f"{self._path}.{key}" if self._path and key else self._path or key
+        return StudyError(f"{self._file}: {path}: {problem}")
+
+    def _typed(self, key: str, kind: type[T] | tuple[type[T], ...], expected: str) -> T | None:
+        self._asked.append(key)
+        value = self._values.get(key)
+        if value is not None and (
+            not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+        ):
+            raise self.error(key, f"expected {expected}, found {value!r}")
+        return value
+
+    def _required(self, key: str, value: T | None, default: T | None) -> T:
+        if value is not None:
+            return value
+        if default is not None:
+            return default
+        near = nearest(key, set(self._values) - set(self._asked))
+        found = near.replace("did you mean", "found") if near else ""
+        raise self.error(key, f"is missing{found}")
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A string."""
+        return self._required(key, self._typed(key, str, "a string"), default)
+
+    def choice(self, key: str, options: Iterable[str], default: str | None = None) -> str:
+        """One of some strings."""
+        value, options = self.text(key, default), list(options)
+        if value not in options:
+            known = ", ".join(options)
+            raise self.error(
+                key, f"expected one of {known}, found {value!r}{nearest(value, options)}"
+            )
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """A boolean."""
+        return self._required(key, self._typed(key, bool, "true or false"), default)
+
+    def count(self, key: str, default: int | None = None) -> int:
+        """A positive whole number."""
+        value = self._required(key, self._typed(key, int, "a whole number"), default)
+        if value < 1:
+            raise self.error(key, f"expected at least 1, found {value}")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number."""
+        return float(self._required(key, self._typed(key, (int, float), "a number"), default))
+
+    def optional_number(self, key: str) -> float | None:
+        """A number, if there is one."""
+        value = self._typed(key, (int, float), "a number")
+        return None if value is None else float(value)
+
+    def _seconds(self, key: str, value: object) -> float:
+        match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            raise self.error(key, f'expected a duration such as "5 s", found {value!r}')
+        return float(match["number"]) * _SECONDS[match["unit"]]
+
+    def seconds(self, key: str, default: float | None = None) -> float:
+        """A duration, in seconds."""
+        value = self._typed(key, str, 'a duration such as "5 s"')
+        seconds = None if value is None else self._seconds(key, value)
+        return self._required(key, seconds, default)
+
+    def window(self, key: str) -> tuple[float, float] | None:
+        """Two durations, start and end, in seconds."""
+        values = self._typed(key, list, 'two durations such as ["5 s", "11 s"]')
+        if values is None:
+            return None
+        if len(values) != 2:  # noqa: PLR2004
+            raise self.error(key, f"expected start and end, found {len(values)} values")
+        start, end = (self._seconds(key, value) for value in values)
+        if start >= end:
+            raise self.error(key, "the start must be before the end")
+        return start, end
+
+    def texts(self, key: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+        """A list of strings."""
+        values = self._typed(key, list, "a list of strings")
+        if values is None:
+            return tuple(default)
+        if not all(isinstance(value, str) for value in values):
+            raise self.error(key, f"expected a list of strings, found {values!r}")
+        return tuple(values)
+
+    def table(self, key: str) -> Table:
+        """A table; empty if it is not there."""
+        values = self._typed(key, dict, "a table")
+        return Table(self._file, f"{self._path}.{key}".lstrip("."), values or {})
+
+    def tables(self, key: str) -> list[Table]:
+        """An array of tables; empty if it is not there."""
+        values = self._typed(key, list, "an array of tables") or []
+        if not all(isinstance(value, dict) for value in values):
+            raise self.error(key, "expected an array of tables")
+        path = f"{self._path}.{key}".lstrip(".")
+        return [Table(self._file, f"{path}[{i}]", value) for i, value in enumerate(values)]
+
+    def items(self) -> Iterator[tuple[str, Table]]:
+        """The table's own tables, by name; each key counts as asked for."""
+        for key in self._values:
+            yield key, self.table(key)
+
+    def raw(self) -> dict[str, Any]:
+        """The values as TOML has them; every key counts as asked for."""
+        self._asked.extend(self._values)
+        return self._values
+
+    def rows(self, key: str, named: Mapping[str, Rows]) -> Rows:
+        """A list of lists of strings, or the name of one."""
+        expected = "a list of lists of strings, or a name"
+        values = self._typed(key, (list, str), expected) or []
+        if isinstance(values, str):
+            if values not in named:
+                raise self.error(key, f"nothing is called {values!r}{nearest(values, named)}")
+            return named[values]
+        rows = []
+        for row in values:
+            if not isinstance(row, list) or not all(isinstance(name, str) for name in row):
+                raise self.error(key, f"expected a list of lists of strings, found {row!r}")
+            rows.append(tuple(row))
+        return rows
+
+    def finish(self) -> None:
+        """Refuses keys that nobody asked for."""
+        for key in self._values:
+            if key not in self._asked:
+                raise self.error(key, f"unknown key{nearest(key, self._asked)}")

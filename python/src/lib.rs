@@ -1,0 +1,168 @@
+//! `airtcp._native`: scenarios, the simulator and the command line for Python.
+//!
+//! Thin: Python's types go in, plain data comes out; `python/airtcp` makes frames and figures of it.
+
+use airtcp_core::{Duration, Instant};
+use airtcp_sim::scenario::{Scenario, ScenarioError};
+use airtcp_sim::trace::recorder::{Recorder, Series};
+use airtcp_sim::{Observers, World};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ffi::OsString;
+use std::str::FromStr;
+use std::time;
+
+pyo3::create_exception!(
+    airtcp,
+    ScenarioErrorPy,
+    PyValueError,
+    "A scenario that cannot be used. `str()` lists every problem; `file`, `line`, `column` and `key` \
+     describe the first."
+);
+
+/// How often a run lets Python look at signals and at its caller's `between_slices`.
+const SLICE: time::Duration = time::Duration::from_millis(50);
+
+type Column<T> = Py<PyArray1<T>>;
+
+/// A resolved scenario.
+#[pyclass(name = "Scenario", module = "airtcp._native", frozen)]
+struct PyScenario(Scenario);
+
+#[pymethods]
+impl PyScenario {
+    #[staticmethod]
+    fn parse(
+        py: Python<'_>,
+        source_name: &str,
+        text: &str,
+        overrides: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        Scenario::parse(source_name, text, &overrides)
+            .map(Self)
+            .map_err(|error| scenario_error(py, &error))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn duration(&self) -> f64 {
+        self.0.duration.as_secs_f64()
+    }
+
+    #[pyo3(signature = (seed, series, between_slices = None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        series: Vec<String>,
+        between_slices: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let series = series
+            .iter()
+            .map(|name| Series::from_str(name))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let mut recorder = Recorder::new(&series);
+        let mut world = World::new(&self.0, seed);
+        let mut pace = Pace::new(self.0.duration);
+        while let Some(until) = pace.next(world.now()) {
+            py.detach(|| {
+                let mut observers = Observers::default();
+                if !series.is_empty() {
+                    observers.events = Some(&mut recorder);
+                }
+                world.run_until(until, &mut observers);
+            });
+            py.check_signals()?;
+            if let Some(check) = &between_slices {
+                check.call0()?;
+            }
+        }
+        let metrics = serde_json::to_string(&world.metrics())
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok((metrics, columns(py, recorder, &series)?))
+    }
+}
+
+/// Chooses the simulated time of the next slice so that each takes about [`SLICE`] of wall-clock time.
+struct Pace {
+    end: Instant,
+    slice: Duration,
+    started: Option<time::Instant>,
+}
+
+impl Pace {
+    fn new(duration: Duration) -> Self {
+        Self { end: Instant::ZERO + duration, slice: Duration::from_millis(1), started: None }
+    }
+
+    /// When the slice that starts at `now` ends; `None` when the run is over.
+    fn next(&mut self, now: Instant) -> Option<Instant> {
+        if now >= self.end {
+            return None;
+        }
+        let taken = self.started.replace(time::Instant::now()).map(|started| started.elapsed());
+        match taken {
+            Some(taken) if taken < SLICE / 2 => self.slice = self.slice * 2,
+            Some(taken) if taken > SLICE * 2 => self.slice = self.slice / 2,
+            _ => {}
+        }
+        self.slice = self.slice.max(Duration::from_nanos(1));
+        Some(self.end.min(now + self.slice))
+    }
+}
+
+fn columns<'py>(
+    py: Python<'py>,
+    recorder: Recorder,
+    series: &[Series],
+) -> PyResult<Bound<'py, PyDict>> {
+    let by_name = PyDict::new(py);
+    for &series in series {
+        let kept = recorder.columns(series).clone();
+        let time: Column<f64> = kept.time_s.into_pyarray(py).unbind();
+        let flow: Column<u32> = kept.flow.into_pyarray(py).unbind();
+        let value: Column<f64> = kept.value.into_pyarray(py).unbind();
+        by_name.set_item(series.name(), (time, flow, value))?;
+    }
+    Ok(by_name)
+}
+
+fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    let raised = ScenarioErrorPy::new_err(error.to_string());
+    let first = &error.diagnostics[0];
+    let value = raised.value(py);
+    let attributes = value
+        .setattr("file", &first.source)
+        .and_then(|()| value.setattr("line", first.line))
+        .and_then(|()| value.setattr("column", first.column))
+        .and_then(|()| value.setattr("key", &first.key));
+    attributes.err().unwrap_or(raised)
+}
+
+/// Runs the command line; the first argument is the program's name.
+#[pyfunction]
+fn cli_main(py: Python<'_>, arguments: Vec<OsString>) -> i32 {
+    py.detach(|| airtcp_cli::main(arguments.into_iter()))
+}
+
+#[pymodule]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::{PyScenario, cli_main};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("ScenarioError", module.py().get_type::<ScenarioErrorPy>())?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("SERIES", pyo3::types::PyTuple::new(module.py(), Series::ALL.map(Series::name))?)
+    }
+}

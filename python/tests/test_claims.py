@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airtcp.study import definition
+from airtcp.study.cells import Results
+from airtcp.study.claims import Verdict, judge
+from tests.fakes import STUDY, write_study
+
+EARLIER = [10.0, 11.0, 9.0, 10.5]
+"""Values of size 1, one a seed."""
+
+
+def verdict(folder: Path, test: str, later: list[float], earlier: list[float]) -> Verdict:
+    text = STUDY.replace('test = "increasing"', test)
+    study = definition.load(write_study(folder, text))
+    experiment = study.experiments[0]
+    results = Results(runs=len(later))
+    for key, values in (("1", earlier), ("2", later)):
+        results.values[experiment.id, (("size", key),), "goodput"] = np.array(values)
+    return judge(study, experiment, experiment.claims[0], results)
+
+
+GAIN = 'test = "gain"\nabout = 0.3\ntolerance = 0.1'
+CLOSE = 'test = "close"\ntolerance = 0.02'
+WITHIN = 'test = "within"\nlow = 9\nhigh = 11'
+
+
+@pytest.mark.parametrize(
+    ("test", "later", "holds", "evidence"),
+    [
+        ('test = "equal"', EARLIER, True, "identical in each of 4 seeds"),
+        ('test = "equal"', [10.0, 11.0, 9.0, 10.6], False, "differs in 1 of 4 seeds"),
+        ('test = "increasing"', [12.0, 13.0, 10.5, 12.0], True, "size=2 > size=1 shown"),
+        ('test = "increasing"', [10.1, 10.8, 9.2, 10.4], False, "not shown (p = 0."),
+        ('test = "increasing"', [8.0, 9.0, 7.5, 8.0], False, "contradicted (< at 95%)"),
+        ('test = "increasing"', EARLIER, False, "not shown (p = 1.0000)"),
+        ('test = "decreasing"', [8.0, 9.0, 7.5, 8.0], True, "size=2 < size=1 shown"),
+        (GAIN, [13.0, 14.4, 11.6, 13.7], True, "the interval reaches 30 ± 10 %"),
+        (GAIN, [20.0, 22.1, 18.0, 21.0], False, "the interval misses 30 ± 10 %"),
+        (GAIN, [10.1, 14.8, 9.2, 10.4], False, "improvement not shown"),
+        (CLOSE, [10.01, 11.0, 9.01, 10.5], True, "asked: within ±2 %"),
+        (CLOSE, [10.5, 11.5, 9.5, 11.0], False, "asked: within ±2 %"),
+        (WITHIN, EARLIER, True, "asked: 9 to 11 kbit/s"),
+        (WITHIN, [12.0] * 4, False, "asked: 9 to 11 kbit/s"),
+    ],
+)
+def test_verdict(tmp_path: Path, test: str, later: list[float], holds: bool, evidence: str) -> None:
+    ours = verdict(tmp_path, test, later, EARLIER)
+    assert (ours.holds, ours.experiment) == (holds, "E1")
+    assert evidence in ours.evidence
+    assert ours.evidence.startswith("goodput: ")
+
+
+def test_with_one_run_nothing_is_shown(tmp_path: Path) -> None:
+    assert not verdict(tmp_path, 'test = "increasing"', [2.0], [1.0]).holds

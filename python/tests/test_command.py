@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from airtcp.study.command import main
+from tests.fakes import STUDY, FakeSimulator, write_study
+
+FILES = {"cells.csv", "cells.parquet", "claims.csv", "report.html", "figures", "runs"}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A complete run of the small study."""
+
+    folder: Path
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("finished")
+    small = write_study(folder)
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(
+            ["run", str(small), "--jobs", "1", "--out", str(folder / "out")], FakeSimulator()
+        )
+    assert code == 0
+    return Finished(folder / "out", out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_study(tmp_path / "studies")
+    monkeypatch.setenv("AIRTCP_STUDIES", str(tmp_path / "studies"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "studies"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def run(*arguments: str, simulator: FakeSimulator | None = None) -> int:
+    return main(["run", "small", *arguments], simulator or FakeSimulator())
+
+
+def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
+    assert {file.name for file in finished.folder.iterdir()} == FILES
+    names = {file.name for file in (finished.folder / "figures").iterdir()}
+    assert names == {
+        f"{name}.{kind}" for name in ("E1", "E1-lines", "E2", "E2-bars") for kind in ("svg", "png")
+    }
+    assert "1 of 1 claims hold (4 runs a variant)" in finished.out
+    assert f"report: {finished.folder / 'report.html'}" in finished.out
+    assert "8 of 8 runs" in finished.err
+
+
+def test_cells_have_the_columns_and_the_papers_numbers(finished: Finished) -> None:
+    text = (finished.folder / "cells.csv").read_text()
+    assert text.splitlines()[0] == (
+        "study,experiment,variant,metric,unit,paper,ours,ci_low,ci_high,runs"
+    )
+    cells = pd.read_csv(finished.folder / "cells.csv")
+    assert len(cells) == 2 * 2 + 2 * 3 + 2
+    fast = cells[(cells.variant == "size=2") & (cells.metric == "goodput")].iloc[0]
+    assert (fast.study, fast.experiment, fast.unit, fast.paper) == ("small", "E1", "kbit/s", 200)
+    assert fast.ci_low < fast.ours < fast.ci_high
+    assert fast.runs == 4
+    assert list(cells[cells.paper.notna()].variant) == ["size=2"]
+    assert "size=2;t=5" in set(cells.variant)
+    parquet = pd.read_parquet(finished.folder / "cells.parquet")
+    pd.testing.assert_frame_equal(parquet, cells, check_dtype=False)
+
+
+def test_claims_are_rows(finished: Finished) -> None:
+    claims = pd.read_csv(finished.folder / "claims.csv")
+    assert list(claims.columns) == ["study", "experiment", "claim", "holds", "evidence"]
+    assert claims.iloc[0][["claim", "holds"]].tolist() == ["Size 2 is faster", True]
+
+
+def test_outputs_are_the_same_bytes_at_any_number_of_jobs(
+    tmp_path: Path, finished: Finished
+) -> None:
+    small = write_study(tmp_path)
+    arguments = ["run", str(small), "--jobs", "2", "--out", str(tmp_path / "out")]
+    assert main(arguments, FakeSimulator()) == 0
+    assert contents(tmp_path / "out") == contents(finished.folder)
+
+
+def test_the_report_needs_no_other_file(finished: Finished) -> None:
+    page = (finished.folder / "report.html").read_text()
+    assert page.count("<svg") == 4
+    assert "src=" not in page
+    assert "stylesheet" not in page
+    assert "paper 200 kbit/s" in page
+    assert "<q>It is faster.</q> (§1)" in page
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_refuted_claim_is_a_result(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = studies / "small" / "study.toml"
+    file.write_text(STUDY.replace('"increasing"', '"decreasing"'))
+    assert run() == 0
+    assert "0 of 1 claims hold" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("studies")
+def test_quick_runs_fewer_seeds_of_the_main_experiments(tmp_path: Path) -> None:
+    simulator = FakeSimulator()
+    assert run("--quick", simulator=simulator) == 0
+    assert len(simulator.jobs) == 2 * 2
+    cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
+    assert set(cells.experiment) == {"E1"}
+    assert set(cells.runs) == {2}
+
+
+@pytest.mark.usefixtures("studies")
+def test_only_and_runs_choose(tmp_path: Path) -> None:
+    simulator = FakeSimulator()
+    assert run("--only", "E2", "--runs", "3", simulator=simulator) == 0
+    assert len(simulator.jobs) == 2 * 3
+    cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
+    assert set(cells.experiment) == {"E2"}
+
+
+@pytest.mark.usefixtures("studies")
+def test_more_runs_do_only_the_missing_ones() -> None:
+    assert run("--runs", "3") == 0
+    simulator = FakeSimulator()
+    assert run("--runs", "4", simulator=simulator) == 0
+    assert {job.seed for job in simulator.jobs} == {4}
+
+
+@pytest.mark.usefixtures("studies")
+def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json", "--out", "out") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["type"] for row in rows] == ["cell"] * 12 + ["claim", "report"]
+    cell = next(row for row in rows if row.get("paper"))
+    assert (cell["variant"], cell["paper"], cell["runs"]) == ("size=2", 200.0, 4)
+    assert rows[-2]["holds"] is True
+    assert rows[-1]["path"] == "out/report.html"
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_failed_run_is_exit_1_and_writes_no_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--out", "out", simulator=FakeSimulator(fail=frozenset({2}))) == 1
+    error = capsys.readouterr().err
+    assert "scenarios/one.toml --set link.A-B.rate=1 Mbit/s --seed 2: " in error
+    assert "2 of 8 runs failed" in error
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"runs", "figures"}
+
+
+@pytest.mark.usefixtures("studies")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "smal"], "no study 'smal' (did you mean 'small'?)"),
+        (
+            ["run", "small", "--only", "E3"],
+            "study small has no experiment 'E3'",
+        ),
+        (["run", "small", "--out", "studies/small/study.toml"], "cannot write to"),
+    ],
+)
+def test_bad_input_is_exit_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments, FakeSimulator()) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_wrong_scenario_is_exit_2_before_anything_runs(
+    studies: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = studies / "small" / "study.toml"
+    file.write_text(STUDY.replace("$size Mbit/s", "-$size Mbit/s"))
+    simulator = FakeSimulator()
+    assert run(simulator=simulator) == 2
+    assert "negative rate" in capsys.readouterr().err
+    assert simulator.jobs == []
+
+
+@pytest.mark.usefixtures("studies")
+@pytest.mark.parametrize("arguments", [["--runs", "0"], ["--jobs", "-1"], ["--runs", "many"]])
+def test_a_nonsense_number_is_exit_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        run(*arguments)
+    assert exit_.value.code == 2
+
+
+@pytest.mark.usefixtures("studies")
+def test_list_names_studies_and_experiments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "small: A small study"
+    assert main(["list", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row == {"study": "small", "title": "A small study", "experiments": ["E1", "E2"]}

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airtcp.study import definition
+from airtcp.study.table import StudyError
+from tests.fakes import PAPER, STUDY, write_study
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_grid_values_become_variants_with_overrides(tmp_path: Path) -> None:
+    study = definition.load(write_study(tmp_path))
+    variants = study.experiments[0].variants
+    assert [variant.text for variant in variants] == ["size=1", "size=2"]
+    assert variants[1].overrides == (("link.A-B.rate", "2 Mbit/s"),)
+
+
+def test_runs_record_what_any_experiment_of_the_scenario_needs(tmp_path: Path) -> None:
+    study = definition.load(write_study(tmp_path))
+    assert study.series == {"scenarios/one.toml": ("cwnd", "delivered")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "A small', 'titel = "A small', r"study.toml: title: is missing.*found 'titel'"),
+        ("runs = 4", "runs = 4\nrnus = 3", "rnus: unknown key.*'runs'"),
+        ("runs = 4", 'runs = "4"', "runs: expected a whole number, found '4'"),
+        ("runs = 4", "runs = 0", "runs: expected at least 1"),
+        ("runs = 4", "runs = ", "study.toml: Invalid value"),
+        ('grid = [["size"]]', 'grid = [["siz"]]', "grid: no axis 'siz'.*'size'"),
+        ('grid = [["size"]]', 'grid = "siz"', "grid: nothing is called 'siz'"),
+        ('metrics = ["cwnd"]', 'metrics = ["cwd"]', "metrics: no metric 'cwd'.*'cwnd'"),
+        ('kind = "curve"', 'kind = "curv"', "kind: expected one of.*'curve'"),
+        ('reduce = "mean"', 'reduce = "average"', "reduce: expected one of.*found 'average'"),
+        ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of flow.FIELD"),
+        ('step = "5 s"', 'step = "5"', "step: expected a duration"),
+        ('window = ["0 s", "10 s"]', 'window = ["9 s", "1 s"]', "start must be before"),
+        ("{ size = 1 }, {", "{ size = 3 }, {", r"variants: the grid has no size=3.*'size=\d'"),
+        ('test = "increasing"', 'test = "gain"', "about: is missing"),
+        ('experiments = ["E1"]', 'experiments = ["E3"]', "no experiment 'E3'.*it has E1, E2"),
+        ("one.toml", "two.toml", "two.toml"),
+        ('"$size Mbit/s"', '"$sise Mbit/s"', "bad placeholder: 'sise'"),
+        ("baseline = { size = 1 }", "baseline = { size = 7 }", "no variant size=7"),
+    ],
+)
+def test_a_wrong_study_is_refused_with_place_and_nearest_name(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in STUDY
+    folder = write_study(tmp_path, STUDY.replace(old, new, 1))
+    with pytest.raises(StudyError, match=message):
+        definition.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("size=2", "size=3", r"paper.csv:2: the study computes no E1 size=3 goodput.*size=2"),
+        ("200,", "fast,", r"paper.csv:2: value: expected a number, found 'fast'"),
+        ("quote", "words", r"paper.csv:1: expected the columns experiment,variant"),
+    ],
+)
+def test_a_number_of_the_paper_must_be_one_the_study_computes(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    folder = write_study(tmp_path, paper=PAPER.replace(old, new, 1))
+    with pytest.raises(StudyError, match=message):
+        definition.load(folder)
+
+
+def test_studies_are_found_by_name_and_by_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_study(tmp_path)
+    monkeypatch.setenv("AIRTCP_STUDIES", str(tmp_path))
+    assert definition.names() == ["small"]
+    assert definition.find("small") == folder
+    assert definition.find(str(folder)) == folder
+    with pytest.raises(StudyError, match=r"no study 'smal' \(did you mean 'small'\?\)"):
+        definition.find("smal")
+
+
+def test_studies_of_a_checkout_are_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRTCP_STUDIES", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert "packet-control" in definition.names()
+
+
+@pytest.mark.parametrize("file", sorted(REPOSITORY.glob("studies/*/study.toml")), ids=str)
+def test_the_studies_of_the_repository_are_well_formed(file: Path) -> None:
+    study = definition.load(file.parent)
+    assert (file.parent / "README.md").is_file()
+    assert all(experiment.claims or experiment.figures for experiment in study.experiments)

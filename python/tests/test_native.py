@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import airtcp
+
+SCENARIO = """
+duration = "5 s"
+[[node]]
+name = "A"
+[[node]]
+name = "B"
+[[link]]
+between = ["A", "B"]
+rate = "1 Mbit/s"
+delay = "20 ms"
+loss = { kind = "bernoulli", p = 0.01 }
+[[flow]]
+name = "ftp"
+from = "A"
+to = "B"
+"""
+
+LONG = SCENARIO.replace('"5 s"', '"100000 s"').replace("1 Mbit/s", "100 Mbit/s")
+
+
+def test_a_run_gives_metrics_and_traces() -> None:
+    run = airtcp.Scenario.parse(SCENARIO).run(seed=3, trace=("cwnd", "delivered", "acks"))
+    assert run.metrics["seed"] == 3
+    assert run.metrics["duration"] == 5.0
+    delivered = run.array("delivered")
+    assert delivered.value[-1] == run.flows.loc["ftp", "delivered_bytes"] > 0
+    assert np.all(np.diff(delivered.time) >= 0)
+    assert delivered.time.dtype == delivered.value.dtype == np.float64
+    assert delivered.flow.dtype == np.uint32
+    assert set(run.trace("acks")["flow"]) == {"ftp"}
+    assert list(run.links.index) == ["A>B", "B>A"]
+
+
+def test_goodput_is_bytes_delivered_over_the_time_active() -> None:
+    flow = airtcp.Scenario.parse(SCENARIO).run(seed=1).flows.loc["ftp"]
+    assert flow["goodput"] == pytest.approx(8 * flow["delivered_bytes"] / 5)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    scenario = airtcp.Scenario.parse(SCENARIO)
+    runs = [scenario.run(seed=seed, trace=("segments",)).to_bytes() for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_threads_give_the_same_runs_as_one_after_the_other() -> None:
+    scenario = airtcp.Scenario.parse(SCENARIO)
+    one = [scenario.run(seed=seed).metrics for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda seed: scenario.run(seed=seed).metrics, range(8))) == one
+
+
+def test_slices_do_not_change_the_trajectory() -> None:
+    scenario = airtcp.Scenario.parse(SCENARIO)
+
+    def slow() -> None:
+        time.sleep(0.06)  # makes the run take many slices
+
+    plain = scenario.run(seed=5, trace=("segments",))
+    assert scenario.run(seed=5, trace=("segments",), between_slices=slow).to_bytes() == (
+        plain.to_bytes()
+    )
+
+
+def test_overrides_are_applied() -> None:
+    scenario = airtcp.Scenario.parse(
+        SCENARIO, set={"duration": "2 s", "tcp.timestamps": True, "link.A-B.loss.p": 0.5}
+    )
+    assert scenario.duration == 2.0
+
+
+def test_load_reads_a_file_and_names_the_scenario_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(SCENARIO)
+    assert airtcp.Scenario.load(file).name == "tiny"
+    with pytest.raises(FileNotFoundError):
+        airtcp.Scenario.load(tmp_path / "none.toml")
+
+
+def test_a_wrong_scenario_says_where() -> None:
+    with pytest.raises(airtcp.ScenarioError) as caught:
+        airtcp.Scenario.parse(SCENARIO.replace("rate =", "rat ="), name="x.toml")
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.file, error.key.split(".")[-1]) == ("x.toml", "rat")
+    assert SCENARIO.splitlines()[(error.line or 0) - 1].startswith("rate")
+    assert error.column == 1
+    assert "`rate`" in str(error)
+
+
+def test_a_wrong_override_is_a_scenario_error() -> None:
+    with pytest.raises(airtcp.ScenarioError) as caught:
+        airtcp.Scenario.parse(SCENARIO, set={"tcp.recovery": "nwreno"})
+    assert caught.value.file == "--set"
+    assert "newreno" in str(caught.value)
+
+
+def test_an_unknown_series_is_refused() -> None:
+    with pytest.raises(ValueError, match='unknown series "cwn": expected one of cwnd'):
+        airtcp.Scenario.parse(SCENARIO).run(trace=("cwn",))
+
+
+def test_every_series_can_be_recorded() -> None:
+    run = airtcp.Scenario.parse(SCENARIO).run(trace=airtcp.SERIES)
+    assert set(run.series) == set(airtcp.SERIES)
+    assert len(run.array("rto").time) > 0
+
+
+def test_the_caller_can_end_a_run() -> None:
+    class Enough(Exception):
+        pass
+
+    def stop() -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        airtcp.Scenario.parse(LONG).run(between_slices=stop)
+
+
+def test_ctrl_c_ends_a_run() -> None:
+    code = f"import airtcp\nprint('go', flush=True)\nairtcp.Scenario.parse('''{LONG}''').run()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in error
+    assert process.returncode != 0
+
+
+def test_other_threads_go_on_while_a_run_simulates() -> None:
+    ticks = 0
+
+    def stop() -> None:
+        if ticks >= 100:
+            raise InterruptedError
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(airtcp.Scenario.parse(LONG).run, between_slices=stop)
+        while not future.done():
+            ticks += 1
+            time.sleep(0.001)
+    assert isinstance(future.exception(), InterruptedError)
+
+
+def test_the_command_runs_a_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(SCENARIO)
+    done = subprocess.run(
+        [sys.executable, "-m", "airtcp", "run", str(file), "--seed", "2", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    scenario = airtcp.Scenario.load(file)
+    import json
+
+    assert json.loads(done.stdout) == scenario.run(seed=2).metrics
+
+
+def test_ctrl_c_during_a_study_keeps_what_is_finished(tmp_path: Path) -> None:
+    folder = tmp_path / "long"
+    (folder / "scenarios").mkdir(parents=True)
+    (folder / "scenarios" / "long.toml").write_text(LONG)
+    (folder / "study.toml").write_text(
+        """
+title = "Long"
+paper = "None"
+runs = 3
+[[axis.duration]]
+key = { duration = ["1 s", "100000 s"] }
+set = { "duration" = "$duration" }
+[metric.goodput]
+unit = "bit/s"
+from = "flow.goodput"
+definition = "goodput"
+[[experiment]]
+id = "E"
+title = "E"
+scenario = "scenarios/long.toml"
+grid = [["duration"]]
+metrics = ["goodput"]
+"""
+    )
+    command = [sys.executable, "-m", "airtcp", "study", "run", str(folder), "--jobs", "2"]
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, env=os.environ
+    ) as process:
+        runs = tmp_path / "out" / "runs"
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and len(list(runs.glob("*.npz"))) < 3:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+    assert b"interrupted; 3 of 6 runs are kept" in error
+    assert process.returncode == 1
+    assert len(list(runs.iterdir())) == 3

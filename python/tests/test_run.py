@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airtcp.run import Run, Series
+
+METRICS = {"duration": 1.0, "flows": [{"name": "a", "goodput": 1.5}, {"name": "b", "goodput": 2.5}]}
+
+
+def series(points: list[tuple[float, int, float]]) -> Series:
+    time, flow, value = zip(*points, strict=True) if points else ((), (), ())
+    return Series(np.array(time, float), np.array(flow, np.uint32), np.array(value, float))
+
+
+def test_flows_is_a_frame_by_name() -> None:
+    run = Run(METRICS)
+    assert list(run.flows.index) == ["a", "b"]
+    assert run.flows.loc["b", "goodput"] == 2.5
+
+
+def test_trace_names_the_flows() -> None:
+    run = Run(METRICS, {"cwnd": series([(0.1, 1, 1000.0), (0.2, 0, 2000.0)])})
+    frame = run.trace("cwnd")
+    assert list(frame.columns) == ["time", "flow", "value"]
+    assert list(frame["flow"]) == ["b", "a"]
+
+
+def test_asking_for_a_series_that_was_not_recorded_says_how_to_record_it() -> None:
+    run = Run(METRICS, {"cwnd": series([])})
+    with pytest.raises(KeyError, match=r"'rto' was not recorded \(recorded: cwnd\).*trace="):
+        run.trace("rto")
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e9), st.integers(0, 1), st.floats(allow_nan=False))))
+def test_stored_and_read_back_is_the_same_run(points: list[tuple[float, int, float]]) -> None:
+    run = Run(METRICS, {"cwnd": series(points), "rto": series([])})
+    data = run.to_bytes()
+    back = Run.from_bytes(data)
+    assert back.metrics == METRICS
+    for name in ("cwnd", "rto"):
+        for column in Series._fields:
+            ours, theirs = (getattr(r.array(name), column) for r in (run, back))
+            assert np.array_equal(ours, theirs)
+            assert ours.dtype == theirs.dtype
+    assert back.to_bytes() == data
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_run_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="not a stored run"):
+        Run.from_bytes(data)
+
+
+@given(st.integers(0, 10_000))
+def test_a_truncated_run_is_refused(cut: int) -> None:
+    data = Run(METRICS, {"cwnd": series([(0.0, 0, 1.0)])}).to_bytes()
+    with pytest.raises(ValueError, match="not a stored run"):
+        Run.from_bytes(data[: cut % len(data)])
