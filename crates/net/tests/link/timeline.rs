@@ -5,8 +5,8 @@ use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
-    Schedule, Variation,
+    DelayConfig, Distribution, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
+    QueueLimit, Schedule, Variation,
 };
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
 
@@ -36,10 +36,23 @@ fn the_packet_in_service_is_not_in_the_queue() {
     config.queue = QueueConfig::DropTail { limit: QueueLimit::Packets(2) };
     let mut link = link(&config);
     let results: Vec<_> = (0..5).map(|id| link.send(Instant::ZERO, id, PACKET)).collect();
-    assert_eq!(results, [Ok(()), Ok(()), Ok(()), Err(Dropped(3)), Err(Dropped(4))]);
+    let refused = |item| Err(Dropped(item, DropReason::Queue));
+    assert_eq!(results, [Ok(()), Ok(()), Ok(()), refused(3), refused(4)]);
     assert_eq!(link.queue_len(), 2);
     assert_eq!(link.counters().queue_drops, 2);
     assert_eq!(link.counters().max_queue_packets, 2);
+}
+
+#[test]
+fn a_loss_in_front_of_the_queue_uses_no_transmission_time() {
+    let mut config = plain();
+    config.loss = LossConfig::List(vec![0]);
+    config.loss_place = LossPlace::BeforeQueue;
+    let mut link = link(&config);
+    assert_eq!(link.send(Instant::ZERO, 0, PACKET), Err(Dropped(0, DropReason::Loss)));
+    assert_eq!(link.send(Instant::ZERO, 1, PACKET), Ok(()));
+    assert_eq!(link.next_deadline(), Some(at_us(203_280)));
+    assert_eq!(link.counters().loss_drops, 1);
 }
 
 #[test]
