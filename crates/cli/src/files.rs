@@ -15,8 +15,10 @@ pub(crate) struct Draft {
 impl Draft {
     /// Begins the file that will be `target`.
     pub(crate) fn new(target: &Path) -> io::Result<Self> {
-        if target.file_name().is_none() || target.is_dir() {
-            return Err(named(io::ErrorKind::IsADirectory.into(), target));
+        // A device or a pipe would be replaced, not written to.
+        if target.file_name().is_none() || (target.exists() && !target.is_file()) {
+            let message = format!("{}: not a regular file", target.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let mut builder = tempfile::Builder::new();
         builder.prefix(".airtcp-").suffix(".tmp");
@@ -72,16 +74,9 @@ fn folder(target: &Path) -> &Path {
 
 /// The error with the file it is about.
 fn named(error: io::Error, target: &Path) -> io::Error {
-    let path = tempfile_free(&error);
-    io::Error::new(error.kind(), format!("{}: {path}", target.display()))
-}
-
-/// What the system said, without the temporary file's name.
-fn tempfile_free(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code).to_string(),
-        None => error.kind().to_string(),
-    }
+    // The kind leaves out the temporary name, which would only confuse.
+    let kind = error.kind();
+    io::Error::new(kind, format!("{}: {kind}", target.display()))
 }
 
 #[cfg(test)]
@@ -106,11 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_not_a_target() {
+    fn what_is_not_a_regular_file_is_no_target() {
         let folder = tempfile::tempdir().unwrap();
         assert!(probe(folder.path()).is_err());
+        assert!(probe(Path::new("/dev/null")).is_err());
         let error = probe(&folder.path().join("no/such/file")).unwrap_err();
-        assert!(!error.to_string().contains(".tmp"), "{error}");
+        assert!(!error.to_string().contains(".airtcp-"), "{error}");
     }
 
     #[test]

@@ -84,7 +84,9 @@ fn override_pair(text: &str) -> Result<(String, String), String> {
     let mut quote = None;
     for (i, c) in text.char_indices() {
         match (quote, c) {
-            (None, '=') => return Ok((text[..i].trim().to_owned(), text[i + 1..].trim().to_owned())),
+            (None, '=') => {
+                return Ok((text[..i].trim().to_owned(), text[i + 1..].trim().to_owned()));
+            }
             (None, '"' | '\'') => quote = Some(c),
             (Some(q), c) if q == c => quote = None,
             _ => {}

@@ -54,9 +54,11 @@ pub(crate) fn run(args: &RunArgs) -> i32 {
                         return;
                     }
                     let seed = args.seed.wrapping_add(i as u64);
-                    let outcome = catch_unwind(AssertUnwindSafe(|| one(args, scenario, seed, stopped)));
-                    let outcome = outcome
-                        .unwrap_or_else(|_| Outcome::Failed("internal error, see above".to_owned()));
+                    let outcome =
+                        catch_unwind(AssertUnwindSafe(|| one(args, scenario, seed, stopped)));
+                    let outcome = outcome.unwrap_or_else(|_| {
+                        Outcome::Failed("internal error, see above".to_owned())
+                    });
                     if results.send((i, seed, outcome)).is_err() {
                         return;
                     }
@@ -88,17 +90,23 @@ fn prepare(args: &RunArgs) -> Result<(Scenario, Option<Draft>), String> {
         let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());
         std::fs::create_dir_all(out).map_err(told)?;
     }
+    let metrics = args.out.as_ref().map(|out| out.join("metrics.jsonl"));
+    let mut targets: Vec<PathBuf> = metrics.iter().cloned().collect();
     for file in [&args.pcap, &args.events].into_iter().flatten() {
-        files::probe(&target(args, file, args.seed)).map_err(told)?;
+        let target = target(args, file, args.seed);
+        files::probe(&target).map_err(told)?;
+        if targets.contains(&target) {
+            return Err(format!("airtcp: {}: named for two outputs", target.display()));
+        }
+        targets.push(target);
     }
-    let metrics = args.out.as_ref().map(|out| Draft::new(&out.join("metrics.jsonl")));
-    Ok((scenario, metrics.transpose().map_err(told)?))
+    let metrics = metrics.map(|metrics| Draft::new(&metrics)).transpose();
+    Ok((scenario, metrics.map_err(told)?))
 }
 
 /// Where a file of the run with `seed` goes.
 fn target(args: &RunArgs, file: &Path, seed: u64) -> PathBuf {
-    let file =
-        if args.runs.get() > 1 { files::with_seed(file, seed) } else { file.to_owned() };
+    let file = if args.runs.get() > 1 { files::with_seed(file, seed) } else { file.to_owned() };
     match &args.out {
         Some(out) => out.join(file),
         None => file,

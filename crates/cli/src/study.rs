@@ -2,6 +2,7 @@
 
 use crate::{BAD_INPUT, FAILURE, complain};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,14 +31,24 @@ pub(crate) fn hand_over(args: &[OsString]) -> i32 {
     }
     let mut command = Command::new(&python);
     command.args(["-m", "airtcp", "study"]).args(args);
-    #[cfg(unix)]
-    let outcome: Result<i32, _> = Err(std::os::unix::process::CommandExt::exec(&mut command));
-    #[cfg(not(unix))]
-    let outcome = command.status().map(|status| status.code().unwrap_or(FAILURE));
-    outcome.unwrap_or_else(|error| {
-        complain(&format!("cannot run {shown}: {error}"));
-        FAILURE
-    })
+    let error = match replace_process(&mut command) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    complain(&format!("cannot run {shown}: {error}"));
+    FAILURE
+}
+
+/// Becomes `command`, so that signals reach it as if it had been called directly.
+#[cfg(unix)]
+fn replace_process(command: &mut Command) -> io::Result<i32> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+#[cfg(not(unix))]
+fn replace_process(command: &mut Command) -> io::Result<i32> {
+    command.status().map(|status| status.code().unwrap_or(FAILURE))
 }
 
 /// `$AIRTCP_PYTHON`; else the project's `.venv`, looked for above the executable and above the working

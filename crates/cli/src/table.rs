@@ -114,8 +114,14 @@ mod tests {
     #[test]
     fn student_quantiles_agree_with_the_tables() {
         // Abramowitz, Stegun, table 26.10.
-        for (degrees, t) in [(1, 12.706), (4, 2.776), (9, 2.262), (19, 2.093), (30, 2.042), (120, 1.980)] {
-            assert!((student_t_975(degrees) - t).abs() < 1e-3, "{degrees}: {}", student_t_975(degrees));
+        for (degrees, t) in
+            [(1, 12.706), (4, 2.776), (9, 2.262), (19, 2.093), (30, 2.042), (120, 1.980)]
+        {
+            assert!(
+                (student_t_975(degrees) - t).abs() < 1e-3,
+                "{degrees}: {}",
+                student_t_975(degrees)
+            );
         }
     }
 

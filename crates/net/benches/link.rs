@@ -20,6 +20,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
         rate: DataRate::mbps(100),
         delay,
         loss,
+        loss_place: Default::default(),
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }

@@ -10,8 +10,10 @@ pub struct LinkConfig {
     pub rate: DataRate,
     /// Propagation delay.
     pub delay: DelayConfig,
-    /// Losses after serialisation.
+    /// Losses.
     pub loss: LossConfig,
+    /// Where they happen.
+    pub loss_place: LossPlace,
     /// When the link itself is down, and what happens to packets then.
     pub outage: Option<OutageConfig>,
     /// The queue in front of the server.
@@ -94,6 +96,16 @@ pub enum LossConfig {
     /// Exactly these packets: 0-based ordinals among the data-carrying packets sent over the link
     /// (a retransmission counts as a further packet).
     List(Vec<u64>),
+}
+
+/// Where a loss model sits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossPlace {
+    /// On the medium: a lost packet has used its transmission time.
+    #[default]
+    Medium,
+    /// In front of the queue: a lost packet uses nothing (ns-2 `lossmodel`).
+    BeforeQueue,
 }
 
 /// When a link (or a mobile's IP layer) is down.

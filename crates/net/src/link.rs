@@ -14,7 +14,7 @@
 //! - A lost packet is reported at the instant it would have arrived; in a FIFO link it holds its place.
 //! - At equal times a departure comes before an arrival to the queue.
 
-use crate::config::{LinkConfig, OutageConfig, OutageMode};
+use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
 use crate::delay::Delay;
 use crate::loss::Loss;
 use crate::queue::{Admission, Arrival};
@@ -52,9 +52,10 @@ impl LinkStreams {
     }
 }
 
-/// The queue refused this packet (drop-tail or RED; [`DropReason::Queue`]).
+/// The packet went no further than the entrance: the queue refused it (drop-tail or RED;
+/// [`DropReason::Queue`]) or a loss model in front of it took it ([`DropReason::Loss`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped<T>(pub T);
+pub struct Dropped<T>(pub T, pub DropReason);
 
 /// What comes out of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,7 @@ pub struct Link<T> {
     transmission: (Bytes, Duration),
     delay: Delay,
     loss: Option<Box<Loss>>,
+    loss_place: LossPlace,
     outage: Option<Box<OutageConfig>>,
     /// An outage switched on at run time.
     down: Option<OutageMode>,
@@ -133,7 +135,7 @@ struct Flight<T> {
 impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
-        let LinkConfig { rate, delay, loss, outage, queue } = config;
+        let LinkConfig { rate, delay, loss, loss_place, outage, queue } = config;
         let delay = Delay::new(delay, streams.delay);
         Self {
             rate: *rate,
@@ -141,6 +143,7 @@ impl<T> Link<T> {
             in_flight: InFlight::new(delay.reorders()),
             delay,
             loss: Loss::new(loss, streams.loss).map(Box::new),
+            loss_place: *loss_place,
             outage: outage.clone().map(Box::new),
             down: None,
             admission: Admission::new(queue, streams.red),
@@ -153,9 +156,13 @@ impl<T> Link<T> {
         }
     }
 
-    /// Offers a packet at `now`. The queue may refuse it: then it comes back.
+    /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
         self.advance(now);
+        if self.loss_place == LossPlace::BeforeQueue && self.loses(meta.data) {
+            self.counters.loss_drops += 1;
+            return Err(Dropped(item, DropReason::Loss));
+        }
         let packet = Waiting { item, arrived: now, meta };
         let free = self.service.is_none()
             && self.waiting.is_empty()
@@ -169,7 +176,7 @@ impl<T> Link<T> {
         let (rate, counters) = (self.rate, &self.counters);
         if !self.admission.admits(arrival, || mean_transmission(rate, counters)) {
             self.counters.queue_drops += 1;
-            return Err(Dropped(packet.item));
+            return Err(Dropped(packet.item, DropReason::Queue));
         }
         if free {
             self.serve(now, packet);
@@ -298,13 +305,17 @@ impl<T> Link<T> {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;
         }
-        let unlucky = self.loss.as_mut().is_some_and(|loss| loss.loses(data));
+        let unlucky = self.loss_place == LossPlace::Medium && self.loses(data);
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)
         } else {
             unlucky.then_some(DropReason::Loss)
         };
         self.service = Some(Service { departure, size, flight: Flight { arrival, item, lost } });
+    }
+
+    fn loses(&mut self, data: bool) -> bool {
+        self.loss.as_mut().is_some_and(|loss| loss.loses(data))
     }
 
     fn outage_takes(&self, start: Instant, departure: Instant) -> bool {

@@ -28,6 +28,9 @@ pub struct TcpConfig {
     pub initial_ssthresh: Option<Bytes>,
     /// What a loss halves.
     pub loss_window: LossWindow,
+    /// The ACK that ends fast recovery also grows cwnd, as any other ACK (ns-2); RFC 5681 sets cwnd to
+    /// ssthresh and leaves it there.
+    pub grow_on_recovery_exit: bool,
     /// Upper bound of the congestion window (ns-2 `window_`, CWL); `None`: no bound.
     pub cwnd_limit: Option<Bytes>,
     /// Duplicate ACKs that trigger fast retransmit (RFC 5681: 3). At least 1.
@@ -65,6 +68,7 @@ impl Default for TcpConfig {
             initial_window: InitialWindow::Rfc5681,
             initial_ssthresh: None,
             loss_window: LossWindow::FlightSize,
+            grow_on_recovery_exit: false,
             cwnd_limit: None,
             duplicate_ack_threshold: 3,
             limited_transmit: false,

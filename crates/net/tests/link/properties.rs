@@ -95,6 +95,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
             rate: DataRate::kbps(kbps),
             delay,
             loss,
+            loss_place: Default::default(),
             outage,
             queue,
         },

@@ -103,15 +103,21 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// The `Display` line, the source line and a caret under the mistake.
     pub fn render(&self) -> String {
-        let number = self.line.to_string();
-        let margin = " ".repeat(number.len());
+        /// Of a longer line only a window around the mistake is shown.
+        const WIDTH: usize = 120;
+        let column = self.column - 1;
+        let skipped =
+            if self.line_text.chars().count() <= WIDTH { 0 } else { column.saturating_sub(40) };
+        let shown: String = self.line_text.chars().skip(skipped).take(WIDTH).collect();
         // Tabs keep their width above the caret.
-        let indent: String = (self.line_text.chars().take(self.column - 1))
+        let indent: String = (shown.chars().take(column - skipped))
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
-        let room = self.line_text.chars().count().saturating_sub(self.column - 1).max(1);
+        let room = shown.chars().count().saturating_sub(column - skipped).max(1);
         let carets = "^".repeat(self.width.min(room));
-        format!("{self}\n{margin} |\n{number} | {}\n{margin} | {indent}{carets}", self.line_text)
+        let number = self.line.to_string();
+        let margin = " ".repeat(number.len());
+        format!("{self}\n{margin} |\n{number} | {shown}\n{margin} | {indent}{carets}")
     }
 }
 
@@ -154,17 +160,26 @@ impl ScenarioError {
         }
         Self { diagnostics: once.into_iter().map(|p| p.locate(sources)).collect() }
     }
-    /// Every mistake with its source line and a caret, for a terminal.
+    /// The first mistakes with their source lines and carets, for a terminal.
     pub fn render(&self) -> String {
-        self.diagnostics.iter().map(Diagnostic::render).collect::<Vec<_>>().join("\n\n")
+        const SHOWN: usize = 20;
+        let mut parts: Vec<String> =
+            self.diagnostics.iter().take(SHOWN).map(Diagnostic::render).collect();
+        if let more @ 1.. = self.diagnostics.len().saturating_sub(SHOWN) {
+            parts.push(format!("and {more} more"));
+        }
+        parts.join("\n\n")
     }
 }
 
 /// The candidate that `found` was most likely meant to be, if any is near: a different case, or at most a
-/// third of the characters mistyped.
+/// third of the characters mistyped (one in a short name; of a single letter nothing would be left).
 fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let lower = found.to_lowercase();
-    let limit = (found.chars().count() / 3).clamp(1, 4);
+    let limit = match found.chars().count() {
+        0 | 1 => 0,
+        n => (n / 3).clamp(1, 4),
+    };
     candidates
         .iter()
         .map(|c| (strsim::osa_distance(&lower, &c.to_lowercase()), *c))

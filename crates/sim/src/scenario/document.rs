@@ -2,6 +2,7 @@
 
 use super::schema::{End, Fallback, Field, Kind, SCENARIO, TableSchema};
 use super::units;
+use airtcp_core::Duration;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -82,6 +83,7 @@ pub fn markdown() -> String {
         let names: Vec<String> = units.iter().map(|(name, _)| format!("`{name}`")).collect();
         let _ = writeln!(out, "- {what}: {}.", names.join(", "));
     }
+    out.push_str("- Names: 1 to 64 letters, digits, `-` or `_`.\n");
     out.push_str("\n`k`, `M`, `G` are powers of 1000; `KiB`, `MiB`, `GiB` powers of 1024.\n");
     for table in tables() {
         let _ = write!(out, "\n## {}\n\n{}\n\n", table.name, table.about);
@@ -106,8 +108,9 @@ fn row(field: &Field) -> String {
         }
     }
     if let Some(only) = field.only {
-        let values: Vec<String> = only.values.iter().map(|v| format!("`{v}`")).collect();
-        let _ = write!(meaning, " Only with `{}` {}.", only.key, values.join(" or "));
+        let values: Vec<String> =
+            only.values.iter().map(|v| format!("`{} = {v:?}`", only.key)).collect();
+        let _ = write!(meaning, " Only with {}.", values.join(" or "));
     }
     match field.end {
         End::Both => {}
@@ -133,7 +136,29 @@ fn type_name(kind: &Kind) -> String {
         Kind::DurationOrTable(t) => {
             format!("duration, or table [{}](#{})", t.name, anchor(t.name))
         }
-        other => other.describe(),
+        Kind::Duration { min, max } => {
+            let above = if min.is_zero() { "" } else { ", above 0" };
+            let at_most =
+                if *max == Duration::MAX { String::new() } else { format!(", at most {max}") };
+            format!("duration{above}{at_most}")
+        }
+        Kind::Rate => "rate".to_owned(),
+        Kind::Size { min, max: u64::MAX } => format!("size, at least {min} B"),
+        Kind::Size { min, max } => format!("size, {min} to {max} B"),
+        Kind::Packets => "packets".to_owned(),
+        Kind::QueueLimit => "packets or size".to_owned(),
+        Kind::Integer { min, max } => format!("integer, {min} to {max}"),
+        Kind::Number { min, max, above: true } => format!("number, above {min}, at most {max}"),
+        Kind::Number { min, max, above: false } => format!("number, {min} to {max}"),
+        Kind::Bool => "boolean".to_owned(),
+        Kind::Name => "name".to_owned(),
+        Kind::Node => "node".to_owned(),
+        Kind::Nodes => "array of nodes".to_owned(),
+        Kind::NodePair => "array of two nodes".to_owned(),
+        Kind::DurationPair => "array of two durations".to_owned(),
+        Kind::Intervals => "array of `[start, end]`".to_owned(),
+        Kind::Ordinals => "array of integers".to_owned(),
+        Kind::WordOr(word, inner) => format!("`{word}`, or {}", type_name(inner)),
     }
 }
 

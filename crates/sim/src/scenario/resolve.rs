@@ -8,8 +8,8 @@ use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS};
 use super::tree::{self, Table, Tree};
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig,
-    QueueLimit, Schedule, Variation,
+    DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
+    QueueConfig, QueueLimit, Schedule, Variation,
 };
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
@@ -221,7 +221,10 @@ fn links(sections: &[Section<'_>], nodes: &[Node], names: &Names) -> Vec<Link> {
 fn link_config(section: &Section<'_>) -> Option<LinkConfig> {
     let rate = section.get("rate");
     let delay = delay(section);
-    let loss = section.chosen("loss").map_or(Some(LossConfig::None), |s| loss(&s));
+    let (loss, loss_place) = match section.chosen("loss") {
+        Some(section) => (loss(&section), loss_place(&section)),
+        None => (Some(LossConfig::None), Some(LossPlace::Medium)),
+    };
     let outage = section.chosen("outage").and_then(|outage| {
         let mode = outage.get::<&str>("mode");
         let schedule = schedule(&outage);
@@ -235,7 +238,14 @@ fn link_config(section: &Section<'_>) -> Option<LinkConfig> {
         Some(queue_section) => queue(&queue_section),
         None => queue(&section.merged("queue")),
     };
-    Some(LinkConfig { rate: rate?, delay: delay?, loss: loss?, outage, queue: queue? })
+    Some(LinkConfig {
+        rate: rate?,
+        delay: delay?,
+        loss: loss?,
+        loss_place: loss_place?,
+        outage,
+        queue: queue?,
+    })
 }
 
 fn delay(section: &Section<'_>) -> Option<DelayConfig> {
@@ -311,6 +321,13 @@ fn mixture_parts(table: &Section<'_>) -> Option<Vec<(f64, Distribution)>> {
     };
     let read: Vec<Option<(f64, Distribution)>> = parts.iter().map(read).collect();
     if read.is_empty() { None } else { read.into_iter().collect() }
+}
+
+fn loss_place(section: &Section<'_>) -> Option<LossPlace> {
+    Some(match section.get::<&str>("place")? {
+        "before-queue" => LossPlace::BeforeQueue,
+        _ => LossPlace::Medium,
+    })
 }
 
 fn loss(section: &Section<'_>) -> Option<LossConfig> {
@@ -526,6 +543,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
         _ => Some("rfc6675"),
     };
     let loss_window = section.get::<&str>("loss-window");
+    let grow_on_recovery_exit = section.get::<bool>("grow-on-recovery-exit");
     let initial_window = section.get::<InitialWindow>("initial-window");
     let initial_ssthresh = section.get::<Option<Bytes>>("initial-ssthresh");
     let cwnd_limit = section.get::<Option<Bytes>>("cwnd-limit");
@@ -574,6 +592,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
             "send-window" => LossWindow::SendWindow,
             _ => LossWindow::FlightSize,
         },
+        grow_on_recovery_exit: grow_on_recovery_exit?,
         cwnd_limit,
         duplicate_ack_threshold: duplicate_ack_threshold?,
         limited_transmit: limited_transmit?,

@@ -162,18 +162,31 @@ pub(super) static SCENARIO: TableSchema = TableSchema {
 
 static NODE: TableSchema = TableSchema {
     name: "node",
-    about: "A host, a router, or an edge node with a mechanism. Packets take a path with the fewest hops.",
+    about: "A host, a router, or an edge node with a mechanism. Packets take a path with the \
+            fewest hops.",
     fields: &[
         field("name", Kind::Name, Required, "Unique name."),
         field(
             "count",
             COUNT,
             Absent("one node"),
-            "Makes a group: `name = \"s\"`, `count = 3` are the nodes s0, s1 and s2. A link or flow that names the group is made once for each member.",
+            "Makes a group: `name = \"s\"`, `count = 3` are the nodes s0, s1 and s2. A \
+             link or flow that names the group is made once for each member.",
         ),
-        field("middlebox", Kind::Table(&MIDDLEBOX), Absent("plain forwarding"), "Mechanism this node runs on the segments it forwards."),
-        field("outage", Kind::Table(&NODE_OUTAGE), Absent("none"), "Outage above the MAC: while down, the node's IP layer drops every TCP packet in both directions except SYN and FIN.")
-            .source("M-TCP §3.3"),
+        field(
+            "middlebox",
+            Kind::Table(&MIDDLEBOX),
+            Absent("plain forwarding"),
+            "Mechanism this node runs on the segments it forwards.",
+        ),
+        field(
+            "outage",
+            Kind::Table(&NODE_OUTAGE),
+            Absent("none"),
+            "Outage above the MAC: while down, the node's IP layer drops every TCP packet \
+             in both directions except SYN and FIN.",
+        )
+        .source("M-TCP §3.3"),
     ],
 };
 
@@ -215,7 +228,8 @@ const LISTED: Field = field(
     "listed",
     Kind::Intervals,
     Absent("no listed outages"),
-    "`[[start, end], …]`, ascending and disjoint; down from each start up to its end. Not together with `period`.",
+    "`[[start, end], …]`, ascending and disjoint; down from each start up to its end. \
+     Not together with `period`.",
 );
 const PERIOD: Field =
     field("period", POSITIVE_TIME, Absent("not periodic"), "Cycle time of a periodic outage.")
@@ -245,7 +259,7 @@ const DELAY: Field = field(
     "One-way propagation delay: constant, or a table with a distribution.",
 );
 const LOSS: Field =
-    field("loss", Kind::Table(&LOSS_TABLE), Absent("no losses"), "Losses after serialisation.");
+    field("loss", Kind::Table(&LOSS_TABLE), Absent("no losses"), "Random or listed losses.");
 const OUTAGE: Field = field(
     "outage",
     Kind::Table(&LINK_OUTAGE),
@@ -261,7 +275,8 @@ const QUEUE: Field = field(
 
 static LINK: TableSchema = TableSchema {
     name: "link",
-    about: "A duplex link: a link in each direction, which differ only in what `forward` and `backward` override. The one from A to B is called `A>B`.",
+    about: "A duplex link: a link in each direction, which differ only in what `forward` and \
+            `backward` override. The one from A to B is called `A>B`.",
     fields: &[
         field(
             "between",
@@ -328,7 +343,9 @@ const CONSTANT: Field = field("constant", TIME, Absent("not constant"), "Always 
 
 static DELAY_TABLE: TableSchema = TableSchema {
     name: "link.delay",
-    about: "A one-way delay that varies from packet to packet: at most one of `constant`, `uniform`, `normal`, `exponential`, `mixture`. The distribution gives the whole delay, not an addition to `base`.",
+    about: "A one-way delay that varies from packet to packet: at most one of `constant`, \
+            `uniform`, `normal`, `exponential`, `mixture`. The distribution gives the whole \
+            delay, not an addition to `base`.",
     fields: &[
         field(
             "base",
@@ -341,7 +358,8 @@ static DELAY_TABLE: TableSchema = TableSchema {
             "fifo",
             Kind::Bool,
             Is("true"),
-            "Packets keep their order (a packet never arrives before its predecessor); `false` lets them overtake.",
+            "Packets keep their order (a packet never arrives before its predecessor); \
+             `false` lets them overtake.",
         ),
         CONSTANT,
         UNIFORM,
@@ -408,12 +426,32 @@ static LOSS_TABLE: TableSchema = TableSchema {
         )
         .source("Gilbert 1960, Elliott 1963"),
         field("p", PROBABILITY, Required, "Loss probability.").only("kind", &["bernoulli"]),
-        field("good-to-bad", PROBABILITY, Required, "Probability of a step from good to bad.").only("kind", &["gilbert-elliott"]),
-        field("bad-to-good", PROBABILITY, Required, "Probability of a step from bad to good.").only("kind", &["gilbert-elliott"]),
-        field("loss-good", PROBABILITY, Is("0"), "Loss probability in the good state.").only("kind", &["gilbert-elliott"]),
-        field("loss-bad", PROBABILITY, Is("1"), "Loss probability in the bad state.").only("kind", &["gilbert-elliott"]),
-        field("packets", Kind::Ordinals, Required, "Numbers, from 0, among the data-carrying packets sent over the link; a retransmission counts as a further packet.")
-            .only("kind", &["list"]),
+        field("good-to-bad", PROBABILITY, Required, "Probability of a step from good to bad.")
+            .only("kind", &["gilbert-elliott"]),
+        field("bad-to-good", PROBABILITY, Required, "Probability of a step from bad to good.")
+            .only("kind", &["gilbert-elliott"]),
+        field("loss-good", PROBABILITY, Is("0"), "Loss probability in the good state.")
+            .only("kind", &["gilbert-elliott"]),
+        field("loss-bad", PROBABILITY, Is("1"), "Loss probability in the bad state.")
+            .only("kind", &["gilbert-elliott"]),
+        field(
+            "packets",
+            Kind::Ordinals,
+            Required,
+            "Numbers, from 0, among the data-carrying packets sent over the link; a \
+             retransmission counts as a further packet.",
+        )
+        .only("kind", &["list"]),
+        field(
+            "place",
+            Kind::Choice(&[
+                ("medium", "on the medium: a lost packet has used its transmission time"),
+                ("before-queue", "in front of the queue: it uses nothing (ns-2 `lossmodel`)"),
+            ]),
+            Is("medium"),
+            "Where the losses happen.",
+        )
+        .only("kind", &["bernoulli", "gilbert-elliott", "list"]),
     ],
 };
 
@@ -454,26 +492,86 @@ static QUEUE_TABLE: TableSchema = TableSchema {
             Is("drop-tail"),
             "Queue discipline.",
         ),
-        field("limit", Kind::QueueLimit, Is("50 packets"), "Capacity, the packet in service not counted. RED: packets only."),
-        field("min-threshold", Kind::Packets, Is("5 packets"), "Average queue at which dropping begins.").only("kind", &["red"]).source("Floyd, Jacobson 1993"),
-        field("max-threshold", Kind::Packets, Is("15 packets"), "Average queue at which every packet is dropped.").only("kind", &["red"]).source("Floyd, Jacobson 1993"),
-        field("max-p", PROBABILITY, Is("0.02"), "Drop probability when the average reaches `max-threshold`.").only("kind", &["red"]).source("Floyd, Jacobson 1993"),
-        field("weight", Kind::Number { min: 0.0, max: 1.0, above: true }, Is("0.002"), "Weight of a sample in the moving average.").only("kind", &["red"]).source("Floyd, Jacobson 1993"),
-        field("gentle", Kind::Bool, Is("false"), "Raise the probability from `max-p` to 1 between `max-threshold` and twice that, instead of a jump.").only("kind", &["red"]),
+        field(
+            "limit",
+            Kind::QueueLimit,
+            Is("50 packets"),
+            "Capacity, the packet in service not counted. RED: packets only.",
+        ),
+        field(
+            "min-threshold",
+            Kind::Packets,
+            Is("5 packets"),
+            "Average queue at which dropping begins.",
+        )
+        .only("kind", &["red"])
+        .source("Floyd, Jacobson 1993"),
+        field(
+            "max-threshold",
+            Kind::Packets,
+            Is("15 packets"),
+            "Average queue at which every packet is dropped.",
+        )
+        .only("kind", &["red"])
+        .source("Floyd, Jacobson 1993"),
+        field(
+            "max-p",
+            PROBABILITY,
+            Is("0.02"),
+            "Drop probability when the average reaches `max-threshold`.",
+        )
+        .only("kind", &["red"])
+        .source("Floyd, Jacobson 1993"),
+        field(
+            "weight",
+            Kind::Number { min: 0.0, max: 1.0, above: true },
+            Is("0.002"),
+            "Weight of a sample in the moving average.",
+        )
+        .only("kind", &["red"])
+        .source("Floyd, Jacobson 1993"),
+        field(
+            "gentle",
+            Kind::Bool,
+            Is("false"),
+            "Raise the probability from `max-p` to 1 between `max-threshold` and twice \
+             that, instead of a jump.",
+        )
+        .only("kind", &["red"]),
     ],
 };
 
 pub(super) static TCP: TableSchema = TableSchema {
     name: "tcp",
-    about: "An endpoint. `[tcp]` holds for both ends of every flow; a flow's `sender` and `receiver` override single keys of it.",
+    about: "An endpoint. `[tcp]` holds for both ends of every flow; a flow's `sender` and \
+            `receiver` override single keys of it.",
     fields: &[
-        field("mss", Kind::Size { min: 1, max: MAX_MSS }, Is("1460 B"), "Largest payload sent and announced; options do not count. A 1040-byte ns-2 packet is `1000 B`.")
-            .source("RFC 9293 §3.7.1, RFC 6691"),
-        field("receive-buffer", Kind::Size { min: 1, max: MAX_WINDOW }, Is("65535 B"), "Largest window advertised; above 65,535 B it needs `window-scaling`.")
-            .source("RFC 9293 §3.8").end(End::Receiver),
-        field("send-buffer", Kind::Size { min: 1, max: MAX_WINDOW }, Is("262144 B"), "Bytes accepted from the application and not yet acknowledged; at least an MSS.")
-            .end(End::Sender),
-        field("window-scaling", Kind::Bool, Is("false"), "Offer window scaling.").source("RFC 7323 §2"),
+        field(
+            "mss",
+            Kind::Size { min: 1, max: MAX_MSS },
+            Is("1460 B"),
+            "Largest payload sent and announced; options do not count. A 1040-byte ns-2 \
+             packet is `1000 B`.",
+        )
+        .source("RFC 9293 §3.7.1, RFC 6691"),
+        field(
+            "receive-buffer",
+            Kind::Size { min: 1, max: MAX_WINDOW },
+            Is("65535 B"),
+            "Largest window advertised; above 65,535 B it needs `window-scaling`.",
+        )
+        .source("RFC 9293 §3.8")
+        .end(End::Receiver),
+        field(
+            "send-buffer",
+            Kind::Size { min: 1, max: MAX_WINDOW },
+            Is("262144 B"),
+            "Bytes accepted from the application and not yet acknowledged; at least an \
+             MSS.",
+        )
+        .end(End::Sender),
+        field("window-scaling", Kind::Bool, Is("false"), "Offer window scaling.")
+            .source("RFC 7323 §2"),
         field("timestamps", Kind::Bool, Is("false"), "Offer timestamps.").source("RFC 7323 §3"),
         field(
             "recovery",
@@ -487,14 +585,31 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Loss recovery.",
         )
         .source("RFC 5681 §3.2"),
-        field("avoid-multi-fr", Kind::Bool, Is("false"), "Guard against several fast retransmits in one window (ns-2 `bugFix_`).")
-            .only("recovery", &["tahoe", "reno"]).source("RFC 2582 §5").end(End::Sender),
-        field("newreno", Kind::Table(&NEWRENO), Absent("its defaults"), "The choices RFC 6582 leaves.")
-            .only("recovery", &["newreno"]).end(End::Sender),
+        field(
+            "avoid-multi-fr",
+            Kind::Bool,
+            Is("false"),
+            "Guard against several fast retransmits in one window (ns-2 `bugFix_`).",
+        )
+        .only("recovery", &["tahoe", "reno"])
+        .source("RFC 2582 §5")
+        .end(End::Sender),
+        field(
+            "newreno",
+            Kind::Table(&NEWRENO),
+            Absent("its defaults"),
+            "The choices RFC 6582 leaves.",
+        )
+        .only("recovery", &["newreno"])
+        .end(End::Sender),
         field(
             "sack-pipe",
             Kind::Choice(&[
-                ("rfc6675", "a hole counts as lost once the duplicate-ACK threshold of segments above it has arrived"),
+                (
+                    "rfc6675",
+                    "a hole counts as lost once the duplicate-ACK threshold of segments \
+                     above it has arrived",
+                ),
                 ("fall-floyd", "the counter of Fall and Floyd 1996, as in ns-2's Sack1"),
             ]),
             Is("rfc6675"),
@@ -512,27 +627,77 @@ pub(super) static TCP: TableSchema = TableSchema {
             Is("rfc5681"),
             "Initial congestion window.",
         )
-        .source("RFC 5681 §3.1, RFC 6928").end(End::Sender),
-        field("initial-ssthresh", Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }), Is("unlimited"), "Initial slow-start threshold.")
-            .source("RFC 5681 §3.1").end(End::Sender),
+        .source("RFC 5681 §3.1, RFC 6928")
+        .end(End::Sender),
+        field(
+            "initial-ssthresh",
+            Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }),
+            Is("unlimited"),
+            "Initial slow-start threshold.",
+        )
+        .source("RFC 5681 §3.1")
+        .end(End::Sender),
         field(
             "loss-window",
             Kind::Choice(&[
                 ("flight-size", "FlightSize, in bytes"),
-                ("send-window", "the smaller of cwnd and the peer's window, in whole segments (RFC 2001, ns-2)"),
+                (
+                    "send-window",
+                    "the smaller of cwnd and the peer's window, in whole segments (RFC \
+                     2001, ns-2)",
+                ),
             ]),
             Is("flight-size"),
             "What a loss halves.",
         )
         .source("RFC 5681 §3.1 eq. 4")
         .end(End::Sender),
-        field("cwnd-limit", Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }), Is("unlimited"), "Upper bound of the congestion window (ns-2 `window_`, CWL); at least an MSS.")
-            .end(End::Sender),
-        field("duplicate-ack-threshold", Kind::Integer { min: 1, max: 1_000_000 }, Is("3"), "Duplicate ACKs that trigger fast retransmit.")
-            .source("RFC 5681 §3.2").end(End::Sender),
-        field("limited-transmit", Kind::Bool, Is("false"), "Send a new segment on each of the first duplicate ACKs.").source("RFC 3042").end(End::Sender),
-        field("abc", Kind::WordOr("off", &Kind::Integer { min: 1, max: 1_000_000 }), Is("off"), "Appropriate Byte Counting: the limit L, in segments.").source("RFC 3465").end(End::Sender),
-        field("slow-start-after-idle", Kind::Bool, Is("true"), "Restart from the initial window after an idle RTO.").source("RFC 5681 §4.1").end(End::Sender),
+        field(
+            "grow-on-recovery-exit",
+            Kind::Bool,
+            Is("false"),
+            "The ACK that ends fast recovery without SACK also grows cwnd, as in ns-2.",
+        )
+        .end(End::Sender),
+        field(
+            "cwnd-limit",
+            Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }),
+            Is("unlimited"),
+            "Upper bound of the congestion window (ns-2 `window_`, CWL); at least an MSS.",
+        )
+        .end(End::Sender),
+        field(
+            "duplicate-ack-threshold",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Is("3"),
+            "Duplicate ACKs that trigger fast retransmit.",
+        )
+        .source("RFC 5681 §3.2")
+        .end(End::Sender),
+        field(
+            "limited-transmit",
+            Kind::Bool,
+            Is("false"),
+            "Send a new segment on each of the first duplicate ACKs.",
+        )
+        .source("RFC 3042")
+        .end(End::Sender),
+        field(
+            "abc",
+            Kind::WordOr("off", &Kind::Integer { min: 1, max: 1_000_000 }),
+            Is("off"),
+            "Appropriate Byte Counting: the limit L, in segments.",
+        )
+        .source("RFC 3465")
+        .end(End::Sender),
+        field(
+            "slow-start-after-idle",
+            Kind::Bool,
+            Is("true"),
+            "Restart from the initial window after an idle RTO.",
+        )
+        .source("RFC 5681 §4.1")
+        .end(End::Sender),
         field(
             "spurious",
             Kind::Choice(&[
@@ -543,12 +708,23 @@ pub(super) static TCP: TableSchema = TableSchema {
             Is("none"),
             "Detection of spurious retransmissions; the response is RFC 4015's.",
         )
-        .source("RFC 3522, RFC 5682, RFC 4015").end(End::Sender),
+        .source("RFC 3522, RFC 5682, RFC 4015")
+        .end(End::Sender),
         field("rto", Kind::Table(&RTO), Absent("its defaults"), "Retransmission timer."),
-        field("persist", Kind::Table(&PERSIST), Absent("its defaults"), "Zero windows.").end(End::Sender),
-        field("ack", Kind::Table(&ACK), Absent("its defaults"), "When to acknowledge.").end(End::Receiver),
-        field("nagle", Kind::Bool, Is("true"), "Hold a small segment while data is unacknowledged.").source("RFC 9293 §3.7.4").end(End::Sender),
-        field("time-wait", TIME, Is("60 s"), "TIME-WAIT: twice the maximum segment lifetime.").source("RFC 9293 §3.4.2"),
+        field("persist", Kind::Table(&PERSIST), Absent("its defaults"), "Zero windows.")
+            .end(End::Sender),
+        field("ack", Kind::Table(&ACK), Absent("its defaults"), "When to acknowledge.")
+            .end(End::Receiver),
+        field(
+            "nagle",
+            Kind::Bool,
+            Is("true"),
+            "Hold a small segment while data is unacknowledged.",
+        )
+        .source("RFC 9293 §3.7.4")
+        .end(End::Sender),
+        field("time-wait", TIME, Is("60 s"), "TIME-WAIT: twice the maximum segment lifetime.")
+            .source("RFC 9293 §3.4.2"),
     ],
 };
 
@@ -556,10 +732,22 @@ static NEWRENO: TableSchema = TableSchema {
     name: "tcp.newreno",
     about: "The choices RFC 6582 leaves.",
     fields: &[
-        field("deflate", Kind::Bool, Is("true"), "Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd = ssthresh at both, as in ns-2.")
-            .source("RFC 6582 §3.2 step 3"),
-        field("impatient", Kind::Bool, Is("true"), "Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each (\"slow but steady\").")
-            .source("RFC 6582 §4"),
+        field(
+            "deflate",
+            Kind::Bool,
+            Is("true"),
+            "Partial window deflation on a partial ACK and the conservative exit; `false`: \
+             cwnd = ssthresh at both, as in ns-2.",
+        )
+        .source("RFC 6582 §3.2 step 3"),
+        field(
+            "impatient",
+            Kind::Bool,
+            Is("true"),
+            "Reset the retransmission timer on the first partial ACK only. ns-2 resets it \
+             on each (\"slow but steady\").",
+        )
+        .source("RFC 6582 §4"),
     ],
 };
 
@@ -567,14 +755,34 @@ static RTO: TableSchema = TableSchema {
     name: "tcp.rto",
     about: "The retransmission timer.",
     fields: &[
-        field("initial", POSITIVE_TIME, Is("1 s"), "Before the first sample.").source("RFC 6298 §2.1"),
-        field("after-syn-loss", POSITIVE_TIME, Is("3 s"), "For data when the SYN had to be retransmitted.").source("RFC 6298 §5.7"),
+        field("initial", POSITIVE_TIME, Is("1 s"), "Before the first sample.")
+            .source("RFC 6298 §2.1"),
+        field(
+            "after-syn-loss",
+            POSITIVE_TIME,
+            Is("3 s"),
+            "For data when the SYN had to be retransmitted.",
+        )
+        .source("RFC 6298 §5.7"),
         field("min", POSITIVE_TIME, Is("1 s"), "Lower bound.").source("RFC 6298 §2.4"),
-        field("max", POSITIVE_TIME, Is("60 s"), "Upper bound, back-off included.").source("RFC 6298 §2.5"),
+        field("max", POSITIVE_TIME, Is("60 s"), "Upper bound, back-off included.")
+            .source("RFC 6298 §2.5"),
         field("granularity", TIME, Is("0 s"), "Clock granularity G.").source("RFC 6298 §2"),
-        field("tick", TIME, Is("0 s"), "Coarse timer: samples and time-outs are counted in ticks of this length; 0: exact."),
-        field("max-retransmissions", Kind::Integer { min: 0, max: 1_000_000 }, Is("15"), "Retransmissions of one segment before the connection is aborted when the timer expires once more.")
-            .source("RFC 9293 §3.8.3"),
+        field(
+            "tick",
+            TIME,
+            Is("0 s"),
+            "Coarse timer: samples and time-outs are counted in ticks of this length; 0: \
+             exact.",
+        ),
+        field(
+            "max-retransmissions",
+            Kind::Integer { min: 0, max: 1_000_000 },
+            Is("15"),
+            "Retransmissions of one segment before the connection is aborted when the \
+             timer expires once more.",
+        )
+        .source("RFC 9293 §3.8.3"),
     ],
 };
 
@@ -585,16 +793,39 @@ static PERSIST: TableSchema = TableSchema {
         field(
             "on-shrink",
             Kind::Choice(&[
-                ("strict", "persist only with nothing outstanding; otherwise the retransmission timer runs on"),
-                ("bsd", "cancel the retransmission timer, go back to the first unacknowledged byte, persist"),
-                ("linux", "keep retransmitting with back-off, but never abort while the peer answers"),
+                (
+                    "strict",
+                    "persist only with nothing outstanding; otherwise the retransmission \
+                     timer runs on",
+                ),
+                (
+                    "bsd",
+                    "cancel the retransmission timer, go back to the first unacknowledged \
+                     byte, persist",
+                ),
+                (
+                    "linux",
+                    "keep retransmitting with back-off, but never abort while the peer \
+                     answers",
+                ),
             ]),
             Is("strict"),
             "A window that closes while data is outstanding.",
         )
         .source("M-TCP+ §1"),
-        field("initial", Kind::WordOr("rto", &POSITIVE_TIME), Is("rto"), "Time to the first probe; `rto`: the retransmission time-out then in force."),
-        field("backoff", Kind::Number { min: 1.0, max: 1e6, above: false }, Is("2"), "Factor from one probe interval to the next.").source("RFC 9293 §3.8.6.1"),
+        field(
+            "initial",
+            Kind::WordOr("rto", &POSITIVE_TIME),
+            Is("rto"),
+            "Time to the first probe; `rto`: the retransmission time-out then in force.",
+        ),
+        field(
+            "backoff",
+            Kind::Number { min: 1.0, max: 1e6, above: false },
+            Is("2"),
+            "Factor from one probe interval to the next.",
+        )
+        .source("RFC 9293 §3.8.6.1"),
         field("max", POSITIVE_TIME, Is("60 s"), "Longest interval."),
     ],
 };
@@ -607,21 +838,32 @@ static ACK: TableSchema = TableSchema {
             "policy",
             Kind::Choice(&[
                 ("every", "each segment"),
-                ("delayed", "every `segments`-th full-sized segment or after `timeout`; at once on out-of-order data or a filled gap"),
+                (
+                    "delayed",
+                    "every `segments`-th full-sized segment or after `timeout`; at once on \
+                     out-of-order data or a filled gap",
+                ),
             ]),
             Is("every"),
             "When the receiver acknowledges.",
         )
         .source("RFC 1122 §4.2.3.2, RFC 5681 §4.2"),
-        field("segments", Kind::Integer { min: 2, max: 1_000_000 }, Is("2"), "Full-sized segments an ACK.")
-            .only("policy", &["delayed"]).source("RFC 5681 §4.2"),
+        field(
+            "segments",
+            Kind::Integer { min: 2, max: 1_000_000 },
+            Is("2"),
+            "Full-sized segments an ACK.",
+        )
+        .only("policy", &["delayed"])
+        .source("RFC 5681 §4.2"),
         field(
             "timeout",
             Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(500) },
             Is("200 ms"),
             "Longest delay.",
         )
-        .only("policy", &["delayed"]).source("RFC 1122 §4.2.3.2"),
+        .only("policy", &["delayed"])
+        .source("RFC 1122 §4.2.3.2"),
     ],
 };
 
@@ -633,13 +875,16 @@ static FLOW: TableSchema = TableSchema {
             "name",
             Kind::Name,
             Absent("`A-B` for a flow from A to B"),
-            "Unique name. A flow made several times (groups, `count`) gets its number behind the name: `ftp0`, `ftp1`, …; without a name it is `s0-d0`, `s1-d1`, …, with `count` `s0-d0-0`, `s0-d0-1`, …",
+            "Unique name. A flow made several times (groups, `count`) gets its number \
+             behind the name: `ftp0`, `ftp1`, …; without a name it is `s0-d0`, `s1-d1`, \
+             …, with `count` `s0-d0-0`, `s0-d0-1`, …",
         ),
         field(
             "from",
             Kind::Node,
             Required,
-            "Data sender; it opens the connection. Two groups of one size are connected pair by pair.",
+            "Data sender; it opens the connection. Two groups of one size are \
+             connected pair by pair.",
         ),
         field("to", Kind::Node, Required, "Data receiver."),
         field("count", COUNT, Absent("one flow"), "So many flows (between each pair)."),

@@ -574,6 +574,19 @@ fn a_rendered_diagnostic_shows_the_line_and_points_at_the_value() {
 }
 
 #[test]
+fn a_rendering_is_short_whatever_the_file() {
+    let long = format!("{}delay = 1", " ".repeat(5000));
+    let rendered = parse(&BASE.replace(DELAY, &long)).unwrap_err().render();
+    assert!(
+        rendered.ends_with("delay = 1\n   |                                         ^"),
+        "{rendered}"
+    );
+    let many = "x = 1\n".replace('x', "[[flow]]\nx").repeat(50);
+    let rendered = parse(&format!("{BASE}{many}")).unwrap_err().render();
+    assert!(rendered.ends_with("\n\nand 130 more"), "{rendered}");
+}
+
+#[test]
 fn absent_keys_have_the_defaults_of_the_endpoint() {
     let scenario = parse(&BASE.replace(MSS, "")).unwrap();
     assert_eq!(scenario.flows[0].sender, TcpConfig::default());
@@ -597,6 +610,7 @@ fn every_key_of_an_endpoint_arrives() {
         initial-window = "2 segments"
         initial-ssthresh = "20 kB"
         loss-window = "send-window"
+        grow-on-recovery-exit = true
         cwnd-limit = "18 kB"
         duplicate-ack-threshold = 6
         limited-transmit = true
@@ -830,6 +844,13 @@ fn the_documentation_is_the_schema() {
         "docs/scenario.md is stale; regenerate it: \
          cargo run -p airtcp-cli -- schema --markdown > docs/scenario.md"
     );
+}
+
+#[test]
+fn the_example_in_the_documentation_is_right() {
+    let markdown = super::markdown();
+    let example = markdown.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(parse(example).unwrap().flows.len(), 1);
 }
 
 #[test]

@@ -74,10 +74,7 @@ impl<W: Write> EventWriter<W> {
                     Cause::Ecn => "ecn",
                     Cause::Idle => "idle",
                 };
-                write!(
-                    out,
-                    "\"cwnd_reduced\",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}"
-                )
+                write!(out, "\"cwnd_reduced\",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}")
             }
             Event::Rtt { sample, srtt, rttvar, rto } => {
                 let [sample, srtt, rttvar, rto] =

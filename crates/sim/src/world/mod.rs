@@ -299,8 +299,8 @@ impl World {
                 let segment = self.packets.segment(packet);
                 observers.packet(self.now, node, Direction::Sent, segment);
             }
-            Err(Dropped(packet)) => {
-                self.discard(packet, DropReason::Queue, Source::Link(link), observers);
+            Err(Dropped(packet, reason)) => {
+                self.discard(packet, reason, Source::Link(link), observers);
             }
         }
     }

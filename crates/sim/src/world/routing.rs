@@ -178,6 +178,7 @@ mod tests {
             rate: DataRate::mbps(1),
             delay: DelayConfig { base: Duration::ZERO, variation: None },
             loss: LossConfig::None,
+            loss_place: Default::default(),
             outage: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
         };

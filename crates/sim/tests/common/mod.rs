@@ -11,6 +11,7 @@ pub fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
         rate,
         delay: DelayConfig { base: delay, variation: None },
         loss: LossConfig::None,
+        loss_place: Default::default(),
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(queue) },
     }

@@ -214,7 +214,7 @@ impl<P: Payload> Endpoint<P> {
                     let flight = tx.flight().max(tx.mss) + tx.mss;
                     let most = if deflate { flight } else { u32::MAX };
                     tx.window.cwnd = tx.window.ssthresh.min(most);
-                    tx.phase = Phase::Open;
+                    self.finish_recovery(acked);
                     return false;
                 }
                 tx.phase = Phase::Recovery { partial_seen: true };
@@ -230,9 +230,17 @@ impl<P: Payload> Endpoint<P> {
             // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
             Recovery::Reno { .. } | Recovery::Tahoe { .. } => {
                 tx.window.cwnd = tx.window.ssthresh;
-                tx.phase = Phase::Open;
+                self.finish_recovery(acked);
                 false
             }
+        }
+    }
+
+    /// Fast recovery without SACK ends; cwnd is set.
+    fn finish_recovery(&mut self, acked: u32) {
+        self.tx.phase = Phase::Open;
+        if self.config.grow_on_recovery_exit {
+            self.grow(acked);
         }
     }
 

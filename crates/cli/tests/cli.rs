@@ -1,0 +1,306 @@
+//! The command line from outside: exit codes, what goes to which stream, files, signals.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn airtcp() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_airtcp"))
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+}
+
+fn run(arguments: &[&str]) -> Output {
+    airtcp().arg("run").args(arguments).output().expect("airtcp starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|e| name(e).into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A scenario that never ends by itself within a test.
+fn endless(folder: &Path) -> PathBuf {
+    let file = folder.join("endless.toml");
+    let quickstart = std::fs::read_to_string(example("quickstart.toml")).unwrap();
+    let text = quickstart.replace("bytes = \"5 MB\"", "").replace("\"60 s\"", "\"1000000000 s\"");
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn a_run_prints_a_table_and_nothing_else_on_standard_output() {
+    let output = run(&[example("quickstart.toml").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    let stdout = text(&output.stdout);
+    let mut lines = stdout.lines();
+    assert_eq!(lines.next(), Some("quickstart: 60 s, seed 1"));
+    assert!(lines.next().unwrap().starts_with("flow"));
+    assert!(lines.next().unwrap().starts_with("download"));
+    assert_eq!(lines.next(), None);
+    let note = "airtcp: this is a debug build and slow; for real runs: cargo build --release\n";
+    assert_eq!(text(&output.stderr), if cfg!(debug_assertions) { note } else { "" });
+}
+
+#[test]
+fn several_runs_are_summed_up_with_an_interval() {
+    let quickstart = example("quickstart.toml");
+    let output = run(&[quickstart.to_str().unwrap(), "--runs", "3", "--set", "duration=5 s"]);
+    let stdout = text(&output.stdout);
+    assert!(stdout.starts_with("quickstart: 5 s, 3 runs, mean ± 95 % confidence interval\n"));
+    assert!(stdout.lines().nth(2).unwrap().contains(" ± "), "{stdout}");
+}
+
+#[test]
+fn json_is_one_object_a_line_in_the_order_of_the_seeds() {
+    let quickstart = example("quickstart.toml");
+    let output =
+        run(&[quickstart.to_str().unwrap(), "--json", "--runs", "5", "--seed", "7", "--jobs", "2"]);
+    let runs: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let seeds: Vec<u64> = runs.iter().map(|r| r["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [7, 8, 9, 10, 11]);
+    assert_eq!(runs[0]["flows"][0]["delivered_bytes"], 5_000_000);
+}
+
+#[test]
+fn a_bad_scenario_is_refused_with_its_place_and_exit_code_2() {
+    let quickstart = example("quickstart.toml");
+    let output = run(&[quickstart.to_str().unwrap(), "--set", "link.AP-phone.loss.q=1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    let stderr = text(&output.stderr);
+    let message = "--set:1:1: link.AP-phone.loss.q: unknown key (expected one of kind, p, good-to-bad, \
+                   bad-to-good, loss-good, loss-bad, packets)\n  |\n1 | link.AP-phone.loss.q=1\n  | \
+                   ^^^^^^^^^^^^^^^^^^^^\n";
+    assert!(stderr.ends_with(message), "{stderr}");
+}
+
+#[test]
+fn a_scenario_that_cannot_be_read_and_bad_arguments_are_bad_input() {
+    let missing = run(&["no-such-file.toml"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("airtcp: no-such-file.toml: "));
+    let quickstart = example("quickstart.toml");
+    let quickstart = quickstart.to_str().unwrap();
+    for arguments in
+        [&[quickstart, "--runs", "0"][..], &[quickstart, "--set", "x"], &["--frob"], &[]]
+    {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_refused_before_simulating() {
+    let folder = tempfile::tempdir().unwrap();
+    let endless = endless(folder.path());
+    let endless = endless.to_str().unwrap();
+    // Below a file there is no folder, whoever asks (permissions do not stop root).
+    let below_a_file = format!("{endless}/out");
+    for arguments in [
+        &["--out", &below_a_file][..],
+        &["--pcap", &below_a_file],
+        &["--events", folder.path().to_str().unwrap()],
+        &["--events", "/dev/null"],
+        &["--out", folder.path().to_str().unwrap(), "--events", "x", "--pcap", "x"],
+    ] {
+        let output = run(&[&[endless], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+        assert!(text(&output.stderr).contains("airtcp: "));
+    }
+    assert_eq!(files(folder.path()), ["endless.toml"]);
+}
+
+#[test]
+fn out_collects_metrics_and_the_files_of_every_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let spike = example("spike.toml");
+    let output = run(&[
+        spike.to_str().unwrap(),
+        "--json",
+        "--runs",
+        "2",
+        "--out",
+        out.to_str().unwrap(),
+        "--pcap",
+        "p.pcapng",
+        "--events",
+        "e.jsonl",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let expected =
+        ["e-seed1.jsonl", "e-seed2.jsonl", "metrics.jsonl", "p-seed1.pcapng", "p-seed2.pcapng"];
+    assert_eq!(files(&out), expected);
+    assert_eq!(std::fs::read(out.join("metrics.jsonl")).unwrap(), output.stdout);
+    for line in std::fs::read_to_string(out.join("e-seed1.jsonl")).unwrap().lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert!(event["t"].is_number() && event["event"].is_string(), "{line}");
+    }
+}
+
+/// DESIGN.md "Engine": one trajectory for each (scenario, seed), bit for bit.
+#[test]
+fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
+    let mut examples = files(&example(""));
+    examples.retain(|name| name.ends_with(".toml"));
+    assert!(examples.len() >= 6, "{examples:?}");
+    for name in examples {
+        // Long enough for the example's point, short enough for its packets in a file.
+        let duration = if name == "dumbbell.toml" { "1.2 s" } else { "12 s" };
+        let outputs = ["1", "2"].map(|jobs| {
+            let folder = tempfile::tempdir().unwrap();
+            let output = airtcp()
+                .arg("run")
+                .arg(example(&name))
+                .args(["--json", "--runs", "2", "--jobs", jobs, "--set"])
+                .arg(format!("duration={duration}"))
+                .args(["--pcap", "p.pcapng", "--events", "e.jsonl", "--out"])
+                .arg(folder.path())
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+            let contents: Vec<Vec<u8>> = files(folder.path())
+                .iter()
+                .map(|file| std::fs::read(folder.path().join(file)).unwrap())
+                .collect();
+            (output.stdout, files(folder.path()), contents)
+        });
+        assert!(outputs[0] == outputs[1], "{name}: two runs differ");
+        let sizes: Vec<usize> = outputs[0].2.iter().map(Vec::len).collect();
+        assert!(sizes.iter().all(|size| *size > 500), "{name}: {sizes:?}");
+    }
+}
+
+#[cfg(unix)]
+fn interrupt(child: &std::process::Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing_half_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let endless = endless(folder.path());
+    let out = folder.path().join("out");
+    let child = airtcp()
+        .arg("run")
+        .arg(endless)
+        .args(["--pcap", "p.pcapng", "--events", "e.jsonl", "--out"])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Three temporary files: the run is on.
+    while !(out.is_dir() && files(&out).len() == 3) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+    assert!(text(&output.stderr).ends_with("airtcp: interrupted; 0 of 1 runs are complete\n"));
+    assert_eq!(files(&out), [""; 0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn finished_runs_are_kept_when_the_rest_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = airtcp()
+        .arg("run")
+        .arg(example("quickstart.toml"))
+        .args(["--json", "--runs", "1000000", "--out"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut printed = String::new();
+    stdout.read_line(&mut printed).unwrap();
+    interrupt(&child);
+    while stdout.read_line(&mut printed).unwrap() > 0 {}
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(files(folder.path()), ["metrics.jsonl"]);
+    let kept = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    assert_eq!(kept, printed);
+}
+
+#[test]
+fn a_closed_pipe_is_a_clean_stop() {
+    let mut child = airtcp()
+        .arg("run")
+        .arg(example("quickstart.toml"))
+        .args(["--json", "--runs", "1000000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn study_is_handed_to_python() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let python = folder.path().join("python");
+    // `-c` asks whether the package is there.
+    std::fs::write(
+        &python,
+        "#!/bin/sh\nif [ \"$1\" = -c ]; then exit 0; fi\necho \"$@\"\nexit 7\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let output = airtcp()
+        .args(["study", "run", "packet-control", "--quick", "--help"])
+        .env("AIRTCP_PYTHON", &python)
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "-m airtcp study run packet-control --quick --help\n");
+    assert_eq!(output.status.code(), Some(7));
+}
+
+#[cfg(unix)]
+#[test]
+fn study_without_the_package_is_one_clear_error() {
+    for (python, message) in [
+        ("false", "studies need the Python package, which false does not have"),
+        ("/no/such/python", "studies need Python, but /no/such/python cannot be run"),
+    ] {
+        let output =
+            airtcp().args(["study", "list"]).env("AIRTCP_PYTHON", python).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn schema_and_version_are_printed() {
+    let schema = airtcp().arg("schema").output().unwrap();
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    assert_eq!(schema["$ref"], "#/$defs/scenario");
+    let markdown = airtcp().args(["schema", "--markdown"]).output().unwrap();
+    assert!(text(&markdown.stdout).starts_with("# The scenario file\n"));
+    let version = airtcp().arg("--version").output().unwrap();
+    assert_eq!(text(&version.stdout), concat!("airtcp ", env!("CARGO_PKG_VERSION"), "\n"));
+}

@@ -1,0 +1,209 @@
+//! TCP against closed formulas: PFTK and Mathis (oracles.md §5), windows and the sawtooth (§6).
+
+mod common;
+
+use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_net::config::LossConfig;
+use airtcp_sim::{Observers, World};
+use airtcp_tcp::TcpConfig;
+use airtcp_tcp::config::{AckConfig, InitialWindow, NewRenoConfig, Recovery};
+use common::{Network, wire};
+
+const MSS: f64 = 1460.0;
+
+/// PFTK full model, packets/s (Padhye 1998; oracles.md §5), without a window limit.
+fn pftk(p: f64, rtt: f64, t0: f64, b: f64) -> f64 {
+    let c = (2.0 + b) / (3.0 * b);
+    let w = c + (8.0 * (1.0 - p) / (3.0 * b * p) + c * c).sqrt();
+    let q3 = 1.0 - (1.0 - p).powi(3);
+    let q = (q3 * (1.0 + (1.0 - p).powi(3) * (1.0 - (1.0 - p).powf(w - 3.0)))
+        / (1.0 - (1.0 - p).powf(w)))
+    .min(1.0);
+    let f = 1.0
+        + p
+        + 2.0 * p.powi(2)
+        + 4.0 * p.powi(3)
+        + 8.0 * p.powi(4)
+        + 16.0 * p.powi(5)
+        + 32.0 * p.powi(6);
+    ((1.0 - p) / p + w + q / (1.0 - p)) / (rtt * (b * w / 2.0 + 1.0) + q * t0 * f / (1.0 - p))
+}
+
+fn mathis(p: f64, rtt: f64, b: f64) -> f64 {
+    (1.5 / b).sqrt() / (rtt * p.sqrt())
+}
+
+/// Goodput in packets/s under Bernoulli loss of data, RTT 100 ms constant, mean of three seeds.
+fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> f64 {
+    let tcp = TcpConfig {
+        recovery,
+        ack,
+        receive_buffer: Bytes(8 << 20),
+        send_buffer: Bytes(8 << 20),
+        window_scaling: true,
+        ..TcpConfig::default()
+    };
+    // Fast enough that serialisation and queueing do not add to the RTT.
+    let link = wire(DataRate::mbps(10_000), Duration::from_millis(50), 100_000);
+    let seconds = 1000;
+    let mut net = Network::new(Duration::from_secs(seconds));
+    let (a, b) = (net.node(), net.node());
+    net.connect(a, b, &link);
+    net.flow(a, b, None, &tcp);
+    net.0.links[0].config.loss = LossConfig::Bernoulli { p };
+    let seeds = 1..=3;
+    let delivered: u64 = seeds
+        .map(|seed| {
+            let mut world = World::new(&net.0, seed);
+            world.run(&mut Observers::default());
+            world.metrics().flows[0].delivered_bytes
+        })
+        .sum();
+    delivered as f64 / 3.0 / MSS / seconds as f64
+}
+
+#[test]
+fn formulas_give_the_printed_numbers() {
+    // oracles.md §5, Mb/s at MSS 1460, RTT 100 ms, T0 1 s.
+    let mbps = |packets: f64| packets * MSS * 8.0 / 1e6;
+    for (p, m, full) in [(1e-3, 4.524, 4.399), (1e-2, 1.431, 1.154), (2e-2, 1.012, 0.691)] {
+        assert!((mbps(mathis(p, 0.1, 1.0)) - m).abs() < 6e-4);
+        assert!((mbps(pftk(p, 0.1, 1.0, 1.0)) - full).abs() < 6e-4, "{p}");
+    }
+}
+
+/// oracles.md §5: within 20 % of PFTK for 1e-3 ≤ p ≤ 2e-2.
+///
+/// PFTK models Reno, and takes all packets behind a loss in the same round for lost. Under independent
+/// losses NewReno and SACK time out less than that, which shows at the end of the range with an ACK for
+/// each segment: ns-2.35 in this set-up (window 5000, minimum RTO 1 s, no Limited Transmit, two seeds of
+/// 1000 s) stands at 1.27 (NewReno) and 1.26 (Sack1) of PFTK at p = 2e-2. There, and only there, the gate
+/// is ns-2's ratio less or more a tenth.
+#[test]
+fn throughput_under_random_loss_follows_pftk() {
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200) };
+    let newreno = Recovery::NewReno(NewRenoConfig::default());
+    let reno = Recovery::Reno { avoid_multi_fr: true };
+    for (ack, b) in [(AckConfig::Every, 1.0), (delayed, 2.0)] {
+        for recovery in [reno, newreno, Recovery::Sack] {
+            for p in [1e-3, 3e-3, 1e-2, 2e-2] {
+                let ratio = under_loss(recovery, ack, p) / pftk(p, 0.1, 1.0, b);
+                eprintln!("{recovery:?} b={b} p={p}: {ratio:.3} of PFTK");
+                let gate = match recovery {
+                    Recovery::NewReno(_) if p == 2e-2 && b == 1.0 => 0.9 * 1.27..=1.1 * 1.27,
+                    Recovery::Sack if p == 2e-2 && b == 1.0 => 0.9 * 1.26..=1.1 * 1.26,
+                    _ => 0.8..=1.2,
+                };
+                assert!(gate.contains(&ratio), "{recovery:?} b={b} p={p}: {ratio:.3}");
+            }
+        }
+    }
+}
+
+/// oracles.md §5: slope −½ in log-log below 1e-2 (Mathis).
+#[test]
+fn throughput_falls_with_the_square_root_of_loss() {
+    let at = |p: f64| under_loss(Recovery::Sack, AckConfig::Every, p);
+    let slope = (at(1e-3).ln() - at(1e-4).ln()) / (1e-3f64.ln() - 1e-4f64.ln());
+    eprintln!("slope {slope:.3}");
+    assert!((-0.55..=-0.45).contains(&slope), "{slope:.3}");
+}
+
+/// oracles.md §6: utilisation of one flow over a drop-tail buffer, U = ¾(1+β)²/(1+β+β²), ±1.5 %.
+#[test]
+fn sawtooth_utilisation_depends_on_the_buffer() {
+    let (rate, rtt_ms, mss) = (DataRate::mbps(20), 100, 1000_u64);
+    let bdp = 20_000_000.0 * 0.1 / 8.0 / 1040.0; // packets
+    for beta in [0.1, 0.25, 0.5, 0.75, 1.0] {
+        let buffer = (beta * bdp) as u64;
+        let beta = buffer as f64 / bdp;
+        let expected = if beta >= 1.0 {
+            1.0
+        } else {
+            0.75 * (1.0 + beta) * (1.0 + beta) / (1.0 + beta + beta * beta)
+        };
+        let tcp = TcpConfig {
+            mss: mss as u16,
+            recovery: Recovery::Sack,
+            receive_buffer: Bytes(8 << 20),
+            send_buffer: Bytes(8 << 20),
+            window_scaling: true,
+            // Slow start would overshoot by half a window.
+            initial_ssthresh: Some(Bytes((bdp / 2.0) as u64 * mss)),
+            ..TcpConfig::default()
+        };
+        let mut net = Network::new(Duration::from_secs(1000));
+        let (a, b) = (net.node(), net.node());
+        net.connect(a, b, &wire(rate, Duration::from_millis(rtt_ms / 2), buffer));
+        net.flow(a, b, None, &tcp);
+        let mut world = World::new(&net.0, 1);
+        let warm_up = airtcp_core::Instant::from_secs(200);
+        world.run_until(warm_up, &mut Observers::default());
+        let before = world.metrics().flows[0].delivered_bytes;
+        world.run(&mut Observers::default());
+        let metrics = &world.metrics().flows[0];
+        assert_eq!(metrics.timeouts, 0);
+        let packets = (metrics.delivered_bytes - before) as f64 / mss as f64;
+        let utilisation = packets * 1040.0 * 8.0 / 800.0 / 20e6;
+        eprintln!("beta {beta:.3}: {utilisation:.4} against {expected:.4}");
+        assert!(
+            (utilisation - expected).abs() < 0.015,
+            "beta {beta:.3}: {utilisation:.4} against {expected:.4}"
+        );
+    }
+}
+
+/// oracles.md §6: W·MSS/RTT while the window is the limit, else the link.
+#[test]
+fn window_limited_goodput_is_window_over_rtt() {
+    for (window, rate) in [(8_u64, DataRate::mbps(10)), (20, DataRate::kbps(250))] {
+        let tcp =
+            TcpConfig { mss: 1000, receive_buffer: Bytes(window * 1000), ..TcpConfig::default() };
+        let delay = Duration::from_millis(175);
+        let mut net = Network::new(Duration::from_secs(400));
+        let (a, b) = (net.node(), net.node());
+        net.connect(a, b, &wire(rate, delay, 100));
+        net.flow(a, b, None, &tcp);
+        let mut world = World::new(&net.0, 1);
+        world.run_until(airtcp_core::Instant::from_secs(100), &mut Observers::default());
+        let before = world.metrics().flows[0].delivered_bytes;
+        world.run(&mut Observers::default());
+        let goodput = (world.metrics().flows[0].delivered_bytes - before) as f64 / 300.0;
+        let transmission = 1040.0 * 8.0 / rate.bits_per_sec() as f64;
+        let ack = 40.0 * 8.0 / rate.bits_per_sec() as f64;
+        let rtt = 0.350 + transmission + ack;
+        let limit = (window as f64 * 1000.0 / rtt).min(1000.0 / transmission);
+        assert!((goodput / limit - 1.0).abs() < 0.005, "{goodput} against {limit}");
+    }
+}
+
+/// oracles.md §6: after k round trips 2^k − 1 segments from IW 1 with an ACK for each segment; about 1.5
+/// for 2 with delayed ACKs.
+#[test]
+fn slow_start_doubles_each_round_trip() {
+    let sent_after = |ack, round_trips: u64| {
+        let tcp = TcpConfig {
+            ack,
+            initial_window: InitialWindow::Segments(1),
+            receive_buffer: Bytes(8 << 20),
+            send_buffer: Bytes(8 << 20),
+            window_scaling: true,
+            ..TcpConfig::default()
+        };
+        let mut net = Network::new(Duration::from_secs(10));
+        let (a, b) = (net.node(), net.node());
+        net.connect(a, b, &wire(DataRate::mbps(10_000), Duration::from_millis(50), 10_000));
+        net.flow(a, b, None, &tcp);
+        let mut world = World::new(&net.0, 1);
+        // The handshake takes the first round trip.
+        let until = airtcp_core::Instant::from_millis(100 * (round_trips + 1) - 10);
+        world.run_until(until, &mut Observers::default());
+        world.metrics().flows[0].data_segments_sent
+    };
+    for k in 1..=8 {
+        assert_eq!(sent_after(AckConfig::Every, k), (1 << k) - 1);
+    }
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40) };
+    let growth = sent_after(delayed, 12) as f64 / sent_after(delayed, 11) as f64;
+    assert!((1.4..=1.6).contains(&growth), "{growth}");
+}
