@@ -195,7 +195,7 @@ impl<P: Payload> Endpoint<P> {
     /// No more data from us: FIN after what is queued (half close).
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match self.state {
-            State::Listen | State::SynSent => self.state = State::Closed,
+            State::Listen | State::SynSent => self.enter_closed(),
             State::SynReceived | State::Established => self.start_closing(now, State::FinWait1, io),
             State::CloseWait => self.start_closing(now, State::LastAck, io),
             _ => {}
