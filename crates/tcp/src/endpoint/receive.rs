@@ -324,7 +324,8 @@ impl<P: Payload> Endpoint<P> {
             self.on_ack(now, ack, segment, io);
             self.transmit(now, io);
         }
-        if self.state == State::SynReceived && segment.flags.contains(Flags::SYN) {
+        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
+        if self.state == State::SynReceived && is_syn {
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }
