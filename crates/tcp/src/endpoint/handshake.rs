@@ -35,12 +35,11 @@ impl<P: Payload> Endpoint<P> {
             options,
             payload: P::default(),
         };
+        let is_first = self.tx.is_fresh();
         self.tx.nxt = self.tx.iss + 1;
-        self.tx.max = self.tx.max.later(self.tx.nxt);
+        self.tx.max = self.tx.nxt;
         self.tx.arm_retransmission(now);
-        if self.tx.expiries == 0 {
-            self.tx.timed = Some((self.tx.nxt, now));
-        }
+        self.tx.timed = is_first.then_some((self.tx.nxt, now));
         io.out.push(syn);
     }
 
