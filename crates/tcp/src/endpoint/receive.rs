@@ -120,9 +120,10 @@ impl<P: Payload> Receiver<P> {
     }
 
     pub(super) fn window_update_is_due(&self) -> bool {
-        // Only worth a segment of its own when the window was small (BSD: two segments or half).
+        // Worth a segment of its own only when the peer may be waiting for it: otherwise the next
+        // acknowledgement tells, when the policy wants it.
         let gain = self.next_edge().bytes_after(self.edge);
-        gain >= (2 * self.mss).min(self.capacity / 2).max(1)
+        self.wnd() <= self.capacity / 2 && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
     }
 
     /// The window field, moving the edge.
