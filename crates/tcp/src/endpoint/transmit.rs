@@ -367,7 +367,8 @@ impl<P: Payload> Endpoint<P> {
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
     fn restart_after_idle(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
-        let idle = tx.una == tx.max && now.since(tx.last_sent) > tx.rto.rto();
+        let idle =
+            tx.una == tx.max && tx.persist.is_none() && now.since(tx.last_sent) > tx.rto.rto();
         if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
             let before = tx.window.cwnd;
             tx.congestion.on_idle(&mut tx.window);
