@@ -45,6 +45,10 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         self.tx.answered = false;
+        if alive {
+            // Not towards the limit; but not a first expiry again, which would halve ssthresh.
+            self.tx.expiries = self.tx.expiries.min(1);
+        }
         self.tx.expiries += 1;
         self.stats.timeouts += 1;
         self.tx.rto.back_off();
