@@ -130,7 +130,7 @@ impl<P: Payload> Endpoint<P> {
         let tx = &mut self.tx;
         tx.point.advance(ack);
         // RFC 6298 §5.2, §5.3.
-        if tx.una == tx.max {
+        if tx.una == tx.max || tx.persist.is_some() {
             tx.rtx_deadline = None;
         } else if !keep_timer {
             tx.arm_retransmission(now);

@@ -393,6 +393,9 @@ impl<P: Payload> Endpoint<P> {
             tx.rtx_deadline = None;
             tx.expiries = 0;
             tx.timed = None;
+            if tx.sack_ok && matches!(tx.phase, Phase::Recovery { .. }) {
+                tx.phase = Phase::Loss; // from SND.NXT on, not by the pipe
+            }
         }
         if tx.rtx_deadline.is_none() && tx.nxt.before(tx.end()) {
             let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
