@@ -24,11 +24,13 @@ impl<P: Payload> Endpoint<P> {
         if let Some(persist) = &mut tx.persist {
             persist.unanswered = 0;
         }
+        let sacked_below_point = tx.sacked_below_point();
         let newly_sacked = if tx.sack_ok {
             tx.board.update(tx.una, tx.max, segment.options.sack.as_slice())
         } else {
             0
         };
+        let originals_arrived = tx.sacked_below_point() > sacked_below_point;
         if ack.after(tx.una) {
             io.events.emit(now, || Event::AckReceived { ack, duplicate: false });
             self.on_new_ack(now, ack, segment, io);
@@ -49,7 +51,7 @@ impl<P: Payload> Endpoint<P> {
         if is_duplicate {
             self.stats.duplicate_acks_received += 1;
             io.events.emit(now, || Event::AckReceived { ack, duplicate: true });
-            self.on_duplicate_ack(now, newly_sacked, io);
+            self.on_duplicate_ack(now, originals_arrived, io);
         }
     }
 
@@ -151,7 +153,7 @@ impl<P: Payload> Endpoint<P> {
         io: &mut Io<'_, P>,
     ) {
         let complete = self.tx.point.is_reached(self.tx.una);
-        match self.tx.spurious.f_rto(true, complete, self.tx.sack_ok) {
+        match self.tx.spurious.f_rto_on_new_ack(complete) {
             FRtoVerdict::Spurious(saved) => {
                 self.undo(now, Spurious::Timeout, saved, acked, sample, io);
                 return;
@@ -181,7 +183,7 @@ impl<P: Payload> Endpoint<P> {
         }
         tx.nxt = tx.max;
         // cwnd so that exactly two segments fit; a duplicate or the verdict sets it anew.
-        tx.window.cwnd = flight + 2 * tx.mss;
+        tx.window.cwnd = flight - tx.board.sacked_before(tx.max) + 2 * tx.mss;
         true
     }
 
@@ -244,7 +246,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn on_duplicate_ack(&mut self, now: Instant, newly_sacked: u32, io: &mut Io<'_, P>) {
+    /// `originals_arrived`: data sent before the last reduction was SACKed for the first time.
+    fn on_duplicate_ack(&mut self, now: Instant, originals_arrived: bool, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         tx.dup_acks += 1;
         match tx.phase {
@@ -259,9 +262,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             Phase::Loss => {
-                // SACKed data below SND.NXT that was never retransmitted speaks for F-RTO (§3.1).
-                let advances = tx.sack_ok && newly_sacked > 0;
-                match tx.spurious.f_rto(advances, false, tx.sack_ok) {
+                match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
                     FRtoVerdict::Spurious(saved) => {
                         self.undo(now, Spurious::Timeout, saved, 0, None, io);
                         return;

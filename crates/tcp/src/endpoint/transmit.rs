@@ -155,6 +155,11 @@ impl<P: Payload> Sender<P> {
         self.max.earlier(self.una + self.wnd).later(self.una)
     }
 
+    /// Bytes SACKed that had been sent before the last reduction.
+    pub(super) fn sacked_below_point(&self) -> u32 {
+        self.point.mark().map_or(0, |mark| self.board.sacked_before(mark))
+    }
+
     pub(super) fn loss_rule(&self, config: &TcpConfig) -> LossRule {
         match config.sack_pipe {
             SackPipe::Rfc6675 => {
