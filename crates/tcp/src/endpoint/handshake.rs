@@ -58,8 +58,10 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
         io: &mut Io<'_, P>,
     ) -> Reply {
-        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
-        if is_syn && !segment.flags.contains(Flags::RST) {
+        if segment.ack.is_some() {
+            return self.refuse(segment, io);
+        }
+        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
             self.adopt_peer(segment.flow.src);
             self.take_syn(segment);
             self.state = State::SynReceived;
@@ -76,7 +78,7 @@ impl<P: Payload> Endpoint<P> {
     ) -> Reply {
         // RFC 9293 §3.10.7.3: an acknowledgement of anything but our SYN is not of this connection.
         if segment.ack.is_some_and(|ack| ack != self.tx.nxt) {
-            return Reply::None;
+            return self.refuse(segment, io);
         }
         if segment.flags.contains(Flags::RST) {
             if segment.ack.is_some() {

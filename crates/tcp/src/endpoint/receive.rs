@@ -291,9 +291,8 @@ impl<P: Payload> Endpoint<P> {
             self.rx.ts_recent = ts.value; // PAWS has already made sure that it is not older
         }
         if self.state == State::SynReceived {
-            if ack != self.tx.iss + 1 && !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max))
-            {
-                return Reply::None;
+            if !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
+                return self.refuse(segment, io);
             }
             self.establish(now, segment, io);
         }
