@@ -275,6 +275,10 @@ impl<P: Payload> Endpoint<P> {
         }
         if flags.contains(Flags::RST) {
             // RFC 5961 §3.2: exact match resets, anything else in the window is challenged.
+            if self.state == State::TimeWait {
+                self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
+                return Reply::None;
+            }
             if segment.seq == self.rx.nxt {
                 self.enter_aborted(now, AbortReason::Reset, io);
                 return Reply::None;
