@@ -105,7 +105,7 @@ impl<P: Payload> Endpoint<P> {
         tx.limited_transmit = 0;
         tx.board.advance(ack);
         self.stats.bytes_acked += u64::from(self.tx.drop_acked(ack));
-        self.on_fin_acked(now);
+        self.on_fin_acked(now, io);
 
         let echo = segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo);
         let mut keep_timer = false;
@@ -392,7 +392,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Our FIN is acknowledged: RFC 9293 §3.10.7.4.
-    fn on_fin_acked(&mut self, now: Instant) {
+    fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let acked = self.tx.closing && self.tx.una == self.tx.end();
         if !acked {
             return;
@@ -400,7 +400,10 @@ impl<P: Payload> Endpoint<P> {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(now),
-            State::LastAck => self.enter_closed(),
+            State::LastAck => {
+                self.enter_closed();
+                io.events.emit(now, || Event::Closed);
+            }
             _ => {}
         }
     }

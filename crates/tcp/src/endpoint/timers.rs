@@ -23,6 +23,7 @@ impl<P: Payload> Endpoint<P> {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
         if due(self.time_wait) {
             self.enter_closed();
+            io.events.emit(now, || Event::Closed);
         }
         if due(self.tx.rtx_deadline) {
             self.on_retransmission_timeout(now, io);
