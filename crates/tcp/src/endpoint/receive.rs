@@ -377,6 +377,8 @@ impl<P: Payload> Endpoint<P> {
             if fin.before(self.rx.edge) || fin == self.rx.nxt {
                 self.rx.fin = Some(fin);
             }
+            self.rx.owe_ack();
+            reply = Reply::PureAck;
         }
         if self.rx.fin == Some(self.rx.nxt) {
             self.take_fin(now);
