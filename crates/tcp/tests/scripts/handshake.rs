@@ -16,8 +16,8 @@ fn active_open() {
     run(
         &config(),
         "0.000 connect
-         0.000 ? state SynSent
          0.000 > S 0:0(0) win 65535 <mss 1000>
+         0.000 ? state SynSent
          0.100 < S 0:0(0) ack 1 win 20000 <mss 1000>
          0.100 > . 1:1(0) ack 1 win 65535 <>
          0.100 ? state Established peerwnd 20000 srtt 0.1 rttvar 0.05 rto 1 timer none",
@@ -63,8 +63,8 @@ fn a_lost_syn_backs_off_then_restarts_with_3_s_and_one_segment() {
     run(
         &config(),
         "0.000 connect
-         0.000 write 3000
          0.000 > S 0:0(0)
+         0.000 write 3000
          1.000 > S 0:0(0) <mss 1000>
          3.000 > S 0:0(0)
          3.100 < S 0:0(0) ack 1 win 60000 <mss 1000>
@@ -349,8 +349,8 @@ fn data_written_before_the_handshake_leaves_with_its_ack() {
     run(
         &TcpConfig { recovery: NEWRENO, ..config() },
         "0.000 connect
-         0.000 write 500
          0.000 > S 0:0(0)
+         0.000 write 500
          0.100 < S 0:0(0) ack 1 win 60000 <mss 1000>
          0.100 > P 1:501(500) ack 1",
     );

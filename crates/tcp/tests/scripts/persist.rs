@@ -149,6 +149,19 @@ fn a_fin_behind_a_closed_window_is_probed() {
 }
 
 #[test]
+fn persist_ends_when_a_probe_carried_the_last_byte() {
+    run_open(
+        &window(2),
+        "0.2 write 2001
+         0.2 > . 1:2001(2*1000) ack 1
+         0.3 < ack 2001 win 0
+         1.3 > . 2001:2002(1) ack 1
+         1.4 < ack 2002 win 0
+         1.4 ? persisting false timer none",
+    );
+}
+
+#[test]
 fn a_fin_behind_queued_data_waits_for_it() {
     run_open(
         &window(2),
@@ -257,6 +270,7 @@ fn bsd_goes_back_out_of_sack_recovery_too() {
          0.2 > . 1:4001(4*1000) ack 1
          0.3 < ack 1 <sack 1001:4001>
          0.3 > . 1:1001(1000) ack 1
+         0.3 > . 4001:5001(1000) ack 1
          0.4 < ack 1 win 0
          0.4 ? persisting true
          0.5 < ack 1 win 60000
@@ -288,7 +302,7 @@ fn linux_retransmits_without_abort_while_answered() {
 // What was answered does not count once the window is open again.
 #[test]
 fn linux_counts_afresh_under_the_open_window() {
-    let rto = RtoConfig { max_retransmissions: 2, ..RtoConfig::default() };
+    let rto = RtoConfig { max_retransmissions: 3, ..RtoConfig::default() };
     run_open(
         &TcpConfig { rto, ..shrink(PersistOnShrink::Linux) },
         &shrunk(

@@ -180,11 +180,11 @@ fn newreno_repairs_a_hole_per_partial_ack() {
               0.3 ? cwnd 11000
               0.4 < ack 3001
               0.4 > . 3001:4001(1000) ack 1
-              0.4 > . 11001:13001(2*1000) ack 1
-              0.4 ? cwnd 10000 timer 1.4
+              0.4 > . 11001:12001(1000) ack 1
+              0.4 ? cwnd 9000 timer 1.4
               0.5 < ack 10001
-              0.5 > . 13001:14001(1000) ack 1
-              0.5 ? cwnd 4000 ssthresh 5000 fast 1 timeouts 0 reductions 1"),
+              0.5 > . 12001:13001(1000) ack 1
+              0.5 ? cwnd 3000 ssthresh 5000 fast 1 timeouts 0 reductions 1"),
     );
 }
 
@@ -253,6 +253,7 @@ fn newreno_needs_more_than_recover_for_the_next_fast_retransmit() {
              0.5 > . 12001:14001(2*1000) ack 1
              0.6 < ack 11001 x3
              0.6 > . 11001:12001(1000) ack 1
+             0.6 > . 14001:16001(2*1000) ack 1
              0.6 ? fast 2"
         )),
     );

@@ -21,7 +21,7 @@
 //! bytes are a function of the stream position and are checked in both directions.
 
 use airtcp_core::{
-    Addr, Events, Flags, Flow, Instant, Options, Payload, SackBlock, Segment, SeqNum, Timestamps,
+    Addr, Events, Flags, Flow, Instant, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
 use airtcp_tcp::{Endpoint, Io, TcpConfig};
 use std::collections::VecDeque;
@@ -361,7 +361,7 @@ impl<'a> Runner<'a> {
             if let Some(error) = self.mismatch(&written, seq, last, &segment) {
                 self.fail(&format!("got {}: {error}", self.show(&segment)));
             }
-            if !written.wire {
+            if !segment.flags.contains(Flags::RST) {
                 self.sent_end = self.sent_end.max(seq + segment.seq_len());
             }
             if let Some(ts) = segment.options.timestamps {

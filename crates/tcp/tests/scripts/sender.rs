@@ -143,7 +143,7 @@ fn nagle_holds_a_small_segment_while_data_is_unacknowledged() {
          0.31 write 1100
          0.31 > . 301:1301(1000) ack 1
          0.4 < ack 1301
-         0.4 > P 1301:1501(200) ack 1",
+         0.4 > P 1301:1401(100) ack 1",
     );
     run_open(
         &TcpConfig { nagle: false, ..config() },
@@ -334,8 +334,8 @@ fn coarse_ticks() {
     run_open(
         &TcpConfig { rto: RtoConfig { tick, ..RtoConfig::default() }, ..config() },
         "0.2 write 1000
-         0.2 ? rto 1.5
          0.2 > . 1:1001(1000) ack 1
+         0.2 ? rto 1.5
          1.7 > . 1:1001(1000) ack 1",
     );
 }
