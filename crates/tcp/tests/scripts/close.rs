@@ -18,7 +18,9 @@ fn we_close_first() {
          1.200 < F 1:1(0) ack 2
          1.200 > . 2:2(0) ack 2
          1.200 ? state TimeWait eof true timer 61.2
-         61.201 ? state Closed aborted no timer none",
+         61.1 ? published established:1,closed:0,aborted:0
+         61.201 ? state Closed aborted no timer none
+         61.201 ? published established:1,closed:1,aborted:0",
     );
 }
 
@@ -33,7 +35,8 @@ fn the_peer_closes_first() {
          1.500 > F 1:1(0) ack 2
          1.500 ? state LastAck
          1.600 < ack 2
-         1.600 ? state Closed timer none allacked true",
+         1.600 ? state Closed timer none allacked true
+         1.600 ? published established:1,closed:1,aborted:0",
     );
 }
 
@@ -271,6 +274,7 @@ fn abort_sends_rst_at_snd_nxt() {
          1.100 abort
          1.100 > R 1001:1001(0) ack 1
          1.100 ? state Closed aborted User timer none
+         1.100 ? published established:1,closed:0,aborted:1
          1.200 < ack 1001
          1.200 > R 1001:1001(0)",
     );

@@ -57,6 +57,22 @@ fn simultaneous_open() {
     );
 }
 
+// RFC 7323 §2.2: the window is scaled on everything but a SYN.
+#[test]
+fn the_ack_of_a_simultaneous_open_carries_the_scaled_window() {
+    run(
+        &TcpConfig { window_scaling: true, receive_buffer: Bytes(200_000), ..config() },
+        "0.000 connect
+         0.000 > S 0:0(0) win 65535 <mss 1000,wscale 2>
+         0.100 < S 0:0(0) win 20000 <mss 1000,wscale 1>
+         0.100 > S 0:0(0) ack 1 win 65535 <mss 1000,wscale 2>
+         0.200 < S 0:0(0) ack 1 win 20000 <mss 1000,wscale 1>
+         0.200 > . 1:1(0) ack 1 win 50000
+         0.200 < . 1:1(0) ack 1 win 20000
+         0.200 ? state Established peerwnd 40000",
+    );
+}
+
 // RFC 6298 §2.1, §5.5, §5.7 and RFC 5681 §3.1.
 #[test]
 fn a_lost_syn_backs_off_then_restarts_with_3_s_and_one_segment() {

@@ -20,8 +20,9 @@
 //! Every script runs at several pairs of initial sequence numbers, most of them next to a wrap. Payload
 //! bytes are a function of the stream position and are checked in both directions.
 
+use airtcp_core::event::{Source, Subscriber};
 use airtcp_core::{
-    Addr, Events, Flags, Flow, Instant, Options, SackBlock, Segment, SeqNum, Timestamps,
+    Addr, Event, Events, Flags, Flow, Instant, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
 use airtcp_tcp::{Endpoint, Io, TcpConfig};
 use std::collections::VecDeque;
@@ -80,7 +81,27 @@ struct WrittenOptions {
     sack: Vec<(u32, u32)>,
 }
 
+/// Counts the events that the state of the endpoint does not show.
+#[derive(Default)]
+struct Published {
+    established: u32,
+    closed: u32,
+    aborted: u32,
+}
+
+impl Subscriber for Published {
+    fn on_event(&mut self, _: Instant, _: Source, event: &Event) {
+        match event {
+            Event::Established => self.established += 1,
+            Event::Closed => self.closed += 1,
+            Event::Aborted { .. } => self.aborted += 1,
+            _ => {}
+        }
+    }
+}
+
 struct Runner<'a> {
+    published: Published,
     config: &'a TcpConfig,
     endpoint: Endpoint<Vec<u8>>,
     isn: SeqNum,
@@ -104,6 +125,7 @@ impl<'a> Runner<'a> {
         let addr = |n| Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, n)), 1000);
         let flow = Flow { src: addr(1), dst: addr(2) };
         Self {
+            published: Published::default(),
             config,
             endpoint: Endpoint::new(config.clone(), flow, isn),
             isn,
@@ -255,7 +277,8 @@ impl<'a> Runner<'a> {
         f: impl FnOnce(&mut Endpoint<Vec<u8>>, Instant, &mut Io<'_, Vec<u8>>) -> T,
     ) -> T {
         let mut out = Vec::new();
-        let mut io = Io { out: &mut out, events: Events::none() };
+        let events = Events::new(Some(&mut self.published), Source::Sender(0));
+        let mut io = Io { out: &mut out, events };
         let result = f(&mut self.endpoint, self.now, &mut io);
         self.out.extend(out.into_iter().map(|s| (self.now, s)));
         result
@@ -532,6 +555,10 @@ impl<'a> Runner<'a> {
                 "rttvar" => e.rtt().map_or("none".into(), |r| r.rttvar.as_secs_f64().to_string()),
                 "persisting" => e.is_persisting().to_string(),
                 "aborted" => e.aborted().map_or("no".into(), |r| format!("{r:?}")),
+                "published" => {
+                    let Published { established, closed, aborted } = &self.published;
+                    format!("established:{established},closed:{closed},aborted:{aborted}")
+                }
                 "eof" => e.is_eof().to_string(),
                 "allacked" => e.is_all_acked().to_string(),
                 "readable" => e.readable().to_string(),
