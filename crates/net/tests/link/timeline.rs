@@ -71,6 +71,8 @@ fn a_queue_in_bytes_takes_what_fits() {
     let accepted: Vec<_> =
         (0..).zip(sizes).map(|(id, meta)| link.send(Instant::ZERO, id, meta).is_ok()).collect();
     assert_eq!(accepted, [true, true, false, true, false]);
+    // The second packet goes into service and leaves its bytes to others.
+    assert!(link.send(at_us(33_280), 5, PACKET).is_ok());
 }
 
 #[test]
@@ -159,6 +161,8 @@ fn held_packets_count_against_the_queue_limit() {
     let mut link = link(&config);
     let accepted = (0..4).filter(|&id| link.send(at_us(6_000_000), id, PACKET).is_ok()).count();
     assert_eq!((accepted, link.queue_len()), (2, 2));
+    // The first of them starts at the end of the outage.
+    assert_eq!(link.next_deadline(), Some(at_us(11_000_000 + 203_280)));
 }
 
 #[test]
@@ -216,6 +220,24 @@ fn in_fifo_order_a_packet_waits_for_its_predecessor() {
 }
 
 #[test]
+fn in_fifo_order_the_deadline_is_that_of_the_packet_in_front() {
+    let mut config = plain();
+    config.delay = varying(Distribution::Constant(ms(20)), true);
+    let mut link = link(&config);
+    assert!(link.send(Instant::ZERO, 0, PACKET).is_ok());
+    assert!(link.send(at_us(70_000), 1, PACKET).is_ok());
+    assert_eq!(link.next_deadline(), Some(at_us(203_280)));
+}
+
+#[test]
+fn packets_that_arrive_together_come_out_in_the_order_of_departure() {
+    let mut config = plain();
+    config.delay = varying(Distribution::Constant(ms(20)), false);
+    let empty = PacketMeta { size: Bytes::ZERO, data: false };
+    let log = run(&mut link(&config), &[(at_us(200_000), empty); 6]);
+    assert_eq!(log, [0, 1, 2, 3, 4, 5].map(|id| Delivered(at_us(220_000), id)));
+}
+
 fn counters_start_at_zero_and_an_idle_link_is_small() {
     assert_eq!(link(&plain()).counters(), LinkCounters::default());
     assert_eq!(link(&plain()).next_deadline(), None);
