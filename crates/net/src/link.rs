@@ -11,6 +11,7 @@
 //!   caller needs one wake-up a packet, at [`Link::next_deadline`].
 //! - Loss and delay are drawn once a packet, in the order of departure, each from its own stream. A packet
 //!   that meets an outage has its draws too, so that an outage does not shift those of the packets behind it.
+//!   (A loss model in front of the queue draws at each arrival instead, and hands the lost packet back.)
 //! - A lost packet is reported at the instant it would have arrived; in a FIFO link it holds its place.
 //! - At equal times a departure comes before an arrival to the queue.
 

@@ -3,7 +3,7 @@
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
-use airtcp_net::{Link, LinkStreams, Output, PacketMeta};
+use airtcp_net::{Dropped, Link, LinkStreams, Output, PacketMeta};
 
 /// A 1040-B data packet, 33.28 ms at 250 kbit/s.
 pub(crate) const PACKET: PacketMeta = PacketMeta { size: Bytes(1040), data: true };
@@ -71,8 +71,8 @@ pub(crate) fn run(link: &mut Link<u32>, sends: &[(Instant, PacketMeta)]) -> Vec<
     let mut log = Vec::new();
     for (id, &(at, meta)) in (0..).zip(sends) {
         run_until(link, at, &mut log);
-        if link.send(at, id, meta).is_err() {
-            log.push(Fate::Lost(at, id, DropReason::Queue));
+        if let Err(Dropped(id, reason)) = link.send(at, id, meta) {
+            log.push(Fate::Lost(at, id, reason));
         }
     }
     run_until(link, Instant::MAX, &mut log);

@@ -2,13 +2,12 @@
 //! Packet Control paper's delay generator (experiments.md §4).
 
 use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
-use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig,
-    QueueLimit, Schedule, Variation,
+    DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
+    QueueConfig, QueueLimit, Schedule, Variation,
 };
-use airtcp_net::{Link, PacketMeta};
+use airtcp_net::{Dropped, Link, PacketMeta};
 use proptest::prelude::*;
 
 fn distributions() -> impl Strategy<Value = Distribution> {
@@ -90,12 +89,13 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
 }
 
 fn links() -> impl Strategy<Value = LinkConfig> {
-    (100u64..5000, delays(), losses(), outages(), queues()).prop_map(
-        |(kbps, delay, loss, outage, queue)| LinkConfig {
+    let place = prop_oneof![Just(LossPlace::Medium), Just(LossPlace::BeforeQueue)];
+    (100u64..5000, delays(), losses(), place, outages(), queues()).prop_map(
+        |(kbps, delay, loss, loss_place, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps),
             delay,
             loss,
-            loss_place: Default::default(),
+            loss_place,
             outage,
             queue,
         },
@@ -133,8 +133,8 @@ proptest! {
         for (id, &(at, meta)) in (0..).zip(&sends).take_while(|(_, (at, _))| *at <= stop) {
             run_until(&mut link, at, &mut log);
             sent += 1;
-            if link.send(at, id, meta).is_err() {
-                log.push(Fate::Lost(at, id, DropReason::Queue));
+            if let Err(Dropped(id, reason)) = link.send(at, id, meta) {
+                log.push(Fate::Lost(at, id, reason));
             }
         }
         run_until(&mut link, stop, &mut log);
@@ -162,8 +162,8 @@ proptest! {
                 prop_assert_eq!(sliced.poll(slice), None);
             }
             run_until(&mut sliced, at, &mut log);
-            if sliced.send(at, id, meta).is_err() {
-                log.push(Fate::Lost(at, id, DropReason::Queue));
+            if let Err(Dropped(id, reason)) = sliced.send(at, id, meta) {
+                log.push(Fate::Lost(at, id, reason));
             }
         }
         for slice in extra {
@@ -181,12 +181,15 @@ proptest! {
                 Fate::Delivered(_, id) => (id, None),
                 Fate::Lost(_, id, reason) => (id, Some(reason)),
             };
-            log.iter().map(id_and_reason).filter(|f| f.1 != Some(DropReason::Queue)).collect()
+            log.iter().map(id_and_reason).collect()
         };
-        let reference = order(&run(&mut link(&config), &sends));
+        let mut reference = order(&run(&mut link(&config), &sends));
         let mut late = link(&config);
         for (id, &(at, meta)) in (0..).zip(&sends) {
-            let _ = late.send(at, id, meta);
+            if late.send(at, id, meta).is_err() {
+                // Refused at the entrance, and so never on the link.
+                reference.retain(|&(refused, _)| refused != id);
+            }
         }
         // Nothing is polled before the end; then everything comes out of one wake-up.
         let end = Instant::from_secs(3600);

@@ -5,8 +5,8 @@ use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
-    Schedule, Variation,
+    DelayConfig, Distribution, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
+    QueueLimit, Schedule, Variation,
 };
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta};
 
@@ -36,7 +36,16 @@ fn the_packet_in_service_is_not_in_the_queue() {
     config.queue = QueueConfig::DropTail { limit: QueueLimit::Packets(2) };
     let mut link = link(&config);
     let results: Vec<_> = (0..5).map(|id| link.send(Instant::ZERO, id, PACKET)).collect();
-    assert_eq!(results, [Ok(()), Ok(()), Ok(()), Err(Dropped(3)), Err(Dropped(4))]);
+    assert_eq!(
+        results,
+        [
+            Ok(()),
+            Ok(()),
+            Ok(()),
+            Err(Dropped(3, DropReason::Queue)),
+            Err(Dropped(4, DropReason::Queue))
+        ]
+    );
     assert_eq!(link.queue_len(), 2);
     assert_eq!(link.counters().queue_drops, 2);
     assert_eq!(link.counters().max_queue_packets, 2);
@@ -82,6 +91,24 @@ fn a_lost_packet_is_reported_when_it_would_have_arrived() {
     let counters = link.counters();
     assert_eq!((counters.packets_sent, counters.loss_drops), (3, 1));
     assert_eq!(counters.bytes_sent, Bytes(2120));
+}
+
+#[test]
+fn a_loss_in_front_of_the_queue_takes_no_transmission_time() {
+    let mut config = plain();
+    config.loss = LossConfig::List(vec![1]);
+    config.loss_place = LossPlace::BeforeQueue;
+    let mut link = link(&config);
+    let log = run(&mut link, &[(Instant::ZERO, PACKET); 3]);
+    assert_eq!(
+        log,
+        [
+            Lost(Instant::ZERO, 1, DropReason::Loss),
+            Delivered(at_us(203_280), 0),
+            Delivered(at_us(236_560), 2)
+        ]
+    );
+    assert_eq!((link.counters().packets_sent, link.counters().loss_drops), (2, 1));
 }
 
 /// The spike of Packet Control scenario III (experiments.md §4).

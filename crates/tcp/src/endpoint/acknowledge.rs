@@ -24,11 +24,13 @@ impl<P: Payload> Endpoint<P> {
         if let Some(persist) = &mut tx.persist {
             persist.unanswered = 0;
         }
+        let sacked_below_point = tx.sacked_below_point();
         let newly_sacked = if tx.sack_ok {
             tx.board.update(tx.una, tx.max, segment.options.sack.as_slice())
         } else {
             0
         };
+        let originals_arrived = tx.sacked_below_point() > sacked_below_point;
         if ack.after(tx.una) {
             io.events.emit(now, || Event::AckReceived { ack, duplicate: false });
             self.on_new_ack(now, ack, segment, io);
@@ -49,17 +51,20 @@ impl<P: Payload> Endpoint<P> {
         if is_duplicate {
             self.stats.duplicate_acks_received += 1;
             io.events.emit(now, || Event::AckReceived { ack, duplicate: true });
-            self.on_duplicate_ack(now, newly_sacked, io);
+            self.on_duplicate_ack(now, originals_arrived, io);
         }
     }
 
-    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND.
+    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND. One
+    /// that acknowledges more is newer whatever its sequence number (as in Linux): the peer may be
+    /// retransmitting, and a window kept while SND.UNA moves would reach too far.
     /// Returns whether the advertised window differs from the one before.
     fn update_send_window(&mut self, ack: SeqNum, segment: &Segment<P>) -> bool {
         let tx = &mut self.tx;
-        let is_newer =
-            tx.wl1.before(segment.seq) || (tx.wl1 == segment.seq && tx.wl2.at_or_before(ack));
-        if !is_newer {
+        let is_newer = ack.after(tx.una)
+            || tx.wl1.before(segment.seq)
+            || (tx.wl1 == segment.seq && tx.wl2.at_or_before(ack));
+        if !is_newer || ack.before(tx.una) {
             return false;
         }
         let wnd = u32::from(segment.window) << tx.shift;
@@ -103,7 +108,7 @@ impl<P: Payload> Endpoint<P> {
         tx.limited_transmit = 0;
         tx.board.advance(ack);
         self.stats.bytes_acked += u64::from(self.tx.drop_acked(ack));
-        self.on_fin_acked(now);
+        self.on_fin_acked(now, io);
 
         let echo = segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo);
         let mut keep_timer = false;
@@ -130,7 +135,7 @@ impl<P: Payload> Endpoint<P> {
         let tx = &mut self.tx;
         tx.point.advance(ack);
         // RFC 6298 §5.2, §5.3.
-        if tx.una == tx.max {
+        if tx.una == tx.max || tx.persist.is_some() {
             tx.rtx_deadline = None;
         } else if !keep_timer {
             tx.arm_retransmission(now);
@@ -151,7 +156,7 @@ impl<P: Payload> Endpoint<P> {
         io: &mut Io<'_, P>,
     ) {
         let complete = self.tx.point.is_reached(self.tx.una);
-        match self.tx.spurious.f_rto(true, complete, self.tx.sack_ok) {
+        match self.tx.spurious.f_rto_on_new_ack(complete) {
             FRtoVerdict::Spurious(saved) => {
                 self.undo(now, Spurious::Timeout, saved, acked, sample, io);
                 return;
@@ -181,7 +186,7 @@ impl<P: Payload> Endpoint<P> {
         }
         tx.nxt = tx.max;
         // cwnd so that exactly two segments fit; a duplicate or the verdict sets it anew.
-        tx.window.cwnd = flight + 2 * tx.mss;
+        tx.window.cwnd = flight - tx.board.sacked_before(tx.max) + 2 * tx.mss;
         true
     }
 
@@ -244,7 +249,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn on_duplicate_ack(&mut self, now: Instant, newly_sacked: u32, io: &mut Io<'_, P>) {
+    /// `originals_arrived`: data sent before the last reduction was SACKed for the first time.
+    fn on_duplicate_ack(&mut self, now: Instant, originals_arrived: bool, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         tx.dup_acks += 1;
         match tx.phase {
@@ -259,9 +265,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             Phase::Loss => {
-                // SACKed data below SND.NXT that was never retransmitted speaks for F-RTO (§3.1).
-                let advances = tx.sack_ok && newly_sacked > 0;
-                match tx.spurious.f_rto(advances, false, tx.sack_ok) {
+                match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
                     FRtoVerdict::Spurious(saved) => {
                         self.undo(now, Spurious::Timeout, saved, 0, None, io);
                         return;
@@ -391,7 +395,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Our FIN is acknowledged: RFC 9293 §3.10.7.4.
-    fn on_fin_acked(&mut self, now: Instant) {
+    fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let acked = self.tx.closing && self.tx.una == self.tx.end();
         if !acked {
             return;
@@ -399,7 +403,10 @@ impl<P: Payload> Endpoint<P> {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(now),
-            State::LastAck => self.enter_closed(),
+            State::LastAck => {
+                self.enter_closed();
+                io.events.emit(now, || Event::Closed);
+            }
             _ => {}
         }
     }

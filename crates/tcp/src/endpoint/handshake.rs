@@ -35,12 +35,11 @@ impl<P: Payload> Endpoint<P> {
             options,
             payload: P::default(),
         };
+        let is_first = self.tx.is_fresh();
         self.tx.nxt = self.tx.iss + 1;
-        self.tx.max = self.tx.max.later(self.tx.nxt);
+        self.tx.max = self.tx.nxt;
         self.tx.arm_retransmission(now);
-        if self.tx.expiries == 0 {
-            self.tx.timed = Some((self.tx.nxt, now));
-        }
+        self.tx.timed = is_first.then_some((self.tx.nxt, now));
         io.out.push(syn);
     }
 
@@ -59,8 +58,10 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
         io: &mut Io<'_, P>,
     ) -> Reply {
-        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
-        if is_syn && !segment.flags.contains(Flags::RST) {
+        if segment.ack.is_some() {
+            return self.refuse(segment, io);
+        }
+        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
             self.adopt_peer(segment.flow.src);
             self.take_syn(segment);
             self.state = State::SynReceived;
@@ -77,7 +78,7 @@ impl<P: Payload> Endpoint<P> {
     ) -> Reply {
         // RFC 9293 §3.10.7.3: an acknowledgement of anything but our SYN is not of this connection.
         if segment.ack.is_some_and(|ack| ack != self.tx.nxt) {
-            return Reply::None;
+            return self.refuse(segment, io);
         }
         if segment.flags.contains(Flags::RST) {
             if segment.ack.is_some() {
@@ -110,6 +111,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let shift = syn.options.window_scale.filter(|_| self.config.window_scaling);
         self.tx.scaling = shift.is_some();
+        self.rx.enable_scaling(self.tx.scaling);
         self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);
         self.tx.sack_ok = self.config.recovery == Recovery::Sack && syn.options.sack_permitted;
         let peer_mss = syn.options.mss.unwrap_or(DEFAULT_MSS).max(1);
@@ -133,7 +135,6 @@ impl<P: Payload> Endpoint<P> {
             // RFC 5681 §3.1: one segment after a lost SYN or SYN-ACK.
             self.tx.window.cwnd = self.tx.window.smss;
         }
-        self.rx.enable_scaling(self.tx.scaling);
         self.tx.una = self.tx.iss + 1;
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;

@@ -195,7 +195,7 @@ impl<P: Payload> Endpoint<P> {
     /// No more data from us: FIN after what is queued (half close).
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match self.state {
-            State::Listen | State::SynSent => self.state = State::Closed,
+            State::Listen | State::SynSent => self.enter_closed(),
             State::SynReceived | State::Established => self.start_closing(now, State::FinWait1, io),
             State::CloseWait => self.start_closing(now, State::LastAck, io),
             _ => {}
@@ -226,7 +226,7 @@ impl<P: Payload> Endpoint<P> {
     /// travel with its data.
     pub fn on_segment(&mut self, now: Instant, segment: Segment<P>, io: &mut Io<'_, P>) {
         let reply = match self.state {
-            State::Closed => Reply::None,
+            State::Closed => self.refuse(&segment, io),
             State::Listen => self.on_segment_in_listen(now, &segment, io),
             State::SynSent => self.on_segment_in_syn_sent(now, &segment, io),
             _ => self.on_segment_synchronised(now, &segment, io),
@@ -358,6 +358,21 @@ impl<P: Payload> Endpoint<P> {
         let ack = self.segment(now, seq, Flags::empty(), P::default());
         self.stats.acks_sent += 1;
         io.out.push(ack);
+    }
+
+    /// Answers a segment that belongs to no connection of ours with RST (RFC 9293 §3.5.2), unless it is
+    /// one itself.
+    fn refuse(&self, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
+        if !segment.flags.contains(Flags::RST) {
+            io.out.push(Segment {
+                flow: segment.flow.reversed(),
+                seq: segment.ack.unwrap_or(SeqNum(0)),
+                ack: segment.ack.is_none().then(|| segment.seq_end()),
+                flags: Flags::RST,
+                ..Segment::default()
+            });
+        }
+        Reply::None
     }
 
     /// Adopts the peer of a SYN received in LISTEN.

@@ -120,9 +120,10 @@ impl<P: Payload> Receiver<P> {
     }
 
     pub(super) fn window_update_is_due(&self) -> bool {
-        // Only worth a segment of its own when the window was small (BSD: two segments or half).
+        // Worth a segment of its own only when the peer may be waiting for it: otherwise the next
+        // acknowledgement tells, when the policy wants it.
         let gain = self.next_edge().bytes_after(self.edge);
-        gain >= (2 * self.mss).min(self.capacity / 2).max(1)
+        self.wnd() <= self.capacity / 2 && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
     }
 
     /// The window field, moving the edge.
@@ -274,6 +275,10 @@ impl<P: Payload> Endpoint<P> {
         }
         if flags.contains(Flags::RST) {
             // RFC 5961 §3.2: exact match resets, anything else in the window is challenged.
+            if self.state == State::TimeWait {
+                self.enter_closed(); // everything is done (RFC 9293 §3.10.7.4)
+                return Reply::None;
+            }
             if segment.seq == self.rx.nxt {
                 self.enter_aborted(now, AbortReason::Reset, io);
                 return Reply::None;
@@ -290,9 +295,8 @@ impl<P: Payload> Endpoint<P> {
             self.rx.ts_recent = ts.value; // PAWS has already made sure that it is not older
         }
         if self.state == State::SynReceived {
-            if ack != self.tx.iss + 1 && !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max))
-            {
-                return Reply::None;
+            if !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
+                return self.refuse(segment, io);
             }
             self.establish(now, segment, io);
         }
@@ -324,7 +328,8 @@ impl<P: Payload> Endpoint<P> {
             self.on_ack(now, ack, segment, io);
             self.transmit(now, io);
         }
-        if self.state == State::SynReceived && segment.flags.contains(Flags::SYN) {
+        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
+        if self.state == State::SynReceived && is_syn {
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }

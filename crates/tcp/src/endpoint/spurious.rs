@@ -62,10 +62,6 @@ impl Detector {
         Self { method, pending: None }
     }
 
-    pub(super) fn is_f_rto(&self) -> bool {
-        self.method == SpuriousDetection::FRto
-    }
-
     /// A time-out. Only the first in a row saves state: later ones would save the reduced one.
     pub(super) fn on_timeout(&mut self, first: bool, saved: Saved, clock: u32, in_recovery: bool) {
         match self.method {
@@ -107,18 +103,16 @@ impl Detector {
         older.then_some((pending.kind, pending.saved))
     }
 
-    /// F-RTO's decision (RFC 5682 §2.1 steps 2 and 3). `advances`: SND.UNA moved (or, with SACK, in the
-    /// second step, data never retransmitted was SACKed, §3.1); `complete`: all data sent before the
-    /// time-out is acknowledged.
-    pub(super) fn f_rto(&mut self, advances: bool, complete: bool, with_sack: bool) -> FRtoVerdict {
-        if !self.is_f_rto() {
+    /// F-RTO's decision on an ACK that advances SND.UNA (RFC 5682 §2.1 steps 2 and 3). `complete`: all
+    /// data sent before the time-out is acknowledged.
+    pub(super) fn f_rto_on_new_ack(&mut self, complete: bool) -> FRtoVerdict {
+        let Some(pending) =
+            self.pending.as_mut().filter(|_| self.method == SpuriousDetection::FRto)
+        else {
             return FRtoVerdict::Conventional;
-        }
-        let Some(pending) = &mut self.pending else { return FRtoVerdict::Conventional };
+        };
         match pending.step {
-            // §3.1: with SACK, duplicates before the first new ACK are only noted.
-            FRtoStep::FirstAck if !advances && with_sack => FRtoVerdict::Conventional,
-            FRtoStep::FirstAck if advances && !complete => {
+            FRtoStep::FirstAck if !complete => {
                 pending.step = FRtoStep::SecondAck;
                 FRtoVerdict::ProbeWithNewData
             }
@@ -129,7 +123,36 @@ impl Detector {
             FRtoStep::SecondAck => {
                 let saved = pending.saved;
                 self.pending = None;
-                if advances { FRtoVerdict::Spurious(saved) } else { FRtoVerdict::FellThrough }
+                FRtoVerdict::Spurious(saved)
+            }
+        }
+    }
+
+    /// F-RTO's decision on a duplicate ACK. `originals_arrived`: it SACKs data sent before the time-out
+    /// and not retransmitted since (RFC 5682 §3.1 step 3); SACKs of the new data sent in step 2 prove
+    /// nothing.
+    pub(super) fn f_rto_on_duplicate(
+        &mut self,
+        originals_arrived: bool,
+        with_sack: bool,
+    ) -> FRtoVerdict {
+        let Some(pending) = self.pending.filter(|_| self.method == SpuriousDetection::FRto) else {
+            return FRtoVerdict::Conventional;
+        };
+        match pending.step {
+            // §3.1 step 2: with SACK, duplicates before the first new ACK are only noted.
+            FRtoStep::FirstAck if with_sack => FRtoVerdict::Conventional,
+            FRtoStep::FirstAck => {
+                self.pending = None;
+                FRtoVerdict::Conventional
+            }
+            FRtoStep::SecondAck => {
+                self.pending = None;
+                if originals_arrived {
+                    FRtoVerdict::Spurious(pending.saved)
+                } else {
+                    FRtoVerdict::FellThrough
+                }
             }
         }
     }

@@ -23,6 +23,7 @@ impl<P: Payload> Endpoint<P> {
         let due = |deadline: Option<Instant>| deadline.is_some_and(|d| d <= now);
         if due(self.time_wait) {
             self.enter_closed();
+            io.events.emit(now, || Event::Closed);
         }
         if due(self.tx.rtx_deadline) {
             self.on_retransmission_timeout(now, io);
@@ -45,6 +46,10 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         self.tx.answered = false;
+        if alive {
+            // Not towards the limit; but not a first expiry again, which would halve ssthresh.
+            self.tx.expiries = self.tx.expiries.min(1);
+        }
         self.tx.expiries += 1;
         self.stats.timeouts += 1;
         self.tx.rto.back_off();

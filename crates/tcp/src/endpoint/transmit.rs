@@ -155,6 +155,11 @@ impl<P: Payload> Sender<P> {
         self.max.earlier(self.una + self.wnd).later(self.una)
     }
 
+    /// Bytes SACKed that had been sent before the last reduction.
+    pub(super) fn sacked_below_point(&self) -> u32 {
+        self.point.mark().map_or(0, |mark| self.board.sacked_before(mark))
+    }
+
     pub(super) fn loss_rule(&self, config: &TcpConfig) -> LossRule {
         match config.sack_pipe {
             SackPipe::Rfc6675 => {
@@ -367,7 +372,8 @@ impl<P: Payload> Endpoint<P> {
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
     fn restart_after_idle(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
-        let idle = tx.una == tx.max && now.since(tx.last_sent) > tx.rto.rto();
+        let idle =
+            tx.una == tx.max && tx.persist.is_none() && now.since(tx.last_sent) > tx.rto.rto();
         if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
             let before = tx.window.cwnd;
             tx.congestion.on_idle(&mut tx.window);
@@ -392,6 +398,9 @@ impl<P: Payload> Endpoint<P> {
             tx.rtx_deadline = None;
             tx.expiries = 0;
             tx.timed = None;
+            if tx.sack_ok && matches!(tx.phase, Phase::Recovery { .. }) {
+                tx.phase = Phase::Loss; // from SND.NXT on, not by the pipe
+            }
         }
         if tx.rtx_deadline.is_none() && tx.nxt.before(tx.end()) {
             let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());

@@ -1,0 +1,121 @@
+//! The contract between a mechanism and its shell.
+//!
+//! The shell hands every segment between the two sides to [`Middlebox::on_segment`], link signals to
+//! [`Middlebox::on_link`], and calls [`Middlebox::on_timer`] at [`Middlebox::next_deadline`]; after each call
+//! it carries out the [`Actions`], in order. A mechanism never sends anything itself.
+
+use airtcp_core::event::DropReason;
+use airtcp_core::{Instant, Payload, Segment};
+use std::net::IpAddr;
+
+/// One of the two sides of the edge node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The wired network.
+    Fixed,
+    /// The wireless link.
+    Mobile,
+}
+
+impl Side {
+    /// The other side.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Fixed => Self::Mobile,
+            Self::Mobile => Self::Fixed,
+        }
+    }
+}
+
+/// A mobile host, by its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MobileId(pub IpAddr);
+
+/// What the radio reports about its link to a mobile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkSignal {
+    /// The signal is weakening: an outage is likely.
+    Fading,
+    /// The mobile is out of reach.
+    Down,
+    /// The mobile is in reach.
+    Up,
+}
+
+/// One thing for the shell to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<P> {
+    /// Pass this segment on, unchanged.
+    Forward {
+        /// Out of this side.
+        to: Side,
+        /// The segment.
+        segment: Segment<P>,
+    },
+    /// Let this segment go no further.
+    Drop {
+        /// The segment.
+        segment: Segment<P>,
+        /// Why.
+        reason: DropReason,
+    },
+    /// Send a segment of the mechanism's own making.
+    Inject {
+        /// Out of this side.
+        to: Side,
+        /// The segment.
+        segment: Segment<P>,
+    },
+}
+
+/// What a mechanism wants done, in order. Reusable: draining keeps the memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actions<P> {
+    list: Vec<Action<P>>,
+}
+
+impl<P> Default for Actions<P> {
+    fn default() -> Self {
+        Self { list: Vec::new() }
+    }
+}
+
+impl<P> Actions<P> {
+    /// No actions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Adds a [`Action::Forward`].
+    pub fn forward(&mut self, to: Side, segment: Segment<P>) {
+        self.list.push(Action::Forward { to, segment });
+    }
+    /// Adds a [`Action::Drop`] for [`DropReason::Middlebox`].
+    pub fn drop(&mut self, segment: Segment<P>) {
+        self.list.push(Action::Drop { segment, reason: DropReason::Middlebox });
+    }
+    /// Adds an [`Action::Inject`].
+    pub fn inject(&mut self, to: Side, segment: Segment<P>) {
+        self.list.push(Action::Inject { to, segment });
+    }
+    /// Takes the actions out, first one first.
+    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Action<P>> + '_ {
+        self.list.drain(..)
+    }
+    /// The actions that were not taken out yet.
+    pub fn as_slice(&self) -> &[Action<P>] {
+        &self.list
+    }
+}
+
+/// A mechanism at the edge of the wireless network.
+pub trait Middlebox<P: Payload> {
+    /// A segment came in `from` one side, on its way to the other. It must appear once in `out`, forwarded or
+    /// dropped, unless the mechanism keeps it for later.
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>);
+    /// The radio reported something about its link to `mobile`.
+    fn on_link(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal, out: &mut Actions<P>);
+    /// The deadline passed (an early or needless call changes nothing).
+    fn on_timer(&mut self, now: Instant, out: &mut Actions<P>);
+    /// When to call [`Middlebox::on_timer`] next; `None` while no timer runs.
+    fn next_deadline(&self) -> Option<Instant>;
+}

@@ -1,0 +1,332 @@
+//! TCP Packet Control: an ACK filter and a data filter at the base station (the Packet Control paper §V-VI;
+//! hazards and decisions in our words below).
+//!
+//! Read first: paper §V.B (the two filters), §VI (their variables), RFC 5681 §2 (what a duplicate ACK is).
+//!
+//! The *ACK filter* looks at pure ACKs from the mobile. It drops those below the highest ACK seen (`last_ack`)
+//! and thins duplicates, so that the fixed host's third one is the base station's R-th: reordering on the
+//! wireless link up to R - 1 then triggers no fast retransmit. The *data filter* looks at data from the fixed
+//! host. What `last_ack` covers is a spurious retransmission and is dropped; every second one of the same
+//! segment is answered with an ACK, in case the ACK itself was lost on the wired path.
+//!
+//! Beyond the paper, for live traffic:
+//! - SYN, FIN, RST, segments with payload from the mobile, a changed window and a changed ECN echo pass
+//!   uncounted.
+//! - So do ACKs that RFC 5681 §2 does not call duplicates, because nothing is outstanding (an answer to a
+//!   keep-alive), and those that hold the window at zero (an answer to a window probe).
+//! - An ACK of data that did not come through here passes without a trace in the state: a wrong `last_ack` would
+//!   make every honest ACK old, and the flow would starve.
+//! - Old data is dropped whole or not at all, whatever its size. It passes when it brings the mobile an
+//!   acknowledgement, a window or SACK blocks that went by before in no other segment, when it carries FIN,
+//!   and when it is one byte or less: a keep-alive or a window probe, whose sender waits for the mobile.
+
+use crate::flow_table::{FlowTable, FlowTableConfig};
+use crate::middlebox::{Actions, LinkSignal, Middlebox, MobileId, Side};
+use airtcp_core::{Flags, Flow, Instant, Options, Payload, Segment, SeqNum, Timestamps};
+use thiserror::Error;
+
+/// Retransmissions further behind `last_ack` than this are forgotten when it advances.
+const REMEMBERED_BYTES: u32 = 64 * 1024;
+
+/// Most retransmitted segments remembered for a flow, the oldest making room: the 64 KiB above hold this many of
+/// the smallest segments in practice (536 B, RFC 9293 §3.7.1). One that was forgotten counts from one again.
+const REMEMBERED_SEGMENTS: usize = 128;
+
+/// The duplicate-ACK threshold of every sender (RFC 5681 §3.2).
+const SENDER_THRESHOLD: u64 = 3;
+
+/// The duplicate-ACK threshold of the base station was below the sender's: the filter can only raise it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the duplicate-ACK threshold of Packet Control must be at least 3, not {0}")]
+pub struct ThresholdTooSmall(pub u32);
+
+/// What Packet Control did since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketControlCounters {
+    /// Pure ACKs below the highest one, dropped.
+    pub acks_old_dropped: u64,
+    /// Duplicate ACKs dropped.
+    pub acks_duplicate_dropped: u64,
+    /// Pure ACKs from mobiles, forwarded.
+    pub acks_forwarded: u64,
+    /// Segments from fixed hosts dropped as already acknowledged.
+    pub data_dropped: u64,
+    /// ACKs sent to fixed hosts in answer to those.
+    pub acks_generated: u64,
+}
+
+/// TCP Packet Control for all flows of a base station.
+#[derive(Clone, Debug)]
+pub struct PacketControl {
+    threshold: u32,
+    flows: FlowTable<Filters>,
+    counters: PacketControlCounters,
+}
+
+impl PacketControl {
+    /// Filters with the user-defined duplicate-ACK threshold `threshold` (the paper's `redefine3DupAck`).
+    pub fn new(threshold: u32, table: FlowTableConfig) -> Result<Self, ThresholdTooSmall> {
+        if u64::from(threshold) < SENDER_THRESHOLD {
+            return Err(ThresholdTooSmall(threshold));
+        }
+        let counters = PacketControlCounters::default();
+        Ok(Self { threshold, flows: FlowTable::new(table), counters })
+    }
+
+    /// What was done since the start.
+    pub fn counters(&self) -> PacketControlCounters {
+        self.counters
+    }
+
+    /// Connections known.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Segments forwarded unfiltered because the flow table was full.
+    pub fn segments_refused(&self) -> u64 {
+        self.flows.refused()
+    }
+}
+
+impl<P: Payload> Middlebox<P> for PacketControl {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        let filters = self.flows.track(now, from, &segment);
+        let counters = &mut self.counters;
+        match from {
+            Side::Fixed => match filters.map_or(Data::Forward, |f| f.on_fixed(&segment)) {
+                Data::Forward => out.forward(Side::Mobile, segment),
+                Data::Drop { answer } => {
+                    counters.data_dropped += 1;
+                    let flow = segment.flow;
+                    out.drop(segment);
+                    if let Some(acks) = answer {
+                        counters.acks_generated += 1;
+                        out.inject(Side::Fixed, acks.latest_ack(flow.reversed()));
+                    }
+                }
+            },
+            Side::Mobile => {
+                match filters.map_or(Ack::Forward, |f| f.on_mobile(&segment, self.threshold)) {
+                    Ack::Forward => {
+                        counters.acks_forwarded += u64::from(segment.is_pure_ack());
+                        out.forward(Side::Fixed, segment);
+                    }
+                    Ack::DropOld => {
+                        counters.acks_old_dropped += 1;
+                        out.drop(segment);
+                    }
+                    Ack::DropDuplicate => {
+                        counters.acks_duplicate_dropped += 1;
+                        out.drop(segment);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing: the filters do not depend on link signals.
+    fn on_link(&mut self, _: Instant, _: MobileId, _: LinkSignal, _: &mut Actions<P>) {}
+
+    /// Nothing: the filters have no timers.
+    fn on_timer(&mut self, _: Instant, _: &mut Actions<P>) {}
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Verdict of the ACK filter.
+enum Ack {
+    Forward,
+    DropOld,
+    DropDuplicate,
+}
+
+/// Verdict of the data filter.
+enum Data {
+    Forward,
+    Drop { answer: Option<Acks> },
+}
+
+/// The two filters of one flow.
+#[derive(Clone, Debug, Default)]
+struct Filters {
+    /// End of the highest segment from the fixed host.
+    sent_end: Option<SeqNum>,
+    /// Acknowledgement number and window that the fixed host sent last.
+    fixed_ack: Option<(SeqNum, u16)>,
+    /// Starts with the first acceptable ACK.
+    acks: Option<Acks>,
+    /// Dropped retransmissions, the paper's `lstRetransWiredDataPkt`.
+    retransmissions: Vec<Retransmission>,
+}
+
+/// What the mobile acknowledged last.
+#[derive(Clone, Copy, Debug)]
+struct Acks {
+    /// The highest ACK number forwarded.
+    last_ack: SeqNum,
+    /// Which duplicate of `last_ack` came last, from 1 to R and then from 1 again: the pattern of
+    /// [`forwards_duplicate`] repeats after R. 0: none came.
+    duplicate: u32,
+    /// The window field that went with `last_ack` last, in the mobile's scale.
+    window: u16,
+    /// ECN echo that went with it.
+    ece: bool,
+    /// The mobile's next sequence number: what the fixed host expects.
+    next_seq: SeqNum,
+    /// The mobile's newest timestamps.
+    timestamps: Option<Timestamps>,
+}
+
+/// A segment that was retransmitted though acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Retransmission {
+    seq: SeqNum,
+    /// How often it came, the paper's `m_iNumOfRtm`.
+    count: u32,
+}
+
+impl Filters {
+    /// The ACK filter (paper §V.B.1).
+    fn on_mobile<P: Payload>(&mut self, segment: &Segment<P>, threshold: u32) -> Ack {
+        let (Some(ack), Some(sent_end)) = (segment.ack, self.sent_end) else { return Ack::Forward };
+        if segment.flags.contains(Flags::RST) || ack.after(sent_end) {
+            return Ack::Forward;
+        }
+        let Some(acks) = &mut self.acks else {
+            self.acks = Some(Acks::starting(ack, segment));
+            return Ack::Forward;
+        };
+        acks.note_sender(segment);
+        if ack.after(acks.last_ack) {
+            acks.last_ack = ack;
+            acks.duplicate = 0;
+            acks.note_window(segment);
+            self.forget_retransmissions(ack);
+            return Ack::Forward;
+        }
+        let changed = segment.window != acks.window || ece(segment) != acks.ece;
+        if !segment.is_pure_ack() || changed {
+            if ack == acks.last_ack {
+                acks.note_window(segment);
+            }
+            return Ack::Forward;
+        }
+        if ack.before(acks.last_ack) {
+            return Ack::DropOld;
+        }
+        let outstanding = sent_end.after(acks.last_ack);
+        if !outstanding || segment.window == 0 {
+            return Ack::Forward;
+        }
+        acks.duplicate = acks.duplicate % threshold + 1;
+        if forwards_duplicate(acks.duplicate, threshold) {
+            Ack::Forward
+        } else {
+            Ack::DropDuplicate
+        }
+    }
+
+    /// The data filter (paper §V.B.2).
+    fn on_fixed<P: Payload>(&mut self, segment: &Segment<P>) -> Data {
+        if segment.flags.contains(Flags::RST) {
+            return Data::Forward;
+        }
+        let end = segment.seq_end();
+        self.sent_end = Some(self.sent_end.map_or(end, |sent| sent.later(end)));
+        let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
+        let news = fixed_ack != self.fixed_ack || !segment.options.sack.is_empty();
+        self.fixed_ack = fixed_ack;
+        let indispensable =
+            news || segment.payload.len() <= 1 || segment.flags.contains(Flags::FIN);
+        let Some(acks) = self.acks.filter(|acks| end.at_or_before(acks.last_ack)) else {
+            return Data::Forward;
+        };
+        if indispensable {
+            return Data::Forward;
+        }
+        let answer = self.count_retransmission(segment.seq).is_multiple_of(2).then_some(acks);
+        Data::Drop { answer }
+    }
+
+    /// How often the acknowledged segment at `seq` came, this time included.
+    fn count_retransmission(&mut self, seq: SeqNum) -> u32 {
+        if let Some(known) = self.retransmissions.iter_mut().find(|r| r.seq == seq) {
+            known.count = known.count.wrapping_add(1);
+            return known.count;
+        }
+        if self.retransmissions.len() == REMEMBERED_SEGMENTS {
+            self.retransmissions.remove(0);
+        }
+        self.retransmissions.push(Retransmission { seq, count: 1 });
+        1
+    }
+
+    fn forget_retransmissions(&mut self, last_ack: SeqNum) {
+        if self.retransmissions.is_empty() {
+            return;
+        }
+        self.retransmissions.retain(|r| last_ack.bytes_after(r.seq) <= REMEMBERED_BYTES);
+        if self.retransmissions.is_empty() {
+            self.retransmissions = Vec::new();
+        }
+    }
+}
+
+impl Acks {
+    fn starting<P: Payload>(ack: SeqNum, segment: &Segment<P>) -> Self {
+        Self {
+            last_ack: ack,
+            duplicate: 0,
+            window: segment.window,
+            ece: ece(segment),
+            next_seq: segment.seq_end(),
+            timestamps: segment.options.timestamps,
+        }
+    }
+
+    /// Takes note of what a generated ACK needs besides the acknowledgement.
+    fn note_sender<P: Payload>(&mut self, segment: &Segment<P>) {
+        self.next_seq = self.next_seq.later(segment.seq_end());
+        if let Some(new) = segment.options.timestamps {
+            // TSval is compared like a sequence number (RFC 7323 §5.2); reordered segments carry older ones.
+            let newer =
+                self.timestamps.is_none_or(|old| SeqNum(new.value).at_or_after(SeqNum(old.value)));
+            if newer {
+                self.timestamps = Some(new);
+            }
+        }
+    }
+
+    fn note_window<P: Payload>(&mut self, segment: &Segment<P>) {
+        self.window = segment.window;
+        self.ece = ece(segment);
+    }
+
+    /// The mobile's latest acknowledgement once more, as the mobile would send it now.
+    fn latest_ack<P: Payload>(&self, flow: Flow) -> Segment<P> {
+        Segment {
+            flow,
+            seq: self.next_seq,
+            ack: Some(self.last_ack),
+            window: self.window,
+            flags: if self.ece { Flags::ECE } else { Flags::empty() },
+            options: Options { timestamps: self.timestamps, ..Options::default() },
+            payload: P::default(),
+        }
+    }
+}
+
+fn ece<P>(segment: &Segment<P>) -> bool {
+    segment.flags.contains(Flags::ECE)
+}
+
+/// Whether the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is number
+/// ceil(k·R/3). For R divisible by 3 that is the paper's `nextDupAckToSend` (§VI).
+fn forwards_duplicate(n: u32, threshold: u32) -> bool {
+    // Duplicates to have been forwarded after n came: the greatest k with k·R/3 <= n.
+    let forwarded = |n: u32| SENDER_THRESHOLD * u64::from(n) / u64::from(threshold);
+    forwarded(n) > forwarded(n - 1)
+}

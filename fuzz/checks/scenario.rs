@@ -1,0 +1,35 @@
+//! The scenario parser on any text: no panic, diagnostics that point into the text, and a world for every
+//! scenario it accepts.
+
+use airtcp_sim::World;
+use airtcp_sim::scenario::Scenario;
+
+/// Nodes, links and flows of the largest world that is built: a short text can ask for a million.
+const LARGEST_WORLD: usize = 1000;
+
+/// Panics when the parser breaks a promise on this text. A comment `#set KEY=VALUE` is an override, as
+/// from the command line.
+pub(crate) fn check(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let overrides: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("#set ")?.split_once('='))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    match Scenario::parse("fuzz.toml", text, &overrides) {
+        Ok(scenario) => {
+            if scenario.nodes.len() + scenario.links.len() + scenario.flows.len() <= LARGEST_WORLD {
+                let world = World::new(&scenario, 1);
+                assert_eq!(world.metrics().flows.len(), scenario.flows.len());
+            }
+        }
+        Err(error) => {
+            assert!(!error.diagnostics.is_empty(), "an error says what is wrong");
+            assert!(!error.to_string().is_empty() && !error.render().is_empty());
+            let lines = text.matches('\n').count() + 1;
+            for diagnostic in error.diagnostics.iter().filter(|d| d.source == "fuzz.toml") {
+                assert!((1..=lines).contains(&diagnostic.line), "{diagnostic:?}");
+            }
+        }
+    }
+}
