@@ -28,6 +28,7 @@ VALUE = np.array([1.0, 4.0, 4.0, 2.0, 2.0, 9.0, 3.0, 10.0, 0.0])
         ("repeats", 1.0),
         ("first-repeat-time", 2.0),
         ("last-repeat-time", 2.0),
+        ("repeats-end-time", 6.0),
         ("gap-start", 3.0),
         ("gap-end", 5.0),
     ],
@@ -42,6 +43,7 @@ def test_repeats_are_those_of_the_first_value_repeated() -> None:
     assert REDUCERS["repeats"](time, value, 0.0, 9.0) == 2
     assert REDUCERS["first-repeat-time"](time, value, 0.0, 9.0) == 2
     assert REDUCERS["last-repeat-time"](time, value, 0.0, 9.0) == 3
+    assert REDUCERS["repeats-end-time"](time, value, 0.0, 9.0) == 4
 
 
 def test_every_reducer_takes_an_empty_series() -> None:

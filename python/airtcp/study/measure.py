@@ -142,6 +142,15 @@ def _repeats(time: Floats, value: Floats, start: float, end: float) -> Floats:
     return times
 
 
+def _repeats_end(time: Floats, value: Floats, start: float, end: float) -> float:
+    repeats = _repeats(time, value, start, end)
+    if not len(repeats):
+        return np.nan
+    return _first(
+        time[(time > repeats[-1]) & (value > _at(time, value, repeats[-1])) & (time < end)]
+    )
+
+
 def _longest_gap(time: Floats, start: float, end: float) -> tuple[float, float]:
     times = time[_inside(time, start, end)]
     if len(times) < 2:  # noqa: PLR2004
@@ -163,6 +172,7 @@ REDUCERS: Mapping[str, Reducer] = {
     "repeats": lambda *arguments: float(len(_repeats(*arguments))),
     "first-repeat-time": lambda *arguments: _first(_repeats(*arguments)),
     "last-repeat-time": lambda *arguments: _last(_repeats(*arguments)),
+    "repeats-end-time": _repeats_end,
     "gap-start": lambda time, _value, start, end: _longest_gap(time, start, end)[0],
     "gap-end": lambda time, _value, start, end: _longest_gap(time, start, end)[1],
 }
@@ -170,8 +180,8 @@ REDUCERS: Mapping[str, Reducer] = {
 
 `last`, `mean`, `min`, `max`, `increase` take the series as a step function (a value is in force
 until the next); the others take its points as events. A record is a value above all before it, a
-repeat a point with the value of the one before (of several values repeated, the first one's), the
-gap the longest time between two points.
+repeat a point with the value of the one before (of several values repeated, the first one's);
+repeats end with the first greater value; the gap is the longest time between two points.
 """
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
