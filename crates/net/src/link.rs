@@ -70,9 +70,9 @@ pub enum Output<T> {
 /// Counts since the start, as of the latest call of [`Link::send`] or [`Link::poll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Packets serialised, lost ones included.
+    /// Packets whose serialisation has started, lost ones included.
     pub packets_sent: u64,
-    /// Bytes serialised, lost ones included.
+    /// Bytes of these.
     pub bytes_sent: Bytes,
     /// Packets the queue refused.
     pub queue_drops: u64,
@@ -100,9 +100,9 @@ pub struct Link<T> {
     admission: Admission,
     waiting: VecDeque<Waiting<T>>,
     waiting_bytes: Bytes,
-    service: Option<Service<T>>,
-    /// When the server last became free.
+    /// When the server becomes, or became, free: the departure of the packet it started last.
     free_at: Instant,
+    /// The packet in service and those that left the server: the fate of all of them is known.
     in_flight: InFlight<T>,
     /// Arrival of the latest packet of a FIFO link.
     last_arrival: Instant,
@@ -117,15 +117,7 @@ struct Waiting<T> {
     meta: PacketMeta,
 }
 
-/// The packet in service. Its fate is drawn when service starts: that is also the order of departure.
-#[derive(Clone, Debug)]
-struct Service<T> {
-    departure: Instant,
-    size: Bytes,
-    flight: Flight<T>,
-}
-
-/// A packet that left the server.
+/// A packet whose service has started. Its fate is drawn then: that is also the order of departure.
 #[derive(Clone, Debug)]
 struct Flight<T> {
     arrival: Instant,
@@ -150,7 +142,6 @@ impl<T> Link<T> {
             admission: Admission::new(queue, streams.red),
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
-            service: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             counters: LinkCounters::default(),
@@ -158,6 +149,7 @@ impl<T> Link<T> {
     }
 
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
+    #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
         self.advance(now);
         if self.loss_place == LossPlace::BeforeQueue && self.loses(meta.data) {
@@ -165,9 +157,7 @@ impl<T> Link<T> {
             return Err(Dropped(item, DropReason::Loss));
         }
         let packet = Waiting { item, arrived: now, meta };
-        let free = self.service.is_none()
-            && self.waiting.is_empty()
-            && self.service_start(now) == Some(now);
+        let free = self.waiting.is_empty() && self.service_start(now) == Some(now);
         let arrival = Arrival {
             size: meta.size,
             packets: self.waiting.len(),
@@ -195,26 +185,24 @@ impl<T> Link<T> {
     /// Exact as long as nothing can come out before the packet in service, that is, always with a constant
     /// delay. With random delays a packet still waiting counts with the smallest one: a poll may then find
     /// nothing, and the deadline moves on.
+    #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
-        let mut deadline = self.in_flight.next_arrival();
-        let mut consider = |at: Instant| deadline = Some(deadline.map_or(at, |d| d.min(at)));
-        let unserved = self.waiting.front();
-        let start = match &self.service {
-            Some(service) => {
-                consider(service.flight.arrival);
-                // In order, nobody behind the packet in service comes out before it.
-                unserved.filter(|_| self.delay.reorders()).map(|_| service.departure)
+        let arrival = self.in_flight.next_arrival();
+        match self.waiting.front() {
+            // In order, nobody still waiting comes out before those that have started.
+            Some(next) if arrival.is_none() || self.delay.reorders() => {
+                let earliest = self.service_start(next.arrived).map(|start| {
+                    let departure = start + self.rate.transmission_time(next.meta.size);
+                    (departure + self.delay.lower_bound()).max(self.last_arrival)
+                });
+                arrival.into_iter().chain(earliest).min()
             }
-            None => unserved.and_then(|packet| self.service_start(packet.arrived)),
-        };
-        if let (Some(start), Some(packet)) = (start, unserved) {
-            let transmission = self.rate.transmission_time(packet.meta.size);
-            consider((start + transmission + self.delay.lower_bound()).max(self.last_arrival));
+            _ => arrival,
         }
-        deadline
     }
 
     /// The next packet that has come out by `now`, in the order of logical time; call until `None`.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         self.advance(now);
         let flight = self.in_flight.pop_due(now)?;
@@ -242,8 +230,8 @@ impl<T> Link<T> {
             self.free_at = self.free_at.max(now);
         }
         self.down = mode;
-        if let (Some(OutageMode::Drop), Some(service)) = (mode, &mut self.service) {
-            service.flight.lost = Some(DropReason::Outage);
+        if mode == Some(OutageMode::Drop) && self.free_at > now {
+            self.in_flight.lose_latest(DropReason::Outage);
         }
         self.advance(now);
     }
@@ -260,18 +248,19 @@ impl<T> Link<T> {
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        self.waiting.len() + usize::from(self.service.is_some()) + self.in_flight.len()
+        self.waiting.len() + self.in_flight.len()
     }
 
-    /// Brings the server up to `now`: departures happened, the packets behind them started.
+    /// Brings the server up to `now`: every service that was due has started.
+    #[inline]
     fn advance(&mut self, now: Instant) {
-        loop {
-            if let Some(service) = self.service.take_if(|s| s.departure <= now) {
-                self.depart(service);
-            } else if self.service.is_some() {
-                return;
-            }
-            let Some(next) = self.waiting.front() else { return };
+        if self.free_at <= now && !self.waiting.is_empty() {
+            self.start_waiting(now);
+        }
+    }
+
+    fn start_waiting(&mut self, now: Instant) {
+        while let Some(next) = self.waiting.front() {
             let Some(start) = self.service_start(next.arrived).filter(|&at| at <= now) else {
                 return;
             };
@@ -281,8 +270,9 @@ impl<T> Link<T> {
         }
     }
 
-    /// When the server, when it is not busy, starts on a packet that came at `arrived`; `None` while it is
-    /// not known.
+    /// When the server starts on a packet that came at `arrived` and is the next in turn; `None` while it
+    /// is not known.
+    #[inline]
     fn service_start(&self, arrived: Instant) -> Option<Instant> {
         let earliest = self.free_at.max(arrived);
         if self.down == Some(OutageMode::Hold) {
@@ -295,6 +285,7 @@ impl<T> Link<T> {
     }
 
     /// Starts service and decides the packet's fate.
+    #[inline]
     fn serve(&mut self, start: Instant, packet: Waiting<T>) {
         let Waiting { item, meta: PacketMeta { size, data }, .. } = packet;
         if self.transmission.0 != size {
@@ -312,7 +303,10 @@ impl<T> Link<T> {
         } else {
             unlucky.then_some(DropReason::Loss)
         };
-        self.service = Some(Service { departure, size, flight: Flight { arrival, item, lost } });
+        self.free_at = departure;
+        self.counters.packets_sent += 1;
+        self.counters.bytes_sent += size;
+        self.in_flight.push(Flight { arrival, item, lost });
     }
 
     fn loses(&mut self, data: bool) -> bool {
@@ -325,13 +319,6 @@ impl<T> Link<T> {
                 outage.mode == OutageMode::Drop && outage.schedule.overlaps(start, departure)
             })
     }
-
-    fn depart(&mut self, service: Service<T>) {
-        self.free_at = service.departure;
-        self.counters.packets_sent += 1;
-        self.counters.bytes_sent += service.size;
-        self.in_flight.push(service.flight);
-    }
 }
 
 /// Mean transmission time of the packets sent so far, for RED's idle-time correction.
@@ -342,32 +329,52 @@ fn mean_transmission(rate: DataRate, counters: &LinkCounters) -> Duration {
     }
 }
 
-/// Packets in flight: a queue while they keep their order, else a heap.
+/// Packets that have started: a queue while they keep their order, else a heap.
 #[derive(Clone, Debug)]
 enum InFlight<T> {
     InOrder(VecDeque<Flight<T>>),
-    Overtaking { heap: BinaryHeap<Ranked<T>>, departed: u64 },
+    Overtaking { heap: BinaryHeap<Ranked<T>>, started: u64 },
 }
 
 impl<T> InFlight<T> {
     fn new(overtaking: bool) -> Self {
         if overtaking {
-            Self::Overtaking { heap: BinaryHeap::new(), departed: 0 }
+            Self::Overtaking { heap: BinaryHeap::new(), started: 0 }
         } else {
             Self::InOrder(VecDeque::new())
         }
     }
 
+    #[inline]
     fn push(&mut self, flight: Flight<T>) {
         match self {
             Self::InOrder(queue) => queue.push_back(flight),
-            Self::Overtaking { heap, departed } => {
-                heap.push(Ranked { ordinal: *departed, flight });
-                *departed += 1;
+            Self::Overtaking { heap, started } => {
+                heap.push(Ranked { ordinal: *started, flight });
+                *started += 1;
             }
         }
     }
 
+    /// The packet that started last is lost.
+    fn lose_latest(&mut self, reason: DropReason) {
+        match self {
+            Self::InOrder(queue) => {
+                if let Some(latest) = queue.back_mut() {
+                    latest.lost = Some(reason);
+                }
+            }
+            Self::Overtaking { heap, .. } => {
+                let mut ranked = std::mem::take(heap).into_vec();
+                if let Some(latest) = ranked.iter_mut().max_by_key(|ranked| ranked.ordinal) {
+                    latest.flight.lost = Some(reason);
+                }
+                *heap = ranked.into();
+            }
+        }
+    }
+
+    #[inline]
     fn next_arrival(&self) -> Option<Instant> {
         match self {
             Self::InOrder(queue) => queue.front().map(|flight| flight.arrival),
@@ -375,6 +382,7 @@ impl<T> InFlight<T> {
         }
     }
 
+    #[inline]
     fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
         match self {
             Self::InOrder(queue) => {
