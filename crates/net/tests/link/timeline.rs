@@ -238,6 +238,7 @@ fn packets_that_arrive_together_come_out_in_the_order_of_departure() {
     assert_eq!(log, [0, 1, 2, 3, 4, 5].map(|id| Delivered(at_us(220_000), id)));
 }
 
+#[test]
 fn counters_start_at_zero_and_an_idle_link_is_small() {
     assert_eq!(link(&plain()).counters(), LinkCounters::default());
     assert_eq!(link(&plain()).next_deadline(), None);
