@@ -86,6 +86,13 @@ struct Varying {
     stream: Stream,
 }
 
+impl Varying {
+    #[inline(never)]
+    fn draw(&mut self) -> Duration {
+        self.distribution.sample(&mut self.stream)
+    }
+}
+
 impl Delay {
     pub(crate) fn new(config: &DelayConfig, stream: Stream) -> Self {
         let variation = config.variation.as_ref().map(|v| {
@@ -96,9 +103,10 @@ impl Delay {
     }
 
     /// The delay of the packet that departs at `departure`; call once a packet, in order of departure.
+    #[inline]
     pub(crate) fn draw(&mut self, departure: Instant) -> Duration {
         match &mut self.variation {
-            Some(v) if departure >= v.from => v.distribution.sample(&mut v.stream),
+            Some(v) if departure >= v.from => v.draw(),
             _ => self.base,
         }
     }

@@ -237,10 +237,8 @@ impl<T> Link<T> {
     fn service_start(&self, now: Instant) -> Instant {
         let earliest = self.free_at.max(now);
         match &self.outage {
-            Some(outage) if outage.mode == OutageMode::Hold => {
-                outage.schedule.next_up(earliest).unwrap_or(Instant::MAX)
-            }
-            _ => earliest,
+            Some(outage) => start_beside(outage, earliest),
+            None => earliest,
         }
     }
 
@@ -248,7 +246,7 @@ impl<T> Link<T> {
     #[inline]
     fn serve(&mut self, start: Instant, item: T, PacketMeta { size, data }: PacketMeta) {
         if self.transmission.0 != size {
-            self.transmission = (size, self.rate.transmission_time(size));
+            self.transmission = transmission(self.rate, size);
         }
         let departure = start + self.transmission.1;
         let mut arrival = departure + self.delay.draw(departure);
@@ -266,15 +264,39 @@ impl<T> Link<T> {
         self.in_flight.push(Flight { arrival, size, item, lost });
     }
 
+    #[inline]
     fn loses(&mut self, data: bool) -> bool {
         self.loss.as_mut().is_some_and(|loss| loss.loses(data))
     }
 
+    #[inline]
     fn outage_takes(&self, start: Instant, departure: Instant) -> bool {
-        self.outage.as_ref().is_some_and(|outage| {
-            outage.mode == OutageMode::Drop && outage.schedule.overlaps(start, departure)
-        })
+        self.outage.as_ref().is_some_and(|outage| is_taken(outage, start, departure))
     }
+}
+
+// Most links have neither outages nor random delays nor RED: what serves these alone is kept out of line, so
+// that the common path stays short.
+
+/// When a server that could start at `earliest` does, in view of the link's outages.
+#[inline(never)]
+fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
+    match outage.mode {
+        OutageMode::Hold => outage.schedule.next_up(earliest).unwrap_or(Instant::MAX),
+        OutageMode::Drop => earliest,
+    }
+}
+
+/// Whether an outage takes a packet serialised from `start` to `departure`.
+#[inline(never)]
+fn is_taken(outage: &OutageConfig, start: Instant, departure: Instant) -> bool {
+    outage.mode == OutageMode::Drop && outage.schedule.overlaps(start, departure)
+}
+
+/// The entry of [`Link::transmission`] for packets of this size.
+#[inline(never)]
+fn transmission(rate: DataRate, size: Bytes) -> (Bytes, Duration) {
+    (size, rate.transmission_time(size))
 }
 
 /// Mean transmission time of the packets accepted so far, for RED's idle-time correction.
@@ -289,53 +311,77 @@ fn mean_transmission(rate: DataRate, (packets, bytes): (u64, Bytes)) -> Duration
 #[derive(Clone, Debug)]
 enum InFlight<T> {
     InOrder(VecDeque<Flight<T>>),
-    Overtaking { heap: BinaryHeap<Ranked<T>>, accepted: u64 },
+    Overtaking(Overtaking<T>),
 }
 
 impl<T> InFlight<T> {
     fn new(overtaking: bool) -> Self {
         if overtaking {
-            Self::Overtaking { heap: BinaryHeap::new(), accepted: 0 }
+            Self::Overtaking(Overtaking { heap: BinaryHeap::new(), accepted: 0 })
         } else {
             Self::InOrder(VecDeque::new())
         }
     }
 
+    #[inline]
     fn push(&mut self, flight: Flight<T>) {
         match self {
             Self::InOrder(queue) => queue.push_back(flight),
-            Self::Overtaking { heap, accepted } => {
-                heap.push(Ranked { ordinal: *accepted, flight });
-                *accepted += 1;
-            }
+            Self::Overtaking(flights) => flights.push(flight),
         }
     }
 
+    #[inline]
     fn next_arrival(&self) -> Option<Instant> {
         match self {
             Self::InOrder(queue) => queue.front().map(|flight| flight.arrival),
-            Self::Overtaking { heap, .. } => heap.peek().map(|ranked| ranked.flight.arrival),
+            Self::Overtaking(flights) => flights.next_arrival(),
         }
     }
 
+    #[inline]
     fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
         match self {
             Self::InOrder(queue) => {
                 queue.front().filter(|flight| flight.arrival <= now)?;
                 queue.pop_front()
             }
-            Self::Overtaking { heap, .. } => {
-                let first = heap.peek_mut().filter(|ranked| ranked.flight.arrival <= now)?;
-                Some(PeekMut::pop(first).flight)
-            }
+            Self::Overtaking(flights) => flights.pop_due(now),
         }
     }
 
     fn len(&self) -> usize {
         match self {
             Self::InOrder(queue) => queue.len(),
-            Self::Overtaking { heap, .. } => heap.len(),
+            Self::Overtaking(flights) => flights.heap.len(),
         }
+    }
+}
+
+/// Packets in flight by arrival.
+#[derive(Clone, Debug)]
+struct Overtaking<T> {
+    heap: BinaryHeap<Ranked<T>>,
+    /// Packets so far.
+    accepted: u64,
+}
+
+impl<T> Overtaking<T> {
+    #[inline(never)]
+    fn push(&mut self, flight: Flight<T>) {
+        self.heap.push(Ranked { ordinal: self.accepted, flight });
+        self.accepted += 1;
+    }
+
+    #[inline(never)]
+    fn next_arrival(&self) -> Option<Instant> {
+        self.heap.peek().map(|ranked| ranked.flight.arrival)
+    }
+
+    #[inline(never)]
+    fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
+        let first = self.heap.peek_mut().filter(|ranked| ranked.flight.arrival <= now)?;
+        Some(PeekMut::pop(first).flight)
     }
 }
 

@@ -35,6 +35,7 @@ impl Loss {
     }
 
     /// Whether the next packet is lost; `data` tells whether it carries payload.
+    #[inline(never)]
     pub(crate) fn loses(&mut self, data: bool) -> bool {
         match self {
             Self::Bernoulli { p, stream } => stream.chance(*p),

@@ -50,6 +50,7 @@ impl Admission {
 
     /// Whether the packet may enter. `mean_transmission` is the mean transmission time of a packet, asked
     /// for only when the discipline needs it.
+    #[inline]
     pub(crate) fn admits(
         &mut self,
         arrival: Arrival,
@@ -82,6 +83,7 @@ pub(crate) struct Red {
 }
 
 impl Red {
+    #[inline(never)]
     fn admits(&mut self, arrival: Arrival, mean_transmission: impl FnOnce() -> Duration) -> bool {
         self.update_average(arrival, mean_transmission);
         let early = self.drops_early();

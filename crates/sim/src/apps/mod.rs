@@ -33,13 +33,15 @@ impl App {
 pub(crate) struct BulkSource {
     /// Bytes not yet written; `None`: endless.
     remaining: Option<u64>,
+    /// Size of the endpoint's send buffer.
+    buffer: u64,
     closed: bool,
 }
 
 impl BulkSource {
-    /// Of `bytes`, or endless.
-    pub(crate) fn new(bytes: Option<Bytes>) -> Self {
-        Self { remaining: bytes.map(Bytes::get), closed: false }
+    /// Of `bytes`, or endless, into a send buffer of `buffer`.
+    pub(crate) fn new(bytes: Option<Bytes>, buffer: Bytes) -> Self {
+        Self { remaining: bytes.map(Bytes::get), buffer: buffer.get(), closed: false }
     }
 
     #[inline]
@@ -48,7 +50,12 @@ impl BulkSource {
         if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
             return;
         }
+        // With more than half a buffer yet to be sent, a refill can wait: so it is not one for each ACK.
         let space = endpoint.send_space() as u64;
+        let unsent = self.buffer.saturating_sub(space + u64::from(endpoint.flight()));
+        if unsent > self.buffer / 2 {
+            return;
+        }
         let offer = self.remaining.map_or(space, |remaining| remaining.min(space));
         if offer > 0 {
             let taken = endpoint.write(now, &Length(offer), io) as u64;

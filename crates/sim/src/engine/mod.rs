@@ -6,8 +6,8 @@
 //! retransmission timer on every ACK therefore costs nothing.
 //!
 //! With one entry a component, and nearly every wake-up followed by the next one of the same component, the
-//! queue is a knock-out tournament of the components, the earlier one winning each match; a component that
-//! sleeps on plays its matches again up to the final. That path is fixed, so that nothing in it is unpredictable to the processor; it is faster than a
+//! queue is a knock-out tournament of the components, the earliest of four winning each match; a component
+//! that sleeps on plays its matches again up to the final. That path is fixed, so that nothing in it is unpredictable to the processor; it is faster than a
 //! binary heap from a handful of components on (`benches/wakeups.rs`).
 //!
 //! Ties are first in, first out: the key is (time, insertion number), so a run is one trajectory.
@@ -45,9 +45,14 @@ impl Key {
 /// Use: [`Wakeups::next`], let the component act (others may be armed meanwhile), [`Wakeups::sleep`].
 #[derive(Debug)]
 pub struct Wakeups {
-    /// Each match: the keys of its two sides. Match 1 is the final, and the winner of match `i` is side
-    /// `i % 2` of match `i / 2`; in the second half of the matches the sides are components.
-    matches: Vec<[Key; 2]>,
+    /// The keys of the four sides of each match. Winners and components have places, first the former:
+    /// place `p > 0` is side `(p - 1) % 4` of match `(p - 1) / 4`, and the winner of match `m` is in place
+    /// `m`. Match 0 is the final.
+    matches: Vec<[Key; 4]>,
+    /// The winner of the final.
+    earliest: Key,
+    /// For each component the time of its key; [`Instant::MAX`] without one.
+    armed: Vec<Instant>,
     insertions: u64,
     now: Instant,
 }
@@ -56,19 +61,24 @@ impl Wakeups {
     /// For components 0 to `components` - 1, none armed. At most 2^24 of them.
     pub fn new(components: usize) -> Self {
         assert!(components <= 1 << COMPONENT_BITS, "too many components: {components}");
-        let sides = components.next_power_of_two().max(2);
-        Self { matches: vec![[Key::NEVER; 2]; sides], insertions: 0, now: Instant::ZERO }
+        // Each match takes up to four and leaves one.
+        let matches = components.saturating_sub(1).div_ceil(3).max(1);
+        Self {
+            matches: vec![[Key::NEVER; 4]; matches],
+            earliest: Key::NEVER,
+            armed: vec![Instant::MAX; components],
+            insertions: 0,
+            now: Instant::ZERO,
+        }
     }
 
     /// Sees to it that `component` wakes up at `deadline` or before; a deadline in the past is due now.
     #[inline]
     pub fn arm(&mut self, component: ComponentId, deadline: Option<Instant>) {
-        let (first, side) = self.place(component);
         if let Some(deadline) = deadline
-            && deadline < self.matches[first][side].time()
+            && deadline < self.armed[component as usize]
         {
-            let key = self.key(deadline, component);
-            self.play(first, side, key);
+            self.enter(component, deadline);
         }
     }
 
@@ -76,8 +86,7 @@ impl Wakeups {
     /// [`Wakeups::sleep`], which must follow; arming it meanwhile does nothing.
     #[inline]
     pub fn next(&mut self, until: Instant) -> Option<(Instant, ComponentId)> {
-        let [a, b] = self.matches[1];
-        let earliest = a.min(b);
+        let earliest = self.earliest;
         if earliest == Key::NEVER || earliest.time() > until {
             return None;
         }
@@ -88,52 +97,58 @@ impl Wakeups {
     /// Ends the wake-up that [`Wakeups::next`] returned: the component sleeps until `deadline`.
     #[inline]
     pub fn sleep(&mut self, component: ComponentId, deadline: Option<Instant>) {
-        let (first, side) = self.place(component);
-        let key = deadline.map_or(Key::NEVER, |deadline| self.key(deadline, component));
-        self.play(first, side, key);
-    }
-
-    /// The first match of a component, and its side there.
-    #[inline]
-    fn place(&self, component: ComponentId) -> (usize, usize) {
-        let component = component as usize;
-        (self.matches.len() / 2 + component / 2, component % 2)
-    }
-
-    /// Changes the key on one side of a match, and whatever follows from it up to the final.
-    #[inline]
-    fn play(&mut self, mut number: usize, mut side: usize, mut key: Key) {
-        while number > 0 {
-            let sides = &mut self.matches[number];
-            sides[side] = key;
-            key = sides[0].min(sides[1]);
-            side = number % 2;
-            number /= 2;
+        match deadline {
+            Some(deadline) => self.enter(component, deadline),
+            None => {
+                self.armed[component as usize] = Instant::MAX;
+                self.play(self.place(component), Key::NEVER);
+            }
         }
     }
 
     #[inline]
-    fn key(&mut self, deadline: Instant, component: ComponentId) -> Key {
+    fn place(&self, component: ComponentId) -> usize {
+        self.matches.len() + component as usize
+    }
+
+    /// Puts a key in a place, and whatever follows from it up to the final.
+    #[inline]
+    fn play(&mut self, mut place: usize, mut key: Key) {
+        while place > 0 {
+            let (number, side) = ((place - 1) / 4, (place - 1) % 4);
+            let sides = &mut self.matches[number];
+            sides[side] = key;
+            // Not `sides[side]` again: the other three do not wait for it.
+            key = key.min(sides[side ^ 1].min(sides[side ^ 2]).min(sides[side ^ 3]));
+            place = number;
+        }
+        self.earliest = key;
+    }
+
+    #[inline]
+    fn enter(&mut self, component: ComponentId, deadline: Instant) {
         if self.insertions == MAX_INSERTIONS {
             self.renumber();
         }
-        let key = Key::new(deadline.max(self.now), self.insertions, component);
+        let time = deadline.max(self.now);
+        self.armed[component as usize] = time;
+        let key = Key::new(time, self.insertions, component);
         self.insertions += 1;
-        key
+        self.play(self.place(component), key);
     }
 
     /// Starts the insertion numbers over, keeping the order: a very long run exhausts 40 bits.
     #[cold]
     fn renumber(&mut self) {
-        let mut armed = self.matches[self.matches.len() / 2..].concat();
+        let places = self.matches.as_flattened();
+        let mut armed = places[self.place(0) - 1..].to_vec();
         armed.retain(|&key| key != Key::NEVER);
         armed.sort_unstable();
         self.insertions = 0;
         for key in armed {
             let renumbered = Key::new(key.time(), self.insertions, key.component());
             self.insertions += 1;
-            let (first, side) = self.place(key.component());
-            self.play(first, side, renumbered);
+            self.play(self.place(key.component()), renumbered);
         }
     }
 }

@@ -197,7 +197,7 @@ impl World {
             passive.listen();
             world.sockets.push(Socket {
                 endpoint: Endpoint::new(sender.clone(), tuple, isn()),
-                app: App::Source(BulkSource::new(*bytes)),
+                app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
                 open_at: Some(*start),
                 node: from.0,
                 path: forward,
@@ -269,6 +269,7 @@ impl World {
         }
     }
 
+    #[inline(never)]
     fn wake_socket(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
         let now = self.now;
         self.call(index, observers, |socket, io| match socket.open_at {
@@ -304,6 +305,7 @@ impl World {
 
     /// The side from which a packet comes to the mechanism that must see it; `None` when it is no business
     /// of the mechanism, being for this node itself or between others.
+    #[inline(never)]
     fn side(&self, mechanism: u32, packet: PacketId) -> Option<Side> {
         if !matches!(self.hops[self.packets.hop(packet) as usize], Hop::Link(_)) {
             return None;
@@ -323,6 +325,7 @@ impl World {
     }
 
     /// Gives a packet to a mechanism on its way.
+    #[inline(never)]
     fn hand_over(
         &mut self,
         mechanism: u32,
@@ -339,6 +342,7 @@ impl World {
         self.wakeups.arm(component as u32, deadline);
     }
 
+    #[inline(never)]
     fn wake_mechanism(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
         let machine = self.mechanisms[index as usize].middlebox();
         if machine.next_deadline().is_some_and(|due| due <= self.now) {
@@ -350,6 +354,7 @@ impl World {
     }
 
     /// Does what a mechanism asked for.
+    #[inline(never)]
     fn carry_out(&mut self, mechanism: u32, observers: &mut Observers<'_>) {
         let node = self.mechanisms[mechanism as usize].node;
         let source = Source::Node(node);
@@ -408,7 +413,7 @@ impl World {
     }
 
     /// A packet has reached its socket.
-    #[inline]
+    #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
         let segment = self.packets.remove(packet);
         let now = self.now;
