@@ -70,14 +70,18 @@ impl PyScenario {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut recorder = Recorder::new(&series);
         let mut world = World::new(&self.0, seed);
-        let mut pace = Pace::new(self.0.duration);
-        while let Some(until) = pace.next(world.now()) {
+        let end = Instant::ZERO + self.0.duration;
+        let mut pace = Pace(Duration::from_millis(1));
+        while world.now() < end {
+            let until = end.min(world.now() + pace.0);
             py.detach(|| {
+                let started = time::Instant::now();
                 let mut observers = Observers::default();
                 if !series.is_empty() {
                     observers.events = Some(&mut recorder);
                 }
                 world.run_until(until, &mut observers);
+                pace.adapt(started.elapsed());
             });
             py.check_signals()?;
             if let Some(check) = &between_slices {
@@ -90,31 +94,16 @@ impl PyScenario {
     }
 }
 
-/// Chooses the simulated time of the next slice so that each takes about [`SLICE`] of wall-clock time.
-struct Pace {
-    end: Instant,
-    slice: Duration,
-    started: Option<time::Instant>,
-}
+/// How much simulated time a slice covers, so that simulating it takes about [`SLICE`].
+struct Pace(Duration);
 
 impl Pace {
-    fn new(duration: Duration) -> Self {
-        Self { end: Instant::ZERO + duration, slice: Duration::from_millis(1), started: None }
-    }
-
-    /// When the slice that starts at `now` ends; `None` when the run is over.
-    fn next(&mut self, now: Instant) -> Option<Instant> {
-        if now >= self.end {
-            return None;
+    fn adapt(&mut self, taken: time::Duration) {
+        if taken < SLICE / 2 {
+            self.0 = self.0 * 2;
+        } else if taken > SLICE * 2 {
+            self.0 = (self.0 / 2).max(Duration::from_nanos(1));
         }
-        let taken = self.started.replace(time::Instant::now()).map(|started| started.elapsed());
-        match taken {
-            Some(taken) if taken < SLICE / 2 => self.slice = self.slice * 2,
-            Some(taken) if taken > SLICE * 2 => self.slice = self.slice / 2,
-            _ => {}
-        }
-        self.slice = self.slice.max(Duration::from_nanos(1));
-        Some(self.end.min(now + self.slice))
     }
 }
 

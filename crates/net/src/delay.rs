@@ -103,14 +103,6 @@ impl Delay {
         }
     }
 
-    /// No packet takes less than this.
-    pub(crate) fn lower_bound(&self) -> Duration {
-        match &self.variation {
-            Some(v) => v.distribution.lower_bound().min(self.base),
-            None => self.base,
-        }
-    }
-
     /// Packets may overtake each other.
     pub(crate) fn reorders(&self) -> bool {
         self.variation.as_ref().is_some_and(|v| !v.fifo)
@@ -189,6 +181,5 @@ pub(crate) mod tests {
         let mut delay = Delay::new(&config, Stream::new(1, "test"));
         assert_eq!(delay.draw(Instant::from_millis(499)), ms(170));
         assert_eq!(delay.draw(Instant::from_millis(500)), ms(200));
-        assert_eq!(delay.lower_bound(), ms(170));
     }
 }

@@ -7,11 +7,11 @@
 //! - Time is logical. Service starts at the later of arrival and previous departure, departure is start plus
 //!   transmission time, arrival at the far end is departure plus delay; none of them depends on when the
 //!   machine is called. A caller that polls late, or more often, sees the same packets with the same times.
-//! - There is no "transmission complete" event. The machine catches up with the server on each call, so a
-//!   caller needs one wake-up a packet, at [`Link::next_deadline`].
+//! - The server is first in, first out, and everything about it is known beforehand. So a packet's times and
+//!   fate are decided when it is accepted; there is no "transmission complete" event, and a caller needs one
+//!   wake-up a packet, at [`Link::next_deadline`].
 //! - Loss and delay are drawn once a packet, in the order of departure, each from its own stream. A packet
 //!   that meets an outage has its draws too, so that an outage does not shift those of the packets behind it.
-//!   (A loss model in front of the queue draws at each arrival instead, and hands the lost packet back.)
 //! - A lost packet is reported at the instant it would have arrived; in a FIFO link it holds its place.
 //! - At equal times a departure comes before an arrival to the queue.
 
@@ -67,12 +67,12 @@ pub enum Output<T> {
     Drop(T, DropReason),
 }
 
-/// Counts since the start, as of the latest call of [`Link::send`] or [`Link::poll`].
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Packets serialised, lost ones included.
+    /// Packets that have come out of the link, lost ones included.
     pub packets_sent: u64,
-    /// Bytes serialised, lost ones included.
+    /// Bytes of these.
     pub bytes_sent: Bytes,
     /// Packets the queue refused.
     pub queue_drops: u64,
@@ -95,40 +95,33 @@ pub struct Link<T> {
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
     outage: Option<Box<OutageConfig>>,
-    /// An outage switched on at run time.
-    down: Option<OutageMode>,
     admission: Admission,
-    waiting: VecDeque<Waiting<T>>,
+    /// The packets whose service starts later than the latest call.
+    waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
-    service: Option<Service<T>>,
-    /// When the server last became free.
+    /// When the server becomes, or became, free.
     free_at: Instant,
     in_flight: InFlight<T>,
     /// Arrival of the latest packet of a FIFO link.
     last_arrival: Instant,
+    /// Packets and bytes accepted.
+    accepted: (u64, Bytes),
     counters: LinkCounters,
 }
 
-/// A packet in the queue.
-#[derive(Clone, Debug)]
-struct Waiting<T> {
-    item: T,
-    arrived: Instant,
-    meta: PacketMeta,
-}
-
-/// The packet in service. Its fate is drawn when service starts: that is also the order of departure.
-#[derive(Clone, Debug)]
-struct Service<T> {
-    departure: Instant,
+/// A packet's place in the queue.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// When its service starts.
+    start: Instant,
     size: Bytes,
-    flight: Flight<T>,
 }
 
-/// A packet that left the server.
+/// A packet between acceptance and arrival.
 #[derive(Clone, Debug)]
 struct Flight<T> {
     arrival: Instant,
+    size: Bytes,
     item: T,
     lost: Option<DropReason>,
 }
@@ -146,78 +139,63 @@ impl<T> Link<T> {
             loss: Loss::new(loss, streams.loss).map(Box::new),
             loss_place: *loss_place,
             outage: outage.clone().map(Box::new),
-            down: None,
             admission: Admission::new(queue, streams.red),
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
-            service: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
+            accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
         }
     }
 
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
+    #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
-        self.advance(now);
-        if self.loss_place == LossPlace::BeforeQueue && self.loses(meta.data) {
+        let PacketMeta { size, data } = meta;
+        self.start_services(now);
+        if self.loss_place == LossPlace::BeforeQueue && self.loses(data) {
             self.counters.loss_drops += 1;
             return Err(Dropped(item, DropReason::Loss));
         }
-        let packet = Waiting { item, arrived: now, meta };
-        let free = self.service.is_none()
-            && self.waiting.is_empty()
-            && self.service_start(now) == Some(now);
+        let start = self.service_start(now);
         let arrival = Arrival {
-            size: meta.size,
+            size,
             packets: self.waiting.len(),
             bytes: self.waiting_bytes,
-            idle: free.then(|| now.since(self.free_at)),
+            idle: (start == now).then(|| now.since(self.free_at)),
         };
-        let (rate, counters) = (self.rate, &self.counters);
-        if !self.admission.admits(arrival, || mean_transmission(rate, counters)) {
+        let (rate, accepted) = (self.rate, self.accepted);
+        if !self.admission.admits(arrival, || mean_transmission(rate, accepted)) {
             self.counters.queue_drops += 1;
-            return Err(Dropped(packet.item, DropReason::Queue));
+            return Err(Dropped(item, DropReason::Queue));
         }
-        if free {
-            self.serve(now, packet);
-        } else {
-            self.waiting_bytes += meta.size;
-            self.waiting.push_back(packet);
+        if start > now {
+            self.waiting_bytes += size;
+            self.waiting.push_back(Waiting { start, size });
             let queue = self.waiting.len() as u64;
             self.counters.max_queue_packets = self.counters.max_queue_packets.max(queue);
         }
+        self.accepted.0 += 1;
+        self.accepted.1 += size;
+        self.serve(start, item, meta);
         Ok(())
     }
 
     /// When [`Link::poll`] next has something; `None` while there is nothing to wait for.
-    ///
-    /// Exact as long as nothing can come out before the packet in service, that is, always with a constant
-    /// delay. With random delays a packet still waiting counts with the smallest one: a poll may then find
-    /// nothing, and the deadline moves on.
+    #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
-        let mut deadline = self.in_flight.next_arrival();
-        let mut consider = |at: Instant| deadline = Some(deadline.map_or(at, |d| d.min(at)));
-        let unserved = self.waiting.front();
-        let start = match &self.service {
-            Some(service) => {
-                consider(service.flight.arrival);
-                // In order, nobody behind the packet in service comes out before it.
-                unserved.filter(|_| self.delay.reorders()).map(|_| service.departure)
-            }
-            None => unserved.and_then(|packet| self.service_start(packet.arrived)),
-        };
-        if let (Some(start), Some(packet)) = (start, unserved) {
-            let transmission = self.rate.transmission_time(packet.meta.size);
-            consider((start + transmission + self.delay.lower_bound()).max(self.last_arrival));
-        }
-        deadline
+        // A packet behind an outage without end never arrives.
+        self.in_flight.next_arrival().filter(|&arrival| arrival < Instant::MAX)
     }
 
     /// The next packet that has come out by `now`, in the order of logical time; call until `None`.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
-        self.advance(now);
+        self.start_services(now);
         let flight = self.in_flight.pop_due(now)?;
+        self.counters.packets_sent += 1;
+        self.counters.bytes_sent += flight.size;
         let Some(reason) = flight.lost else { return Some(Output::Deliver(flight.item)) };
         if reason == DropReason::Outage {
             self.counters.outage_drops += 1;
@@ -225,27 +203,6 @@ impl<T> Link<T> {
             self.counters.loss_drops += 1;
         }
         Some(Output::Drop(flight.item, reason))
-    }
-
-    /// Changes the rate for every packet whose service starts after `now`.
-    pub fn set_rate(&mut self, now: Instant, rate: DataRate) {
-        self.advance(now);
-        self.rate = rate;
-        self.transmission = (Bytes::ZERO, Duration::ZERO);
-    }
-
-    /// Takes the link down from `now` on, or up again with `None`, beside its scheduled outages. Going down
-    /// with [`OutageMode::Drop`] loses the packet in service; with [`OutageMode::Hold`] it still departs.
-    pub fn set_down(&mut self, now: Instant, mode: Option<OutageMode>) {
-        self.advance(now);
-        if self.down == Some(OutageMode::Hold) {
-            self.free_at = self.free_at.max(now);
-        }
-        self.down = mode;
-        if let (Some(OutageMode::Drop), Some(service)) = (mode, &mut self.service) {
-            service.flight.lost = Some(DropReason::Outage);
-        }
-        self.advance(now);
     }
 
     /// Counts since the start.
@@ -260,43 +217,36 @@ impl<T> Link<T> {
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        self.waiting.len() + usize::from(self.service.is_some()) + self.in_flight.len()
+        self.in_flight.len()
     }
 
-    /// Brings the server up to `now`: departures happened, the packets behind them started.
-    fn advance(&mut self, now: Instant) {
-        loop {
-            if let Some(service) = self.service.take_if(|s| s.departure <= now) {
-                self.depart(service);
-            } else if self.service.is_some() {
+    /// Packets whose service has started by `now` leave the queue.
+    #[inline]
+    fn start_services(&mut self, now: Instant) {
+        while let Some(&Waiting { start, size }) = self.waiting.front() {
+            if start > now {
                 return;
             }
-            let Some(next) = self.waiting.front() else { return };
-            let Some(start) = self.service_start(next.arrived).filter(|&at| at <= now) else {
-                return;
-            };
-            let Some(packet) = self.waiting.pop_front() else { return };
-            self.waiting_bytes -= packet.meta.size;
-            self.serve(start, packet);
+            self.waiting_bytes -= size;
+            self.waiting.pop_front();
         }
     }
 
-    /// When the server, when it is not busy, starts on a packet that came at `arrived`; `None` while it is
-    /// not known.
-    fn service_start(&self, arrived: Instant) -> Option<Instant> {
-        let earliest = self.free_at.max(arrived);
-        if self.down == Some(OutageMode::Hold) {
-            return None;
-        }
+    /// When the server starts on a packet that comes now: at once, or when it is free and the link up.
+    #[inline]
+    fn service_start(&self, now: Instant) -> Instant {
+        let earliest = self.free_at.max(now);
         match &self.outage {
-            Some(outage) if outage.mode == OutageMode::Hold => outage.schedule.next_up(earliest),
-            _ => Some(earliest),
+            Some(outage) if outage.mode == OutageMode::Hold => {
+                outage.schedule.next_up(earliest).unwrap_or(Instant::MAX)
+            }
+            _ => earliest,
         }
     }
 
-    /// Starts service and decides the packet's fate.
-    fn serve(&mut self, start: Instant, packet: Waiting<T>) {
-        let Waiting { item, meta: PacketMeta { size, data }, .. } = packet;
+    /// Decides the packet's times and fate.
+    #[inline]
+    fn serve(&mut self, start: Instant, item: T, PacketMeta { size, data }: PacketMeta) {
         if self.transmission.0 != size {
             self.transmission = (size, self.rate.transmission_time(size));
         }
@@ -312,7 +262,8 @@ impl<T> Link<T> {
         } else {
             unlucky.then_some(DropReason::Loss)
         };
-        self.service = Some(Service { departure, size, flight: Flight { arrival, item, lost } });
+        self.free_at = departure;
+        self.in_flight.push(Flight { arrival, size, item, lost });
     }
 
     fn loses(&mut self, data: bool) -> bool {
@@ -320,23 +271,15 @@ impl<T> Link<T> {
     }
 
     fn outage_takes(&self, start: Instant, departure: Instant) -> bool {
-        self.down == Some(OutageMode::Drop)
-            || self.outage.as_ref().is_some_and(|outage| {
-                outage.mode == OutageMode::Drop && outage.schedule.overlaps(start, departure)
-            })
-    }
-
-    fn depart(&mut self, service: Service<T>) {
-        self.free_at = service.departure;
-        self.counters.packets_sent += 1;
-        self.counters.bytes_sent += service.size;
-        self.in_flight.push(service.flight);
+        self.outage.as_ref().is_some_and(|outage| {
+            outage.mode == OutageMode::Drop && outage.schedule.overlaps(start, departure)
+        })
     }
 }
 
-/// Mean transmission time of the packets sent so far, for RED's idle-time correction.
-fn mean_transmission(rate: DataRate, counters: &LinkCounters) -> Duration {
-    match counters.bytes_sent.get().checked_div(counters.packets_sent) {
+/// Mean transmission time of the packets accepted so far, for RED's idle-time correction.
+fn mean_transmission(rate: DataRate, (packets, bytes): (u64, Bytes)) -> Duration {
+    match bytes.get().checked_div(packets) {
         Some(mean_size) => rate.transmission_time(Bytes(mean_size)),
         None => Duration::ZERO,
     }
@@ -346,13 +289,13 @@ fn mean_transmission(rate: DataRate, counters: &LinkCounters) -> Duration {
 #[derive(Clone, Debug)]
 enum InFlight<T> {
     InOrder(VecDeque<Flight<T>>),
-    Overtaking { heap: BinaryHeap<Ranked<T>>, departed: u64 },
+    Overtaking { heap: BinaryHeap<Ranked<T>>, accepted: u64 },
 }
 
 impl<T> InFlight<T> {
     fn new(overtaking: bool) -> Self {
         if overtaking {
-            Self::Overtaking { heap: BinaryHeap::new(), departed: 0 }
+            Self::Overtaking { heap: BinaryHeap::new(), accepted: 0 }
         } else {
             Self::InOrder(VecDeque::new())
         }
@@ -361,9 +304,9 @@ impl<T> InFlight<T> {
     fn push(&mut self, flight: Flight<T>) {
         match self {
             Self::InOrder(queue) => queue.push_back(flight),
-            Self::Overtaking { heap, departed } => {
-                heap.push(Ranked { ordinal: *departed, flight });
-                *departed += 1;
+            Self::Overtaking { heap, accepted } => {
+                heap.push(Ranked { ordinal: *accepted, flight });
+                *accepted += 1;
             }
         }
     }
@@ -396,7 +339,7 @@ impl<T> InFlight<T> {
     }
 }
 
-/// Orders the heap: earliest arrival on top, ties by departure.
+/// Orders the heap: earliest arrival on top, ties by order of acceptance.
 #[derive(Clone, Debug)]
 struct Ranked<T> {
     ordinal: u64,

@@ -1,5 +1,6 @@
 //! What a run is summed up in. SI units: seconds, bit/s, bytes, segments.
 
+use airtcp_edge::{PacketControl, PacketControlCounters};
 use airtcp_net::link::LinkCounters;
 use serde::Serialize;
 
@@ -73,13 +74,13 @@ pub struct FlowMetrics {
 pub struct LinkMetrics {
     /// Name of the link.
     pub name: String,
-    /// Packets whose transmission was completed.
+    /// Packets whose transmission has started, lost ones included.
     pub packets_sent: u64,
     /// Bytes of these, as IP packets.
     pub bytes_sent: u64,
     /// Packets the queue refused.
     pub queue_drops: u64,
-    /// Packets the loss model took.
+    /// Packets the loss model took, on the medium or in front of the queue.
     pub loss_drops: u64,
     /// Packets an outage of the link took.
     pub outage_drops: u64,
@@ -107,4 +108,48 @@ impl LinkMetrics {
 pub struct MiddleboxMetrics {
     /// Name of its node.
     pub name: String,
+    /// What its mechanism counted.
+    #[serde(flatten)]
+    pub mechanism: MechanismMetrics,
+}
+
+/// The counters of a mechanism; its name is `kind` in the serialised form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum MechanismMetrics {
+    /// TCP Packet Control.
+    PacketControl {
+        /// Pure ACKs below the highest one, dropped.
+        acks_old_dropped: u64,
+        /// Duplicate ACKs dropped.
+        acks_duplicate_dropped: u64,
+        /// Pure ACKs from mobiles, forwarded.
+        acks_forwarded: u64,
+        /// Segments from fixed hosts dropped as already acknowledged.
+        data_dropped: u64,
+        /// ACKs sent to fixed hosts in answer to those.
+        acks_generated: u64,
+        /// Segments forwarded unfiltered because the flow table was full.
+        segments_refused: u64,
+    },
+}
+
+impl From<&PacketControl> for MechanismMetrics {
+    fn from(machine: &PacketControl) -> Self {
+        let PacketControlCounters {
+            acks_old_dropped,
+            acks_duplicate_dropped,
+            acks_forwarded,
+            data_dropped,
+            acks_generated,
+        } = machine.counters();
+        Self::PacketControl {
+            acks_old_dropped,
+            acks_duplicate_dropped,
+            acks_forwarded,
+            data_dropped,
+            acks_generated,
+            segments_refused: machine.segments_refused(),
+        }
+    }
 }

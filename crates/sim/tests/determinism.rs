@@ -5,6 +5,7 @@ mod common;
 
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Length, Segment, Source, Subscriber};
 use airtcp_net::config::{Distribution, LossConfig, Variation};
+use airtcp_sim::metrics::MechanismMetrics;
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::model::NodeId;
 use airtcp_sim::trace::{Direction, PacketTap};
@@ -67,9 +68,16 @@ fn busy() -> Scenario {
 }
 
 fn fingerprint(seed: u64, run: impl FnOnce(&mut World, &mut Observers<'_>)) -> [Fingerprint; 2] {
+    fingerprint_of(&mut World::new(&busy(), seed), run)
+}
+
+fn fingerprint_of(
+    world: &mut World,
+    run: impl FnOnce(&mut World, &mut Observers<'_>),
+) -> [Fingerprint; 2] {
     let (mut events, mut packets) = (Fingerprint::EMPTY, Fingerprint::EMPTY);
     let mut observers = Observers { events: Some(&mut events), packets: Some(&mut packets) };
-    run(&mut World::new(&busy(), seed), &mut observers);
+    run(world, &mut observers);
     assert!(events != Fingerprint::EMPTY && packets != Fingerprint::EMPTY);
     [events, packets]
 }
@@ -112,4 +120,27 @@ fn observers_do_not_influence_the_run() {
     let mut events = Fingerprint::EMPTY;
     watched.run(&mut Observers { events: Some(&mut events), packets: None });
     assert_eq!(watched.metrics(), world.metrics());
+}
+
+/// oracles §11.3: Packet Control with R = 3 and nothing to do for its data filter is as if it were absent.
+/// Here data overtakes by one or two, so that there are duplicate ACKs but no retransmissions, and ACKs do not
+/// (the filter drops old ones at any R).
+#[test]
+fn a_transparent_middlebox_leaves_the_trace_alone() {
+    let run = |threshold| {
+        let mut scenario = common::reordering(threshold, Duration::from_secs(60));
+        if let Some(variation) = &mut scenario.links[2].config.delay.variation {
+            let (low, high) = (Duration::from_millis(153), Duration::from_millis(225));
+            variation.distribution = Distribution::Uniform { low, high };
+        }
+        scenario.links[3].config.delay.variation = None;
+        let mut world = World::new(&scenario, 3);
+        (fingerprint_of(&mut world, World::run), world.metrics())
+    };
+    let (absent, _) = run(None);
+    let (transparent, metrics) = run(Some(3));
+    let MechanismMetrics::PacketControl { acks_forwarded, data_dropped, .. } =
+        metrics.middleboxes[0].mechanism;
+    assert!(acks_forwarded > 1000 && data_dropped == 0, "{acks_forwarded} {data_dropped}");
+    assert_eq!(transparent, absent);
 }

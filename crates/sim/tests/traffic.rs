@@ -6,7 +6,8 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{
     Bytes, DataRate, Duration, Event, Flags, Instant, Length, Payload, Segment, Source, Subscriber,
 };
-use airtcp_net::config::{LossConfig, Schedule};
+use airtcp_net::config::{LossConfig, OutageConfig, OutageMode, Schedule};
+use airtcp_sim::metrics::MechanismMetrics;
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::model::NodeId;
 use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
@@ -213,4 +214,70 @@ fn recorded_series_agree_with_the_metrics() {
     assert!((rows(Series::Retransmissions) as f64 - resent).abs() < 0.5);
     // The last ACK is for a byte that was sent, and for what the receiver had.
     assert!(last(Series::Acks) <= flow.delivered_bytes as f64);
+}
+
+/// algorithms §1.3: with a threshold above the sender's three the base station holds back duplicate ACKs.
+#[test]
+fn packet_control_acts_on_the_flows_of_its_mobiles() {
+    let long = Duration::from_secs(100);
+    let cuts = |threshold| {
+        let metrics = run(&common::reordering(threshold, long));
+        (metrics.flows[0].cwnd_reductions, metrics.middleboxes)
+    };
+    let (without, none) = cuts(None);
+    assert_eq!(none, []);
+    let (with, middleboxes) = cuts(Some(12));
+    assert!(with < without / 2, "{with} reductions with R = 12, {without} without");
+    assert_eq!(middleboxes[0].name, "n1");
+    let MechanismMetrics::PacketControl { acks_duplicate_dropped, .. } = middleboxes[0].mechanism;
+    assert!(acks_duplicate_dropped > 100);
+
+    let mut other = common::reordering(Some(12), long);
+    if let Some(middlebox) = &mut other.nodes[1].middlebox {
+        middlebox.mobiles.clear();
+    }
+    let metrics = run(&other);
+    assert_eq!(metrics.flows[0].cwnd_reductions, without);
+    let MechanismMetrics::PacketControl { acks_forwarded, .. } = metrics.middleboxes[0].mechanism;
+    assert_eq!(acks_forwarded, 0);
+}
+
+/// What a middlebox makes itself goes out on the path of its flow, and is announced.
+#[test]
+fn a_middlebox_injects_towards_the_fixed_host() {
+    #[derive(Default)]
+    struct Seen {
+        injected: Vec<Instant>,
+        dropped: u64,
+    }
+    impl Subscriber for Seen {
+        fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
+            match *event {
+                Event::Injected { .. } => {
+                    assert_eq!(source, Source::Node(1));
+                    self.injected.push(at);
+                }
+                Event::Dropped { reason: DropReason::Middlebox, .. } => self.dropped += 1,
+                _ => {}
+            }
+        }
+    }
+    // No ACK comes through the wired network for a while: the sender resends what the mobile has, and every
+    // second retransmission of a segment is answered.
+    let mut scenario = common::reordering(Some(6), Duration::from_secs(60));
+    let schedule = Schedule::Listed(vec![(Instant::from_secs(10), Instant::from_secs(20))]);
+    scenario.links[1].config.outage = Some(OutageConfig { schedule, mode: OutageMode::Drop });
+    let mut seen = Seen::default();
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers { events: Some(&mut seen), packets: None });
+    let MechanismMetrics::PacketControl {
+        acks_generated,
+        acks_old_dropped,
+        acks_duplicate_dropped,
+        data_dropped,
+        ..
+    } = world.metrics().middleboxes[0].mechanism;
+    assert!(acks_generated > 0, "the data filter had nothing to answer");
+    assert_eq!(seen.injected.len() as u64, acks_generated);
+    assert_eq!(seen.dropped, acks_old_dropped + acks_duplicate_dropped + data_dropped);
 }

@@ -1,9 +1,9 @@
 //! Each rule of a link as a timeline, exact to the nanosecond.
 
-use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
+use crate::common::{Fate, PACKET, at_us, link, ms, plain, run};
 use Fate::{Delivered, Lost};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Instant};
+use airtcp_core::{Bytes, Instant};
 use airtcp_net::config::{
     DelayConfig, Distribution, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
     QueueLimit, Schedule, Variation,
@@ -236,55 +236,6 @@ fn packets_that_arrive_together_come_out_in_the_order_of_departure() {
     let empty = PacketMeta { size: Bytes::ZERO, data: false };
     let log = run(&mut link(&config), &[(at_us(200_000), empty); 6]);
     assert_eq!(log, [0, 1, 2, 3, 4, 5].map(|id| Delivered(at_us(220_000), id)));
-}
-
-#[test]
-fn a_new_rate_holds_from_the_next_packet_on() {
-    let mut link = link(&plain());
-    for id in 0..2 {
-        assert!(link.send(Instant::ZERO, id, PACKET).is_ok());
-    }
-    link.set_rate(at_us(10_000), DataRate::kbps(500));
-    let mut log = Vec::new();
-    run_until(&mut link, Instant::MAX, &mut log);
-    assert_eq!(log, [Delivered(at_us(203_280), 0), Delivered(at_us(203_280 + 16_640), 1)]);
-}
-
-#[test]
-fn a_link_taken_down_in_hold_mode_waits_for_its_release() {
-    let mut link = link(&plain());
-    assert!(link.send(Instant::ZERO, 0, PACKET).is_ok());
-    link.set_down(at_us(10_000), Some(OutageMode::Hold));
-    assert!(link.send(at_us(20_000), 1, PACKET).is_ok());
-    let mut log = Vec::new();
-    run_until(&mut link, at_us(900_000), &mut log);
-    assert_eq!(log, [Delivered(at_us(203_280), 0)]);
-    assert_eq!(link.next_deadline(), None);
-    link.set_down(at_us(1_000_000), None);
-    run_until(&mut link, Instant::MAX, &mut log);
-    assert_eq!(log[1..], [Delivered(at_us(1_203_280), 1)]);
-}
-
-#[test]
-fn a_link_taken_down_in_drop_mode_loses_the_packet_in_service_and_the_next_ones() {
-    let mut link = link(&plain());
-    for id in 0..3 {
-        assert!(link.send(Instant::ZERO, id, PACKET).is_ok());
-    }
-    link.set_down(at_us(40_000), Some(OutageMode::Drop));
-    link.set_down(at_us(70_000), None);
-    assert!(link.send(at_us(200_000), 3, PACKET).is_ok());
-    let mut log = Vec::new();
-    run_until(&mut link, Instant::MAX, &mut log);
-    assert_eq!(
-        log,
-        [
-            Delivered(at_us(203_280), 0),
-            Lost(at_us(236_560), 1, DropReason::Outage),
-            Lost(at_us(269_840), 2, DropReason::Outage),
-            Delivered(at_us(403_280), 3),
-        ]
-    );
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! Addresses in the simulator, and back from an address to who has it.
 //!
 //! Node `i` is 10.0.0.0 + `i` + 1. The ports of flow `k` name the flow, so that a segment finds its
-//! socket by arithmetic: the sender has 10,000 + `k` mod 50,000, the receiver 5,001 + `k` div 50,000.
+//! socket by arithmetic: the sender has 57,001 + `k` mod 8,500, the receiver 49,152 + `k` div 8,500. These
+//! are dynamic ports (RFC 6335 §6): no dissector of Wireshark takes our payload for its own protocol.
 
 use crate::scenario::model::NodeId;
 use airtcp_core::{Addr, Flow};
 use std::net::{IpAddr, Ipv4Addr};
 
 const FIRST_NODE: u32 = u32::from_be_bytes([10, 0, 0, 1]);
-const FIRST_SENDER_PORT: u16 = 10_000;
-const SENDER_PORTS: u32 = 50_000;
-const FIRST_RECEIVER_PORT: u16 = 5_001;
+const FIRST_SENDER_PORT: u16 = 57_001;
+const SENDER_PORTS: u32 = 8_500;
+const FIRST_RECEIVER_PORT: u16 = 49_152;
 
 /// The address of a node.
 pub fn of_node(node: NodeId) -> IpAddr {
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_segment_finds_its_flow_by_its_ports() {
-        for k in [0, 1, 49_999, 50_000, 123_456] {
+        for k in [0, 1, 8_499, 8_500, 123_456] {
             let flow = of_flow(k, NodeId(3), NodeId(4));
             assert_eq!(destination(&flow), Some(Destination::Receiver(k)));
             assert_eq!(destination(&flow.reversed()), Some(Destination::Sender(k)));

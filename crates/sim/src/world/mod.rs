@@ -7,21 +7,25 @@
 //! Addresses: node `i` is 10.0.0.0 + `i` + 1; see [`addr`] for the ports.
 
 pub mod addr;
+mod mechanism;
 mod packets;
 mod routing;
 
 use crate::apps::{App, BulkSource, Sink};
 use crate::engine::Wakeups;
-use crate::metrics::{FlowMetrics, LinkMetrics, MiddleboxMetrics, RunMetrics};
-use crate::scenario::model::{FlowSpec, NodeId, Scenario};
+use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics};
+use crate::scenario::model::{FlowSpec, Node, NodeId, Scenario};
 use crate::trace::{Direction, PacketTap};
+use addr::Destination;
 use airtcp_core::event::DropReason;
 use airtcp_core::{
-    Bytes, Duration, Event, Events, Flags, Instant, Length, Payload, Segment, SeqNum, Source,
+    Bytes, Duration, Event, Events, Flags, Flow, Instant, Length, Payload, Segment, SeqNum, Source,
     Stream, Subscriber,
 };
+use airtcp_edge::{Action, Actions, Side};
 use airtcp_net::{AboveMac, Dropped, Link, LinkStreams, Output};
 use airtcp_tcp::{Endpoint, Io};
+use mechanism::Mechanism;
 use packets::{PacketId, Packets};
 
 /// Who watches a run. Without anybody the run is the same, and faster.
@@ -35,11 +39,20 @@ pub struct Observers<'a> {
 
 impl Observers<'_> {
     fn events(&mut self, source: Source) -> Events<'_> {
-        let subscriber = match &mut self.events {
-            Some(subscriber) => Some(&mut **subscriber as &mut dyn Subscriber),
-            None => None,
-        };
-        Events::new(subscriber, source)
+        let subscriber = self.events.as_mut();
+        Events::new(subscriber.map(|s| &mut **s as &mut dyn Subscriber), source)
+    }
+
+    fn dropped(
+        &mut self,
+        at: Instant,
+        source: Source,
+        reason: DropReason,
+        segment: &Segment<Length>,
+    ) {
+        let Segment { flow, seq, payload, .. } = *segment;
+        let len = payload.len() as u32;
+        self.events(source).emit(at, || Event::Dropped { reason, flow, seq, len });
     }
 
     #[inline]
@@ -68,12 +81,18 @@ struct LinkState {
 }
 
 /// What a node does beyond plain forwarding; most do nothing.
-#[derive(Default)]
 struct NodeState {
-    outage: Option<AboveMac>,
+    outage: Option<Box<AboveMac>>,
+    /// Index into [`World::mechanisms`].
+    mechanism: Option<u32>,
 }
 
 impl NodeState {
+    fn new(node: &Node) -> Self {
+        let outage = node.outage.clone().map(|schedule| Box::new(AboveMac::new(schedule)));
+        Self { outage, mechanism: None }
+    }
+
     fn drops(&self, now: Instant, flags: Flags) -> bool {
         self.outage.as_ref().is_some_and(|outage| outage.drops(now, flags))
     }
@@ -114,12 +133,17 @@ pub struct World {
     wakeups: Wakeups,
     nodes: Vec<NodeState>,
     links: Vec<LinkState>,
-    /// Sender and receiver of each flow, in turn. Component numbers: links first, then sockets.
+    /// Sender and receiver of each flow, in turn.
     sockets: Vec<Socket>,
+    /// Of the nodes that have one. Component numbers: links first, then sockets, then these.
+    mechanisms: Vec<Mechanism>,
     hops: Vec<Hop>,
     packets: Packets,
     /// What the endpoint being called sends; empty between calls.
     outbox: Vec<Segment<Length>>,
+    /// What the mechanism being called wants done; empty between calls.
+    actions: Actions<Length>,
+    node_names: Vec<String>,
     link_names: Vec<String>,
     flows: Vec<FlowInfo>,
 }
@@ -129,17 +153,18 @@ impl World {
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let Scenario { name, duration, nodes, links, flows } = scenario;
         let (hops, paths) = hops(scenario);
+        let mechanisms: Vec<Mechanism> = (0..)
+            .zip(nodes)
+            .filter_map(|(n, node)| Some(Mechanism::new(n, node.middlebox.as_ref()?)))
+            .collect();
         let mut world = Self {
             scenario: name.clone(),
             seed,
             duration: *duration,
             now: Instant::ZERO,
             events_processed: 0,
-            wakeups: Wakeups::new(links.len() + 2 * flows.len()),
-            nodes: nodes
-                .iter()
-                .map(|n| NodeState { outage: n.outage.clone().map(AboveMac::new) })
-                .collect(),
+            wakeups: Wakeups::new(links.len() + 2 * flows.len() + mechanisms.len()),
+            nodes: nodes.iter().map(NodeState::new).collect(),
             links: links
                 .iter()
                 .map(|l| LinkState {
@@ -148,15 +173,21 @@ impl World {
                 })
                 .collect(),
             sockets: Vec::with_capacity(2 * flows.len()),
+            mechanisms,
             hops,
             packets: Packets::default(),
             outbox: Vec::new(),
+            actions: Actions::new(),
+            node_names: nodes.iter().map(|n| n.name.clone()).collect(),
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows
                 .iter()
                 .map(|f| FlowInfo { name: f.name.clone(), start: f.start, bytes: f.bytes })
                 .collect(),
         };
+        for (index, mechanism) in (0..).zip(&world.mechanisms) {
+            world.nodes[mechanism.node as usize].mechanism = Some(index);
+        }
         for (index, (flow, [forward, backward])) in (0..).zip(flows.iter().zip(paths)) {
             let FlowSpec { name, from, to, start, bytes, sender, receiver } = flow;
             let mut isn = Stream::new(seed, &format!("flow/{name}/isn"));
@@ -195,10 +226,13 @@ impl World {
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
             self.events_processed += 1;
-            let links = self.links.len() as u32;
-            let deadline = match component.checked_sub(links) {
-                None => self.wake_link(component, observers),
-                Some(socket) => self.wake_socket(socket, observers),
+            let (links, sockets) = (self.links.len() as u32, self.sockets.len() as u32);
+            let deadline = if component < links {
+                self.wake_link(component, observers)
+            } else if component < links + sockets {
+                self.wake_socket(component - links, observers)
+            } else {
+                self.wake_mechanism(component - links - sockets, observers)
             };
             self.wakeups.sleep(component, deadline);
         }
@@ -260,7 +294,104 @@ impl World {
         if self.nodes[node as usize].drops(self.now, segment.flags) {
             return self.discard(packet, DropReason::Outage, Source::Node(node), observers);
         }
+        if let Some(mechanism) = self.nodes[node as usize].mechanism
+            && let Some(side) = self.side(mechanism, packet)
+        {
+            return self.hand_over(mechanism, side, packet, observers);
+        }
         self.forward(node, packet, observers);
+    }
+
+    /// The side from which a packet comes to the mechanism that must see it; `None` when it is no business
+    /// of the mechanism, being for this node itself or between others.
+    fn side(&self, mechanism: u32, packet: PacketId) -> Option<Side> {
+        if !matches!(self.hops[self.packets.hop(packet) as usize], Hop::Link(_)) {
+            return None;
+        }
+        let to = self.socket_of(&self.packets.segment(packet).flow)?;
+        let node = |socket: u32| self.sockets[socket as usize].node;
+        self.mechanisms[mechanism as usize].side(node(to ^ 1), node(to))
+    }
+
+    /// The socket a segment is for.
+    fn socket_of(&self, flow: &Flow) -> Option<u32> {
+        let socket = match addr::destination(flow)? {
+            Destination::Sender(flow) => 2 * flow,
+            Destination::Receiver(flow) => 2 * flow + 1,
+        };
+        ((socket as usize) < self.sockets.len()).then_some(socket)
+    }
+
+    /// Gives a packet to a mechanism on its way.
+    fn hand_over(
+        &mut self,
+        mechanism: u32,
+        side: Side,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let segment = self.packets.remove(packet);
+        let machine = self.mechanisms[mechanism as usize].middlebox();
+        machine.on_segment(self.now, side, segment, &mut self.actions);
+        let deadline = machine.next_deadline();
+        self.carry_out(mechanism, observers);
+        let component = self.links.len() + self.sockets.len() + mechanism as usize;
+        self.wakeups.arm(component as u32, deadline);
+    }
+
+    fn wake_mechanism(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
+        let machine = self.mechanisms[index as usize].middlebox();
+        if machine.next_deadline().is_some_and(|due| due <= self.now) {
+            machine.on_timer(self.now, &mut self.actions);
+        }
+        let deadline = machine.next_deadline();
+        self.carry_out(index, observers);
+        deadline
+    }
+
+    /// Does what a mechanism asked for.
+    fn carry_out(&mut self, mechanism: u32, observers: &mut Observers<'_>) {
+        let node = self.mechanisms[mechanism as usize].node;
+        let source = Source::Node(node);
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain() {
+            match action {
+                Action::Forward { segment, .. } => self.send_from(node, segment, observers),
+                Action::Inject { segment, .. } => {
+                    let Segment { flow, seq, ack, .. } = segment;
+                    let ack = ack.unwrap_or_default();
+                    let mut events = observers.events(source);
+                    events.emit(self.now, || Event::Injected { flow, seq, ack });
+                    self.send_from(node, segment, observers);
+                }
+                Action::Drop { segment, reason } => {
+                    observers.dropped(self.now, source, reason, &segment);
+                }
+            }
+        }
+        self.actions = actions;
+    }
+
+    /// Sends a segment from a node on the path of its flow.
+    fn send_from(&mut self, node: u32, segment: Segment<Length>, observers: &mut Observers<'_>) {
+        match self.hop_from(node, &segment.flow) {
+            Some(hop) => self.originate(node, hop, segment, observers),
+            None => {
+                observers.dropped(self.now, Source::Node(node), DropReason::NoRoute, &segment);
+            }
+        }
+    }
+
+    /// The hop by which a flow's segments leave a node; `None` when the node is not on their path.
+    fn hop_from(&self, node: u32, flow: &Flow) -> Option<u32> {
+        let from = &self.sockets[(self.socket_of(flow)? ^ 1) as usize];
+        let (mut at, mut hop) = (from.node, from.path);
+        while at != node {
+            let Hop::Link(link) = self.hops[hop as usize] else { return None };
+            at = self.links[link as usize].to;
+            hop += 1;
+        }
+        Some(hop)
     }
 
     /// Sends a packet on to its next hop.
@@ -349,9 +480,8 @@ impl World {
         source: Source,
         observers: &mut Observers<'_>,
     ) {
-        let Segment { flow, seq, payload, .. } = self.packets.remove(packet);
-        let len = payload.len() as u32;
-        observers.events(source).emit(self.now, || Event::Dropped { reason, flow, seq, len });
+        let segment = self.packets.remove(packet);
+        observers.dropped(self.now, source, reason, &segment);
     }
 
     #[inline]
@@ -380,7 +510,11 @@ impl World {
                 .zip(&self.links)
                 .map(|(name, state)| LinkMetrics::new(name, state.link.counters()))
                 .collect(),
-            middleboxes: Vec::new(),
+            middleboxes: self
+                .mechanisms
+                .iter()
+                .map(|m| m.metrics(&self.node_names[m.node as usize]))
+                .collect(),
         }
     }
 

@@ -57,6 +57,11 @@ impl Packets {
         &self.segments[id.0 as usize]
     }
 
+    /// The packet's next hop.
+    pub(super) fn hop(&self, id: PacketId) -> u32 {
+        self.headers[id.0 as usize].hop
+    }
+
     /// The packet's next hop; the one after it is next from now on.
     #[inline]
     pub(super) fn advance(&mut self, id: PacketId) -> u32 {

@@ -1,12 +1,17 @@
 //! Small networks for tests and benchmarks, built as values.
+#![allow(dead_code)] // Each test binary uses its own part of this.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
-use airtcp_sim::scenario::model::{FlowSpec, Link, Node, NodeId, Scenario};
+use airtcp_net::config::{
+    DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
+};
+use airtcp_sim::scenario::model::{
+    FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, Scenario,
+};
 use airtcp_tcp::TcpConfig;
 
 /// A link with constant delay, a drop-tail queue of `queue` packets, and no losses.
-pub fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
+pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
     LinkConfig {
         rate,
         delay: DelayConfig { base: delay, variation: None },
@@ -18,24 +23,24 @@ pub fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
 }
 
 /// A network under construction.
-pub struct Network(pub Scenario);
+pub(crate) struct Network(pub(crate) Scenario);
 
 impl Network {
     /// Without nodes yet.
-    pub fn new(duration: Duration) -> Self {
+    pub(crate) fn new(duration: Duration) -> Self {
         let name = "test".to_owned();
         Self(Scenario { name, duration, nodes: vec![], links: vec![], flows: vec![] })
     }
 
     /// Adds a plain node.
-    pub fn node(&mut self) -> NodeId {
+    pub(crate) fn node(&mut self) -> NodeId {
         let id = NodeId(self.0.nodes.len() as u32);
         self.0.nodes.push(Node { name: format!("n{}", id.0), middlebox: None, outage: None });
         id
     }
 
     /// Adds a link in each direction.
-    pub fn connect(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
+    pub(crate) fn connect(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
         for (from, to) in [(a, b), (b, a)] {
             let name = format!("n{}>n{}", from.0, to.0);
             self.0.links.push(Link { name, from, to, config: config.clone() });
@@ -43,7 +48,7 @@ impl Network {
     }
 
     /// Adds a flow with the same configuration at both ends; `None`: endless.
-    pub fn flow(&mut self, from: NodeId, to: NodeId, bytes: Option<Bytes>, tcp: &TcpConfig) {
+    pub(crate) fn flow(&mut self, from: NodeId, to: NodeId, bytes: Option<Bytes>, tcp: &TcpConfig) {
         self.0.flows.push(FlowSpec {
             name: format!("f{}", self.0.flows.len()),
             from,
@@ -56,9 +61,40 @@ impl Network {
     }
 }
 
+/// A fixed host (node 0), a base station (1) and a mobile (2) over a link of 250 kbit/s whose random delay
+/// reorders (experiments §4, Table I); Packet Control at the base station with `threshold`, if any.
+pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario {
+    let uniform = |low, high| Distribution::Uniform {
+        low: Duration::from_millis(low),
+        high: Duration::from_millis(high),
+    };
+    let mut wireless = wire(DataRate::kbps(250), Duration::from_millis(170), 50);
+    wireless.delay.variation = Some(Variation {
+        from: Instant::from_millis(500),
+        distribution: Distribution::Mixture(vec![
+            (80.0, uniform(153, 195)),
+            (10.0, uniform(195, 225)),
+            (8.0, uniform(225, 297)),
+            (2.0, uniform(297, 621)),
+        ]),
+        fifo: false,
+    });
+    let tcp = TcpConfig { mss: 1000, receive_buffer: Bytes(20_000), ..TcpConfig::default() };
+    let mut network = Network::new(duration);
+    let [fixed, base, mobile] = [network.node(), network.node(), network.node()];
+    network.connect(fixed, base, &wire(DataRate::mbps(1), Duration::from_millis(5), 50));
+    network.connect(base, mobile, &wireless);
+    network.flow(fixed, mobile, None, &tcp);
+    network.0.nodes[1].middlebox = threshold.map(|threshold| MiddleboxSpec {
+        kind: MiddleboxKind::PacketControl { threshold },
+        mobiles: vec![mobile],
+    });
+    network.0
+}
+
 /// `flows` endless flows, each with a host of its own at both ends, over one link between two routers;
 /// access links of 1 Gbit/s and 1 ms; 1000-byte payload.
-pub fn dumbbell(flows: usize, bottleneck: &LinkConfig, duration: Duration) -> Scenario {
+pub(crate) fn dumbbell(flows: usize, bottleneck: &LinkConfig, duration: Duration) -> Scenario {
     let access = wire(DataRate::mbps(1000), Duration::from_millis(1), 1000);
     let tcp = TcpConfig { mss: 1000, ..TcpConfig::default() };
     let mut network = Network::new(duration);

@@ -55,13 +55,16 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND.
+    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND. One
+    /// that acknowledges more is newer whatever its sequence number (as in Linux): the peer may be
+    /// retransmitting, and a window kept while SND.UNA moves would reach too far.
     /// Returns whether the advertised window differs from the one before.
     fn update_send_window(&mut self, ack: SeqNum, segment: &Segment<P>) -> bool {
         let tx = &mut self.tx;
-        let is_newer =
-            tx.wl1.before(segment.seq) || (tx.wl1 == segment.seq && tx.wl2.at_or_before(ack));
-        if !is_newer {
+        let is_newer = ack.after(tx.una)
+            || tx.wl1.before(segment.seq)
+            || (tx.wl1 == segment.seq && tx.wl2.at_or_before(ack));
+        if !is_newer || ack.before(tx.una) {
             return false;
         }
         let wnd = u32::from(segment.window) << tx.shift;

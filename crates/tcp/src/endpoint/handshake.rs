@@ -111,6 +111,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let shift = syn.options.window_scale.filter(|_| self.config.window_scaling);
         self.tx.scaling = shift.is_some();
+        self.rx.enable_scaling(self.tx.scaling);
         self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);
         self.tx.sack_ok = self.config.recovery == Recovery::Sack && syn.options.sack_permitted;
         let peer_mss = syn.options.mss.unwrap_or(DEFAULT_MSS).max(1);
@@ -134,7 +135,6 @@ impl<P: Payload> Endpoint<P> {
             // RFC 5681 §3.1: one segment after a lost SYN or SYN-ACK.
             self.tx.window.cwnd = self.tx.window.smss;
         }
-        self.rx.enable_scaling(self.tx.scaling);
         self.tx.una = self.tx.iss + 1;
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;

@@ -1,0 +1,70 @@
+//! A middlebox on a node, and which traffic is its business.
+
+use crate::metrics::{MechanismMetrics, MiddleboxMetrics};
+use crate::scenario::model::{MiddleboxKind, MiddleboxSpec};
+use airtcp_core::Length;
+use airtcp_edge::{FlowTableConfig, Middlebox, PacketControl, Side};
+
+/// A mechanism of `airtcp-edge` at work.
+pub(super) struct Mechanism {
+    pub(super) node: u32,
+    /// Nodes of the mobile side, ascending.
+    mobiles: Vec<u32>,
+    machine: Machine,
+}
+
+enum Machine {
+    PacketControl(PacketControl),
+}
+
+impl Mechanism {
+    /// On node number `node`.
+    pub(super) fn new(node: u32, spec: &MiddleboxSpec) -> Self {
+        let machine = match spec.kind {
+            MiddleboxKind::PacketControl { threshold } => Machine::PacketControl(
+                PacketControl::new(threshold, FlowTableConfig::default())
+                    .expect("a resolved scenario has a threshold of at least 3"),
+            ),
+        };
+        let mut mobiles: Vec<u32> = spec.mobiles.iter().map(|mobile| mobile.0).collect();
+        mobiles.sort_unstable();
+        Self { node, mobiles, machine }
+    }
+
+    /// The side from which a segment comes that goes from one node to another; `None` when neither is a
+    /// mobile.
+    pub(super) fn side(&self, from: u32, to: u32) -> Option<Side> {
+        let is_mobile = |node: u32| self.mobiles.binary_search(&node).is_ok();
+        if is_mobile(to) { Some(Side::Fixed) } else { is_mobile(from).then_some(Side::Mobile) }
+    }
+
+    pub(super) fn middlebox(&mut self) -> &mut dyn Middlebox<Length> {
+        match &mut self.machine {
+            Machine::PacketControl(machine) => machine,
+        }
+    }
+
+    pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
+        let mechanism = match &self.machine {
+            Machine::PacketControl(machine) => MechanismMetrics::from(machine),
+        };
+        MiddleboxMetrics { name: name.to_owned(), mechanism }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::model::NodeId;
+
+    #[test]
+    fn sides_are_told_by_the_mobiles() {
+        let mobiles = vec![NodeId(7), NodeId(3)];
+        let kind = MiddleboxKind::PacketControl { threshold: 6 };
+        let mechanism = Mechanism::new(1, &MiddleboxSpec { kind, mobiles });
+        assert_eq!(mechanism.side(0, 3), Some(Side::Fixed));
+        assert_eq!(mechanism.side(3, 0), Some(Side::Mobile));
+        assert_eq!(mechanism.side(3, 7), Some(Side::Fixed));
+        assert_eq!(mechanism.side(0, 2), None);
+    }
+}
