@@ -138,7 +138,7 @@ fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
 /// Runs the command line; the first argument is the program's name.
 #[pyfunction]
 fn cli_main(py: Python<'_>, arguments: Vec<OsString>) -> i32 {
-    py.detach(|| airtcp_cli::main(arguments.into_iter()))
+    py.detach(|| airtcp_cli::main(arguments))
 }
 
 #[pymodule]

@@ -25,15 +25,25 @@ VALUE = np.array([1.0, 4.0, 4.0, 2.0, 2.0, 9.0, 3.0, 10.0, 0.0])
         ("first-time", 2.0),
         ("last-time", 7.5),
         ("first-record-time", 6.0),
-        ("repeats", 2.0),
+        ("repeats", 1.0),
         ("first-repeat-time", 2.0),
-        ("last-repeat-time", 5.0),
+        ("last-repeat-time", 2.0),
+        ("repeats-end-time", 6.0),
         ("gap-start", 3.0),
         ("gap-end", 5.0),
     ],
 )
 def test_reducer(reducer: str, expected: float) -> None:
     assert REDUCERS[reducer](TIME, VALUE, 2.0, 8.0) == pytest.approx(expected)
+
+
+def test_repeats_are_those_of_the_first_value_repeated() -> None:
+    value = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 3.0])
+    time = np.arange(6.0)
+    assert REDUCERS["repeats"](time, value, 0.0, 9.0) == 2
+    assert REDUCERS["first-repeat-time"](time, value, 0.0, 9.0) == 2
+    assert REDUCERS["last-repeat-time"](time, value, 0.0, 9.0) == 3
+    assert REDUCERS["repeats-end-time"](time, value, 0.0, 9.0) == 4
 
 
 def test_every_reducer_takes_an_empty_series() -> None:

@@ -27,12 +27,18 @@ from airtcp.study.stats import Estimate, Floats, estimate, gain, p_greater
 
 @dataclass(frozen=True)
 class Verdict:
-    """One row of `claims.csv`."""
+    """One row of `claims.csv`.
+
+    Attributes:
+        evidence: The numbers and the test.
+        brief: Only the numbers compared, in the order of the claim's variants.
+    """
 
     experiment: str
     claim: Claim
     holds: bool
     evidence: str
+    brief: str
 
 
 def judge_all(study: Study, experiments: Iterable[Experiment], results: Results) -> list[Verdict]:
@@ -52,7 +58,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     unit = study.metrics[claim.metric].unit
     test = _Test(claim, names, samples, unit, study.confidence)
     holds, evidence = test.run()
-    return Verdict(experiment.id, claim, holds, f"{claim.metric}: {evidence}")
+    return Verdict(experiment.id, claim, holds, f"{claim.metric}: {evidence}", test.brief())
 
 
 def _short_names(keys: list[Key]) -> list[str]:
@@ -98,6 +104,12 @@ class _Test:
                 return self._gain()
             case _:
                 return self._within()
+
+    def brief(self) -> str:
+        if self.claim.kind == "gain":
+            return _percent(gain(self.samples[1], self.samples[0], self.confidence))
+        means = (estimate(sample, self.confidence).mean for sample in self.samples)
+        return f"{', '.join(map(number, means))} {self.unit}"
 
     def _mean(self, index: int) -> str:
         value = estimate(self.samples[index], self.confidence)

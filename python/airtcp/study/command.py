@@ -189,23 +189,22 @@ def _print_table(
     study: Study, results: Results, verdicts: Sequence[claims.Verdict], out: Path
 ) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    known = [cell for cell in results.cells if cell.paper or cell.reference]
+    known = [cell for cell in results.cells if cell.paper]
     if known:
-        grid = Grid("experiment", "variant", "metric", "ours", "paper", study.reference_title or "")
+        grid = Grid("experiment", "variant", "metric", "ours", "paper")
         for cell in known:
             grid.add_row(
                 cell.experiment,
-                cell.text,
+                cell.text.replace(";", " "),
                 cell.metric,
                 claims.interval(cell.ours, cell.unit),
-                cell.paper.value if cell.paper else "",
-                cell.reference.value if cell.reference else "",
+                f"{cell.paper.value} {cell.unit}" if cell.paper else "",
             )
         console.print(grid)
-    grid = Grid("experiment", "the paper's claim", "", "evidence")
+    grid = Grid("experiment", "the paper's claim", "", "our numbers")
     for verdict in verdicts:
         mark = "[green]holds[/]" if verdict.holds else "[red]refuted[/]"
-        grid.add_row(verdict.experiment, verdict.claim.text, mark, verdict.evidence)
+        grid.add_row(verdict.experiment, verdict.claim.text, mark, verdict.brief)
     console.print(grid)
     holding = sum(verdict.holds for verdict in verdicts)
     print(f"{holding} of {len(verdicts)} claims hold ({results.runs} runs a variant)")

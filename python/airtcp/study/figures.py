@@ -100,7 +100,10 @@ class _Painter:
             axes[-1].set_xlabel("time (s)")
         else:
             paint[figure.kind](axes[0])
-            if len(axes[0].get_legend_handles_labels()[0]) > 1:
+            handles, labels = axes[0].get_legend_handles_labels()
+            if len(handles) > 1 and figure.kind == "bars":
+                canvas.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+            elif len(handles) > 1:
                 axes[0].legend(fontsize=8)
         canvas.suptitle(f"{figure.id}: {figure.title}", fontsize=10)
         return canvas
@@ -142,7 +145,7 @@ class _Painter:
                 label = self.study.reference_title if name == "reference" else name
                 axes.plot(x, y, style, color=color, label=label, markersize=5)
         axes.set_yticks(places, [_label(variant.key, variants) for variant in variants])
-        axes.invert_yaxis()
+        axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.set_xlabel(self._value_label)
         axes.grid(axis="y", visible=False)
 
@@ -195,7 +198,21 @@ class _Painter:
                 markeredgewidth=0.5,
                 label=name.replace("_", " "),
             )
+        for index, time in enumerate(self._paper_times(variant)):
+            label = "the paper's times" if index == 0 else None
+            axes.axvline(time, color="#d62728", linestyle=":", linewidth=1, label=label)
         axes.set_title(_label(variant.key, self.figure.variants), fontsize=9)
         axes.set_ylabel(self._value_label)
         axes.set_xlim(start, end)
         axes.legend(fontsize=8, loc="lower right")
+
+    def _paper_times(self, variant: Variant) -> list[float]:
+        """The moments in the window that the paper gives for a variant."""
+        known = (
+            self.results.cell(self.experiment.id, variant.key, metric).paper
+            for metric in self.experiment.metrics
+            if self.study.metrics[metric].unit == "s"
+        )
+        start, end = self.figure.window
+        times = (float(paper.value) for paper in known if paper is not None)
+        return sorted(time for time in times if start <= time < end)

@@ -135,10 +135,20 @@ def _records(time: Floats, value: Floats, start: float, end: float) -> float:
 
 
 def _repeats(time: Floats, value: Floats, start: float, end: float) -> Floats:
-    """Times in the window at which the value before came again."""
+    """Times at which the first value repeated in the window is repeated there."""
     same = np.concatenate(([False], value[1:] == value[:-1])) if len(value) else np.empty(0, bool)
-    repeated: Floats = time[same & _inside(time, start, end)]
-    return repeated
+    repeats = np.flatnonzero(same & _inside(time, start, end))
+    times: Floats = time[repeats[value[repeats] == value[repeats[0]]]] if len(repeats) else time[:0]
+    return times
+
+
+def _repeats_end(time: Floats, value: Floats, start: float, end: float) -> float:
+    repeats = _repeats(time, value, start, end)
+    if not len(repeats):
+        return np.nan
+    return _first(
+        time[(time > repeats[-1]) & (value > _at(time, value, repeats[-1])) & (time < end)]
+    )
 
 
 def _longest_gap(time: Floats, start: float, end: float) -> tuple[float, float]:
@@ -162,6 +172,7 @@ REDUCERS: Mapping[str, Reducer] = {
     "repeats": lambda *arguments: float(len(_repeats(*arguments))),
     "first-repeat-time": lambda *arguments: _first(_repeats(*arguments)),
     "last-repeat-time": lambda *arguments: _last(_repeats(*arguments)),
+    "repeats-end-time": _repeats_end,
     "gap-start": lambda time, _value, start, end: _longest_gap(time, start, end)[0],
     "gap-end": lambda time, _value, start, end: _longest_gap(time, start, end)[1],
 }
@@ -169,7 +180,8 @@ REDUCERS: Mapping[str, Reducer] = {
 
 `last`, `mean`, `min`, `max`, `increase` take the series as a step function (a value is in force
 until the next); the others take its points as events. A record is a value above all before it, a
-repeat one equal to the one before, the gap the longest time between two points.
+repeat a point with the value of the one before (of several values repeated, the first one's);
+repeats end with the first greater value; the gap is the longest time between two points.
 """
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {

@@ -132,6 +132,9 @@ impl<P: Payload> Endpoint<P> {
                 }
             };
         }
+        if self.tx.persist.is_some() && self.tx.una == self.tx.end() {
+            self.leave_persist(now, io);
+        }
         let tx = &mut self.tx;
         tx.point.advance(ack);
         // RFC 6298 §5.2, §5.3.

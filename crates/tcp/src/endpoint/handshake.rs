@@ -97,8 +97,8 @@ impl<P: Payload> Endpoint<P> {
             return Reply::None;
         }
         self.establish(now, segment, io);
-        self.transmit(now, io);
         self.rx.owe_ack();
+        self.transmit(now, io);
         Reply::Ack
     }
 

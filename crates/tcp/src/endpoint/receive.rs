@@ -333,7 +333,7 @@ impl<P: Payload> Endpoint<P> {
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }
-        if self.state == State::TimeWait {
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.time_wait = Some(now + self.config.time_wait);
         }
         Reply::PureAck
@@ -377,6 +377,8 @@ impl<P: Payload> Endpoint<P> {
             if fin.before(self.rx.edge) || fin == self.rx.nxt {
                 self.rx.fin = Some(fin);
             }
+            self.rx.owe_ack();
+            reply = Reply::PureAck;
         }
         if self.rx.fin == Some(self.rx.nxt) {
             self.take_fin(now);

@@ -409,7 +409,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn leave_persist(&mut self, now: Instant, io: &mut Io<'_, P>) {
+    pub(super) fn leave_persist(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.persist = None;
         // Time spent in persist is not idleness: cwnd survives it (RFC 9293 §3.8.6.1; oracles §10,
         // after-win-update).
