@@ -464,12 +464,16 @@ impl World {
         segment: Segment<Length>,
         observers: &mut Observers<'_>,
     ) {
-        let stopped = self.nodes[node as usize].drops(self.now, segment.flags);
-        let packet = self.packets.insert(hop, segment);
-        if stopped {
-            return self.discard(packet, DropReason::Outage, Source::Node(node), observers);
+        let source = Source::Node(node);
+        if self.nodes[node as usize].drops(self.now, segment.flags) {
+            return observers.dropped(self.now, source, DropReason::Outage, &segment);
         }
-        self.forward(node, packet, observers);
+        // A segment for the node itself would not leave it.
+        let Hop::Link(link) = self.hops[hop as usize] else {
+            return observers.dropped(self.now, source, DropReason::NoRoute, &segment);
+        };
+        let packet = self.packets.insert(hop + 1, segment);
+        self.send(node, link, packet, observers);
     }
 
     #[cold]
