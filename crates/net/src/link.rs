@@ -12,7 +12,8 @@
 //!   wake-up a packet, at [`Link::next_deadline`].
 //! - Loss and delay are drawn once a packet, in the order of departure, each from its own stream. A packet
 //!   that meets an outage has its draws too, so that an outage does not shift those of the packets behind it.
-//! - A lost packet is reported at the instant it would have arrived; in a FIFO link it holds its place.
+//! - A lost packet is reported at the instant it would have arrived.
+//! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
 //! - At equal times a departure comes before an arrival to the queue.
 
 use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
@@ -102,8 +103,6 @@ pub struct Link<T> {
     /// When the server becomes, or became, free.
     free_at: Instant,
     in_flight: InFlight<T>,
-    /// Arrival of the latest packet of a FIFO link.
-    last_arrival: Instant,
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
     counters: LinkCounters,
@@ -117,7 +116,7 @@ struct Waiting {
     size: Bytes,
 }
 
-/// A packet between acceptance and arrival.
+/// A packet between acceptance and arrival. In order, it comes out when its predecessors have, too.
 #[derive(Clone, Debug)]
 struct Flight<T> {
     arrival: Instant,
@@ -143,7 +142,6 @@ impl<T> Link<T> {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             free_at: Instant::ZERO,
-            last_arrival: Instant::ZERO,
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
         }
@@ -249,11 +247,7 @@ impl<T> Link<T> {
             self.transmission = transmission(self.rate, size);
         }
         let departure = start + self.transmission.1;
-        let mut arrival = departure + self.delay.draw(departure);
-        if !self.delay.reorders() {
-            arrival = arrival.max(self.last_arrival);
-            self.last_arrival = arrival;
-        }
+        let arrival = departure + self.delay.draw(departure);
         let unlucky = self.loss_place == LossPlace::Medium && self.loses(data);
         let lost = if self.outage_takes(start, departure) {
             Some(DropReason::Outage)

@@ -166,6 +166,39 @@ fn held_packets_count_against_the_queue_limit() {
 }
 
 #[test]
+fn behind_a_hold_without_end_nothing_is_due() {
+    let mut config = plain();
+    let schedule =
+        Schedule::Periodic { origin: Instant::ZERO, period: ms(1), start: ms(0), end: ms(1) };
+    config.outage = Some(OutageConfig { schedule, mode: OutageMode::Hold });
+    let mut link = link(&config);
+    assert!(link.send(at_us(1000), 0, PACKET).is_ok());
+    assert_eq!((link.next_deadline(), link.queue_len()), (None, 1));
+}
+
+#[test]
+fn the_average_of_red_decays_while_the_link_is_idle() {
+    let mut config = plain();
+    let (min_threshold, max_threshold, max_p) = (2.0, 3.0, 1.0);
+    config.queue = QueueConfig::Red {
+        min_threshold,
+        max_threshold,
+        max_p,
+        weight: 0.01,
+        gentle: false,
+        limit: 100,
+    };
+    let mut link = link(&config);
+    let accepted = (0..60).filter(|&id| link.send(Instant::ZERO, id, PACKET).is_ok()).count();
+    assert!(accepted < 60, "the average is above the thresholds");
+    for hour in 1..=20 {
+        let now = Instant::from_secs(3600 * hour);
+        while link.poll(now).is_some() {}
+        assert!(link.send(now, 0, PACKET).is_ok());
+    }
+}
+
+#[test]
 fn packets_propagating_when_an_outage_starts_still_arrive() {
     for mode in [OutageMode::Drop, OutageMode::Hold] {
         let mut config = plain();
