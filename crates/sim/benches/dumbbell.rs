@@ -1,5 +1,5 @@
-//! The wired dumbbell: 10 NewReno flows over 100 Mbit/s and 10 ms, 1000-byte payload; five simulated
-//! seconds after which a run of 60 s looks the same. Throughput is in events (wake-ups) a second.
+//! The wired dumbbell: 10 NewReno flows over 100 Mbit/s and 10 ms, 1000-byte payload, five simulated seconds.
+//! Throughput is in events (wake-ups) a second.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

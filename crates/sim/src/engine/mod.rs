@@ -7,8 +7,8 @@
 //!
 //! With one entry a component, and nearly every wake-up followed by the next one of the same component, the
 //! queue is a knock-out tournament of the components, the earliest of four winning each match; a component
-//! that sleeps on plays its matches again up to the final. That path is fixed, so that nothing in it is unpredictable to the processor; it is faster than a
-//! binary heap from a handful of components on (`benches/wakeups.rs`).
+//! that sleeps on plays its matches again up to the final. That path is fixed, so that nothing in it is
+//! unpredictable to the processor: it is faster than a binary heap (`benches/wakeups.rs`).
 //!
 //! Ties are first in, first out: the key is (time, insertion number), so a run is one trajectory.
 
@@ -78,8 +78,14 @@ impl Wakeups {
         if let Some(deadline) = deadline
             && deadline < self.armed[component as usize]
         {
-            self.enter(component, deadline);
+            self.enter_anew(component, deadline);
         }
+    }
+
+    /// Seldom: nearly all keys enter by [`Wakeups::sleep`].
+    #[inline(never)]
+    fn enter_anew(&mut self, component: ComponentId, deadline: Instant) {
+        self.enter(component, deadline);
     }
 
     /// The next component to wake up, if that is at `until` or before. It counts as awake until

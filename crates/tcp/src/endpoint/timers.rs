@@ -12,10 +12,12 @@ impl<P: Payload> Endpoint<P> {
     /// When [`Endpoint::on_timer`] is due. Moves with every call; re-read after each.
     pub fn next_deadline(&self) -> Option<Instant> {
         let persist = self.tx.persist.as_ref().map(|p| p.deadline);
-        [self.tx.rtx_deadline, persist, self.rx.policy.deadline(), self.time_wait]
-            .into_iter()
-            .flatten()
-            .min()
+        let earlier = |a: Option<Instant>, b: Option<Instant>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let sending = earlier(self.tx.rtx_deadline, persist);
+        earlier(sending, earlier(self.rx.policy.deadline(), self.time_wait))
     }
 
     /// Call when `next_deadline()` has passed; harmless earlier.
