@@ -87,7 +87,8 @@ pub trait CongestionControl: Debug + Send {
         window.cwnd = flight.saturating_add(acked.min(window.initial)).min(window.limit);
         window.ssthresh = pipe_prev;
     }
-    /// An ECN echo (RFC 3168 §6.1.2), at most once a window.
+    /// An ECN echo (RFC 3168 §6.1.2), at most once a window. Not called and not validated yet: the
+    /// endpoint does not negotiate ECN.
     fn on_ecn(&mut self, window: &mut Window, flight: u32) {
         window.halve_ssthresh(flight);
         window.cwnd = window.ssthresh;

@@ -4,6 +4,9 @@
 //! retransmission: an older echo means that the original had arrived. F-RTO needs no option: after a
 //! time-out it sends new data on the first ACK, and if the second ACK advances too, the ACKs must be for
 //! originals.
+//!
+//! Not checked against the text of RFC 5682: its step numbers here, and that repeated time-outs of the same
+//! segment keep the detection going (as Linux does).
 
 use crate::config::SpuriousDetection;
 use crate::rtt::Estimate;
