@@ -65,7 +65,7 @@ pub enum Event {
         seq: SeqNum,
         /// Payload bytes.
         len: u32,
-        /// Payload sent before (all or part of it).
+        /// All of it had been sent before.
         retransmission: bool,
     },
     /// A TCP endpoint processed an acknowledgement.
