@@ -3,6 +3,15 @@
 
 use airtcp_core::{Bytes, Duration};
 
+/// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit in 32
+/// bits.
+pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
+
+/// A configured size as a window.
+pub(crate) fn window_bytes(size: Bytes) -> u32 {
+    size.get().min(u64::from(LARGEST_WINDOW)) as u32
+}
+
 /// Configuration of one TCP endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {

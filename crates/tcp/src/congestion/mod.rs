@@ -9,6 +9,7 @@ mod reno;
 
 pub use reno::Reno;
 
+use crate::config::LARGEST_WINDOW;
 use std::fmt::Debug;
 
 /// The congestion window and slow-start threshold of one sender, in bytes.
@@ -28,13 +29,10 @@ pub struct Window {
     pub whole_segments: bool,
 }
 
-/// No cwnd grows beyond this, so that sums of windows never overflow.
-const ABSOLUTE_LIMIT: u32 = 1 << 30;
-
 impl Window {
     /// A fresh window.
     pub fn new(smss: u32, initial: u32, ssthresh: Option<u32>, limit: Option<u32>) -> Self {
-        let limit = limit.unwrap_or(ABSOLUTE_LIMIT).clamp(smss, ABSOLUTE_LIMIT);
+        let limit = limit.unwrap_or(LARGEST_WINDOW).clamp(smss, LARGEST_WINDOW);
         let ssthresh = ssthresh.unwrap_or(u32::MAX);
         Self { cwnd: initial.min(limit), ssthresh, smss, initial, limit, whole_segments: false }
     }

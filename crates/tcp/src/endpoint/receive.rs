@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Io, State};
 use crate::ack::{AckPolicy, Arrival, Decision, policy};
-use crate::config::TcpConfig;
+use crate::config::{TcpConfig, window_bytes};
 use airtcp_core::Bytes;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum};
@@ -62,7 +62,7 @@ pub(super) struct Receiver<P> {
 
 impl<P: Payload> Receiver<P> {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        let capacity = config.receive_buffer.get().min(1 << 30) as u32;
+        let capacity = window_bytes(config.receive_buffer);
         let shift_offered = (0..14).find(|s| capacity >> s <= 0xffff).unwrap_or(14);
         Self {
             nxt: SeqNum(0),

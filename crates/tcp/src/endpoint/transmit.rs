@@ -2,7 +2,7 @@
 //! §5).
 
 use super::{Endpoint, Io, State};
-use crate::config::{LossWindow, PersistOnShrink, Recovery, SackPipe, TcpConfig};
+use crate::config::{LossWindow, PersistOnShrink, Recovery, SackPipe, TcpConfig, window_bytes};
 use crate::congestion::{CongestionControl, Reno, Window};
 use crate::endpoint::spurious::Detector;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
@@ -112,12 +112,11 @@ impl<P: Payload> Sender<P> {
     /// SMSS is known: the windows that depend on it.
     pub(super) fn set_mss(&mut self, config: &TcpConfig, mss: u32) {
         self.mss = mss;
-        let bytes = |b: airtcp_core::Bytes| b.get().min(1 << 30) as u32;
         self.window = Window::new(
             mss,
             config.initial_window.bytes(mss),
-            config.initial_ssthresh.map(bytes),
-            config.cwnd_limit.map(bytes),
+            config.initial_ssthresh.map(window_bytes),
+            config.cwnd_limit.map(window_bytes),
         );
         self.window.whole_segments = config.loss_window == LossWindow::SendWindow;
     }
