@@ -6,6 +6,7 @@
 //! [`event`], [`rng`].
 
 pub mod event;
+pub mod link_signal;
 pub mod payload;
 pub mod rng;
 pub mod segment;
@@ -14,6 +15,7 @@ pub mod time;
 pub mod units;
 
 pub use event::{Event, Events, Source, Subscriber};
+pub use link_signal::LinkSignal;
 pub use payload::{Length, Payload};
 pub use rng::Stream;
 pub use segment::{Addr, Flags, Flow, Options, SackBlock, SackBlocks, Segment, Timestamps};

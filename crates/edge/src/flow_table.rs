@@ -9,6 +9,8 @@
 //!   segments get no state, and the mechanism forwards them untouched.
 //! - A connection that comes back after that idle time starts afresh. The mobile may have been elsewhere, and
 //!   after 2 GiB there its old sequence numbers look new, and new ones old.
+//! - A connection whose state [is committed](FlowState::is_committed) is never forgotten: neither idle time nor
+//!   a SYN (which may be forged) nor want of room takes it.
 //! - No hash order shows: entries form a list in the order of use. The hash is keyed (SipHash-1-3), so that
 //!   nobody can choose ports that collide as long as the key is secret.
 
@@ -37,6 +39,27 @@ impl Default for FlowTableConfig {
     }
 }
 
+/// What a mechanism remembers of one connection; soft: when it is gone, segments are merely forwarded.
+pub trait FlowState: Default {
+    /// Forgetting it now would break the connection (bytes were acknowledged that exist only here).
+    fn is_committed(&self) -> bool {
+        false
+    }
+    /// Payload bytes held.
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+/// A connection found by [`FlowTable::track`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tracked<'a, S> {
+    /// Its state.
+    pub state: &'a mut S,
+    /// This is its first segment (or the first after it was forgotten).
+    pub is_new: bool,
+}
+
 /// Soft state of type `S` for each of a bounded number of connections.
 #[derive(Clone, Debug)]
 pub struct FlowTable<S> {
@@ -45,6 +68,8 @@ pub struct FlowTable<S> {
     flows: LinkedHashMap<Flow, Entry<S>, Keyed>,
     refused: u64,
     evicted: u64,
+    /// Payload bytes held by all states.
+    held: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -56,11 +81,11 @@ struct Entry<S> {
     state: S,
 }
 
-impl<S: Default> FlowTable<S> {
+impl<S: FlowState> FlowTable<S> {
     /// An empty table.
     pub fn new(config: FlowTableConfig) -> Self {
         let flows = LinkedHashMap::with_hasher(Keyed(config.hash_key));
-        Self { config, flows, refused: 0, evicted: 0 }
+        Self { config, flows, refused: 0, evicted: 0, held: 0 }
     }
 
     /// The state of the connection that `segment` belongs to, new or known, with the segment taken into
@@ -70,14 +95,14 @@ impl<S: Default> FlowTable<S> {
         now: Instant,
         from: Side,
         segment: &Segment<P>,
-    ) -> Option<&mut S> {
+    ) -> Option<Tracked<'_, S>> {
         let key = match from {
             Side::Fixed => segment.flow,
             Side::Mobile => segment.flow.reversed(),
         };
         let reset = segment.flags.contains(Flags::RST);
         if segment.flags.contains(Flags::SYN) {
-            self.flows.remove(&key);
+            self.forget(&key);
             return None;
         }
         if self.flows.len() >= self.config.limit && !self.flows.contains_key(&key) {
@@ -92,11 +117,14 @@ impl<S: Default> FlowTable<S> {
                 return None;
             }
             MapEntry::Vacant(vacant) => {
-                return Some(&mut vacant.insert(Entry::starting(now, from, segment)).state);
+                let state = &mut vacant.insert(Entry::starting(now, from, segment)).state;
+                return Some(Tracked { state, is_new: true });
             }
         };
         let known = entry.get_mut();
-        if now.since(known.last_segment) >= self.config.idle {
+        let is_new = now.since(known.last_segment) >= self.config.idle && !known.is_committed();
+        if is_new {
+            self.held -= known.held();
             *known = Entry::starting(now, from, segment);
         } else {
             known.take_account(now, from, segment);
@@ -106,15 +134,36 @@ impl<S: Default> FlowTable<S> {
         } else {
             entry.to_back();
         }
-        Some(&mut entry.into_mut().state)
+        Some(Tracked { state: &mut entry.into_mut().state, is_new })
+    }
+
+    /// Does something with the state of a known connection, by its flow from the fixed to the mobile host.
+    pub fn with<R>(&mut self, key: &Flow, act: impl FnOnce(&mut S) -> R) -> Option<R> {
+        let state = &mut self.flows.get_mut(key)?.state;
+        let before = state.held() as u64;
+        let result = act(state);
+        self.held = self.held - before + state.held() as u64;
+        Some(result)
+    }
+
+    /// Forgets a connection that is not committed.
+    fn forget(&mut self, key: &Flow) {
+        if let MapEntry::Occupied(entry) = self.flows.entry(*key)
+            && !entry.get().is_committed()
+        {
+            self.held -= entry.remove().held();
+        }
     }
 
     /// Forgets one connection, if there is one that may be forgotten.
     fn make_room(&mut self, now: Instant) {
         let idle = self.config.idle;
-        let dispensable = |entry: &Entry<S>| entry.closed || now.since(entry.last_segment) >= idle;
+        let dispensable = |entry: &Entry<S>| {
+            (entry.closed || now.since(entry.last_segment) >= idle) && !entry.is_committed()
+        };
         if self.flows.front().is_some_and(|(_, entry)| dispensable(entry)) {
-            self.flows.pop_front();
+            let gone = self.flows.pop_front();
+            self.held -= gone.map_or(0, |(_, entry)| entry.held());
             self.evicted += 1;
         }
     }
@@ -133,13 +182,28 @@ impl<S> FlowTable<S> {
     pub fn refused(&self) -> u64 {
         self.refused
     }
+    /// Payload bytes held by all states.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+    /// The connections, by their flows from the fixed to the mobile host, in the order of the list.
+    pub fn keys(&self) -> impl Iterator<Item = &Flow> {
+        self.flows.keys()
+    }
     /// Connections that made room for others.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 }
 
-impl<S: Default> Entry<S> {
+impl<S: FlowState> Entry<S> {
+    fn is_committed(&self) -> bool {
+        self.state.is_committed()
+    }
+    fn held(&self) -> u64 {
+        self.state.held() as u64
+    }
+
     fn starting<P: Payload>(now: Instant, from: Side, segment: &Segment<P>) -> Self {
         let mut entry = Self {
             last_segment: now,
@@ -182,6 +246,8 @@ mod tests {
     use airtcp_core::{Addr, Length, SeqNum};
     use std::net::{IpAddr, Ipv4Addr};
 
+    impl FlowState for u32 {}
+
     fn table(limit: usize) -> FlowTable<u32> {
         FlowTable::new(FlowTableConfig { limit, idle: Duration::from_secs(10), hash_key: (1, 2) })
     }
@@ -202,13 +268,17 @@ mod tests {
         Instant::from_secs(n)
     }
 
+    fn value(tracked: Option<Tracked<'_, u32>>) -> Option<u32> {
+        tracked.map(|t| *t.state)
+    }
+
     const ACK: Flags = Flags::empty();
 
     #[test]
     fn both_directions_meet() {
         let mut table = table(10);
-        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap() = 7;
-        assert_eq!(table.track(s(0), Side::Mobile, &answer(1, ACK)), Some(&mut 7));
+        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().state = 7;
+        assert_eq!(value(table.track(s(0), Side::Mobile, &answer(1, ACK))), Some(7));
         assert_eq!(table.len(), 1);
     }
 
@@ -216,9 +286,9 @@ mod tests {
     fn connections_start_with_the_ack_flag() {
         let mut table = table(10);
         let without_ack = Segment { ack: None, ..segment(1, ACK) };
-        assert_eq!(table.track(s(0), Side::Fixed, &without_ack), None);
-        assert_eq!(table.track(s(0), Side::Fixed, &segment(1, Flags::SYN)), None);
-        assert_eq!(table.track(s(0), Side::Fixed, &segment(1, Flags::RST)), None);
+        assert!(table.track(s(0), Side::Fixed, &without_ack).is_none());
+        assert!(table.track(s(0), Side::Fixed, &segment(1, Flags::SYN)).is_none());
+        assert!(table.track(s(0), Side::Fixed, &segment(1, Flags::RST)).is_none());
         assert!(table.is_empty());
         assert!(table.track(s(0), Side::Fixed, &segment(1, ACK)).is_some());
     }
@@ -226,9 +296,9 @@ mod tests {
     #[test]
     fn a_syn_forgets_the_old_connection_of_the_same_ports() {
         let mut table = table(10);
-        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap() = 7;
-        assert_eq!(table.track(s(1), Side::Mobile, &answer(1, Flags::SYN)), None);
-        assert_eq!(table.track(s(1), Side::Fixed, &segment(1, ACK)), Some(&mut 0));
+        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().state = 7;
+        assert!(table.track(s(1), Side::Mobile, &answer(1, Flags::SYN)).is_none());
+        assert_eq!(value(table.track(s(1), Side::Fixed, &segment(1, ACK))), Some(0));
     }
 
     #[test]
@@ -249,7 +319,8 @@ mod tests {
         table.track(s(9), Side::Mobile, &answer(1, ACK));
         assert!(table.track(s(10), Side::Fixed, &segment(3, ACK)).is_none());
         assert!(table.track(s(11), Side::Fixed, &segment(3, ACK)).is_some());
-        *table.track(s(11), Side::Fixed, &segment(1, ACK)).expect("in use two seconds ago") = 1;
+        *table.track(s(11), Side::Fixed, &segment(1, ACK)).expect("in use two seconds ago").state =
+            1;
         assert_eq!(table.evicted(), 1);
     }
 
@@ -277,9 +348,38 @@ mod tests {
     #[test]
     fn a_connection_that_was_idle_too_long_starts_afresh() {
         let mut table = table(10);
-        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap() = 7;
-        assert_eq!(table.track(s(9), Side::Fixed, &segment(1, ACK)), Some(&mut 7));
-        assert_eq!(table.track(s(19), Side::Fixed, &segment(1, ACK)), Some(&mut 0));
+        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().state = 7;
+        assert_eq!(value(table.track(s(9), Side::Fixed, &segment(1, ACK))), Some(7));
+        assert_eq!(value(table.track(s(19), Side::Fixed, &segment(1, ACK))), Some(0));
+    }
+
+    /// A state that holds bytes, and is committed while there are any.
+    #[derive(Default)]
+    struct Holding(usize);
+    impl FlowState for Holding {
+        fn is_committed(&self) -> bool {
+            self.0 > 0
+        }
+        fn held(&self) -> usize {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_committed_connection_is_never_forgotten() {
+        let idle = Duration::from_secs(10);
+        let config = FlowTableConfig { limit: 1, idle, hash_key: (1, 2) };
+        let mut table = FlowTable::<Holding>::new(config);
+        table.track(s(0), Side::Fixed, &segment(1, ACK));
+        let key = segment(1, ACK).flow;
+        table.with(&key, |state| state.0 = 1000);
+        assert_eq!(table.held(), 1000);
+        assert!(table.track(s(1), Side::Fixed, &segment(1, Flags::SYN)).is_none());
+        assert!(table.track(s(99), Side::Fixed, &segment(2, ACK)).is_none(), "no room");
+        assert_eq!(table.track(s(99), Side::Fixed, &segment(1, ACK)).unwrap().state.0, 1000);
+        table.with(&key, |state| state.0 = 0);
+        assert!(table.track(s(200), Side::Fixed, &segment(2, ACK)).is_some(), "not committed");
+        assert_eq!((table.held(), table.evicted()), (0, 1));
     }
 
     #[test]
@@ -293,9 +393,9 @@ mod tests {
             (0..500u64)
                 .map(|i| {
                     let port = (i * i % 61) as u16;
-                    table.track(s(i), Side::Fixed, &segment(port, ACK)).map(|state| {
-                        *state += 1;
-                        *state
+                    table.track(s(i), Side::Fixed, &segment(port, ACK)).map(|tracked| {
+                        *tracked.state += 1;
+                        *tracked.state
                     })
                 })
                 .collect::<Vec<_>>()

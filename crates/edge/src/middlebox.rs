@@ -5,7 +5,7 @@
 //! it carries out the [`Actions`], in order. A mechanism never sends anything itself.
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Instant, Payload, Segment};
+use airtcp_core::{Instant, LinkSignal, Payload, Segment};
 use std::net::IpAddr;
 
 /// One of the two sides of the edge node.
@@ -30,17 +30,6 @@ impl Side {
 /// A mobile host, by its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MobileId(pub IpAddr);
-
-/// What the radio reports about its link to a mobile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LinkSignal {
-    /// The signal is weakening: an outage is likely.
-    Fading,
-    /// The mobile is out of reach.
-    Down,
-    /// The mobile is in reach.
-    Up,
-}
 
 /// One thing for the shell to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,9 +20,11 @@
 //!   acknowledgement, a window or SACK blocks that went by before in no other segment, when it carries FIN,
 //!   and when it is one byte or less: a keep-alive or a window probe, whose sender waits for the mobile.
 
-use crate::flow_table::{FlowTable, FlowTableConfig};
-use crate::middlebox::{Actions, LinkSignal, Middlebox, MobileId, Side};
-use airtcp_core::{Flags, Flow, Instant, Options, Payload, Segment, SeqNum, Timestamps};
+use crate::flow_table::{FlowState, FlowTable, FlowTableConfig};
+use crate::middlebox::{Actions, Middlebox, MobileId, Side};
+use airtcp_core::{
+    Flags, Flow, Instant, LinkSignal, Options, Payload, Segment, SeqNum, Timestamps,
+};
 use thiserror::Error;
 
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.
@@ -91,7 +93,7 @@ impl PacketControl {
 
 impl<P: Payload> Middlebox<P> for PacketControl {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let filters = self.flows.track(now, from, &segment);
+        let filters = self.flows.track(now, from, &segment).map(|tracked| tracked.state);
         let counters = &mut self.counters;
         match from {
             Side::Fixed => match filters.map_or(Data::Forward, |f| f.on_fixed(&segment)) {
@@ -187,6 +189,9 @@ struct Retransmission {
     /// How often it came, the paper's `m_iNumOfRtm`.
     count: u32,
 }
+
+/// Never committed: nothing is held.
+impl FlowState for Filters {}
 
 impl Filters {
     /// The ACK filter (paper §V.B.1).

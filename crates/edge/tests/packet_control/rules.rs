@@ -3,11 +3,10 @@
 use crate::script::{Script, Seg, Verdict, with_flags, with_payload, with_timestamps, with_window};
 use Verdict::{Answered, Dropped, Forwarded};
 use airtcp_core::{
-    Duration, Flags, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
+    Duration, Flags, Instant, Length, LinkSignal, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
 use airtcp_edge::{
-    Actions, FlowTableConfig, LinkSignal, Middlebox, MobileId, PacketControl, Side,
-    ThresholdTooSmall,
+    Actions, FlowTableConfig, Middlebox, MobileId, PacketControl, Side, ThresholdTooSmall,
 };
 
 /// Where the sequence space starts: in the middle, and so that every script crosses the wraparound.

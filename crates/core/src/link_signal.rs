@@ -1,0 +1,12 @@
+//! What a radio reports about its link: an input of mechanisms in edge nodes and in mobile hosts.
+
+/// What the radio reports about the link between a mobile and its edge node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkSignal {
+    /// The signal is weakening: an outage is likely.
+    Fading,
+    /// The mobile is out of reach.
+    Down,
+    /// The mobile is in reach.
+    Up,
+}
