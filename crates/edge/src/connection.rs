@@ -11,7 +11,7 @@ use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a mechanism does for one connection.
-pub trait Connection<P: Payload>: FlowState {
+pub trait Connection<P: Payload>: FlowState + Sized {
     /// Settings, the same for all connections.
     type Config;
     /// What was done, summed over all connections.
@@ -33,7 +33,7 @@ pub trait Connection<P: Payload>: FlowState {
 }
 
 /// What a [`Connection`] works with.
-pub struct Context<'a, P: Payload, C: Connection<P> + ?Sized> {
+pub struct Context<'a, P: Payload, C: Connection<P>> {
     /// The mechanism's settings.
     pub config: &'a C::Config,
     /// The mechanism's counters.
