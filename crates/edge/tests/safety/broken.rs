@@ -1,0 +1,185 @@
+//! Mechanisms with the mistakes that the properties are there to find: the tests of the tests.
+
+use airtcp_core::{Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_edge::{Connection, Context, FlowState, MobileEnd, SegmentCache, Side};
+
+/// Acknowledges what it forwards and keeps no copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct AcknowledgesEarly {
+    mobile: Option<MobileEnd>,
+    told: Option<SeqNum>,
+}
+
+impl FlowState for AcknowledgesEarly {}
+
+impl<P: Payload> Connection<P> for AcknowledgesEarly {
+    type Config = ();
+    type Counters = ();
+    fn on_segment(
+        &mut self,
+        _: Instant,
+        from: Side,
+        segment: Segment<P>,
+        cx: &mut Context<'_, P, Self>,
+    ) {
+        note(&mut self.mobile, from, &segment);
+        cx.out.forward(from.opposite(), segment.clone());
+        if let (Side::Fixed, Some(mobile)) = (from, &self.mobile)
+            && segment.seq.at_or_before(self.told.unwrap_or(mobile.ack).later(mobile.ack))
+            && !segment.payload.is_empty()
+        {
+            let ack = segment.seq + segment.payload.len() as u32;
+            let ack = self.told.unwrap_or(ack).later(ack).later(mobile.ack);
+            self.told = Some(ack);
+            let ack = mobile.acknowledge(segment.flow.reversed(), ack, mobile.window, None);
+            cx.out.inject(Side::Fixed, ack);
+        }
+    }
+    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Context<'_, P, Self>) {}
+    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Keeps copies while the link is down, acknowledges them, and replays them all: but each one without its
+/// first byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Misplaces<P> {
+    mobile: Option<MobileEnd>,
+    cache: SegmentCache<P>,
+    down: bool,
+}
+
+impl<P: Payload> FlowState for Misplaces<P> {
+    fn is_committed(&self) -> bool {
+        !self.cache.is_empty()
+    }
+    fn held(&self) -> usize {
+        self.cache.bytes()
+    }
+}
+
+impl<P: Payload> Connection<P> for Misplaces<P> {
+    type Config = ();
+    type Counters = ();
+    fn on_segment(
+        &mut self,
+        _: Instant,
+        from: Side,
+        segment: Segment<P>,
+        cx: &mut Context<'_, P, Self>,
+    ) {
+        note(&mut self.mobile, from, &segment);
+        let Some(mobile) = self.mobile else {
+            return cx.out.forward(from.opposite(), segment);
+        };
+        let end = self.cache.end().unwrap_or(mobile.ack);
+        let next = segment.seq == end && !segment.payload.is_empty();
+        if from == Side::Fixed && self.down && next && !segment.flags.contains(Flags::FIN) {
+            let ack = mobile.acknowledge(segment.flow.reversed(), segment.seq_end(), 0, None);
+            cx.out.inject(Side::Fixed, ack);
+            cx.out.drop(segment.clone());
+            return self.cache.push(segment);
+        }
+        if from == Side::Mobile {
+            self.cache.acknowledge(mobile.ack);
+        }
+        cx.out.forward(from.opposite(), segment);
+    }
+    fn on_link(&mut self, _: Instant, signal: LinkSignal, cx: &mut Context<'_, P, Self>) {
+        self.down = signal == LinkSignal::Down;
+        if signal == LinkSignal::Up {
+            for copy in self.cache.iter() {
+                let payload = copy.payload.slice(1, copy.payload.len() - 1);
+                cx.out.inject(Side::Mobile, Segment { payload, ..copy.clone() });
+            }
+        }
+    }
+    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Lets nothing to the mobile while the link is down, and trusts that the signal `Up` will come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct WaitsForUp {
+    down: bool,
+}
+
+impl FlowState for WaitsForUp {}
+
+impl<P: Payload> Connection<P> for WaitsForUp {
+    type Config = ();
+    type Counters = ();
+    fn on_segment(
+        &mut self,
+        _: Instant,
+        from: Side,
+        segment: Segment<P>,
+        cx: &mut Context<'_, P, Self>,
+    ) {
+        if self.down && from == Side::Fixed {
+            cx.out.drop(segment);
+        } else {
+            cx.out.forward(from.opposite(), segment);
+        }
+    }
+    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: &mut Context<'_, P, Self>) {
+        self.down = signal != LinkSignal::Up;
+    }
+    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Acknowledges the FIN for a mobile that is away, and lets it go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct AcknowledgesFin {
+    mobile: Option<MobileEnd>,
+    down: bool,
+}
+
+impl FlowState for AcknowledgesFin {}
+
+impl<P: Payload> Connection<P> for AcknowledgesFin {
+    type Config = ();
+    type Counters = ();
+    fn on_segment(
+        &mut self,
+        _: Instant,
+        from: Side,
+        segment: Segment<P>,
+        cx: &mut Context<'_, P, Self>,
+    ) {
+        note(&mut self.mobile, from, &segment);
+        if let (Side::Fixed, Some(mobile)) = (from, &self.mobile)
+            && self.down
+            && segment.flags.contains(Flags::FIN)
+            && segment.seq == mobile.ack
+        {
+            let ack =
+                mobile.acknowledge(segment.flow.reversed(), segment.seq_end(), mobile.window, None);
+            cx.out.inject(Side::Fixed, ack);
+            return cx.out.drop(segment);
+        }
+        cx.out.forward(from.opposite(), segment);
+    }
+    fn on_link(&mut self, _: Instant, signal: LinkSignal, _: &mut Context<'_, P, Self>) {
+        self.down = signal == LinkSignal::Down;
+    }
+    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+fn note<P: Payload>(mobile: &mut Option<MobileEnd>, from: Side, segment: &Segment<P>) {
+    match (from, mobile) {
+        (Side::Mobile, Some(known)) => known.note(segment),
+        (Side::Mobile, unknown) => *unknown = MobileEnd::new(segment),
+        (Side::Fixed, _) => {}
+    }
+}

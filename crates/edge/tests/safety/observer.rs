@@ -1,0 +1,314 @@
+//! Taps both sides of the node and judges what comes out by what went in. It shares no code with the mechanisms.
+//!
+//! Positions are bytes after the initial sequence number of the host that sent them (SYN is position 0, the
+//! first byte position 1), so that they do not wrap.
+
+use crate::subjects::Promise;
+use airtcp_core::{Flags, Flow, Payload, Segment, SeqNum};
+use airtcp_edge::{Action, Side};
+
+/// What the node did that it must not do.
+pub(crate) type Violation = String;
+
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+));
+        }
+    };
+}
+pub(crate) use ensure;
+
+type Seg = Segment<Vec<u8>>;
+
+/// Byte number `n` (from 0) of the stream that host `host` (0: fixed, 1: mobile) writes.
+pub(crate) fn pattern(host: usize, n: u32) -> u8 {
+    (n.wrapping_add(host as u32 * 77_777).wrapping_mul(0x9e37_79b1) >> 24) as u8
+}
+
+/// What one host showed on its side of the node.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    isn: SeqNum,
+    /// Which positions of its stream came by; FIN counts as one.
+    sent: Vec<bool>,
+    /// One past its highest position seen.
+    pub(crate) end: u32,
+    /// Position of its FIN.
+    fin: Option<u32>,
+    /// Its highest acknowledgement, as a position of the other host.
+    pub(crate) acked: u32,
+    /// The furthest right edge of its window, as a position of the other host.
+    edge: u32,
+    shift: Option<u8>,
+    /// Its newest TSval.
+    pub(crate) timestamp: Option<u32>,
+    /// Its last window field above zero.
+    pub(crate) window: u16,
+}
+
+impl Host {
+    fn new(isn: u32) -> Self {
+        Self {
+            isn: SeqNum(isn),
+            sent: Vec::new(),
+            end: 0,
+            fin: None,
+            acked: 0,
+            edge: 0,
+            shift: None,
+            timestamp: None,
+            window: 0,
+        }
+    }
+
+    fn position(&self, seq: SeqNum) -> u32 {
+        seq.bytes_after(self.isn)
+    }
+
+    fn has_sent(&self, from: u32, to: u32) -> bool {
+        (from..to).all(|n| self.sent.get(n as usize) == Some(&true))
+    }
+
+    fn note(&mut self, segment: &Seg, other_isn: SeqNum, scaled: bool) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let (from, to) = (self.position(segment.seq), self.position(segment.seq_end()));
+        self.sent.resize(self.sent.len().max(to as usize), false);
+        self.sent[from as usize..to as usize].fill(true);
+        self.end = self.end.max(to);
+        if segment.flags.contains(Flags::FIN) {
+            self.fin = Some(to - 1);
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.shift = segment.options.window_scale;
+        }
+        if let Some(ack) = segment.ack {
+            let ack = ack.bytes_after(other_isn);
+            let scaled = scaled && !segment.flags.contains(Flags::SYN);
+            let shift = if scaled { self.shift.unwrap_or(0) } else { 0 };
+            self.acked = self.acked.max(ack);
+            self.edge = self.edge.max(ack + (u32::from(segment.window) << shift));
+        }
+        if segment.window > 0 {
+            self.window = segment.window;
+        }
+        if let Some(ts) = segment.options.timestamps {
+            self.timestamp = Some(newer(self.timestamp, ts.value));
+        }
+    }
+}
+
+fn newer(known: Option<u32>, value: u32) -> u32 {
+    known.map_or(value, |known| SeqNum(known).later(SeqNum(value)).0)
+}
+
+/// The tap.
+#[derive(Clone, Debug)]
+pub(crate) struct Observer {
+    promise: Promise,
+    /// From the fixed to the mobile host.
+    flow: Flow,
+    /// Fixed, mobile.
+    pub(crate) hosts: [Host; 2],
+    /// The highest acknowledgement that the fixed host was shown.
+    pub(crate) told: u32,
+    /// What the mechanism holds back and may still forward.
+    kept: Vec<Seg>,
+    /// Newest TSval that the mobile may have taken for TS.Recent (RFC 7323 §4.3): an older one would be
+    /// discarded by PAWS.
+    pub(crate) shown_to_mobile: Option<u32>,
+    /// Segments of the mechanism's own making.
+    pub(crate) injected: u64,
+}
+
+impl Observer {
+    /// `isns` and `flow` of a connection that the fixed host, `flow.src`, has with a mobile.
+    pub(crate) fn new(promise: Promise, flow: Flow, isns: [u32; 2]) -> Self {
+        Self {
+            promise,
+            flow,
+            hosts: isns.map(Host::new),
+            told: 0,
+            kept: Vec::new(),
+            shown_to_mobile: None,
+            injected: 0,
+        }
+    }
+
+    /// The initial sequence numbers, of the fixed host first.
+    pub(crate) fn isns(&self) -> [SeqNum; 2] {
+        self.hosts.each_ref().map(|host| host.isn)
+    }
+
+    /// The node's memory was lost: it can forward nothing that it had kept.
+    pub(crate) fn crash(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Bytes acknowledged to the fixed host that the mobile has not acknowledged.
+    pub(crate) fn custody(&self) -> u32 {
+        self.told.saturating_sub(self.hosts[1].acked)
+    }
+
+    /// A segment reaches the node from `side`.
+    pub(crate) fn on_input(&mut self, side: Side, segment: &Seg) {
+        let scaled = self.hosts.iter().all(|h| h.shift.is_some());
+        let i = index(side);
+        let other_isn = self.hosts[1 - i].isn;
+        self.hosts[i].note(segment, other_isn, scaled);
+    }
+
+    /// What the node did, in one call. `input`: the segment it was called with.
+    pub(crate) fn on_output(
+        &mut self,
+        input: Option<(Side, &Seg)>,
+        actions: &[Action<Vec<u8>>],
+    ) -> Result<(), Violation> {
+        let mut input = input;
+        for action in actions {
+            let (to, segment, injected) = match action {
+                Action::Inject { to, segment } => (*to, segment, true),
+                Action::Forward { to, segment } => {
+                    self.account_for(&mut input, Some(*to), segment)?;
+                    (*to, segment, false)
+                }
+                Action::Drop { segment, .. } => {
+                    self.account_for(&mut input, None, segment)?;
+                    continue;
+                }
+            };
+            self.injected += u64::from(injected);
+            match to {
+                Side::Fixed => self.to_fixed(segment, injected)?,
+                Side::Mobile => self.to_mobile(segment, injected)?,
+            }
+        }
+        if let Some((_, segment)) = input {
+            self.kept.push(segment.clone());
+        }
+        Ok(())
+    }
+
+    /// `segment`, forwarded (`to` a side) or dropped, is the input or was kept before, unchanged.
+    fn account_for(
+        &mut self,
+        input: &mut Option<(Side, &Seg)>,
+        to: Option<Side>,
+        segment: &Seg,
+    ) -> Result<(), Violation> {
+        if let Some((from, arrived)) = *input
+            && arrived == segment
+            && to.is_none_or(|to| to == from.opposite())
+        {
+            *input = None;
+            return Ok(());
+        }
+        let kept = self.kept.iter().position(|kept| kept == segment);
+        ensure!(kept.is_some(), "forwarded or dropped what did not come in: {segment}");
+        self.kept.remove(kept.unwrap_or_default());
+        Ok(())
+    }
+
+    fn to_fixed(&mut self, segment: &Seg, injected: bool) -> Result<(), Violation> {
+        let [fixed, mobile] = &self.hosts;
+        ensure!(segment.flow == self.flow.reversed(), "to the fixed host on flow {}", segment.flow);
+        if let Some(ack) = segment.ack.filter(|_| !segment.flags.contains(Flags::RST)) {
+            let ack = fixed.position(ack);
+            let by_mobile = ack <= mobile.acked;
+            ensure!(
+                by_mobile || self.promise == Promise::Custody,
+                "acknowledges {ack}, the mobile only {}: {segment}",
+                mobile.acked
+            );
+            ensure!(
+                by_mobile || fixed.has_sent(mobile.acked, ack),
+                "acknowledges {ack}, which never came: {segment}"
+            );
+            ensure!(
+                by_mobile || fixed.fin.is_none_or(|fin| ack <= fin),
+                "acknowledges the FIN for the mobile: {segment}"
+            );
+            ensure!(
+                !injected || ack >= self.told,
+                "acknowledges {ack} after {}: {segment}",
+                self.told
+            );
+            self.told = self.told.max(ack);
+        }
+        if !injected {
+            return Ok(());
+        }
+        // In the fixed host's window (RFC 9293 §3.10.7.4), and within what the mobile has sent.
+        let (from, to) = (mobile.position(segment.seq), mobile.position(segment.seq_end()));
+        ensure!(to <= mobile.end, "seq beyond the mobile's {}: {segment}", mobile.end);
+        if segment.flags.contains(Flags::RST) {
+            return Ok(());
+        }
+        if segment.payload.is_empty() {
+            ensure!(
+                from >= fixed.acked && from <= fixed.edge,
+                "position {from} outside the window {}..{}: {segment}",
+                fixed.acked,
+                fixed.edge
+            );
+        }
+        content(1, mobile, segment)?;
+        let timestamps = segment.options.timestamps;
+        ensure!(
+            timestamps.is_some() == mobile.timestamp.is_some(),
+            "timestamps or none, unlike the mobile: {segment}"
+        );
+        if let (Some(ts), Some(newest)) = (timestamps, mobile.timestamp) {
+            // An older one would be discarded (PAWS), a newer one would make the mobile's own old.
+            let rewritten = !segment.payload.is_empty();
+            ensure!(ts.value == newest || rewritten, "TSval {} after {newest}", ts.value);
+            let sent = SeqNum(fixed.timestamp.unwrap_or(0));
+            ensure!(SeqNum(ts.echo).at_or_before(sent), "echoes {}, never sent", ts.echo);
+        }
+        Ok(())
+    }
+
+    fn to_mobile(&mut self, segment: &Seg, injected: bool) -> Result<(), Violation> {
+        let [fixed, mobile] = &self.hosts;
+        ensure!(segment.flow == self.flow, "to the mobile on flow {}", segment.flow);
+        if injected && !segment.flags.contains(Flags::RST) {
+            content(0, fixed, segment)?;
+            let ack = segment.ack.map_or(0, |ack| mobile.position(ack));
+            ensure!(ack <= fixed.acked, "acknowledges {ack} to the mobile: {segment}");
+            ensure!(
+                segment.options.timestamps.is_some() == fixed.timestamp.is_some(),
+                "timestamps or none, unlike the fixed host: {segment}"
+            );
+        }
+        let in_order = fixed.position(segment.seq) <= mobile.acked;
+        if let Some(ts) = segment.options.timestamps.filter(|_| in_order) {
+            self.shown_to_mobile = Some(newer(self.shown_to_mobile, ts.value));
+        }
+        Ok(())
+    }
+}
+
+/// An injected segment carries what `sender` sent at its position, and FIN only in its place.
+fn content(host: usize, sender: &Host, segment: &Seg) -> Result<(), Violation> {
+    let from = sender.position(segment.seq);
+    for (n, byte) in (from..).zip(&segment.payload) {
+        ensure!(
+            sender.has_sent(n, n + 1) && *byte == pattern(host, n.wrapping_sub(1)),
+            "a wrong byte at {n}: {segment}"
+        );
+    }
+    let fin = from + segment.payload.len() as u32;
+    let has_fin = segment.flags.contains(Flags::FIN);
+    ensure!(!has_fin || sender.fin == Some(fin), "FIN at {fin}: {segment}");
+    ensure!(!segment.flags.contains(Flags::SYN), "an injected SYN: {segment}");
+    Ok(())
+}
+
+pub(crate) fn index(side: Side) -> usize {
+    match side {
+        Side::Fixed => 0,
+        Side::Mobile => 1,
+    }
+}
