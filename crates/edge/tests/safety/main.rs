@@ -17,6 +17,8 @@
 
 mod broken;
 mod case;
+mod exhaustive;
+mod model;
 mod observer;
 mod properties;
 mod subjects;

@@ -1,0 +1,60 @@
+//! Every mechanism through the [model](crate::model).
+
+use crate::broken::{AcknowledgesEarly, AcknowledgesFin, WaitsForUp};
+use crate::model::{Persist, Setup, explore};
+use crate::observer::Violation;
+use crate::subjects::{Plain, Promise};
+use airtcp_edge::Connection;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+const SETUP: Setup = Setup {
+    promise: Promise::EndToEnd,
+    persist: Persist::Retransmits,
+    channels: [2, 1, 1, 2],
+    signals: [1, 2, 2],
+    memory: u64::MAX,
+    limit: 3_000_000,
+};
+
+/// Explores under both persist rules.
+fn check<C>(config: &C::Config, setup: Setup) -> Result<(), Violation>
+where
+    C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
+{
+    for persist in [Persist::Retransmits, Persist::Probes] {
+        let at = std::time::Instant::now();
+        let explored = explore::<C>(config, &Setup { persist, ..setup })?;
+        eprintln!("{persist:?}: {} states, {} steps {:?}", explored.states, explored.steps, at.elapsed());
+    }
+    Ok(())
+}
+
+#[test]
+fn plain() {
+    check::<Plain>(&(), Setup { signals: [0, 0, 0], ..SETUP }).unwrap();
+}
+
+#[track_caller]
+fn assert_found(result: Result<(), Violation>, reason: &str) {
+    let violation = result.expect_err("the mistake must be found");
+    assert!(violation.contains(reason), "found instead: {violation}");
+}
+
+#[test]
+fn a_mechanism_that_acknowledges_and_forgets_is_found() {
+    assert_found(check::<AcknowledgesEarly>(&(), SETUP), "for the mobile");
+    let setup = Setup { promise: Promise::Custody, ..SETUP };
+    assert_found(check::<AcknowledgesEarly>(&(), setup), "cannot deliver");
+}
+
+#[test]
+fn a_mechanism_that_acknowledges_the_fin_is_found() {
+    let setup = Setup { promise: Promise::Custody, ..SETUP };
+    assert_found(check::<AcknowledgesFin>(&(), setup), "for the mobile");
+}
+
+#[test]
+fn a_mechanism_that_relies_on_a_signal_is_found() {
+    assert_found(check::<WaitsForUp>(&(), Setup { signals: [0, 1, 1], ..SETUP }), "dead end");
+}
