@@ -4,8 +4,8 @@ use crate::subjects::Limits;
 use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery, RtoConfig,
-    SpuriousDetection,
+    AckConfig, InitialWindow, LinkReaction, NewRenoConfig, PersistConfig, PersistOnShrink,
+    Recovery, RtoConfig, SpuriousDetection,
 };
 use proptest::prelude::*;
 
@@ -44,8 +44,10 @@ pub(crate) struct Case {
     pub(crate) paths: [Path; 2],
     /// Nothing passes the wireless path between these.
     pub(crate) outages: Vec<(Instant, Instant)>,
-    /// What the radio reports to the node.
+    /// What the node's radio reports.
     pub(crate) signals: Vec<(Instant, LinkSignal)>,
+    /// What the mobile's own radio reports: all outages, in time; perhaps more.
+    pub(crate) mobile_signals: Vec<(Instant, LinkSignal)>,
     /// Fixed, mobile.
     pub(crate) configs: [TcpConfig; 2],
     pub(crate) apps: [App; 2],
@@ -74,7 +76,12 @@ fn path() -> impl Strategy<Value = Path> {
         loss,
         prop_oneof![3 => Just(0.0), 1 => 0.0..0.2],
     )
-        .prop_map(|(delay, jitter, loss, duplication)| Path { delay, jitter, loss, duplication })
+        .prop_map(|(delay, jitter, loss, duplication)| Path {
+            delay,
+            jitter,
+            loss,
+            duplication,
+        })
 }
 
 /// Up to three outages, in order, before [`HOSTILE_UNTIL`].
@@ -125,14 +132,28 @@ fn false_alarm() -> impl Strategy<Value = Vec<(u64, LinkSignal)>> {
 }
 
 /// Outages with the signals about them.
-fn radio() -> impl Strategy<Value = (Vec<(Instant, Instant)>, Vec<(Instant, LinkSignal)>)> {
+#[derive(Clone, Debug)]
+struct Radio {
+    outages: Vec<(Instant, Instant)>,
+    signals: Vec<(Instant, LinkSignal)>,
+    mobile_signals: Vec<(Instant, LinkSignal)>,
+}
+
+fn radio() -> impl Strategy<Value = Radio> {
     let alarms = proptest::collection::vec(false_alarm(), 0..3);
-    (outages(), proptest::collection::vec(reports(), 3), alarms).prop_map(
-        |(outages, reports, alarms)| {
+    let leads = proptest::collection::vec(proptest::option::of(-1_500i64..0), 3);
+    let quiet = proptest::bool::weighted(0.1);
+    (outages(), proptest::collection::vec(reports(), 3), alarms, leads, quiet).prop_map(
+        |(outages, reports, alarms, leads, quiet)| {
             let mut signals = Vec::new();
             let shifted = |at: Instant, by: i64| {
                 Instant::from_millis(at.since_start().as_millis().saturating_add_signed(by))
             };
+            let mut mobile_signals = Vec::new();
+            for (&(from, to), lead) in outages.iter().zip(leads) {
+                mobile_signals.extend(lead.map(|by| (shifted(from, by), LinkSignal::Fading)));
+                mobile_signals.extend([(from, LinkSignal::Down), (to, LinkSignal::Up)]);
+            }
             for ((from, to), report) in outages.iter().zip(reports) {
                 signals.extend(report.fading.map(|d| (shifted(*from, d), LinkSignal::Fading)));
                 signals.extend(report.down.map(|d| (shifted(*from, d), LinkSignal::Down)));
@@ -143,7 +164,10 @@ fn radio() -> impl Strategy<Value = (Vec<(Instant, Instant)>, Vec<(Instant, Link
             }
             let alarms = alarms.into_iter().flatten();
             signals.extend(alarms.map(|(at, signal)| (Instant::from_millis(at), signal)));
-            (outages, signals)
+            if quiet {
+                signals.clear();
+            }
+            Radio { outages, signals, mobile_signals }
         },
     )
 }
@@ -199,10 +223,15 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         (2u32..4, millis(1..500))
             .prop_map(|(segments, timeout)| AckConfig::Delayed { segments, timeout }),
     ];
-    let timers = (on_shrink, ack, prop_oneof![Just(200u64), Just(1_000u64)]);
+    let on_link = prop_oneof![
+        3 => Just(LinkReaction::None),
+        1 => Just(LinkReaction::RecoveryAck),
+        1 => Just(LinkReaction::Freeze),
+    ];
+    let timers = (on_shrink, ack, prop_oneof![Just(200u64), Just(1_000u64)], on_link);
     (sizes, recovery, spurious, timers).prop_map(|(sizes, recovery, spurious, timers)| {
         let (mss, receive, [scaling, timestamps, nagle, limited]) = sizes;
-        let (on_shrink, ack, min) = timers;
+        let (on_shrink, ack, min, on_link) = timers;
         TcpConfig {
             mss,
             receive_buffer: Bytes(receive),
@@ -216,6 +245,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             rto: RtoConfig { min: Duration::from_millis(min), ..RtoConfig::default() },
             persist: PersistConfig { on_shrink, ..PersistConfig::default() },
             ack,
+            on_link,
             ..TcpConfig::default()
         }
     })
@@ -249,7 +279,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     let up = prop_oneof![3 => Just(0u32), 1 => 1u32..3_000, 1 => 3_000u32..20_000];
     let ends = ([isn(), isn()], [config(), config()], (app(down), app(up)), impatience());
     (any::<u64>(), [path(), path()], radio(), ends, limits()).prop_map(
-        |(seed, paths, (outages, signals), (isns, mut configs, apps, impatience), limits)| {
+        |(seed, paths, radio, (isns, mut configs, apps, impatience), limits)| {
             for config in &mut configs {
                 if let Some((retransmissions, backoff)) = impatience {
                     config.rto.max_retransmissions = retransmissions;
@@ -259,7 +289,19 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             let mut apps = [apps.0, apps.1];
             // Somebody must begin to close.
             apps[0].closes_first |= !apps[1].closes_first;
-            Case { seed, isns, paths, outages, signals, configs, apps, limits, crash: None }
+            let Radio { outages, signals, mobile_signals } = radio;
+            Case {
+                seed,
+                isns,
+                paths,
+                outages,
+                signals,
+                mobile_signals,
+                configs,
+                apps,
+                limits,
+                crash: None,
+            }
         },
     )
 }

@@ -25,7 +25,12 @@ where
     for persist in [Persist::Retransmits, Persist::Probes] {
         let at = std::time::Instant::now();
         let explored = explore::<C>(config, &Setup { persist, ..setup })?;
-        eprintln!("{persist:?}: {} states, {} steps {:?}", explored.states, explored.steps, at.elapsed());
+        eprintln!(
+            "{persist:?}: {} states, {} steps {:?}",
+            explored.states,
+            explored.steps,
+            at.elapsed()
+        );
     }
     Ok(())
 }

@@ -216,12 +216,7 @@ where
         steps
     }
 
-    fn take(
-        &self,
-        step: Step,
-        setup: &Setup,
-        config: &C::Config,
-    ) -> Result<Self, Violation> {
+    fn take(&self, step: Step, setup: &Setup, config: &C::Config) -> Result<Self, Violation> {
         let mut next = self.clone();
         match step {
             Step::Start => {}
@@ -342,9 +337,9 @@ where
             match action {
                 Action::Drop { .. } => {}
                 Action::Forward { to, segment } => {
-                    let known = input.as_ref().is_some_and(|(from, input)| {
-                        *from == to.opposite() && *input == segment
-                    });
+                    let known = input
+                        .as_ref()
+                        .is_some_and(|(from, input)| *from == to.opposite() && *input == segment);
                     ensure!(known, "forwards what did not come in: {segment}");
                     self.output(to, &segment, false, setup)?;
                 }

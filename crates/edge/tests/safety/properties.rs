@@ -39,12 +39,11 @@ fn assert_found<M: Middlebox<Vec<u8>> + Clone>(
         max_shrink_iters: 0,
         ..Config::default()
     };
-    let found = TestRunner::new(config).run(&case(), |case| {
-        match run(&case, node(case.limits), promise) {
+    let found =
+        TestRunner::new(config).run(&case(), |case| match run(&case, node(case.limits), promise) {
             Err(violation) if violation.contains(reason) => Err(TestCaseError::fail(violation)),
             _ => Ok(()),
-        }
-    });
+        });
     assert!(found.is_err(), "the mistake was not found");
 }
 

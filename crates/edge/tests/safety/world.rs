@@ -36,6 +36,7 @@ enum Arrival {
     Write(usize),
     Read(usize),
     Signal(LinkSignal),
+    MobileSignal(LinkSignal),
     Crash,
 }
 
@@ -104,9 +105,8 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     fn new(case: &'a Case, node: M, promise: Promise) -> Self {
         let end =
             |i: usize, flow| Endpoint::new(case.configs[i].clone(), flow, SeqNum(case.isns[i]));
-        let streams = |path: &str| {
-            [0, 1].map(|from| Stream::new(case.seed, &format!("{path}/from-{from}")))
-        };
+        let streams =
+            |path: &str| [0, 1].map(|from| Stream::new(case.seed, &format!("{path}/from-{from}")));
         Self {
             case,
             ends: [end(0, flow()), end(1, flow().reversed())],
@@ -278,6 +278,9 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         for &(at, signal) in &self.case.signals {
             self.schedule(at, Arrival::Signal(signal));
         }
+        for &(at, signal) in &self.case.mobile_signals {
+            self.schedule(at, Arrival::MobileSignal(signal));
+        }
         if let Some(at) = self.case.crash {
             self.schedule(at, Arrival::Crash);
         }
@@ -333,6 +336,10 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
                 self.trace.push(format!("{} {signal:?}", self.now));
                 let mobile = MobileId(flow().dst.ip);
                 self.node(None, |node, now, out| node.on_link(now, mobile, signal, out))
+            }
+            Arrival::MobileSignal(signal) => {
+                self.call(1, |end, now, io| end.on_link(now, signal, io));
+                Ok(())
             }
             Arrival::Crash => {
                 self.trace.push(format!("{} crash", self.now));
