@@ -4,7 +4,9 @@ use crate::broken::{AcknowledgesEarly, AcknowledgesFin, WaitsForUp};
 use crate::model::{Persist, Setup, explore};
 use crate::observer::Violation;
 use crate::subjects::{Plain, Promise};
-use airtcp_edge::Connection;
+use airtcp_edge::m_tcp::Supervised;
+use airtcp_edge::snoop::Agent;
+use airtcp_edge::{Connection, MTcpConfig, SnoopConfig};
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -38,6 +40,17 @@ where
 #[test]
 fn plain() {
     check::<Plain>(&(), Setup { signals: [0, 0, 0], ..SETUP }).unwrap();
+}
+
+#[test]
+fn m_tcp_is_safe() {
+    check::<Supervised<Vec<u8>>>(&MTcpConfig::default(), Setup { signals: [0; 3], ..SETUP })
+        .unwrap();
+}
+
+#[test]
+fn snoop_is_safe() {
+    check::<Agent<Vec<u8>>>(&SnoopConfig::default(), Setup { signals: [0; 3], ..SETUP }).unwrap();
 }
 
 #[track_caller]

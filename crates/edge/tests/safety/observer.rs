@@ -94,7 +94,9 @@ impl Host {
         if segment.window > 0 {
             self.window = segment.window;
         }
-        if let Some(ts) = segment.options.timestamps {
+        // Only once both have agreed on them (RFC 7323 §3.2).
+        let agreed = !segment.flags.contains(Flags::SYN);
+        if let Some(ts) = segment.options.timestamps.filter(|_| agreed) {
             self.timestamp = Some(newer(self.timestamp, ts.value));
         }
     }
@@ -119,8 +121,8 @@ pub(crate) struct Observer {
     /// Newest TSval that the mobile may have taken for TS.Recent (RFC 7323 §4.3): an older one would be
     /// discarded by PAWS.
     pub(crate) shown_to_mobile: Option<u32>,
-    /// Segments of the mechanism's own making.
-    pub(crate) injected: u64,
+    /// Segments of the mechanism's own making, to the fixed and to the mobile host.
+    pub(crate) injected: [u64; 2],
 }
 
 impl Observer {
@@ -133,7 +135,7 @@ impl Observer {
             told: 0,
             kept: Vec::new(),
             shown_to_mobile: None,
-            injected: 0,
+            injected: [0; 2],
         }
     }
 
@@ -179,7 +181,7 @@ impl Observer {
                     continue;
                 }
             };
-            self.injected += u64::from(injected);
+            self.injected[index(to)] += u64::from(injected);
             match to {
                 Side::Fixed => self.to_fixed(segment, injected)?,
                 Side::Mobile => self.to_mobile(segment, injected)?,

@@ -1,9 +1,9 @@
 //! Real endpoints, random trouble: see the list at the top of this test.
 
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
-use crate::case::{Case, case};
-use crate::subjects::{Limits, Plain, Promise, simple};
-use crate::world::run;
+use crate::case::{Case, case, case_with_crash};
+use crate::subjects::{Limits, Plain, Promise, m_tcp, m_tcp_all, simple, snoop};
+use crate::world::{Outcome, run};
 use airtcp_edge::Middlebox;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -12,17 +12,38 @@ fn check<M: Middlebox<Vec<u8>> + Clone>(
     case: &Case,
     node: impl Fn(Limits) -> M,
     promise: Promise,
-) -> Result<(), TestCaseError> {
-    run(case, node(case.limits), promise).map(drop).map_err(TestCaseError::fail)
+) -> Result<Outcome, TestCaseError> {
+    run(case, node(case.limits), promise).map_err(TestCaseError::fail)
 }
 
 proptest! {
     #![proptest_config(Config::with_cases(2000))]
 
     #[test]
-    fn plain(case in case()) {
-        let o = run(&case, simple::<Plain>(case.limits), Promise::EndToEnd).map_err(TestCaseError::fail)?;
-        if o.last_read > airtcp_core::Instant::from_secs(110) { eprintln!("LAST {} {}", o.last_read, o.trace.len()); }
+    fn plain_forwarding(case in case()) {
+        check(&case, simple::<Plain>, Promise::EndToEnd)?;
+    }
+
+    #[test]
+    fn m_tcp_is_safe(case in case()) {
+        check(&case, m_tcp, Promise::EndToEnd)?;
+    }
+
+    #[test]
+    fn m_tcp_that_retransmits_all_is_safe(case in case()) {
+        check(&case, m_tcp_all, Promise::EndToEnd)?;
+    }
+
+    #[test]
+    fn snoop_is_safe_and_makes_no_acknowledgement(case in case()) {
+        let outcome = check(&case, snoop, Promise::EndToEnd)?;
+        prop_assert_eq!(outcome.injected[0], 0);
+    }
+
+    #[test]
+    fn m_tcp_and_snoop_lose_nothing_in_a_crash(case in case_with_crash()) {
+        check(&case, m_tcp, Promise::EndToEnd)?;
+        check(&case, snoop, Promise::EndToEnd)?;
     }
 }
 

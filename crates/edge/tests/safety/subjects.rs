@@ -1,7 +1,10 @@
 //! The mechanisms under test, and the plain forwarder they are compared with.
 
-use airtcp_core::{Instant, LinkSignal, Payload, Segment};
-use airtcp_edge::{Connection, Context, FlowState, PerConnection, Side};
+use airtcp_core::{Bytes, Instant, LinkSignal, Payload, Segment};
+use airtcp_edge::{
+    Connection, Context, FlowState, MTcp, MTcpConfig, PerConnection, Retransmit, Side, Snoop,
+    SnoopConfig,
+};
 
 /// What a mechanism promises about the acknowledgements that the fixed host sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,4 +55,21 @@ where
     C: Connection<Vec<u8>, Config = ()>,
 {
     PerConnection::new((), Default::default(), limits.memory)
+}
+
+pub(crate) fn m_tcp(limits: Limits) -> MTcp<Vec<u8>> {
+    let config = MTcpConfig { fifo: Bytes(limits.fifo), ..MTcpConfig::default() };
+    PerConnection::new(config, Default::default(), limits.memory)
+}
+
+/// M-TCP that retransmits the whole queue each time.
+pub(crate) fn m_tcp_all(limits: Limits) -> MTcp<Vec<u8>> {
+    let fifo = Bytes(limits.fifo);
+    let config = MTcpConfig { fifo, retransmit: Retransmit::All, ..MTcpConfig::default() };
+    PerConnection::new(config, Default::default(), limits.memory)
+}
+
+pub(crate) fn snoop(limits: Limits) -> Snoop<Vec<u8>> {
+    let config = SnoopConfig { fifo: Bytes(limits.fifo), ..SnoopConfig::default() };
+    PerConnection::new(config, Default::default(), limits.memory)
 }

@@ -55,8 +55,8 @@ struct Progress {
 pub(crate) struct Outcome {
     /// Everything that left an end or the node, with its time: `0 > ` from the fixed host, and so on.
     pub(crate) trace: Vec<String>,
-    /// Segments that the mechanism made.
-    pub(crate) injected: u64,
+    /// Segments that the mechanism made, to the fixed and to the mobile host.
+    pub(crate) injected: [u64; 2],
     /// Both streams arrived whole.
     pub(crate) is_whole: bool,
     /// When the last byte that arrived was read.
