@@ -215,8 +215,9 @@ impl<P: Payload> Supervised<P> {
         if self.shrunk && is_probe(&segment, mobile.ack) {
             // A.4
             cx.counters.probes_answered += 1;
-            self.acknowledge(&mobile, 0, segment.options.timestamps.map(|t| t.value), cx);
-            return cx.out.drop(segment);
+            let echo = segment.options.timestamps.map(|t| t.value);
+            cx.out.drop(segment);
+            return self.acknowledge(&mobile, 0, echo, cx);
         }
         let is_old = segment.seq_end().at_or_before(mobile.ack);
         if is_old && segment.payload.len() > 1 && !is_news {
@@ -224,8 +225,8 @@ impl<P: Payload> Supervised<P> {
             cx.counters.old_segments_answered += 1;
             self.withheld = false;
             let window = if self.shrunk { 0 } else { mobile.window };
-            self.acknowledge(&mobile, window, None, cx);
-            return cx.out.drop(segment);
+            cx.out.drop(segment);
+            return self.acknowledge(&mobile, window, None, cx);
         }
         let queued_end = self.queue.end().unwrap_or(mobile.ack);
         if segment.seq_len() > 0 && segment.seq_end().after(queued_end) && mobile.window > 0 {
