@@ -4,7 +4,7 @@
 //! first byte position 1), so that they do not wrap.
 
 use crate::subjects::Promise;
-use airtcp_core::{Flags, Flow, Payload, Segment, SeqNum};
+use airtcp_core::{Flags, Flow, Segment, SeqNum};
 use airtcp_edge::{Action, Side};
 
 /// What the node did that it must not do.
@@ -168,6 +168,7 @@ impl Observer {
         input: Option<(Side, &Seg)>,
         actions: &[Action<Vec<u8>>],
     ) -> Result<(), Violation> {
+        let arrived = input;
         let mut input = input;
         for action in actions {
             let (to, segment, injected) = match action {
@@ -183,7 +184,14 @@ impl Observer {
             };
             self.injected[index(to)] += u64::from(injected);
             match to {
-                Side::Fixed => self.to_fixed(segment, injected)?,
+                Side::Fixed if injected => {
+                    self.to_fixed(segment, true)?;
+                    if !arrived.is_some_and(|(from, arrived)| is_rewritten(from, arrived, segment))
+                    {
+                        self.made_for_fixed(segment)?;
+                    }
+                }
+                Side::Fixed => self.to_fixed(segment, false)?,
                 Side::Mobile => self.to_mobile(segment, injected)?,
             }
         }
@@ -239,24 +247,24 @@ impl Observer {
             );
             self.told = self.told.max(ack);
         }
-        if !injected {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// A segment in the mobile's name that is none of the mobile's own.
+    fn made_for_fixed(&self, segment: &Seg) -> Result<(), Violation> {
+        let [fixed, mobile] = &self.hosts;
         // In the fixed host's window (RFC 9293 §3.10.7.4), and within what the mobile has sent.
-        let (from, to) = (mobile.position(segment.seq), mobile.position(segment.seq_end()));
-        ensure!(to <= mobile.end, "seq beyond the mobile's {}: {segment}", mobile.end);
+        let seq = mobile.position(segment.seq);
+        ensure!(
+            seq >= fixed.acked && seq <= fixed.edge && seq <= mobile.end,
+            "position {seq} outside the window {}..{}: {segment}",
+            fixed.acked,
+            fixed.edge
+        );
+        ensure!(segment.seq_len() == 0, "data in the mobile's name: {segment}");
         if segment.flags.contains(Flags::RST) {
             return Ok(());
         }
-        if segment.payload.is_empty() {
-            ensure!(
-                from >= fixed.acked && from <= fixed.edge,
-                "position {from} outside the window {}..{}: {segment}",
-                fixed.acked,
-                fixed.edge
-            );
-        }
-        content(1, mobile, segment)?;
         let timestamps = segment.options.timestamps;
         ensure!(
             timestamps.is_some() == mobile.timestamp.is_some(),
@@ -264,8 +272,7 @@ impl Observer {
         );
         if let (Some(ts), Some(newest)) = (timestamps, mobile.timestamp) {
             // An older one would be discarded (PAWS), a newer one would make the mobile's own old.
-            let rewritten = !segment.payload.is_empty();
-            ensure!(ts.value == newest || rewritten, "TSval {} after {newest}", ts.value);
+            ensure!(ts.value == newest, "TSval {} after {newest}", ts.value);
             let sent = SeqNum(fixed.timestamp.unwrap_or(0));
             ensure!(SeqNum(ts.echo).at_or_before(sent), "echoes {}, never sent", ts.echo);
         }
@@ -276,7 +283,7 @@ impl Observer {
         let [fixed, mobile] = &self.hosts;
         ensure!(segment.flow == self.flow, "to the mobile on flow {}", segment.flow);
         if injected && !segment.flags.contains(Flags::RST) {
-            content(0, fixed, segment)?;
+            content(fixed, segment)?;
             let ack = segment.ack.map_or(0, |ack| mobile.position(ack));
             ensure!(ack <= fixed.acked, "acknowledges {ack} to the mobile: {segment}");
             ensure!(
@@ -292,18 +299,27 @@ impl Observer {
     }
 }
 
-/// An injected segment carries what `sender` sent at its position, and FIN only in its place.
-fn content(host: usize, sender: &Host, segment: &Seg) -> Result<(), Violation> {
-    let from = sender.position(segment.seq);
+/// The mobile's own segment, but for what it acknowledges.
+fn is_rewritten(from: Side, arrived: &Seg, segment: &Seg) -> bool {
+    let mut same = segment.clone();
+    same.ack = arrived.ack;
+    same.window = arrived.window;
+    same.options.sack = arrived.options.sack;
+    from == Side::Mobile && same == *arrived
+}
+
+/// A replay carries what the fixed host sent at its position, and FIN only in its place.
+fn content(fixed: &Host, segment: &Seg) -> Result<(), Violation> {
+    let from = fixed.position(segment.seq);
     for (n, byte) in (from..).zip(&segment.payload) {
         ensure!(
-            sender.has_sent(n, n + 1) && *byte == pattern(host, n.wrapping_sub(1)),
+            fixed.has_sent(n, n + 1) && *byte == pattern(0, n.wrapping_sub(1)),
             "a wrong byte at {n}: {segment}"
         );
     }
     let fin = from + segment.payload.len() as u32;
     let has_fin = segment.flags.contains(Flags::FIN);
-    ensure!(!has_fin || sender.fin == Some(fin), "FIN at {fin}: {segment}");
+    ensure!(!has_fin || fixed.fin == Some(fin), "FIN at {fin}: {segment}");
     ensure!(!segment.flags.contains(Flags::SYN), "an injected SYN: {segment}");
     Ok(())
 }

@@ -2,9 +2,11 @@
 
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::case::{Case, case, case_with_crash};
-use crate::subjects::{Limits, Plain, Promise, m_tcp, m_tcp_all, simple, snoop};
+use crate::subjects::{
+    Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_plus, simple, snoop,
+};
 use crate::world::{Outcome, run};
-use airtcp_edge::Middlebox;
+use airtcp_edge::{Middlebox, Resume};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -41,9 +43,39 @@ proptest! {
     }
 
     #[test]
-    fn m_tcp_and_snoop_lose_nothing_in_a_crash(case in case_with_crash()) {
+    fn m_tcp_plus_is_safe(case in case()) {
+        check(&case, |limits| m_tcp_plus(limits, Resume::Flush), Promise::Custody)?;
+    }
+
+    #[test]
+    fn m_tcp_plus_that_waits_for_a_probe_is_safe(case in case()) {
+        check(&case, |limits| m_tcp_plus(limits, Resume::Probe), Promise::Custody)?;
+    }
+
+    #[test]
+    fn holdover_is_safe(case in case()) {
+        check(&case, holdover, Promise::EndToEnd)?;
+    }
+
+    #[test]
+    fn a_crash_of_m_tcp_plus_is_not_hidden(case in case_with_crash()) {
+        check(&case, |limits| m_tcp_plus(limits, Resume::Flush), Promise::Custody)?;
+    }
+
+    #[test]
+    fn without_a_signal_m_tcp_plus_and_holdover_are_plain_forwarders(case in case()) {
+        let case = Case { signals: Vec::new(), ..case };
+        let plain = check(&case, simple::<Plain>, Promise::EndToEnd)?;
+        let m_tcp_plus = |limits| m_tcp_plus(limits, Resume::Flush);
+        prop_assert_eq!(&plain, &check(&case, m_tcp_plus, Promise::EndToEnd)?);
+        prop_assert_eq!(&plain, &check(&case, holdover, Promise::EndToEnd)?);
+    }
+
+    #[test]
+    fn mechanisms_without_custody_lose_nothing_in_a_crash(case in case_with_crash()) {
         check(&case, m_tcp, Promise::EndToEnd)?;
         check(&case, snoop, Promise::EndToEnd)?;
+        check(&case, holdover, Promise::EndToEnd)?;
     }
 }
 

@@ -2,8 +2,8 @@
 
 use airtcp_core::{Bytes, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::{
-    Connection, Context, FlowState, MTcp, MTcpConfig, PerConnection, Retransmit, Side, Snoop,
-    SnoopConfig,
+    Connection, Context, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
+    MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig,
 };
 
 /// What a mechanism promises about the acknowledgements that the fixed host sees.
@@ -71,5 +71,15 @@ pub(crate) fn m_tcp_all(limits: Limits) -> MTcp<Vec<u8>> {
 
 pub(crate) fn snoop(limits: Limits) -> Snoop<Vec<u8>> {
     let config = SnoopConfig { fifo: Bytes(limits.fifo), ..SnoopConfig::default() };
+    PerConnection::new(config, Default::default(), limits.memory)
+}
+
+pub(crate) fn m_tcp_plus(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
+    let config = MTcpPlusConfig { fifo: Bytes(limits.fifo), resume, max_down: None };
+    PerConnection::new(config, Default::default(), limits.memory)
+}
+
+pub(crate) fn holdover(limits: Limits) -> Holdover<Vec<u8>> {
+    let config = HoldoverConfig { fifo: Bytes(limits.fifo), max_down: None };
     PerConnection::new(config, Default::default(), limits.memory)
 }
