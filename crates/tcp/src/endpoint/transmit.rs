@@ -397,6 +397,8 @@ impl<P: Payload> Endpoint<P> {
             tx.rtx_deadline = None;
             tx.expiries = 0;
             tx.timed = None;
+            // Everything is sent again: an undo that goes on with new data would leave it without a timer.
+            tx.spurious.give_up();
             if tx.sack_ok && matches!(tx.phase, Phase::Recovery { .. }) {
                 tx.phase = Phase::Loss; // from SND.NXT on, not by the pipe
             }
