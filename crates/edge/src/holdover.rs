@@ -323,9 +323,9 @@ impl Frozen {
             // The copy is what will be sent.
             Kept::New if self.down => {}
             Kept::New => store.forward(segment, cx.out),
-            // Lost in an outage, as in plain TCP.
+            // Lost in an outage, as in plain TCP; an answer if it is what the mobile waits for.
             Kept::NoRoom => {
-                self.nudged = true;
+                self.nudged |= segment.seq.at_or_before(ack);
                 store.forward(segment, cx.out);
             }
         }

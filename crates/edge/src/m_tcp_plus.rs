@@ -359,9 +359,9 @@ impl Frozen {
             (Link::Resuming(_) | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
             // The copy is what will be sent.
             (Link::Away { down: true, .. }, Kept::New) => {}
-            // In the fixed host's charge.
+            // In the fixed host's charge; an answer if it is what the mobile waits for.
             (Link::Away { nudged, .. }, Kept::NoRoom) => {
-                *nudged = true;
+                *nudged |= in_order;
                 store.forward(segment, cx.out);
             }
             _ => store.forward(segment, cx.out),
