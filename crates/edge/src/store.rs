@@ -26,8 +26,8 @@ pub enum Kept {
 
 impl<P: Payload> Store<P> {
     /// From the mobile's first acknowledgement on; see [`Ends::new`].
-    pub fn new(segment: &Segment<P>) -> Option<Self> {
-        Some(Self { ends: Ends::new(segment)?, copies: SegmentCache::default() })
+    pub fn new(segment: &Segment<P>, sent_end: Option<SeqNum>) -> Option<Self> {
+        Some(Self { ends: Ends::new(segment, sent_end)?, copies: SegmentCache::default() })
     }
 
     /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all together at most
