@@ -70,6 +70,8 @@ pub struct HoldoverCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     phase: Phase,
     replaying: Option<Replaying>,
 }
@@ -102,7 +104,7 @@ struct Replaying {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, phase: Phase::Connected, replaying: None }
+        Self { store: None, sent_end: None, phase: Phase::Connected, replaying: None }
     }
 }
 
@@ -120,8 +122,12 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
+            match from {
+                Side::Mobile => self.store = Store::new(&segment, self.sent_end),
+                Side::Fixed => {
+                    let end = segment.seq_end();
+                    self.sent_end = Some(self.sent_end.map_or(end, |sent| sent.later(end)));
+                }
             }
             return cx.out.forward(from.opposite(), segment);
         };
@@ -323,9 +329,9 @@ impl Frozen {
             // The copy is what will be sent.
             Kept::New if self.down => {}
             Kept::New => store.forward(segment, cx.out),
-            // Lost in an outage, as in plain TCP.
+            // Lost in an outage, as in plain TCP; an answer if it is what the mobile waits for.
             Kept::NoRoom => {
-                self.nudged = true;
+                self.nudged |= segment.seq.at_or_before(ack);
                 store.forward(segment, cx.out);
             }
         }

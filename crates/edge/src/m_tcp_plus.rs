@@ -100,6 +100,8 @@ pub struct MTcpPlusCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     phase: Phase,
 }
 
@@ -138,7 +140,7 @@ enum Link {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, phase: Phase::Connected }
+        Self { store: None, sent_end: None, phase: Phase::Connected }
     }
 }
 
@@ -164,8 +166,12 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
+            match from {
+                Side::Mobile => self.store = Store::new(&segment, self.sent_end),
+                Side::Fixed => {
+                    let end = segment.seq_end();
+                    self.sent_end = Some(self.sent_end.map_or(end, |sent| sent.later(end)));
+                }
             }
             return cx.out.forward(from.opposite(), segment);
         };
@@ -359,9 +365,9 @@ impl Frozen {
             (Link::Resuming(_) | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
             // The copy is what will be sent.
             (Link::Away { down: true, .. }, Kept::New) => {}
-            // In the fixed host's charge.
+            // In the fixed host's charge; an answer if it is what the mobile waits for.
             (Link::Away { nudged, .. }, Kept::NoRoom) => {
-                *nudged = true;
+                *nudged |= in_order;
                 store.forward(segment, cx.out);
             }
             _ => store.forward(segment, cx.out),
