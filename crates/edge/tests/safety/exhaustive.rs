@@ -4,19 +4,20 @@ use crate::broken::{AcknowledgesEarly, AcknowledgesFin, WaitsForUp};
 use crate::model::{Persist, Setup, explore};
 use crate::observer::Violation;
 use crate::subjects::{Plain, Promise};
-use airtcp_edge::m_tcp::Supervised;
-use airtcp_edge::snoop::Agent;
-use airtcp_edge::{Connection, MTcpConfig, SnoopConfig};
+use airtcp_edge::{
+    Connection, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig, holdover, m_tcp,
+    m_tcp_plus, snoop,
+};
 use std::fmt::Debug;
 use std::hash::Hash;
 
 const SETUP: Setup = Setup {
     promise: Promise::EndToEnd,
     persist: Persist::Retransmits,
-    channels: [2, 1, 1, 2],
-    signals: [1, 2, 2],
+    channels: [1, 1, 1, 1],
+    signals: [0, 1, 1],
     memory: u64::MAX,
-    limit: 3_000_000,
+    limit: 1_500_000,
 };
 
 /// Explores under both persist rules.
@@ -44,13 +45,32 @@ fn plain() {
 
 #[test]
 fn m_tcp_is_safe() {
-    check::<Supervised<Vec<u8>>>(&MTcpConfig::default(), Setup { signals: [0; 3], ..SETUP })
+    check::<m_tcp::State<Vec<u8>>>(&MTcpConfig::default(), Setup { signals: [0; 3], ..SETUP })
         .unwrap();
 }
 
 #[test]
+fn m_tcp_plus_is_safe() {
+    let setup = Setup { promise: Promise::Custody, ..SETUP };
+    check::<m_tcp_plus::State<Vec<u8>>>(&MTcpPlusConfig::default(), setup).unwrap();
+}
+
+#[test]
+fn m_tcp_plus_that_waits_for_a_probe_is_safe() {
+    let setup = Setup { promise: Promise::Custody, ..SETUP };
+    let config = MTcpPlusConfig { resume: Resume::Probe, ..MTcpPlusConfig::default() };
+    check::<m_tcp_plus::State<Vec<u8>>>(&config, setup).unwrap();
+}
+
+#[test]
+fn holdover_is_safe() {
+    check::<holdover::State<Vec<u8>>>(&HoldoverConfig::default(), SETUP).unwrap();
+}
+
+#[test]
 fn snoop_is_safe() {
-    check::<Agent<Vec<u8>>>(&SnoopConfig::default(), Setup { signals: [0; 3], ..SETUP }).unwrap();
+    check::<snoop::State<Vec<u8>>>(&SnoopConfig::default(), Setup { signals: [0; 3], ..SETUP })
+        .unwrap();
 }
 
 #[track_caller]
