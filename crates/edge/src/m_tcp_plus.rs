@@ -166,13 +166,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            match from {
-                Side::Mobile => self.store = Store::new(&segment, self.sent_end),
-                Side::Fixed => {
-                    let end = segment.seq_end();
-                    self.sent_end = Some(self.sent_end.map_or(end, |sent| sent.later(end)));
-                }
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
