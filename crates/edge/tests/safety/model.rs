@@ -7,6 +7,9 @@
 //! armed may expire at any time: the clock stands still at its last instant, where every deadline is due and
 //! no state differs by its age.
 //!
+//! The connection's own state is kept once for all states of the system it occurs in, and each of its reactions is
+//! computed once.
+//!
 //! A breadth-first search visits all states, so that a violation comes with a shortest trace. It asserts
 //! that no step breaks the [promise](Promise), and then, by a search backwards from the states in which all
 //! is delivered, that from every state such a state can still be reached ("AG EF done", which the usual
@@ -17,9 +20,10 @@ use crate::subjects::Promise;
 use crate::world::flow;
 use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{Action, Actions, Connection, Context, Side};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::rc::Rc;
 
 /// Every deadline is due: see the top of this file.
 const NOW: Instant = Instant::MAX;
@@ -35,6 +39,8 @@ const FIN: u8 = 1 + 3 * MSS;
 const END: u8 = FIN + 1;
 /// The mobile's window: two segments, so that the third waits for an acknowledgement.
 const WINDOW: u8 = 2 * MSS;
+/// The largest channel.
+const MOST: usize = 2;
 
 /// A sender under a closed window with data outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +56,8 @@ pub(crate) enum Persist {
 pub(crate) struct Setup {
     pub(crate) promise: Promise,
     pub(crate) persist: Persist,
-    /// Most segments in each channel; more are lost. To and from the node on the wired side, then on the
-    /// wireless side.
+    /// Most segments in each channel, of two at most; more are lost. From and to the fixed host, then from and
+    /// to the mobile.
     pub(crate) channels: [usize; 4],
     /// How often each signal may come: Fading, Down, Up.
     pub(crate) signals: [u8; 3],
@@ -66,53 +72,188 @@ pub(crate) struct Setup {
 pub(crate) struct Explored {
     pub(crate) states: usize,
     pub(crate) steps: usize,
+    /// States of the connection alone.
+    pub(crate) nodes: usize,
 }
 
 const SIGNALS: [LinkSignal; 3] = [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up];
+const UP: usize = 2;
 
-/// A segment in a channel. Its content is determined by its position (and checked as it leaves the node).
+/// A segment in a channel: data and FIN from one position to another, or an acknowledgement. Its content is
+/// determined by its position (and checked as it leaves the node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Packet {
-    /// Position of its first byte; 0 in the mobile's.
-    from: u8,
-    len: u8,
-    fin: bool,
-    ack: u8,
-    window: u8,
-    reset: bool,
-}
-
-/// A segment from the fixed host, of some bytes from a position on, and what they are.
-fn data(from: u8, to: u8) -> Packet {
-    let len = to.min(FIN) - from;
-    Packet { from, len, fin: to > FIN, ack: 0, window: WINDOW, reset: false }
+enum Packet {
+    Data { from: u8, to: u8 },
+    Ack { ack: u8, window: u8 },
 }
 
 impl Packet {
-    fn end(self) -> u8 {
-        self.from + self.len + u8::from(self.fin)
-    }
-
-    fn from_fixed(self) -> Segment<Vec<u8>> {
-        Segment {
-            flow: flow(),
-            seq: ISN + u32::from(self.from),
-            ack: Some(MOBILE_SEQ),
-            window: u16::from(self.window),
-            flags: if self.fin { Flags::FIN } else { Flags::empty() },
-            payload: (self.from..self.from + self.len).collect(),
-            ..Segment::default()
+    fn segment(self) -> (Side, Segment<Vec<u8>>) {
+        match self {
+            Self::Data { from, to } => {
+                let segment = Segment {
+                    flow: flow(),
+                    seq: ISN + u32::from(from),
+                    ack: Some(MOBILE_SEQ),
+                    window: u16::from(WINDOW),
+                    flags: if to > FIN { Flags::FIN } else { Flags::empty() },
+                    payload: (from..to.min(FIN)).collect(),
+                    ..Segment::default()
+                };
+                (Side::Fixed, segment)
+            }
+            Self::Ack { ack, window } => {
+                let segment = Segment {
+                    flow: flow().reversed(),
+                    seq: MOBILE_SEQ,
+                    ack: Some(ISN + u32::from(ack)),
+                    window: u16::from(window),
+                    ..Segment::default()
+                };
+                (Side::Mobile, segment)
+            }
         }
     }
 
-    fn from_mobile(self) -> Segment<Vec<u8>> {
-        Segment {
-            flow: flow().reversed(),
-            seq: MOBILE_SEQ,
-            ack: Some(ISN + u32::from(self.ack)),
-            window: u16::from(self.window),
-            ..Segment::default()
+    /// What a segment to the mobile amounts to, with the right bytes in it.
+    fn of_data(segment: &Segment<Vec<u8>>) -> Result<Self, Violation> {
+        let from = segment.seq.bytes_after(ISN) as u8;
+        let right = (from..).zip(&segment.payload).all(|(n, byte)| n == *byte);
+        ensure!(right, "the wrong bytes: {segment} {:?}", segment.payload);
+        let to = segment.seq_end().bytes_after(ISN) as u8;
+        let fin = segment.flags.contains(Flags::FIN);
+        ensure!(fin == (to > FIN) && to <= END, "FIN out of place: {segment}");
+        Ok(Self::Data { from, to })
+    }
+}
+
+/// What may happen to the connection's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Input {
+    Segment(Packet),
+    Signal(usize),
+    Timer,
+}
+
+/// What it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    ToFixed { ack: u8, window: u8, injected: bool },
+    ToMobile { packet: Packet, injected: bool },
+    Reset,
+}
+
+/// What it does, and its number afterwards.
+type Reaction = (u32, Rc<[Output]>);
+
+/// The states of the connection, by number, and how they follow each other.
+struct Nodes<'a, C: Connection<Vec<u8>>> {
+    setup: &'a Setup,
+    config: &'a C::Config,
+    states: Vec<C>,
+    numbers: HashMap<C, u32>,
+    reactions: HashMap<(u32, Input), Reaction>,
+    /// Those that can deliver what was acknowledged: with what the mobile and the fixed host know.
+    proven: HashSet<(u32, u8, u8)>,
+}
+
+impl<'a, C> Nodes<'a, C>
+where
+    C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
+{
+    fn new(setup: &'a Setup, config: &'a C::Config) -> Self {
+        let numbers = HashMap::from([(C::default(), 0)]);
+        let states = vec![C::default()];
+        let (reactions, proven) = (HashMap::new(), HashSet::new());
+        Self { setup, config, states, numbers, reactions, proven }
+    }
+
+    fn has_timer(&self, node: u32) -> bool {
+        self.states[node as usize].next_deadline().is_some()
+    }
+
+    fn react(&mut self, node: u32, input: Input) -> Result<Reaction, Violation> {
+        if let Some(known) = self.reactions.get(&(node, input)) {
+            return Ok(known.clone());
         }
+        let mut next = self.states[node as usize].clone();
+        let mut out = Actions::new();
+        let mut counters = C::Counters::default();
+        let room = self.setup.memory.saturating_sub(next.held() as u64);
+        let mut cx = Context { config: self.config, counters: &mut counters, out: &mut out, room };
+        let mut arrived = None;
+        match input {
+            Input::Segment(packet) => {
+                let (from, segment) = packet.segment();
+                arrived = Some((from.opposite(), segment.clone()));
+                next.on_segment(NOW, from, segment, &mut cx);
+            }
+            Input::Signal(i) => next.on_link(NOW, SIGNALS[i], &mut cx),
+            Input::Timer => next.on_timer(NOW, &mut cx),
+        }
+        let mut outputs = Vec::new();
+        for action in out.drain() {
+            let (to, segment, injected) = match action {
+                Action::Drop { .. } => continue,
+                Action::Forward { to, segment } => {
+                    let (to, segment) = (to, segment);
+                    let known = arrived.as_ref().is_some_and(|a| (a.0, &a.1) == (to, &segment));
+                    ensure!(known, "forwards what did not come in: {segment}");
+                    (to, segment, false)
+                }
+                Action::Inject { to, segment } => (to, segment, true),
+            };
+            outputs.push(if segment.flags.contains(Flags::RST) {
+                Output::Reset
+            } else if to == Side::Mobile {
+                Output::ToMobile { packet: Packet::of_data(&segment)?, injected }
+            } else {
+                let ack = segment.ack.map_or(0, |ack| ack.bytes_after(ISN) as u8);
+                let window = segment.window.min(u16::from(u8::MAX)) as u8;
+                Output::ToFixed { ack, window, injected }
+            });
+        }
+        let new = self.states.len() as u32;
+        let number = *self.numbers.entry(next.clone()).or_insert(new);
+        if number == new {
+            self.states.push(next);
+        }
+        let reaction = (number, outputs.into());
+        self.reactions.insert((node, input), Reaction::clone(&reaction));
+        Ok(reaction)
+    }
+
+    /// The wired link goes away, the mobile comes back: the node must still deliver what it acknowledged.
+    fn can_deliver(&mut self, start: u32, acked: u8, told: u8) -> Result<(), Violation> {
+        if self.proven.contains(&(start, acked, told)) {
+            return Ok(());
+        }
+        let mut received = acked;
+        let (mut node, mut outputs) = self.react(start, Input::Signal(UP))?;
+        for _ in 0..32 {
+            let mut heard = false;
+            for output in outputs.iter() {
+                if let Output::ToMobile { packet: Packet::Data { from, to }, .. } = *output {
+                    heard = true;
+                    if from <= received {
+                        received = received.max(to);
+                    }
+                }
+            }
+            if received >= told {
+                self.proven.insert((start, acked, told));
+                return Ok(());
+            }
+            let input = if heard {
+                Input::Segment(Packet::Ack { ack: received, window: WINDOW })
+            } else if self.has_timer(node) {
+                Input::Timer
+            } else {
+                break;
+            };
+            (node, outputs) = self.react(node, input)?;
+        }
+        Err(format!("cannot deliver what it acknowledged: {received} of {told}"))
     }
 }
 
@@ -125,19 +266,21 @@ struct Sender {
     wnd: u8,
 }
 
-const TO_NODE_WIRED: usize = 0;
+const FROM_FIXED: usize = 0;
 const TO_FIXED: usize = 1;
-const TO_NODE_WIRELESS: usize = 2;
+const FROM_MOBILE: usize = 2;
 const TO_MOBILE: usize = 3;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State<C> {
-    node: C,
+/// The system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct State {
+    /// Number of the connection's state.
+    node: u32,
     sender: Sender,
     /// The position that the mobile expects.
     received: u8,
     /// Sorted.
-    channels: [Vec<Packet>; 4],
+    channels: [[Option<Packet>; MOST]; 4],
     /// What is left of [`Setup::signals`].
     signals: [u8; 3],
     /// Which positions came to the node, a bit each.
@@ -162,16 +305,13 @@ enum Step {
     Timer,
 }
 
-impl<C> State<C>
-where
-    C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
-{
+impl State {
     fn start(setup: &Setup) -> Self {
         Self {
-            node: C::default(),
+            node: 0,
             sender: Sender { una: 1, nxt: 1, max: 1, wnd: WINDOW },
             received: 1,
-            channels: Default::default(),
+            channels: [[None; MOST]; 4],
             signals: setup.signals,
             entered: 1,
             acked: 1,
@@ -184,7 +324,8 @@ where
         self.reset || self.received == END && self.sender.una == END
     }
 
-    fn steps(&self, setup: &Setup) -> Vec<Step> {
+    /// Calls `visit` with everything that can happen next.
+    fn steps(&self, setup: &Setup, has_timer: bool) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.reset {
             return steps;
@@ -204,254 +345,156 @@ where
             steps.push(Step::Retransmit);
         }
         for (channel, packets) in self.channels.iter().enumerate() {
-            for &packet in packets {
+            for &packet in packets.iter().flatten() {
                 steps.push(Step::Deliver(channel, packet));
                 steps.push(Step::Lose(channel, packet));
             }
         }
         steps.extend((0..3).filter(|&i| self.signals[i] > 0).map(Step::Signal));
-        if self.node.next_deadline().is_some() {
+        if has_timer {
             steps.push(Step::Timer);
         }
         steps
     }
 
-    fn take(&self, step: Step, setup: &Setup, config: &C::Config) -> Result<Self, Violation> {
-        let mut next = self.clone();
+    fn take<C>(&self, step: Step, nodes: &mut Nodes<'_, C>) -> Result<Self, Violation>
+    where
+        C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
+    {
+        let mut next = *self;
+        let setup = nodes.setup;
         match step {
             Step::Start => {}
-            Step::Send => next.send(setup),
+            Step::Send => next.send_up_to(setup, self.sender.una + self.sender.wnd),
             Step::Retransmit => {
                 // The first segment leaves whatever the window says; the others follow as it allows.
                 next.sender.nxt = next.sender.una;
                 next.send_up_to(setup, next.sender.max);
             }
             Step::Probe => {
-                let from = next.sender.una;
+                let (from, to) = (next.sender.una, next.sender.una + 1);
                 next.sender.nxt = from;
-                next.sender.max = next.sender.max.max(from + 1);
-                next.put(setup, TO_NODE_WIRED, data(from, from + 1));
+                next.sender.max = next.sender.max.max(to);
+                next.put(setup, FROM_FIXED, Packet::Data { from, to });
             }
             Step::Deliver(channel, packet) => {
-                next.channels[channel].retain(|p| *p != packet);
-                next.deliver(channel, packet, setup, config)?;
+                next.remove(channel, packet);
+                next.deliver(channel, packet, nodes)?;
             }
-            Step::Lose(channel, packet) => next.channels[channel].retain(|p| *p != packet),
+            Step::Lose(channel, packet) => next.remove(channel, packet),
             Step::Signal(i) => {
                 next.signals[i] -= 1;
-                next.call(None, setup, config, |node, cx| node.on_link(NOW, SIGNALS[i], cx))?;
+                next.call(Input::Signal(i), nodes)?;
             }
-            Step::Timer => next.call(None, setup, config, |node, cx| node.on_timer(NOW, cx))?,
+            Step::Timer => next.call(Input::Timer, nodes)?,
         }
         Ok(next)
-    }
-
-    fn send(&mut self, setup: &Setup) {
-        self.send_up_to(setup, self.sender.una + self.sender.wnd);
     }
 
     /// One segment from SND.NXT, at most up to `limit`. The FIN goes with the last byte when it can.
     fn send_up_to(&mut self, setup: &Setup, limit: u8) {
         let from = self.sender.nxt;
-        let full = (from + MSS).min(FIN);
-        let end = if full == FIN { END } else { full }.min(limit);
-        self.sender.nxt = end;
-        self.sender.max = self.sender.max.max(end);
-        self.put(setup, TO_NODE_WIRED, data(from, end));
+        let full = from + MSS;
+        let to = if full >= FIN { END } else { full }.min(limit);
+        self.sender.nxt = to;
+        self.sender.max = self.sender.max.max(to);
+        self.put(setup, FROM_FIXED, Packet::Data { from, to });
     }
 
     fn put(&mut self, setup: &Setup, channel: usize, packet: Packet) {
         let packets = &mut self.channels[channel];
-        if let Err(at) = packets.binary_search(&packet)
-            && packets.len() < setup.channels[channel]
-        {
-            packets.insert(at, packet);
+        let count = packets.iter().flatten().count();
+        if !packets.contains(&Some(packet)) && count < setup.channels[channel] {
+            // `None` comes first.
+            packets[0] = Some(packet);
+            packets.sort_unstable();
         }
     }
 
-    fn deliver(
+    fn remove(&mut self, channel: usize, packet: Packet) {
+        let packets = &mut self.channels[channel];
+        for place in packets.iter_mut().filter(|place| **place == Some(packet)) {
+            *place = None;
+        }
+        packets.sort_unstable();
+    }
+
+    fn deliver<C>(
         &mut self,
         channel: usize,
         packet: Packet,
-        setup: &Setup,
-        config: &C::Config,
-    ) -> Result<(), Violation> {
-        match channel {
-            TO_NODE_WIRED => {
-                self.entered |= positions(packet.from, packet.end());
-                let input = (Side::Fixed, packet.from_fixed());
-                self.call_with_segment(input, setup, config)
+        nodes: &mut Nodes<'_, C>,
+    ) -> Result<(), Violation>
+    where
+        C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
+    {
+        match (channel, packet) {
+            (FROM_FIXED, Packet::Data { from, to }) => {
+                self.entered |= positions(from, to);
+                self.call(Input::Segment(packet), nodes)?;
             }
-            TO_NODE_WIRELESS => {
-                self.acked = self.acked.max(packet.ack);
-                let input = (Side::Mobile, packet.from_mobile());
-                self.call_with_segment(input, setup, config)
+            (FROM_MOBILE, Packet::Ack { ack, .. }) => {
+                self.acked = self.acked.max(ack);
+                self.call(Input::Segment(packet), nodes)?;
             }
-            TO_MOBILE => {
-                let from = packet.from;
-                if from <= self.received && packet.end() > self.received {
-                    self.received = packet.end();
+            (TO_MOBILE, Packet::Data { from, to }) => {
+                if from <= self.received {
+                    self.received = self.received.max(to);
                 }
-                let ack = self.received;
-                let ack = Packet { from: 0, len: 0, fin: false, ack, window: WINDOW, reset: false };
-                if packet.end() > from {
-                    self.put(setup, TO_NODE_WIRELESS, ack);
-                }
-                Ok(())
+                let ack = Packet::Ack { ack: self.received, window: WINDOW };
+                self.put(nodes.setup, FROM_MOBILE, ack);
             }
-            _ => {
-                let Sender { una, nxt, max, wnd } = &mut self.sender;
-                if packet.ack >= *una && packet.ack <= *max {
-                    *una = packet.ack;
-                    *nxt = (*nxt).max(*una);
-                    *wnd = packet.window;
-                    if *wnd == 0 && setup.persist == Persist::Probes {
-                        *nxt = *una;
+            (TO_FIXED, Packet::Ack { ack, window }) => {
+                let sender = &mut self.sender;
+                if ack >= sender.una && ack <= sender.max {
+                    sender.una = ack;
+                    sender.nxt = sender.nxt.max(ack);
+                    sender.wnd = window;
+                    if window == 0 && nodes.setup.persist == Persist::Probes {
+                        sender.nxt = ack;
                     }
                 }
-                Ok(())
             }
-        }
-    }
-
-    fn call_with_segment(
-        &mut self,
-        (from, segment): (Side, Segment<Vec<u8>>),
-        setup: &Setup,
-        config: &C::Config,
-    ) -> Result<(), Violation> {
-        let input = (from, segment.clone());
-        self.call(Some(input), setup, config, |node, cx| node.on_segment(NOW, from, segment, cx))
-    }
-
-    /// The node at work, and what it puts out.
-    fn call(
-        &mut self,
-        input: Option<(Side, Segment<Vec<u8>>)>,
-        setup: &Setup,
-        config: &C::Config,
-        act: impl FnOnce(&mut C, &mut Context<'_, Vec<u8>, C>),
-    ) -> Result<(), Violation> {
-        let before = (self.told, self.acked, self.node.clone());
-        for action in invoke(&mut self.node, setup, config, act) {
-            match action {
-                Action::Drop { .. } => {}
-                Action::Forward { to, segment } => {
-                    let known = input
-                        .as_ref()
-                        .is_some_and(|(from, input)| *from == to.opposite() && *input == segment);
-                    ensure!(known, "forwards what did not come in: {segment}");
-                    self.output(to, &segment, false, setup)?;
-                }
-                Action::Inject { to, segment } => self.output(to, &segment, true, setup)?,
-            }
-        }
-        let changed = before != (self.told, self.acked, self.node.clone());
-        if self.told > self.acked && changed {
-            self.can_deliver_custody(setup, config)?;
+            _ => {}
         }
         Ok(())
     }
 
-    fn output(
-        &mut self,
-        to: Side,
-        segment: &Segment<Vec<u8>>,
-        injected: bool,
-        setup: &Setup,
-    ) -> Result<(), Violation> {
-        match to {
-            Side::Fixed => {
-                if segment.flags.contains(Flags::RST) {
-                    self.reset = true;
-                    return Ok(());
+    /// The node at work, and what becomes of what it puts out.
+    fn call<C>(&mut self, input: Input, nodes: &mut Nodes<'_, C>) -> Result<(), Violation>
+    where
+        C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
+    {
+        let (node, outputs) = nodes.react(self.node, input)?;
+        self.node = node;
+        let setup = nodes.setup;
+        for &output in outputs.iter() {
+            match output {
+                Output::Reset => self.reset = true,
+                Output::ToMobile { packet, injected } => {
+                    if let Packet::Data { from, to } = packet {
+                        let range = positions(from, to);
+                        let known = !injected || self.entered & range == range;
+                        ensure!(known, "replays what never came: {packet:?}");
+                    }
+                    self.put(setup, TO_MOBILE, packet);
                 }
-                let ack = segment.ack.map_or(0, |ack| ack.bytes_after(ISN) as u8);
-                if ack > self.acked {
+                Output::ToFixed { ack, window, injected } => {
                     let between = positions(self.acked, ack);
                     ensure!(
-                        setup.promise == Promise::Custody && ack <= FIN,
-                        "acknowledges {ack} for the mobile: {segment}"
+                        ack <= self.acked || setup.promise == Promise::Custody && ack <= FIN,
+                        "acknowledges {ack} for the mobile, which has {}",
+                        self.acked
                     );
-                    ensure!(self.entered & between == between, "never came: {segment}");
+                    ensure!(self.entered & between == between, "{ack} never came");
+                    ensure!(!injected || ack >= self.told, "ACK {ack} after {}", self.told);
+                    self.told = self.told.max(ack);
+                    self.put(setup, TO_FIXED, Packet::Ack { ack, window });
                 }
-                ensure!(!injected || ack >= self.told, "ACK after {}: {segment}", self.told);
-                self.told = self.told.max(ack);
-                let window = segment.window.min(u16::from(u8::MAX)) as u8;
-                let ack = Packet { from: 0, len: 0, fin: false, ack, window, reset: false };
-                self.put(setup, TO_FIXED, ack);
-            }
-            Side::Mobile => {
-                if injected {
-                    self.check_content(segment)?;
-                }
-                self.put(setup, TO_MOBILE, packet(segment));
             }
         }
-        Ok(())
+        if self.told > self.acked { nodes.can_deliver(node, self.acked, self.told) } else { Ok(()) }
     }
-
-    fn check_content(&self, segment: &Segment<Vec<u8>>) -> Result<(), Violation> {
-        let packet = packet(segment);
-        let right = (packet.from..).zip(&segment.payload).all(|(n, byte)| n == *byte);
-        ensure!(right, "the wrong bytes: {segment} {:?}", segment.payload);
-        let range = positions(packet.from, packet.end());
-        ensure!(self.entered & range == range, "replays what never came: {segment}");
-        ensure!(!packet.fin || packet.end() == END, "FIN out of place: {segment}");
-        Ok(())
-    }
-
-    /// The wired link goes away, the mobile comes back: the node must still deliver what it acknowledged.
-    fn can_deliver_custody(&self, setup: &Setup, config: &C::Config) -> Result<(), Violation> {
-        let mut node = self.node.clone();
-        let mut received = self.acked;
-        let mut actions =
-            invoke(&mut node, setup, config, |node, cx| node.on_link(NOW, LinkSignal::Up, cx));
-        for _ in 0..32 {
-            let mut acks = 0;
-            for action in actions {
-                if let Action::Forward { to: Side::Mobile, segment }
-                | Action::Inject { to: Side::Mobile, segment } = action
-                {
-                    self.check_content(&segment)?;
-                    let packet = packet(&segment);
-                    if packet.from <= received {
-                        received = received.max(packet.end());
-                    }
-                    acks += 1;
-                }
-            }
-            if received >= self.told {
-                return Ok(());
-            }
-            actions = if acks > 0 {
-                let (window, ack) = (WINDOW, received);
-                let ack = Packet { from: 0, len: 0, fin: false, ack, window, reset: false };
-                let ack = ack.from_mobile();
-                invoke(&mut node, setup, config, |node, cx| {
-                    node.on_segment(NOW, Side::Mobile, ack, cx);
-                })
-            } else if node.next_deadline().is_some() {
-                invoke(&mut node, setup, config, |node, cx| node.on_timer(NOW, cx))
-            } else {
-                break;
-            };
-        }
-        Err(format!("cannot deliver what it acknowledged: {received} of {}", self.told))
-    }
-}
-
-fn invoke<C: Connection<Vec<u8>>>(
-    node: &mut C,
-    setup: &Setup,
-    config: &C::Config,
-    act: impl FnOnce(&mut C, &mut Context<'_, Vec<u8>, C>),
-) -> Vec<Action<Vec<u8>>> {
-    let mut out = Actions::new();
-    let mut counters = C::Counters::default();
-    let room = setup.memory.saturating_sub(node.held() as u64);
-    act(node, &mut Context { config, counters: &mut counters, out: &mut out, room });
-    out.drain().collect()
 }
 
 /// The bits of the positions from `from` up to `to`.
@@ -459,83 +502,83 @@ fn positions(from: u8, to: u8) -> u16 {
     (from..to).fold(0, |bits, n| bits | 1 << n)
 }
 
-fn packet(segment: &Segment<Vec<u8>>) -> Packet {
-    Packet {
-        from: segment.seq.bytes_after(ISN) as u8,
-        len: segment.payload.len() as u8,
-        fin: segment.flags.contains(Flags::FIN),
-        ack: 0,
-        window: WINDOW,
-        reset: segment.flags.contains(Flags::RST),
-    }
-}
-
 /// Visits every state of `C` under `setup`.
 pub(crate) fn explore<C>(config: &C::Config, setup: &Setup) -> Result<Explored, Violation>
 where
     C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
 {
-    let start = State::<C>::start(setup);
-    let mut ids = HashMap::from([(start.clone(), 0)]);
+    let mut nodes = Nodes::<C>::new(setup, config);
+    let start = State::start(setup);
+    let mut numbers = HashMap::from([(start, 0)]);
+    let mut states = vec![start];
     // How each state was reached first.
     let mut origins = vec![(0, Step::Start)];
-    let mut reversed: Vec<Vec<u32>> = vec![Vec::new()];
-    let mut done = Vec::new();
-    let mut queue = VecDeque::from([(start, 0u32)]);
-    let mut steps = 0;
-    while let Some((state, id)) = queue.pop_front() {
-        if state.is_done() {
-            done.push(id);
-        }
-        for step in state.steps(setup) {
-            steps += 1;
-            let next = state.take(step, setup, config).map_err(|violation| {
-                format!("{violation}\n{}{step:?}", trace::<C>(&origins, id, setup, config))
+    // From and to.
+    let mut steps: Vec<(u32, u32)> = Vec::new();
+    let mut at = 0;
+    while let Some(&state) = states.get(at) {
+        for step in state.steps(setup, nodes.has_timer(state.node)) {
+            let next = state.take(step, &mut nodes).map_err(|violation| {
+                format!("{violation}\n{}{step:?}", trace(&origins, &states, at, &nodes))
             })?;
-            if let Some(&known) = ids.get(&next) {
-                reversed[known as usize].push(id);
-                continue;
+            let new = states.len() as u32;
+            let number = *numbers.entry(next).or_insert(new);
+            if number == new {
+                states.push(next);
+                origins.push((at as u32, step));
             }
-            let new = origins.len() as u32;
-            ensure!(origins.len() < setup.limit, "more than {} states", setup.limit);
-            ids.insert(next.clone(), new);
-            origins.push((id, step));
-            reversed.push(vec![id]);
-            queue.push_back((next, new));
+            steps.push((at as u32, number));
         }
+        ensure!(states.len() < setup.limit, "more than {} states", setup.limit);
+        at += 1;
     }
-    let mut can_end = vec![false; origins.len()];
-    let mut stack = done;
-    while let Some(id) = stack.pop() {
-        if !std::mem::replace(&mut can_end[id as usize], true) {
-            stack.extend(&reversed[id as usize]);
-        }
+    if let Some(dead) = dead_end(&states, &steps) {
+        return Err(format!("dead end:\n{}", trace(&origins, &states, dead, &nodes)));
     }
-    if let Some(dead) = can_end.iter().position(|can| !can) {
-        return Err(format!("dead end:\n{}", trace::<C>(&origins, dead as u32, setup, config)));
-    }
-    Ok(Explored { states: origins.len(), steps })
+    Ok(Explored { states: states.len(), steps: steps.len(), nodes: nodes.states.len() })
 }
 
-/// The steps that lead to state `id`, and that state.
-fn trace<C>(origins: &[(u32, Step)], id: u32, setup: &Setup, config: &C::Config) -> String
-where
-    C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
-{
-    let mut steps = Vec::new();
-    let mut at = id;
-    while at != 0 {
-        let (before, step) = origins[at as usize];
-        steps.push(step);
-        at = before;
+/// The first state from which none can be reached in which all is done.
+fn dead_end(states: &[State], steps: &[(u32, u32)]) -> Option<usize> {
+    // Steps by where they lead: those to state n are `sources[starts[n]..starts[n + 1]]`.
+    let mut starts = vec![0u32; states.len() + 2];
+    for &(_, to) in steps {
+        starts[to as usize + 2] += 1;
     }
-    let mut state = State::<C>::start(setup);
-    let mut text = String::new();
-    for &step in steps.iter().rev() {
-        text += &format!("{step:?}\n");
-        if let Ok(next) = state.take(step, setup, config) {
-            state = next;
+    for n in 2..starts.len() {
+        starts[n] += starts[n - 1];
+    }
+    let mut sources = vec![0u32; steps.len()];
+    for &(from, to) in steps {
+        let place = &mut starts[to as usize + 1];
+        sources[*place as usize] = from;
+        *place += 1;
+    }
+    let mut can_end = vec![false; states.len()];
+    let done = (0..states.len()).filter(|&n| states[n].is_done());
+    let mut queue: VecDeque<usize> = done.collect();
+    while let Some(n) = queue.pop_front() {
+        if !std::mem::replace(&mut can_end[n], true) {
+            let sources = &sources[starts[n] as usize..starts[n + 1] as usize];
+            queue.extend(sources.iter().map(|&from| from as usize));
         }
     }
-    text + &format!("{state:#?}\n")
+    can_end.iter().position(|can| !can)
+}
+
+/// The steps that lead to a state, and that state.
+fn trace<C>(origins: &[(u32, Step)], states: &[State], n: usize, nodes: &Nodes<'_, C>) -> String
+where
+    C: Connection<Vec<u8>> + Debug,
+{
+    let mut lines = Vec::new();
+    let mut at = n;
+    while at != 0 {
+        let (before, step) = origins[at];
+        lines.push(format!("{step:?}\n"));
+        at = before as usize;
+    }
+    lines.reverse();
+    let node = &nodes.states[states[n].node as usize];
+    format!("{}{:?}\n{node:?}\n", lines.concat(), states[n])
 }
