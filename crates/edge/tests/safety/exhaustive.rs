@@ -17,7 +17,7 @@ const SETUP: Setup = Setup {
     channels: [1, 1, 1, 1],
     signals: [0, 1, 1],
     memory: u64::MAX,
-    limit: 4_000_000,
+    limit: 3_000_000,
 };
 
 /// Explores under both persist rules.
