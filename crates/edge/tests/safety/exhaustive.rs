@@ -1,9 +1,9 @@
 //! Every mechanism through the [model](crate::model).
 
-use crate::broken::{AcknowledgesEarly, AcknowledgesFin, WaitsForUp};
+use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::model::{Persist, Setup, explore};
-use crate::observer::Violation;
 use crate::subjects::{Plain, Promise};
+use airtcp_core::Bytes;
 use airtcp_edge::{
     Connection, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig, holdover, m_tcp,
     m_tcp_plus, snoop,
@@ -11,88 +11,126 @@ use airtcp_edge::{
 use std::fmt::Debug;
 use std::hash::Hash;
 
-const SETUP: Setup = Setup {
+/// Slow wired path under [`Persist::Retransmits`], then slow wireless path under [`Persist::Probes`].
+const WIRED: Setup = Setup {
     promise: Promise::EndToEnd,
     persist: Persist::Retransmits,
-    channels: [1, 1, 1, 1],
+    channels: [1, 1, 0, 0],
     signals: [0, 1, 1],
     memory: u64::MAX,
     limit: 3_000_000,
 };
+const WIRELESS: Setup =
+    Setup { persist: Persist::Probes, channels: [0, 0, 1, 1], ..WIRED };
 
-/// Explores under both persist rules.
-fn check<C>(config: &C::Config, setup: Setup) -> Result<(), Violation>
+/// Segments overtake each other on the way to the node, and on the way to the mobile.
+const WIRED_REORDERS: Setup = Setup { channels: [2, 1, 0, 0], ..WIRED };
+const WIRELESS_REORDERS: Setup = Setup { channels: [0, 0, 1, 2], ..WIRELESS };
+
+/// What does not look at signals needs none.
+const fn without_signals(setup: Setup) -> Setup {
+    Setup { signals: [0; 3], ..setup }
+}
+
+const fn with_custody(setup: Setup) -> Setup {
+    Setup { promise: Promise::Custody, ..setup }
+}
+
+#[track_caller]
+fn assert_safe<C>(config: &C::Config, setup: Setup)
 where
     C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
 {
-    for persist in [Persist::Retransmits, Persist::Probes] {
-        let at = std::time::Instant::now();
-        let explored = explore::<C>(config, &Setup { persist, ..setup })?;
-        eprintln!(
-            "{persist:?}: {} states, {} steps {:?}",
-            explored.states,
-            explored.steps,
-            at.elapsed()
-        );
+    match explore::<C>(config, &setup) {
+        Ok(explored) => println!("{:?} {:?}: {explored:?}", setup.channels, setup.persist),
+        Err(violation) => panic!("{setup:?}: {violation}"),
     }
-    Ok(())
 }
 
 #[test]
-fn plain() {
-    check::<Plain>(&(), Setup { signals: [0, 0, 0], ..SETUP }).unwrap();
+fn plain_forwarding_is_safe() {
+    assert_safe::<Plain>(&(), without_signals(WIRED_REORDERS));
+    assert_safe::<Plain>(&(), without_signals(WIRELESS_REORDERS));
 }
 
 #[test]
-fn m_tcp_is_safe() {
-    check::<m_tcp::State<Vec<u8>>>(&MTcpConfig::default(), Setup { signals: [0; 3], ..SETUP })
-        .unwrap();
+fn m_tcp_is_safe_over_a_slow_wired_path() {
+    assert_safe::<m_tcp::State<_>>(&MTcpConfig::default(), without_signals(WIRED));
 }
 
 #[test]
-fn m_tcp_plus_is_safe() {
-    let setup = Setup { promise: Promise::Custody, ..SETUP };
-    check::<m_tcp_plus::State<Vec<u8>>>(&MTcpPlusConfig::default(), setup).unwrap();
+fn m_tcp_is_safe_over_a_slow_wireless_path() {
+    assert_safe::<m_tcp::State<_>>(&MTcpConfig::default(), without_signals(WIRELESS));
+}
+
+#[test]
+fn m_tcp_plus_is_safe_over_a_slow_wired_path() {
+    let config = MTcpPlusConfig::default();
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED_REORDERS));
+}
+
+#[test]
+fn m_tcp_plus_is_safe_over_a_slow_wireless_path() {
+    let config = MTcpPlusConfig::default();
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
 fn m_tcp_plus_that_waits_for_a_probe_is_safe() {
-    let setup = Setup { promise: Promise::Custody, ..SETUP };
     let config = MTcpPlusConfig { resume: Resume::Probe, ..MTcpPlusConfig::default() };
-    check::<m_tcp_plus::State<Vec<u8>>>(&config, setup).unwrap();
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
 }
 
 #[test]
-fn holdover_is_safe() {
-    check::<holdover::State<Vec<u8>>>(&HoldoverConfig::default(), SETUP).unwrap();
+fn m_tcp_plus_with_a_small_fifo_is_safe() {
+    let config = MTcpPlusConfig { fifo: Bytes(2), ..MTcpPlusConfig::default() };
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
+}
+
+#[test]
+fn holdover_is_safe_over_a_slow_wired_path() {
+    assert_safe::<holdover::State<_>>(&HoldoverConfig::default(), WIRED);
+}
+
+#[test]
+fn holdover_is_safe_over_a_slow_wireless_path() {
+    assert_safe::<holdover::State<_>>(&HoldoverConfig::default(), WIRELESS);
 }
 
 #[test]
 fn snoop_is_safe() {
-    check::<snoop::State<Vec<u8>>>(&SnoopConfig::default(), Setup { signals: [0; 3], ..SETUP })
-        .unwrap();
+    assert_safe::<snoop::State<_>>(&SnoopConfig::default(), without_signals(WIRED_REORDERS));
+    assert_safe::<snoop::State<_>>(&SnoopConfig::default(), without_signals(WIRELESS));
 }
 
 #[track_caller]
-fn assert_found(result: Result<(), Violation>, reason: &str) {
-    let violation = result.expect_err("the mistake must be found");
+fn assert_found<C>(setup: Setup, reason: &str)
+where
+    C: Connection<Vec<u8>, Config = ()> + Clone + Debug + Eq + Hash,
+{
+    let violation = explore::<C>(&(), &setup).expect_err("the mistake must be found");
     assert!(violation.contains(reason), "found instead: {violation}");
 }
 
 #[test]
 fn a_mechanism_that_acknowledges_and_forgets_is_found() {
-    assert_found(check::<AcknowledgesEarly>(&(), SETUP), "for the mobile");
-    let setup = Setup { promise: Promise::Custody, ..SETUP };
-    assert_found(check::<AcknowledgesEarly>(&(), setup), "cannot deliver");
+    assert_found::<AcknowledgesEarly>(WIRED, "for the mobile");
+    assert_found::<AcknowledgesEarly>(with_custody(WIRELESS), "cannot deliver");
 }
 
 #[test]
 fn a_mechanism_that_acknowledges_the_fin_is_found() {
-    let setup = Setup { promise: Promise::Custody, ..SETUP };
-    assert_found(check::<AcknowledgesFin>(&(), setup), "for the mobile");
+    assert_found::<AcknowledgesFin>(with_custody(WIRED), "for the mobile");
+}
+
+#[test]
+fn a_mechanism_that_replays_the_wrong_bytes_is_found() {
+    assert_found::<Misplaces<_>>(with_custody(WIRED), "the wrong bytes");
 }
 
 #[test]
 fn a_mechanism_that_relies_on_a_signal_is_found() {
-    assert_found(check::<WaitsForUp>(&(), Setup { signals: [0, 1, 1], ..SETUP }), "dead end");
+    assert_found::<WaitsForUp>(WIRED, "dead end");
 }
