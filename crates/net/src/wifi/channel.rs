@@ -8,6 +8,8 @@
 //!   whom the frame has reached, whom it has passed. No event is stored for each receiver.
 //! - A station has one deadline. The earliest of all is kept as a lower bound: most events only freeze
 //!   back-offs, which can make the true minimum later, never earlier; it is looked for when the bound is met.
+//! - A caller needs to wake up only when something may come out, which is known well ahead: while a frame is on
+//!   the air, and while it is answered, nothing does. What happens in between is carried out in one go.
 //! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So stations whose
 //!   back-offs end together collide, even at the same place: a radio needs time to notice a signal.
 //! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for each
@@ -163,6 +165,8 @@ pub struct Channel<T> {
     deadlines: Vec<Instant>,
     /// No deadline is earlier.
     earliest_deadline: Instant,
+    /// Before then nothing comes of each station's deadline.
+    quiet: Vec<Instant>,
     /// Frames on the air, in the order of their beginnings.
     flights: Vec<Flight<T>>,
     frames_sent: u64,
@@ -205,6 +209,8 @@ struct Flight<T> {
     next_is_end: bool,
     /// Probability that no bit is wrong.
     intact: f64,
+    /// Of a unicast packet: when its last bit reaches the receiver.
+    arrives: Option<Instant>,
     /// Of a broadcast: the latest receiver, not yet told.
     held: Option<StationId>,
 }
@@ -256,6 +262,7 @@ impl<T: Copy> Channel<T> {
             neighbours,
             deadlines: vec![Instant::MAX; stations.len()],
             earliest_deadline: Instant::MAX,
+            quiet: vec![Instant::MAX; stations.len()],
             flights: Vec::new(),
             frames_sent: 0,
             outputs: VecDeque::new(),
@@ -282,13 +289,14 @@ impl<T: Copy> Channel<T> {
         Ok(())
     }
 
-    /// When [`Channel::poll`] next has something to do; `None` while there is nothing to wait for.
+    /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out exactly at the last
+    /// such deadline before it; `None` while there is nothing to wait for.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.outputs.is_empty() {
             return Some(self.now);
         }
-        let flights = self.flights.iter().map(|flight| flight.next);
-        let next = flights.chain(self.deadlines.iter().copied()).min()?;
+        let flights = self.flights.iter().map(|flight| self.quiet_until(flight));
+        let next = flights.chain(self.quiet.iter().copied()).min()?;
         (next < Instant::MAX).then_some(next)
     }
 
@@ -511,6 +519,13 @@ impl<T: Copy> Channel<T> {
         dcf.counters.busy += frame.duration;
         *busy_from = end;
         radio.transmit(&self.radio, end);
+        let arrives = match (frame.body, frame.to) {
+            (Body::Data { .. }, Receiver::Station(to)) => {
+                let receiver = self.neighbours[at].iter().find(|n| n.station == to);
+                receiver.map(|neighbour| end + neighbour.delay)
+            }
+            _ => None,
+        };
         let mut flight = Flight {
             id: self.frames_sent,
             frame,
@@ -521,6 +536,7 @@ impl<T: Copy> Channel<T> {
             next: Instant::MAX,
             next_is_end: false,
             intact: self.probability_intact(frame.size),
+            arrives,
             held: None,
         };
         self.frames_sent += 1;
@@ -549,9 +565,26 @@ impl<T: Copy> Channel<T> {
     }
 
     fn update_deadline(&mut self, at: usize) {
-        let deadline = self.stations[at].dcf.deadline();
+        let dcf = &self.stations[at].dcf;
+        let deadline = dcf.deadline();
         self.deadlines[at] = deadline;
         self.earliest_deadline = self.earliest_deadline.min(deadline);
+        // A frame that begins then takes its time, but one that nobody hears is over at once.
+        let decides = dcf.may_give_up(&self.rules) || self.neighbours[at].is_empty();
+        let frame = if decides { Duration::ZERO } else { self.rules.shortest_frame() };
+        self.quiet[at] = deadline + frame;
+    }
+
+    /// Before then nothing comes of a frame.
+    fn quiet_until(&self, flight: &Flight<T>) -> Instant {
+        let response = flight.end + self.rules.shortest_response();
+        match flight.frame.to {
+            Receiver::Station(_) if !self.rules.reception_ends_attempts() => match flight.arrives {
+                Some(arrives) if flight.next <= arrives => arrives,
+                _ => response.max(flight.next),
+            },
+            _ => flight.next.max(flight.end),
+        }
     }
 }
 
