@@ -13,8 +13,8 @@
 //! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So stations whose
 //!   back-offs end together collide, even at the same place: a radio needs time to notice a signal.
 //! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for each
-//!   station that received it. The latest copy is held back until the next or until the frame has passed
-//!   all stations (microseconds): then it is the last.
+//!   station that received it. The latest copy is held back until the next, or until the frame has passed
+//!   all stations in range (within a microsecond or so): then it is the last.
 
 use crate::link::Dropped;
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception, StationConfig};
@@ -161,6 +161,8 @@ pub struct Channel<T> {
     stations: Vec<Station<T>>,
     /// Of each station: who senses its frames, nearest first.
     neighbours: Vec<Vec<Neighbour>>,
+    /// Of each station: how many of these, at most, can receive them; the others are too far.
+    in_range: Vec<usize>,
     /// Each station's deadline.
     deadlines: Vec<Instant>,
     /// No deadline is earlier.
@@ -247,8 +249,11 @@ impl<T: Copy> Channel<T> {
     ) -> Self {
         assert_eq!(stations.len(), streams.len(), "each station has its streams");
         let rules = Rules::new(config);
-        let neighbours =
+        let neighbours: Vec<_> =
             (0..stations.len()).map(|of| neighbours(&config.radio, stations, of)).collect();
+        let receives = |n: &Neighbour| n.power >= config.radio.rx_threshold;
+        let in_range =
+            |all: &Vec<Neighbour>| all.iter().rposition(receives).map_or(0, |last| last + 1);
         let station = |(id, StationStreams { backoff, errors })| Station {
             dcf: Dcf::new(StationId(id), stations.len(), &rules, backoff),
             radio: Radio::new(),
@@ -259,6 +264,7 @@ impl<T: Copy> Channel<T> {
             stations: (0..).zip(streams).map(station).collect(),
             rules,
             radio: config.radio.clone(),
+            in_range: neighbours.iter().map(in_range).collect(),
             neighbours,
             deadlines: vec![Instant::MAX; stations.len()],
             earliest_deadline: Instant::MAX,
@@ -425,6 +431,8 @@ impl<T: Copy> Channel<T> {
         let now = self.now;
         let flight = &mut self.flights[index];
         let neighbours = &self.neighbours[flight.frame.from.0 as usize];
+        // One at least, so that a broadcast without receivers ends, too.
+        let in_range = self.in_range[flight.frame.from.0 as usize].max(1);
         let Neighbour { station, power, .. } = neighbours[flight.passed];
         flight.passed += 1;
         let done = !flight.advance(neighbours);
@@ -455,9 +463,11 @@ impl<T: Copy> Channel<T> {
             self.carry_out(at, effects);
         }
         self.update_deadline(at);
-        // A delivery of this very frame is noted before the frame ends.
+        if self.flights[index].passed == in_range {
+            self.end_broadcast(index);
+        }
         if done {
-            self.end_flight(index);
+            self.flights.remove(index);
         }
         done
     }
@@ -543,16 +553,17 @@ impl<T: Copy> Channel<T> {
         let heard = flight.advance(&self.neighbours[at]);
         self.flights.push(flight);
         if !heard {
-            self.end_flight(self.flights.len() - 1);
+            self.end_broadcast(self.flights.len() - 1);
+            self.flights.pop();
         }
     }
 
-    /// A frame has passed every station.
-    fn end_flight(&mut self, index: usize) {
-        let Flight { frame, held, .. } = self.flights.remove(index);
+    /// If the frame is a broadcast: it has reached whom it can.
+    fn end_broadcast(&mut self, index: usize) {
+        let Flight { frame, held, .. } = &mut self.flights[index];
         if let (Body::Data { packet, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
             let from = frame.from;
-            self.outputs.push_back(match held {
+            self.outputs.push_back(match held.take() {
                 Some(station) => Output::Deliver { station, from, packet, last: true },
                 None => Output::Drop { station: from, packet, reason: DropReason::Unheard },
             });
