@@ -2,5 +2,7 @@
 //! saturation throughput against Bianchi's model.
 
 mod common;
+mod config;
+mod properties;
 mod saturation;
 mod timeline;
