@@ -1,0 +1,337 @@
+//! M-TCP at the supervisor host (M-TCP §2.2, §3.4; algorithms §1.1; decisions below).
+//!
+//! Read first: M-TCP §2.2 (the idea), §3.4.3 (what the supervisor host does with each segment), RFC 9293
+//! §3.8.6.1 (zero windows).
+//!
+//! The supervisor host forwards and copies data for the mobile, and acknowledges to the fixed host one byte
+//! less than the mobile did. When the mobile has acknowledged nothing for [`MTcpConfig::timer`], the withheld
+//! byte makes the *persist packet*, a new ACK that closes the window: the fixed host persists instead of
+//! backing off (state SHRINK). Meanwhile the copies are sent to the mobile until it answers; its answer opens
+//! the window again. Letters and numbers in the code are the events of algorithms §1.1.
+//!
+//! Nothing is ever acknowledged that the mobile has not: losing the state loses no byte, and whatever has no
+//! copy (no room, no state) the fixed host retransmits as if M-TCP were absent.
+//!
+//! Decisions, where the paper is silent:
+//! - The first ACK of the mobile passes as it is: it may be the handshake's (F), or one repeated from before
+//!   our time. Until it comes, and with it what a generated ACK needs, nothing is copied; until a second one
+//!   confirms it, no data is taken for old (A.3): a wrong first ACK would starve the connection.
+//! - Only pure ACKs are rewritten. Other segments of the mobile pass unchanged, options unknown to us included;
+//!   their ACK number gives the withheld byte away, and the persist packet is then a window update, which
+//!   closes the window just as well (RFC 9293 §3.10.7.4).
+//! - A duplicate ACK is local only if the byte the mobile waits for is queued. Otherwise it was lost before
+//!   it came here (or had no room), and the fixed host must hear of it even if later data is queued (B.2
+//!   looks at the queue's emptiness only). Such a duplicate also restarts the timer: the mobile is there.
+//! - While the mobile itself closes its window, nothing is withheld, copied or retransmitted: the fixed host
+//!   persists by itself, and its probes are the mobile's to answer.
+//! - An old segment passes, instead of being answered for the mobile (A.3), when it brings the mobile an
+//!   acknowledgement or window, and when it is one byte or less: a keep-alive, whose sender asks for the mobile.
+//! - In SHRINK any segment one number long counts as a window probe (A.4), and the empty one before the
+//!   window that Linux sends.
+//! - Link signals are ignored: M-TCP finds out by itself.
+//!
+//! Known weaknesses, kept: the timer is constant and takes any 0.4 s without an ACK for an outage. Without
+//! timestamps a segment is timed until the ACK after its own. What the fixed host retransmits in SHRINK goes to
+//! the mobile and stays unanswered.
+
+use crate::connection::{Connection, Context, PerConnection};
+use crate::flow_table::FlowState;
+use crate::middlebox::Side;
+use crate::store::{Kept, Store};
+use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+
+/// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
+const DUPLICATE_ACK_THRESHOLD: u32 = 3;
+
+/// A shorter timer would keep the node busy with nothing else.
+const SHORTEST_TIMER: Duration = Duration::from_millis(1);
+
+/// M-TCP for all connections of a supervisor host.
+pub type MTcp<P> = PerConnection<P, State<P>>;
+
+/// Settings of M-TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MTcpConfig {
+    /// How long the mobile may acknowledge nothing, and the time between retransmissions to it; constant
+    /// (M-TCP §3.4.3). At least 1 ms.
+    pub timer: Duration,
+    /// What is sent to the mobile at each expiry after the first, which always sends the whole queue.
+    pub retransmit: Retransmit,
+    /// When the withheld byte is acknowledged after the mobile has acknowledged all that is queued (rule E).
+    pub release: Duration,
+    /// Most payload bytes queued for one connection; what does not fit is forwarded without a copy.
+    pub fifo: Bytes,
+}
+
+/// 0.4 s, the head, 0.1 s, 64 KiB.
+impl Default for MTcpConfig {
+    fn default() -> Self {
+        Self {
+            timer: Duration::from_millis(400),
+            retransmit: Retransmit::Head,
+            release: Duration::from_millis(100),
+            fifo: Bytes(65_536),
+        }
+    }
+}
+
+/// Which copies a further expiry of the timer sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retransmit {
+    /// The first one: it is enough to make the mobile answer, and does not flood the wireless queue.
+    Head,
+    /// All (M-TCP §3.4.3: "un-acknowledged packets are retransmitted to MH periodically").
+    All,
+}
+
+/// What M-TCP did since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MTcpCounters {
+    /// Data segments queued.
+    pub segments_copied: u64,
+    /// New data segments that found no room in the queue.
+    pub overflows: u64,
+    /// ACKs rewritten to acknowledge one byte less.
+    pub acks_reduced: u64,
+    /// ACKs sent for a withheld byte after the connection fell idle (rule E).
+    pub releases: u64,
+    /// Duplicate ACKs kept from fixed hosts.
+    pub duplicates_suppressed: u64,
+    /// Segments sent to mobiles again.
+    pub local_retransmissions: u64,
+    /// Persist packets sent: times that a mobile was taken for gone.
+    pub persist_packets: u64,
+    /// Times that a mobile taken for gone was heard again.
+    pub reconnections: u64,
+    /// Window probes answered for a mobile taken for gone.
+    pub probes_answered: u64,
+    /// Old segments from fixed hosts dropped, and answered with the last ACK.
+    pub old_segments_answered: u64,
+}
+
+/// M-TCP for one connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<P> {
+    /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
+    /// `last_ack`.
+    store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
+    /// Acknowledgement and window that the fixed host sent last.
+    fixed_ack: Option<(SeqNum, u16)>,
+    /// The mobile has acknowledged data that came through here.
+    is_trusted: bool,
+    /// The fixed host was told one byte less than the mobile acknowledged: `sent_ack` is `last_ack - 1`,
+    /// otherwise `last_ack`. So it never goes back (B.4).
+    withheld: bool,
+    /// The mobile is taken for gone, and the fixed host's window is closed.
+    shrunk: bool,
+    /// Duplicates of the last ACK, counted up to the threshold.
+    duplicates: u32,
+    /// The fixed host has sent its FIN.
+    fin_seen: bool,
+    /// With data queued the retransmission timer, else the time to release the withheld byte.
+    deadline: Option<Instant>,
+}
+
+impl<P> Default for State<P> {
+    fn default() -> Self {
+        Self {
+            store: None,
+            sent_end: None,
+            fixed_ack: None,
+            is_trusted: false,
+            withheld: false,
+            shrunk: false,
+            duplicates: 0,
+            fin_seen: false,
+            deadline: None,
+        }
+    }
+}
+
+/// Never committed: what is held, the fixed host holds too.
+impl<P: Payload> FlowState for State<P> {
+    fn held(&self) -> usize {
+        self.store.as_ref().map_or(0, Store::held)
+    }
+}
+
+type Cx<'a, P> = Context<'a, P, State<P>>;
+
+impl<P: Payload> Connection<P> for State<P> {
+    type Config = MTcpConfig;
+    type Counters = MTcpCounters;
+
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else {
+            self.store = Store::open(&mut self.sent_end, from, &segment);
+            return cx.out.forward(from.opposite(), segment);
+        };
+        if segment.flags.contains(Flags::RST) {
+            if store.ends.is_reset(from, &segment) {
+                *self = Self::default();
+            }
+            return cx.out.forward(from.opposite(), segment);
+        }
+        match from {
+            Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
+            Side::Fixed => cx.out.forward(Side::Mobile, segment),
+            Side::Mobile => self.on_mobile(now, segment, cx),
+        }
+    }
+
+    /// Nothing: M-TCP finds out by itself.
+    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Cx<'_, P>) {}
+
+    /// C, or E when nothing is queued.
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        self.deadline = None;
+        let Some(store) = &mut self.store else { return };
+        let last_ack = store.ends.mobile_ack();
+        if store.is_empty() {
+            if std::mem::replace(&mut self.withheld, false) {
+                cx.counters.releases += 1;
+                let window = store.ends.mobile().window;
+                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+            }
+            return;
+        }
+        let first = !std::mem::replace(&mut self.shrunk, true);
+        if first {
+            cx.counters.persist_packets += 1;
+            self.withheld = false;
+            cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
+        }
+        cx.counters.local_retransmissions += match cx.config.retransmit {
+            Retransmit::Head if !first => store.resend_first(cx.out),
+            Retransmit::Head | Retransmit::All => store.replay(cx.out),
+        };
+        self.deadline = Some(now + cx.config.timer.max(SHORTEST_TIMER));
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// A: a segment from the fixed host, already noted.
+    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let last_ack = store.ends.mobile_ack();
+        let window = if self.shrunk { 0 } else { store.ends.mobile().window };
+        let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
+        let is_news = fixed_ack != self.fixed_ack || !segment.options.sack.is_empty();
+        self.fixed_ack = fixed_ack;
+        self.fin_seen |= segment.flags.contains(Flags::FIN);
+        if self.shrunk && is_probe(&segment, last_ack) {
+            // A.4
+            cx.counters.probes_answered += 1;
+            let echo = segment.options.timestamps.map(|timestamps| timestamps.value);
+            cx.out.drop(segment);
+            return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, echo));
+        }
+        let is_old = self.is_trusted && segment.seq_end().at_or_before(last_ack);
+        if is_old && segment.payload.len() > 1 && !is_news {
+            // A.3
+            cx.counters.old_segments_answered += 1;
+            self.withheld = false;
+            cx.out.drop(segment);
+            return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+        }
+        // The mobile's own window: closed by it, not by us.
+        if store.ends.mobile().window > 0 {
+            let was_empty = store.is_empty();
+            match store.keep(&segment, cx.config.fifo, cx.room) {
+                Kept::New => cx.counters.segments_copied += 1, // A.1
+                Kept::Old => {}                                // A.2
+                Kept::NoRoom => cx.counters.overflows += 1,
+            }
+            store.forward(segment, cx.out);
+            if was_empty && !store.is_empty() {
+                self.restart_timer(now, cx.config);
+            }
+        } else {
+            store.forward(segment, cx.out);
+        }
+    }
+
+    /// B: a segment from the mobile.
+    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let before = *store.ends.mobile();
+        let Some(ack) = segment.ack.filter(|_| store.note_mobile(&segment)) else {
+            return cx.out.forward(Side::Fixed, segment);
+        };
+        let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
+        let is_new = ack.after(before.ack);
+        let is_duplicate = before.is_repeated_by(&segment);
+        if is_new {
+            self.is_trusted = true;
+            self.duplicates = 0;
+        }
+        if is_duplicate && !self.shrunk && store.holds_next() {
+            // B.2
+            cx.counters.duplicates_suppressed += 1;
+            cx.out.drop(segment);
+            if self.duplicates < DUPLICATE_ACK_THRESHOLD {
+                self.duplicates += 1;
+                if self.duplicates == DUPLICATE_ACK_THRESHOLD {
+                    cx.counters.local_retransmissions += store.resend_first(cx.out);
+                }
+            }
+            return;
+        }
+        let withholds = window > 0 && !(store.is_empty() && self.fin_seen);
+        let is_last = segment.is_pure_ack() && ack == last_ack;
+        if is_last && withholds && (is_new || self.withheld && !is_duplicate) {
+            // B.1, and window updates
+            cx.counters.acks_reduced += 1;
+            self.withheld = true;
+            let reduced = Segment { ack: Some(ack - 1), ..segment.clone() };
+            cx.out.drop(segment);
+            cx.out.inject(Side::Fixed, reduced);
+        } else {
+            self.withheld &= ack != last_ack;
+            cx.out.forward(Side::Fixed, segment);
+        }
+        let is_back = std::mem::replace(&mut self.shrunk, false);
+        if is_back {
+            // B.3
+            cx.counters.reconnections += 1;
+            self.duplicates = 0;
+            if ack.before(last_ack) {
+                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+            }
+            if window > 0 {
+                cx.counters.local_retransmissions += store.replay(cx.out);
+            }
+        }
+        let opens_or_closes = (before.window == 0) != (window == 0);
+        if is_new || is_duplicate || is_back || opens_or_closes {
+            self.restart_timer(now, cx.config);
+        }
+    }
+
+    /// B.1: the retransmission timer while there is something to retransmit, else the time to release what
+    /// is withheld.
+    fn restart_timer(&mut self, now: Instant, config: &MTcpConfig) {
+        let Some(store) = &self.store else { return };
+        self.deadline = if store.is_empty() {
+            self.withheld.then(|| now + config.release)
+        } else {
+            let is_open = store.ends.mobile().window > 0;
+            is_open.then(|| now + config.timer.max(SHORTEST_TIMER))
+        };
+    }
+}
+
+/// Whether a segment asks if the window, closed at `edge`, is open: one byte (RFC 9293 §3.8.6.1), a FIN alone,
+/// or nothing just before the window (Linux).
+fn is_probe<P: Payload>(segment: &Segment<P>, edge: SeqNum) -> bool {
+    match segment.seq_len() {
+        0 => segment.seq + 1 == edge,
+        len => len == 1,
+    }
+}

@@ -1,0 +1,244 @@
+//! Snoop: local retransmission at the base station (Balakrishnan, Seshan, Katz 1995; algorithms §4). Only data
+//! from the fixed to the mobile host.
+//!
+//! The base station copies data that the mobile has not acknowledged. When the mobile's ACKs show that a
+//! segment is missing, or stay away for twice the RTT of the wireless link, the copy is sent again, and the
+//! duplicate ACKs that this loss causes are kept from the fixed host. No ACK is rewritten or made: semantics
+//! stay end to end, and losing the state loses nothing.
+//!
+//! Decisions, where our sources are silent:
+//! - The first duplicate triggers the retransmission; as many further ones are expected, and dropped, as
+//!   segments were forwarded behind the missing one. More of them than expected mean that the
+//!   retransmission was lost too, and trigger the next.
+//! - Duplicates pass when the missing segment is not held (lost before it came here, or no room), when the fixed
+//!   host has retransmitted it (it counts them now), and when [`SnoopConfig::attempts`] were in vain.
+//! - The timer starts with the first copy and with each new ACK, doubles with each retransmission of the same
+//!   segment (an RTT cannot be measured on those, Karn), and gives up after [`SnoopConfig::attempts`], so that
+//!   a mobile that is gone is not called for ever. A retransmission of the fixed host begins anew.
+//! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
+//! - Copies leave with the fixed host's newest acknowledgement and timestamp.
+
+use crate::connection::{Connection, Context, PerConnection};
+use crate::flow_table::FlowState;
+use crate::middlebox::Side;
+use crate::store::{Kept, Store};
+use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+
+/// The time-out before the first RTT sample (as RFC 6298 §2.1).
+const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A shorter timer would keep the node busy with nothing else.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
+
+/// Snoop for all connections of a base station.
+pub type Snoop<P> = PerConnection<P, State<P>>;
+
+/// Settings of Snoop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnoopConfig {
+    /// Most payload bytes copied for one connection; what does not fit is forwarded without a copy.
+    pub fifo: Bytes,
+    /// Lower bound of the local retransmission time-out. At least 1 ms.
+    pub min_timeout: Duration,
+    /// Local retransmissions of one segment before it is left to the fixed host.
+    pub attempts: u32,
+}
+
+/// 64 KiB, 100 ms, 6 attempts: at the lower bound they take 6.3 s.
+impl Default for SnoopConfig {
+    fn default() -> Self {
+        Self { fifo: Bytes(65_536), min_timeout: Duration::from_millis(100), attempts: 6 }
+    }
+}
+
+/// What Snoop did since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnoopCounters {
+    /// Data segments copied.
+    pub segments_copied: u64,
+    /// New data segments that found no room.
+    pub overflows: u64,
+    /// Segments sent to mobiles again, for duplicate ACKs and time-outs.
+    pub local_retransmissions: u64,
+    /// Those for time-outs.
+    pub timeouts: u64,
+    /// Duplicate ACKs kept from fixed hosts.
+    pub duplicates_suppressed: u64,
+}
+
+/// Snoop for one connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<P> {
+    /// The copies and both ends, from the mobile's first acknowledgement on.
+    store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
+    /// Smoothed RTT of the wireless link.
+    srtt: Option<Duration>,
+    /// The one segment being timed: its end, and when it was forwarded.
+    timed: Option<(SeqNum, Instant)>,
+    /// Local retransmissions of the first copy.
+    attempts: u32,
+    /// Duplicates of the last ACK that its missing segment will still cause.
+    expected: u64,
+    /// The fixed host has retransmitted what the mobile waits for.
+    sender_retransmitted: bool,
+    deadline: Option<Instant>,
+}
+
+impl<P> Default for State<P> {
+    fn default() -> Self {
+        Self {
+            store: None,
+            sent_end: None,
+            srtt: None,
+            timed: None,
+            attempts: 0,
+            expected: 0,
+            sender_retransmitted: false,
+            deadline: None,
+        }
+    }
+}
+
+/// Never committed: what is held, the fixed host holds too.
+impl<P: Payload> FlowState for State<P> {
+    fn held(&self) -> usize {
+        self.store.as_ref().map_or(0, Store::held)
+    }
+}
+
+type Cx<'a, P> = Context<'a, P, State<P>>;
+
+impl<P: Payload> Connection<P> for State<P> {
+    type Config = SnoopConfig;
+    type Counters = SnoopCounters;
+
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else {
+            self.store = Store::open(&mut self.sent_end, from, &segment);
+            return cx.out.forward(from.opposite(), segment);
+        };
+        if segment.flags.contains(Flags::RST) {
+            if store.ends.is_reset(from, &segment) {
+                *self = Self::default();
+            }
+            return cx.out.forward(from.opposite(), segment);
+        }
+        match from {
+            Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
+            Side::Fixed => cx.out.forward(Side::Mobile, segment),
+            Side::Mobile => self.on_mobile(now, segment, cx),
+        }
+    }
+
+    /// Nothing: Snoop looks at segments only.
+    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Cx<'_, P>) {}
+
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        self.deadline = None;
+        cx.counters.timeouts += 1;
+        self.retransmit(now, cx);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// A segment from the fixed host, already noted.
+    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let ack = store.ends.mobile_ack();
+        let (seq, end) = (segment.seq, segment.seq_end());
+        if store.ends.mobile().window == 0 {
+            return store.forward(segment, cx.out);
+        }
+        let was_empty = store.is_empty();
+        let kept = store.keep(&segment, cx.config.fifo, cx.room);
+        store.forward(segment, cx.out);
+        match kept {
+            Kept::New => {
+                cx.counters.segments_copied += 1;
+                self.timed.get_or_insert((end, now));
+                // While something is missing, this one passes it by.
+                self.expected += u64::from(self.attempts > 0);
+            }
+            Kept::Old if self.timed.is_some_and(|(timed, _)| timed.after(seq)) => self.timed = None,
+            Kept::Old => {}
+            Kept::NoRoom => cx.counters.overflows += 1,
+        }
+        let is_next = seq.at_or_before(ack) && end.after(ack);
+        if is_next && !was_empty {
+            self.sender_retransmitted = true;
+            self.attempts = 0;
+            self.expected = 0;
+        }
+        if is_next || was_empty {
+            self.restart_timer(now, cx.config);
+        }
+    }
+
+    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let before = *store.ends.mobile();
+        let Some(ack) = segment.ack.filter(|_| store.note_mobile(&segment)) else {
+            return cx.out.forward(Side::Fixed, segment);
+        };
+        if ack.after(before.ack) {
+            if let Some((end, sent)) = self.timed
+                && end.at_or_before(ack)
+            {
+                self.timed = None;
+                let sample = now.since(sent);
+                self.srtt = Some(self.srtt.map_or(sample, |srtt| (srtt * 7 + sample) / 8));
+            }
+            self.attempts = 0;
+            self.expected = 0;
+            self.sender_retransmitted = false;
+            self.restart_timer(now, cx.config);
+        } else if before.is_repeated_by(&segment)
+            && store.holds_next()
+            && !self.sender_retransmitted
+            && (self.expected > 0 || self.attempts < cx.config.attempts)
+        {
+            cx.counters.duplicates_suppressed += 1;
+            cx.out.drop(segment);
+            if self.expected > 0 {
+                self.expected -= 1;
+            } else {
+                // Each copy behind the first causes a duplicate; this one was the first of them.
+                self.expected = (store.len() as u64).saturating_sub(2);
+                self.retransmit(now, cx);
+            }
+            return;
+        } else if (before.window == 0) != (store.ends.mobile().window == 0) {
+            self.restart_timer(now, cx.config);
+        }
+        cx.out.forward(Side::Fixed, segment);
+    }
+
+    /// Sends the mobile the first copy.
+    fn retransmit(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        cx.counters.local_retransmissions += store.resend_first(cx.out);
+        self.attempts += 1;
+        self.timed = None;
+        self.restart_timer(now, cx.config);
+    }
+
+    fn restart_timer(&mut self, now: Instant, config: &SnoopConfig) {
+        let Some(store) = &self.store else { return };
+        let is_open = store.ends.mobile().window > 0;
+        let runs = is_open && !store.is_empty() && self.attempts < config.attempts;
+        self.deadline = runs.then(|| now + self.timeout(config));
+    }
+
+    /// Twice the smoothed RTT, doubled for each retransmission.
+    fn timeout(&self, config: &SnoopConfig) -> Duration {
+        let timeout = self.srtt.map_or(INITIAL_TIMEOUT, |srtt| srtt * 2);
+        let timeout = timeout.max(config.min_timeout).max(SHORTEST_TIMEOUT);
+        timeout * (1 << self.attempts.min(16))
+    }
+}
