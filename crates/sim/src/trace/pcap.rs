@@ -203,7 +203,7 @@ mod tests {
         tap(&mut pcap, 65_496);
         tap(&mut pcap, 1);
         let message = pcap.finish().err().unwrap().to_string();
-        assert!(message.starts_with("65516 bytes of TCP header and payload exceed"), "{message}");
+        assert!(message.starts_with("65516 bytes of header and payload exceed"), "{message}");
     }
 
     #[test]
