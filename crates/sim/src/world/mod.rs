@@ -173,7 +173,6 @@ struct Components {
     mechanisms: u32,
     cbr: u32,
     feeds: u32,
-    end: u32,
 }
 
 /// A run in progress: one scenario, one seed, one trajectory.
@@ -211,7 +210,7 @@ impl World {
     /// The state at time zero of this scenario under this seed.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let Scenario { name, duration, nodes, links, wlans, flows, cbr } = scenario;
-        let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, seed)).collect();
+        let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, nodes, seed)).collect();
         let Paths { hops, radio_hops, of_flows, of_cbr } = paths(scenario, &channels);
         let mechanisms: Vec<Mechanism> = (0..)
             .zip(nodes)
@@ -297,7 +296,7 @@ impl World {
         let cbr = mechanisms + self.mechanisms.len() as u32;
         let feeds = cbr + self.cbr.len() as u32;
         let end = feeds + self.feeds.len() as u32;
-        self.components = Components { channels, sockets, mechanisms, cbr, feeds, end };
+        self.components = Components { channels, sockets, mechanisms, cbr, feeds };
         self.wakeups = Wakeups::new(end as usize);
         for (component, socket) in (sockets..).zip(&self.sockets) {
             self.wakeups.arm(component, socket.next_deadline());
@@ -371,7 +370,7 @@ impl World {
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
             self.events_processed += 1;
-            let Components { channels, sockets, mechanisms, cbr, feeds, .. } = self.components;
+            let Components { channels, sockets, mechanisms, cbr, feeds } = self.components;
             let deadline = if component < channels {
                 self.wake_link(component, observers)
             } else if component < sockets {
@@ -867,12 +866,13 @@ impl World {
 }
 
 /// A wireless channel at the start of the run.
-fn channel(wlan: &Wlan, seed: u64) -> ChannelState {
+fn channel(wlan: &Wlan, names: &[Node], seed: u64) -> ChannelState {
     let stations: Vec<_> = wlan.stations.iter().map(|station| station.config).collect();
     let nodes: Vec<u32> = wlan.stations.iter().map(|station| station.node.0).collect();
-    let streams = nodes.iter().map(|node| {
-        StationStreams::named(seed, &format!("{}/{}", wlan.name, node))
-    });
+    let named = |&node: &u32| {
+        StationStreams::named(seed, &format!("{}/{}", wlan.name, names[node as usize].name))
+    };
+    let streams = nodes.iter().map(named);
     ChannelState { channel: Channel::new(&wlan.config, &stations, streams.collect()), nodes }
 }
 
