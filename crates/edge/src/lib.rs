@@ -19,7 +19,6 @@ pub mod m_tcp;
 pub mod m_tcp_plus;
 pub mod middlebox;
 pub mod mobile_end;
-mod observed;
 pub mod packet_control;
 pub mod replay;
 pub mod snoop;

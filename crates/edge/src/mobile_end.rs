@@ -50,6 +50,16 @@ impl MobileEnd {
         }
     }
 
+    /// Whether a segment of the mobile only repeats its last ACK: a duplicate (RFC 5681 §2), if data is
+    /// outstanding. One with a closed window is the answer to a probe.
+    pub fn is_repeated_by<P: Payload>(&self, segment: &Segment<P>) -> bool {
+        segment.is_pure_ack()
+            && segment.ack == Some(self.ack)
+            && segment.window == self.window
+            && segment.window != 0
+            && segment.flags.contains(Flags::ECE) == self.ece
+    }
+
     /// The pure ACK of `ack` with this window field, as the mobile would send it now; `flow` is from the
     /// mobile to the fixed host. `echo` is a TSval of the fixed host, echoed if it is newer than what the mobile
     /// echoed last.

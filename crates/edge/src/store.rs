@@ -1,4 +1,4 @@
-//! What M-TCP+ and holdover keep of a connection: copies of the data under way to the mobile, and both ends.
+//! What mechanisms keep of a connection that send data again: copies of the data under way to the mobile, and both ends.
 
 use crate::cache::SegmentCache;
 use crate::ends::Ends;
@@ -34,8 +34,10 @@ impl<P: Payload> Store<P> {
     /// `room` more.
     pub fn keep(&mut self, segment: &Segment<P>, fifo: Bytes, room: u64) -> Kept {
         let has_data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
-        let end = segment.seq_end();
-        if !has_data || end.at_or_before(self.ends.mobile_ack()) || self.copies.holds(segment) {
+        let (end, ack) = (segment.seq_end(), self.ends.mobile_ack());
+        // A retransmission may begin before what the mobile lacks (M-TCP acknowledges one byte less).
+        let rest_is_held = || segment.seq.before(ack) && self.data_end().at_or_after(end);
+        if !has_data || end.at_or_before(ack) || self.copies.holds(segment) || rest_is_held() {
             return Kept::Old;
         }
         let len = segment.payload.len() as u64;
@@ -63,6 +65,11 @@ impl<P: Payload> Store<P> {
     /// Up to where the mobile has acknowledged the data or the node holds it, without a gap and without FIN.
     pub fn data_end(&self) -> SeqNum {
         self.copies.data_end(self.ends.mobile_ack())
+    }
+
+    /// What the mobile waits for is held.
+    pub fn holds_next(&self) -> bool {
+        self.copies.first().is_some_and(|first| first.seq.at_or_before(self.ends.mobile_ack()))
     }
 
     /// The end of the last copy.
@@ -94,6 +101,11 @@ impl<P: Payload> Store<P> {
     /// Nothing is held.
     pub fn is_empty(&self) -> bool {
         self.copies.is_empty()
+    }
+
+    /// Copies held.
+    pub fn len(&self) -> usize {
+        self.copies.len()
     }
 
     /// Payload bytes held.
