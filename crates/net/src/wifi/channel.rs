@@ -467,7 +467,6 @@ impl<T: Copy> Channel<T> {
 
     /// The last bit of a frame passes a station. True if that was the last one.
     fn pass(&mut self, index: usize) -> bool {
-        let now = self.now;
         let flight = &mut self.flights[index];
         let neighbours = &self.neighbours[flight.frame.from.0 as usize];
         // One at least, so that a broadcast without receivers ends, too.
@@ -476,12 +475,22 @@ impl<T: Copy> Channel<T> {
         flight.passed += 1;
         let done = !flight.advance(neighbours);
 
-        let at = station.0 as usize;
+        self.hear(station.0 as usize, index, power);
+        if self.flights[index].passed == in_range {
+            self.end_broadcast(index);
+        }
+        if done {
+            self.flights.remove(index);
+        }
+        done
+    }
+
+    /// The last bit of a frame passes this station.
+    fn hear(&mut self, at: usize, index: usize, power: Power) {
+        let now = self.now;
+        let flight = &self.flights[index];
         let Station { dcf, radio, errors, busy_from, down, hears_from } = &mut self.stations[at];
         if *down || flight.id < *hears_from {
-            if done {
-                self.end_flight(index);
-            }
             return;
         }
         let was_busy = radio.is_busy(&self.radio);
@@ -510,13 +519,6 @@ impl<T: Copy> Channel<T> {
             self.carry_out(at, effects);
         }
         self.update_deadline(at);
-        if self.flights[index].passed == in_range {
-            self.end_broadcast(index);
-        }
-        if done {
-            self.flights.remove(index);
-        }
-        done
     }
 
     /// Does what the station `at` wants.

@@ -859,10 +859,7 @@ fn the_example_in_the_documentation_is_right() {
 fn the_json_schema_describes_every_table() {
     let schema = super::json_schema();
     let definitions = schema["$defs"].as_object().unwrap();
-    assert_eq!(
-        definitions["scenario"]["required"],
-        serde_json::json!(["duration", "node"])
-    );
+    assert_eq!(definitions["scenario"]["required"], serde_json::json!(["duration", "node"]));
     assert_eq!(definitions["tcp"]["properties"]["nagle"]["default"], true);
     assert_eq!(definitions["link.loss"]["additionalProperties"], false);
     // Every reference leads somewhere.
