@@ -2,6 +2,8 @@
 //! saturation throughput against Bianchi's model.
 
 mod common;
+mod config;
 mod outage;
+mod properties;
 mod saturation;
 mod timeline;
