@@ -115,6 +115,8 @@ pub struct State<P> {
     /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
     /// `last_ack`.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     /// Acknowledgement and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
@@ -136,6 +138,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
+            sent_end: None,
             fixed_ack: None,
             is_trusted: false,
             withheld: false,
@@ -162,9 +165,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
