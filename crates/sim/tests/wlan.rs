@@ -59,7 +59,7 @@ fn a_download_crosses_the_cell() {
     assert_eq!((flow.delivered_bytes, flow.retransmission_ratio), (1_000_000, 0.0));
     assert_eq!(flow.state, "TimeWait");
     let [ap, mh] = metrics.stations.as_slice() else { panic!("{:?}", metrics.stations) };
-    assert_eq!((ap.wlan.as_str(), ap.node.as_str(), mh.node.as_str()), ("cell", "AP", "MH"));
+    assert_eq!((ap.name.as_str(), mh.name.as_str()), ("cell/AP", "cell/MH"));
     // 685 segments, the SYN ACK and the ACK of the FIN; each with RTS, CTS and ACK.
     let StationMetrics { data_frames_sent, rts_sent, retries, .. } = ap;
     assert!(*data_frames_sent >= 687 && data_frames_sent - retries <= 687, "{ap:?}");

@@ -1131,7 +1131,7 @@ fn outages_of_nodes_are_checked() {
         "name = \"MH\"",
         "name = \"MH\"\noutage = { listed = [[\"5 s\", \"6 s\"]], layer = \"phy\" }",
         &[
-            "t.toml:7:48: node.MH.outage.layer: the node is in no cell (expected \"above-mac\", or a wlan \
+            "t.toml:8:47: node.MH.outage.layer: the node is in no cell (expected \"above-mac\", or a wlan \
              with this node)",
         ],
     );

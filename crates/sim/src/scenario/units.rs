@@ -50,9 +50,11 @@ pub(super) struct Measure {
     /// "a length".
     pub(super) what: &'static str,
     pub(super) example: &'static str,
-    /// Each unit, and what a number of it is in the base unit.
-    pub(super) units: &'static [(&'static str, fn(f64) -> f64)],
+    pub(super) units: &'static [MeasureUnit],
 }
+
+/// A unit, and what a number of it is in the base unit.
+pub(super) type MeasureUnit = (&'static str, fn(f64) -> f64);
 
 /// Base unit: metre.
 pub(super) static LENGTH: Measure =
