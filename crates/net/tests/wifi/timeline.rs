@@ -860,3 +860,18 @@ fn a_station_that_sends_receives_nothing() {
         );
     }
 }
+
+#[test]
+fn the_medium_counts_as_busy_while_a_frame_is_sent_or_sensed() {
+    let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0        send A>B 100
+         0        A>B DATA
+         704      B got 0
+         714      B>A ACK",
+    );
+    for station in 0..3 {
+        assert_eq!(cell.counters(StationId(station)).busy, Duration::from_micros(704 + 304));
+    }
+}
