@@ -126,7 +126,7 @@ pub struct State<P> {
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.
     shrunk: bool,
-    /// Duplicates of the last ACK.
+    /// Duplicates of the last ACK, counted up to the threshold.
     duplicates: u32,
     /// The fixed host has sent its FIN.
     fin_seen: bool,
@@ -275,9 +275,11 @@ impl<P: Payload> State<P> {
             // B.2
             cx.counters.duplicates_suppressed += 1;
             cx.out.drop(segment);
-            self.duplicates = self.duplicates.saturating_add(1);
-            if self.duplicates == DUPLICATE_ACK_THRESHOLD {
-                cx.counters.local_retransmissions += store.resend_first(cx.out);
+            if self.duplicates < DUPLICATE_ACK_THRESHOLD {
+                self.duplicates += 1;
+                if self.duplicates == DUPLICATE_ACK_THRESHOLD {
+                    cx.counters.local_retransmissions += store.resend_first(cx.out);
+                }
             }
             return;
         }
