@@ -3,6 +3,7 @@
 
 mod common;
 mod config;
+mod outage;
 mod properties;
 mod throughput;
 mod timeline;
