@@ -61,6 +61,12 @@ impl Ends {
         Some(ends)
     }
 
+    /// The fixed host has acknowledged something: it is known where an ACK in the mobile's name must begin. A node
+    /// that was restarted may have seen but an old segment of the mobile.
+    pub fn is_fixed_known(&self) -> bool {
+        self.fixed_ack.is_some()
+    }
+
     /// The mobile's end.
     pub fn mobile(&self) -> &MobileEnd {
         &self.mobile

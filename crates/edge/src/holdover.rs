@@ -180,6 +180,7 @@ impl<P: Payload> Connection<P> for State<P> {
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
             (Phase::Connected, LinkSignal::Up) => {}
+            (Phase::Connected, _) if !store.ends.is_fixed_known() => {}
             (Phase::Connected, _) => {
                 cx.counters.freezes += 1;
                 cx.out

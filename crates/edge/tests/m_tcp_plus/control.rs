@@ -206,6 +206,13 @@ fn acks_in_the_mobile_s_name_begin_where_the_fixed_host_expects_them() {
     }
 }
 
+#[test]
+fn a_fixed_host_that_was_not_heard_is_not_frozen() {
+    let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
+    s.ack(1000);
+    assert!(s.down().is_empty());
+}
+
 // --- Several connections ---
 
 #[test]
