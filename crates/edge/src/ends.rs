@@ -16,6 +16,8 @@ pub struct Opening {
     sent_end: Option<SeqNum>,
     /// Its highest acknowledgement number.
     ack: Option<SeqNum>,
+    /// The newest TSval of the mobile that it echoed.
+    echo: Option<SeqNum>,
 }
 
 impl Opening {
@@ -23,7 +25,13 @@ impl Opening {
     pub fn note<P: Payload>(&mut self, segment: &Segment<P>) {
         self.sent_end = latest(self.sent_end, Some(segment.seq_end()));
         self.ack = latest(self.ack, segment.ack);
+        self.echo = latest(self.echo, echo(segment));
     }
+}
+
+/// The TSval that a segment echoes; TSval is compared like a sequence number (RFC 7323 §5.2).
+fn echo<P>(segment: &Segment<P>) -> Option<SeqNum> {
+    segment.options.timestamps.filter(|_| segment.ack.is_some()).map(|ts| SeqNum(ts.echo))
 }
 
 fn latest(a: Option<SeqNum>, b: Option<SeqNum>) -> Option<SeqNum> {
@@ -57,7 +65,7 @@ impl Ends {
         let flow = segment.flow.reversed();
         let sent_end = opening.sent_end.map_or(mobile.ack, |sent| sent.later(mobile.ack));
         let mut ends = Self { flow, mobile, sent_end, fixed_ack: None, passed: None };
-        ends.note_fixed_ack(opening.ack);
+        ends.note_fixed_word(opening.ack, opening.echo);
         Some(ends)
     }
 
@@ -83,16 +91,19 @@ impl Ends {
             return false;
         }
         self.sent_end = self.sent_end.later(segment.seq_end());
-        self.note_fixed_ack(segment.ack);
+        self.note_fixed_word(segment.ack, echo(segment));
         true
     }
 
-    /// What the fixed host acknowledges, the mobile has sent, even if it did not come by here.
-    fn note_fixed_ack(&mut self, ack: Option<SeqNum>) {
+    /// What the fixed host acknowledges and echoes, the mobile has sent, even if it did not come by here.
+    fn note_fixed_word(&mut self, ack: Option<SeqNum>, echo: Option<SeqNum>) {
         let near = |ack: &SeqNum| ack.bytes_after(self.mobile.next_seq) <= MAX_WINDOW;
         if let Some(ack) = ack.filter(near) {
             self.fixed_ack = latest(self.fixed_ack, Some(ack));
             self.mobile.next_seq = self.mobile.next_seq.later(ack);
+        }
+        if let (Some(known), Some(echo)) = (&mut self.mobile.timestamps, echo) {
+            known.value = SeqNum(known.value).later(echo).0;
         }
     }
 

@@ -26,7 +26,8 @@
 //!   the time to the fixed host's next probe.
 //! - Frozen, the fixed host must see no open window: pure ACKs of the mobile are swallowed, and its data goes on
 //!   with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
-//! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins while the mobile is away, until the next signal: the mobile has just been heard.
+//! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins
+//!   while the mobile is away, until the next signal: the mobile has just been heard.
 
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};

@@ -207,6 +207,21 @@ fn acks_in_the_mobile_s_name_begin_where_the_fixed_host_expects_them() {
 }
 
 #[test]
+fn acks_in_the_mobile_s_name_are_no_older_than_what_the_fixed_host_echoes() {
+    for fixed_first in [true, false] {
+        let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
+        let mobile = with_timestamps(s.mobile(1000), u32::MAX - 5, 100);
+        let fixed = with_timestamps(s.fixed(1000, 0), 105, 3);
+        if fixed_first {
+            s.fixed_sends(fixed.clone());
+        }
+        s.mobile_sends(mobile);
+        s.fixed_sends(fixed);
+        assert_eq!(timestamps(&s.injected_by(LinkSignal::Down)[0]), (3, 100));
+    }
+}
+
+#[test]
 fn a_fixed_host_that_was_not_heard_is_not_frozen() {
     let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
     s.ack(1000);
