@@ -14,8 +14,8 @@ const MAX_WINDOW: u32 = 1 << 30;
 pub struct Opening {
     /// End of its highest segment.
     sent_end: Option<SeqNum>,
-    /// Its highest acknowledgement number.
-    ack: Option<SeqNum>,
+    /// Its highest acknowledgement number, and the window field that came with it last.
+    ack: Option<(SeqNum, u16)>,
     /// The newest TSval of the mobile that it echoed.
     echo: Option<SeqNum>,
 }
@@ -24,7 +24,7 @@ impl Opening {
     /// Takes note of a segment of the fixed host.
     pub fn note<P: Payload>(&mut self, segment: &Segment<P>) {
         self.sent_end = latest(self.sent_end, Some(segment.seq_end()));
-        self.ack = latest(self.ack, segment.ack);
+        self.ack = latest_ack(self.ack, segment.ack.map(|ack| (ack, segment.window)));
         self.echo = latest(self.echo, echo(segment));
     }
 }
@@ -41,6 +41,14 @@ fn latest(a: Option<SeqNum>, b: Option<SeqNum>) -> Option<SeqNum> {
     }
 }
 
+/// An acknowledgement with its window: `new` unless it acknowledges less.
+fn latest_ack(old: Option<(SeqNum, u16)>, new: Option<(SeqNum, u16)>) -> Option<(SeqNum, u16)> {
+    match (old, new) {
+        (Some(old), Some(new)) if new.0.before(old.0) => Some(old),
+        (old, new) => new.or(old),
+    }
+}
+
 /// What was seen of a connection, from the first acknowledgement of the mobile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
@@ -49,8 +57,8 @@ pub struct Ends {
     mobile: MobileEnd,
     /// End of the highest segment of the fixed host.
     sent_end: SeqNum,
-    /// The fixed host's highest acknowledgement number seen.
-    fixed_ack: Option<SeqNum>,
+    /// The fixed host's highest acknowledgement number seen, and the window field that came with it last.
+    fixed_ack: Option<(SeqNum, u16)>,
     /// The newest timestamps that the mobile may have seen.
     passed: Option<Timestamps>,
 }
@@ -91,15 +99,15 @@ impl Ends {
             return false;
         }
         self.sent_end = self.sent_end.later(segment.seq_end());
-        self.note_fixed_word(segment.ack, echo(segment));
+        self.note_fixed_word(segment.ack.map(|ack| (ack, segment.window)), echo(segment));
         true
     }
 
     /// What the fixed host acknowledges and echoes, the mobile has sent, even if it did not come by here.
-    fn note_fixed_word(&mut self, ack: Option<SeqNum>, echo: Option<SeqNum>) {
-        let near = |ack: &SeqNum| ack.bytes_after(self.mobile.next_seq) <= MAX_WINDOW;
-        if let Some(ack) = ack.filter(near) {
-            self.fixed_ack = latest(self.fixed_ack, Some(ack));
+    fn note_fixed_word(&mut self, ack: Option<(SeqNum, u16)>, echo: Option<SeqNum>) {
+        let near = |ack: SeqNum| ack.bytes_after(self.mobile.next_seq) <= MAX_WINDOW;
+        if let Some((ack, window)) = ack.filter(|&(ack, _)| near(ack)) {
+            self.fixed_ack = latest_ack(self.fixed_ack, Some((ack, window)));
             self.mobile.next_seq = self.mobile.next_seq.later(ack);
         }
         if let (Some(known), Some(echo)) = (&mut self.mobile.timestamps, echo) {
@@ -122,11 +130,15 @@ impl Ends {
     }
 
     /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile without this
-    /// connection repeats in its reset, and with timestamps that the mobile does not take for old (RFC 7323
+    /// connection repeats in its reset, and the window of that, with timestamps that the mobile does not take for old (RFC 7323
     /// §5). It may have seen newer ones, on a retransmission of earlier data.
     pub fn renewed<P: Payload>(&mut self, copy: &Segment<P>) -> Segment<P> {
         let mut renewed = copy.clone();
-        renewed.ack = copy.ack.map(|ack| self.fixed_ack.map_or(ack, |known| known.later(ack)));
+        let word = latest_ack(copy.ack.map(|ack| (ack, copy.window)), self.fixed_ack);
+        if let Some((ack, window)) = word {
+            renewed.ack = Some(ack);
+            renewed.window = window;
+        }
         if copy.options.timestamps.is_some() {
             self.note_passed(copy);
             renewed.options.timestamps = self.passed;
@@ -148,7 +160,10 @@ impl Ends {
         let (first, last) = match from {
             // A window probe that was not accepted counts as sent.
             Side::Fixed => (self.mobile.ack, self.sent_end + 1),
-            Side::Mobile => (self.fixed_ack.unwrap_or(self.mobile.next_seq), self.mobile.next_seq),
+            Side::Mobile => {
+                let next = self.mobile.next_seq;
+                (self.fixed_ack.map_or(next, |(ack, _)| ack), next)
+            }
         };
         segment.flags.contains(Flags::RST)
             && segment.seq.at_or_after(first)
