@@ -20,8 +20,7 @@ const WIRED: Setup = Setup {
     memory: u64::MAX,
     limit: 3_000_000,
 };
-const WIRELESS: Setup =
-    Setup { persist: Persist::Probes, channels: [0, 0, 1, 1], ..WIRED };
+const WIRELESS: Setup = Setup { persist: Persist::Probes, channels: [0, 0, 1, 1], ..WIRED };
 
 /// Segments overtake each other on the way to the node, and on the way to the mobile.
 const WIRED_REORDERS: Setup = Setup { channels: [2, 1, 0, 0], ..WIRED };

@@ -70,7 +70,7 @@ impl Host {
         (from..to).all(|n| self.sent.get(n as usize) == Some(&true))
     }
 
-    fn note(&mut self, segment: &Seg, other_isn: SeqNum, scaled: bool) {
+    fn note(&mut self, segment: &Seg, other_isn: SeqNum, shift: u8) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -86,8 +86,6 @@ impl Host {
         }
         if let Some(ack) = segment.ack {
             let ack = ack.bytes_after(other_isn);
-            let scaled = scaled && !segment.flags.contains(Flags::SYN);
-            let shift = if scaled { self.shift.unwrap_or(0) } else { 0 };
             self.acked = self.acked.max(ack);
             self.edge = self.edge.max(ack + (u32::from(segment.window) << shift));
         }
@@ -116,7 +114,7 @@ pub(crate) struct Observer {
     pub(crate) hosts: [Host; 2],
     /// The highest acknowledgement that the fixed host was shown (since the node's crash).
     pub(crate) told: u32,
-    /// The node crashed, or a late SYN told it to forget: it may repeat old ACKs, which the fixed host ignores.
+    /// The node crashed, or a late SYN told it to forget: it may repeat what is old, which the fixed host ignores.
     has_forgotten: bool,
     /// What the mechanism holds back and may still forward.
     kept: Vec<Seg>,
@@ -159,13 +157,19 @@ impl Observer {
         self.told.saturating_sub(self.hosts[1].acked)
     }
 
+    /// The shift of a host's window field; none unless both offered it (RFC 7323 §2.2).
+    fn shift(&self, host: &Host) -> u8 {
+        let both = self.hosts.iter().all(|h| h.shift.is_some());
+        host.shift.filter(|_| both).unwrap_or(0)
+    }
+
     /// A segment reaches the node from `side`.
     pub(crate) fn on_input(&mut self, side: Side, segment: &Seg) {
-        let scaled = self.hosts.iter().all(|h| h.shift.is_some());
         let i = index(side);
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.shift(&self.hosts[i]) };
         self.has_forgotten |= segment.flags.contains(Flags::SYN) && self.hosts[0].end > 1;
         let other_isn = self.hosts[1 - i].isn;
-        self.hosts[i].note(segment, other_isn, scaled);
+        self.hosts[i].note(segment, other_isn, shift);
     }
 
     /// What the node did, in one call. `input`: the segment it was called with.
@@ -262,7 +266,8 @@ impl Observer {
         // In the fixed host's window (RFC 9293 §3.10.7.4), and within what the mobile has sent.
         let seq = mobile.position(segment.seq);
         ensure!(
-            seq >= fixed.acked && seq <= fixed.edge && seq <= mobile.end,
+            // A byte beyond the window was a probe, which the fixed host may have taken.
+            seq >= fixed.acked && seq <= fixed.edge + 1 && seq <= mobile.end,
             "position {seq} outside the window {}..{}: {segment}",
             fixed.acked,
             fixed.edge
@@ -278,7 +283,7 @@ impl Observer {
         );
         if let (Some(ts), Some(newest)) = (timestamps, mobile.timestamp) {
             // An older one would be discarded (PAWS), a newer one would make the mobile's own old.
-            ensure!(ts.value == newest, "TSval {} after {newest}", ts.value);
+            ensure!(ts.value == newest || self.has_forgotten, "TSval {} after {newest}", ts.value);
             let sent = SeqNum(fixed.timestamp.unwrap_or(0));
             ensure!(SeqNum(ts.echo).at_or_before(sent), "echoes {}, never sent", ts.echo);
         }
@@ -292,6 +297,8 @@ impl Observer {
             content(fixed, segment)?;
             let ack = segment.ack.map_or(0, |ack| mobile.position(ack));
             ensure!(ack <= fixed.acked, "acknowledges {ack} to the mobile: {segment}");
+            let edge = ack + (u32::from(segment.window) << self.shift(fixed));
+            ensure!(edge <= fixed.edge, "window up to {edge}, not {}: {segment}", fixed.edge);
             ensure!(
                 segment.options.timestamps.is_some() == fixed.timestamp.is_some(),
                 "timestamps or none, unlike the fixed host: {segment}"

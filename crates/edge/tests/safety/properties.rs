@@ -19,7 +19,7 @@ fn check<M: Middlebox<Vec<u8>> + Clone>(
 }
 
 proptest! {
-    #![proptest_config(Config::with_cases(2000))]
+    #![proptest_config(Config::with_cases(1_500))]
 
     #[test]
     fn plain_forwarding(case in case()) {
