@@ -270,7 +270,12 @@ fn limits() -> impl Strategy<Value = Limits> {
             4 => Just(1u64 << 20),
         ]
     };
-    (size(), size()).prop_map(|(fifo, memory)| Limits { fifo, memory })
+    let max_down = proptest::option::weighted(0.15, millis(500..20_000));
+    (size(), size(), max_down).prop_map(|(fifo, memory, max_down)| Limits {
+        fifo,
+        memory,
+        max_down,
+    })
 }
 
 /// A download with every kind of trouble, and sometimes an upload on the same connection.

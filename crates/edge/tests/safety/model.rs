@@ -87,6 +87,33 @@ enum Packet {
     Ack { ack: u8, window: u8 },
 }
 
+/// A place in a channel: a packet in few bits, so that states are small; 0 when it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Place(u16);
+
+impl Place {
+    const EMPTY: Self = Self(0);
+    const ACK: u16 = 1 << 8;
+
+    fn of(packet: Packet) -> Self {
+        match packet {
+            Packet::Data { from, to } => Self(u16::from(from) << 4 | u16::from(to)),
+            Packet::Ack { ack, window } => {
+                Self(Self::ACK | u16::from(ack) << 4 | u16::from(window.min(15)))
+            }
+        }
+    }
+
+    fn packet(self) -> Option<Packet> {
+        let (high, low) = ((self.0 >> 4 & 15) as u8, (self.0 & 15) as u8);
+        match self {
+            Self::EMPTY => None,
+            Self(bits) if bits & Self::ACK > 0 => Some(Packet::Ack { ack: high, window: low }),
+            Self(_) => Some(Packet::Data { from: high, to: low }),
+        }
+    }
+}
+
 impl Packet {
     fn segment(self) -> (Side, Segment<Vec<u8>>) {
         match self {
@@ -279,8 +306,8 @@ struct State {
     sender: Sender,
     /// The position that the mobile expects.
     received: u8,
-    /// Sorted.
-    channels: [[Option<Packet>; MOST]; 4],
+    /// Sorted: empty places come first.
+    channels: [[Place; MOST]; 4],
     /// What is left of [`Setup::signals`].
     signals: [u8; 3],
     /// The highest acknowledgement that came to the node, and the highest that left it.
@@ -309,7 +336,7 @@ impl State {
             node: 0,
             sender: Sender { una: 1, nxt: 1, max: 1, wnd: WINDOW },
             received: 1,
-            channels: [[None; MOST]; 4],
+            channels: [[Place::EMPTY; MOST]; 4],
             signals: setup.signals,
             acked: 1,
             told: 1,
@@ -328,7 +355,7 @@ impl State {
             return steps;
         }
         let urgent =
-            (0..4).find(|&c| setup.channels[c] == 0 && self.channels[c][MOST - 1].is_some());
+            (0..4).find(|&c| setup.channels[c] == 0 && self.channels[c][MOST - 1] != Place::EMPTY);
         if let Some(channel) = urgent {
             self.transport(channel, &mut steps);
             return steps;
@@ -358,7 +385,7 @@ impl State {
     }
 
     fn transport(&self, channel: usize, steps: &mut Vec<Step>) {
-        for &packet in self.channels[channel].iter().flatten() {
+        for packet in self.channels[channel].iter().filter_map(|place| place.packet()) {
             steps.push(Step::Deliver(channel, packet));
             steps.push(Step::Lose(channel, packet));
         }
@@ -410,31 +437,33 @@ impl State {
 
     fn put(&mut self, setup: &Setup, channel: usize, packet: Packet) {
         let most = if setup.channels[channel] == 0 { MOST } else { setup.channels[channel] };
-        let packets = &mut self.channels[channel];
-        let count = packets.iter().flatten().count();
-        if !packets.contains(&Some(packet)) && count < most {
-            // `None` comes first.
-            packets[0] = Some(packet);
-            packets.sort_unstable();
+        let places = &mut self.channels[channel];
+        let count = places.iter().filter(|&&place| place != Place::EMPTY).count();
+        let place = Place::of(packet);
+        if !places.contains(&place) && count < most {
+            places[0] = place;
+            places.sort_unstable();
         }
     }
 
     /// An ACK below SND.UNA does nothing when it arrives: without it there are fewer states.
     fn forget_old_acks(&mut self) {
         let una = self.sender.una;
-        let packets = &mut self.channels[TO_FIXED];
-        for place in packets.iter_mut() {
-            *place = place.filter(|p| matches!(p, Packet::Ack { ack, .. } if *ack >= una));
-        }
-        packets.sort_unstable();
+        self.keep(TO_FIXED, |p| matches!(p, Packet::Ack { ack, .. } if ack >= una));
     }
 
     fn remove(&mut self, channel: usize, packet: Packet) {
-        let packets = &mut self.channels[channel];
-        for place in packets.iter_mut().filter(|place| **place == Some(packet)) {
-            *place = None;
+        self.keep(channel, |p| p != packet);
+    }
+
+    fn keep(&mut self, channel: usize, wanted: impl Fn(Packet) -> bool) {
+        let places = &mut self.channels[channel];
+        for place in places.iter_mut() {
+            if !place.packet().is_some_and(&wanted) {
+                *place = Place::EMPTY;
+            }
         }
-        packets.sort_unstable();
+        places.sort_unstable();
     }
 
     fn deliver<C>(

@@ -121,6 +121,8 @@ pub(crate) struct Observer {
     /// Newest TSval that the mobile may have taken for TS.Recent (RFC 7323 §4.3): an older one would be
     /// discarded by PAWS.
     pub(crate) shown_to_mobile: Option<u32>,
+    /// The mechanism has reset the connection.
+    pub(crate) is_reset: bool,
     /// Segments of the mechanism's own making, to the fixed and to the mobile host.
     pub(crate) injected: [u64; 2],
 }
@@ -136,6 +138,7 @@ impl Observer {
             has_forgotten: false,
             kept: Vec::new(),
             shown_to_mobile: None,
+            is_reset: false,
             injected: [0; 2],
         }
     }
@@ -193,6 +196,7 @@ impl Observer {
                 }
             };
             self.injected[index(to)] += u64::from(injected);
+            self.is_reset |= injected && segment.flags.contains(Flags::RST);
             match to {
                 Side::Fixed if injected => {
                     self.to_fixed(segment, true)?;

@@ -1,6 +1,6 @@
 //! The mechanisms under test, and the plain forwarder they are compared with.
 
-use airtcp_core::{Bytes, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Bytes, Duration, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::{
     Connection, Context, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
     MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig,
@@ -22,6 +22,8 @@ pub(crate) struct Limits {
     pub(crate) fifo: u64,
     /// For all connections together, in bytes.
     pub(crate) memory: u64,
+    /// How long it may wait for a mobile.
+    pub(crate) max_down: Option<Duration>,
 }
 
 /// Forwards everything.
@@ -75,11 +77,11 @@ pub(crate) fn snoop(limits: Limits) -> Snoop<Vec<u8>> {
 }
 
 pub(crate) fn m_tcp_plus(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
-    let config = MTcpPlusConfig { fifo: Bytes(limits.fifo), resume, max_down: None };
+    let config = MTcpPlusConfig { fifo: Bytes(limits.fifo), resume, max_down: limits.max_down };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 
 pub(crate) fn holdover(limits: Limits) -> Holdover<Vec<u8>> {
-    let config = HoldoverConfig { fifo: Bytes(limits.fifo), max_down: None };
+    let config = HoldoverConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down };
     PerConnection::new(config, Default::default(), limits.memory)
 }

@@ -4,7 +4,7 @@
 use crate::{config, run_open, window};
 use airtcp_core::Duration;
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{PersistConfig, PersistOnShrink, Recovery, RtoConfig};
+use airtcp_tcp::config::{PersistConfig, PersistOnShrink, Recovery, RtoConfig, SpuriousDetection};
 
 fn persist(persist: PersistConfig) -> TcpConfig {
     TcpConfig { persist, ..window(2) }
@@ -323,4 +323,23 @@ fn linux_counts_afresh_under_the_open_window() {
 #[test]
 fn a_closed_window_with_nothing_to_send_is_no_persist() {
     run_open(&config(), "0.3 < ack 1 win 0\n 0.3 ? persisting false timer none");
+}
+
+// algorithms §1.1: what BSD pulls back it sends again, so no acknowledgement proves a time-out spurious any more.
+#[test]
+fn bsd_gives_up_the_detection_of_a_spurious_time_out() {
+    run_open(
+        &TcpConfig { spurious: SpuriousDetection::FRto, ..shrink(PersistOnShrink::Bsd) },
+        "0.2 write 20000
+         0.2 > . 1:4001(4*1000) ack 1
+         1.2 > . 1:1001(1000) ack 1
+         1.3 < ack 1001
+         1.3 > . 4001:6001(2*1000) ack 1
+         1.4 < ack 1001 win 0
+         1.4 ? persisting true
+         3.4 > . 1001:1002(1) ack 1
+         3.5 < ack 1002 win 60000
+         3.5 > . 1002:6002(5*1000) ack 1
+         3.5 ? spurious 0 persisting false",
+    );
 }
