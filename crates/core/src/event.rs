@@ -43,6 +43,10 @@ pub enum DropReason {
     Middlebox,
     /// No route to the destination.
     NoRoute,
+    /// The MAC had used up its attempts (802.11 retry limit).
+    Retries,
+    /// A broadcast that no station received.
+    Unheard,
 }
 
 /// Why a connection ended other than by FIN.

@@ -115,6 +115,8 @@ impl<W: Write> EventWriter<W> {
                     DropReason::Outage => "outage",
                     DropReason::Middlebox => "middlebox",
                     DropReason::NoRoute => "no_route",
+                    DropReason::Retries => "retries",
+                    DropReason::Unheard => "unheard",
                 };
                 write!(out, "\"dropped\",\"reason\":\"{reason}\"")?;
                 write_flow(out, flow, seq)?;
