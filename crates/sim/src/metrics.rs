@@ -13,12 +13,16 @@ pub struct RunMetrics {
     pub seed: u64,
     /// Simulated time, s.
     pub duration: f64,
-    /// Events processed: wake-ups of links, endpoints and middleboxes.
+    /// Events processed: wake-ups of links, channels, endpoints, middleboxes and so on.
     pub events: u64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowMetrics>,
     /// One for each unidirectional link, in the order of the scenario.
     pub links: Vec<LinkMetrics>,
+    /// One for each station of each wireless cell, in the order of the scenario.
+    pub stations: Vec<StationMetrics>,
+    /// One for each source of cross traffic, in the order of the scenario.
+    pub cbr: Vec<CbrMetrics>,
     /// One for each node with a middlebox, in the order of the scenario.
     pub middleboxes: Vec<MiddleboxMetrics>,
 }
@@ -63,6 +67,15 @@ pub struct FlowMetrics {
     pub spurious_retransmits: u64,
     /// Pure acknowledgements the receiver sent.
     pub acks_sent: u64,
+    /// Window probes sent.
+    pub window_probes: u64,
+    /// Packets of the flow, of either direction, that the MAC of a wireless station gave up.
+    pub mac_drops: u64,
+    /// Outages of the path that ended and after which the flow went on.
+    pub outages: u64,
+    /// Mean time from the end of these to the first new byte at the receiver (or to the next outage), s;
+    /// `None` without one.
+    pub outage_dead_time: Option<f64>,
     /// State of the sender's connection at the end.
     pub state: String,
     /// Why the connection was aborted, if it was.
@@ -101,6 +114,30 @@ impl LinkMetrics {
             max_queue_packets: counters.max_queue_packets,
         }
     }
+}
+
+/// One source of UDP cross traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CbrMetrics {
+    /// Name of the source.
+    pub name: String,
+    /// Packets it sent.
+    pub packets_sent: u64,
+    /// Packets that arrived.
+    pub packets_received: u64,
+    /// Packets that were lost on the way.
+    pub packets_dropped: u64,
+    /// User data that arrived, over the time from its start to its stop, bit/s.
+    pub goodput: f64,
+}
+
+/// One station of a wireless cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationMetrics {
+    /// Name of the cell.
+    pub wlan: String,
+    /// Name of the node.
+    pub node: String,
 }
 
 /// One middlebox.

@@ -42,9 +42,9 @@ impl PacketTap for Fingerprint {
         at: Instant,
         node: NodeId,
         direction: Direction,
-        segment: &Segment<Length>,
+        packet: &Packet,
     ) {
-        self.add(format_args!("{at}{node:?}{direction:?}{segment:?}"));
+        self.add(format_args!("{at}{node:?}{direction:?}{packet:?}"));
     }
 }
 

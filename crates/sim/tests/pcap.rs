@@ -28,8 +28,7 @@ fn scenario() -> Scenario {
         name: "spike".into(),
         duration: Duration::from_secs(10),
         nodes: vec![node("FH"), node("MH")],
-        links: vec![],
-        flows: vec![],
+        ..Scenario::default()
     }
 }
 
@@ -114,7 +113,7 @@ fn tapped() -> Vec<Tapped> {
 fn file() -> Vec<u8> {
     let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
     for (at, node, direction, segment) in tapped() {
-        pcap.on_packet(at, node, direction, &segment);
+        pcap.on_packet(at, node, direction, &Packet::Tcp(segment));
     }
     pcap.finish().unwrap()
 }

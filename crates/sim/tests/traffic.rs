@@ -131,7 +131,7 @@ fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
         sent: Vec<(Instant, Flags)>,
     }
     impl PacketTap for Tap {
-        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, s: &Segment<Length>) {
+        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, p: &Packet) {
             if node == NodeId(1) {
                 match d {
                     Direction::Received => self.received.push((at, s.flags)),
@@ -164,7 +164,7 @@ fn a_tap_sees_each_hop() {
     #[derive(Default)]
     struct Hops(Vec<(Instant, u32, Direction)>);
     impl PacketTap for Hops {
-        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, s: &Segment<Length>) {
+        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, p: &Packet) {
             if s.payload.len() == 500 {
                 self.0.push((at, node.0, d));
             }

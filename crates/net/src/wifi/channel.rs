@@ -178,6 +178,10 @@ struct Station<T> {
     dcf: Dcf<T>,
     radio: Radio,
     errors: Stream,
+    /// The radio is down: it neither sends nor hears.
+    down: bool,
+    /// Frames with lower numbers were begun before the radio last came up; it does not hear them.
+    hears_from: u64,
     /// While the medium is busy: from when that is not yet in the counters.
     busy_from: Instant,
 }
@@ -196,6 +200,8 @@ struct Flight<T> {
     frame: Frame<T>,
     start: Instant,
     end: Instant,
+    /// Its sender went down before it was complete.
+    cut: bool,
     /// How many neighbours it has reached.
     reached: usize,
     /// How many it has passed.
@@ -250,6 +256,8 @@ impl<T: Copy> Channel<T> {
             dcf: Dcf::new(StationId(id), stations.len(), &rules, backoff),
             radio: Radio::new(),
             errors,
+            down: false,
+            hears_from: 0,
             busy_from: Instant::ZERO,
         };
         Self {
@@ -323,6 +331,33 @@ impl<T: Copy> Channel<T> {
             .any(|neighbour| neighbour.station == to && neighbour.power >= self.radio.rx_threshold)
     }
 
+    /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it hears
+    /// nothing. Its MAC does not know: it goes on sending, retrying and giving up. What is on the air at the
+    /// change is lost.
+    pub fn set_down(&mut self, now: Instant, station: StationId, down: bool) {
+        self.run(now);
+        let at = station.0 as usize;
+        for flight in self.flights.iter_mut().filter(|flight| flight.frame.from == station) {
+            flight.cut = true;
+        }
+        let frames_sent = self.frames_sent;
+        let state = &mut self.stations[at];
+        state.down = down;
+        state.hears_from = frames_sent;
+        let mut effects = Effects::none();
+        if state.radio.is_busy(&self.radio) {
+            // A frame half received is one in error.
+            if state.radio.receiving_since().is_some() {
+                state.dcf.counters.errors += 1;
+                state.dcf.frame_spoilt(now, &self.rules, &mut effects);
+            }
+            state.radio.forget();
+            state.dcf.counters.busy += now.since(state.busy_from);
+            state.dcf.carrier_idle(now, &self.rules);
+        }
+        self.carry_out(at, effects);
+    }
+
     /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
         while self.step(now) {}
@@ -385,7 +420,11 @@ impl<T: Copy> Channel<T> {
         flight.reached += 1;
         flight.advance(neighbours);
 
-        let Station { dcf, radio, busy_from, .. } = &mut self.stations[station.0 as usize];
+        let Station { dcf, radio, busy_from, down, hears_from, .. } =
+            &mut self.stations[station.0 as usize];
+        if *down || signal.id < *hears_from {
+            return;
+        }
         let was_busy = radio.is_busy(&self.radio);
         if radio.start(now, &self.radio, signal) {
             dcf.frame_ignored(now, &self.rules, signal.end);
@@ -407,12 +446,20 @@ impl<T: Copy> Channel<T> {
         let done = !flight.advance(neighbours);
 
         let at = station.0 as usize;
-        let Station { dcf, radio, errors, busy_from } = &mut self.stations[at];
+        let Station { dcf, radio, errors, busy_from, down, hears_from } = &mut self.stations[at];
+        if *down || flight.id < *hears_from {
+            if done {
+                self.end_flight(index);
+            }
+            return;
+        }
         let was_busy = radio.is_busy(&self.radio);
         let mut effects = Effects::none();
         match radio.end(now, &self.radio, flight.id, power) {
             Outcome::None => {}
-            Outcome::Frame if flight.intact >= 1.0 || errors.chance(flight.intact) => {
+            Outcome::Frame
+                if !flight.cut && (flight.intact >= 1.0 || errors.chance(flight.intact)) =>
+            {
                 dcf.frame_received(now, &self.rules, &flight.frame, &mut effects);
             }
             Outcome::Frame | Outcome::Error => {
@@ -498,6 +545,7 @@ impl<T: Copy> Channel<T> {
             frame,
             start: self.now,
             end,
+            cut: false,
             reached: 0,
             passed: 0,
             next: Instant::MAX,
@@ -506,7 +554,7 @@ impl<T: Copy> Channel<T> {
             held: None,
         };
         self.frames_sent += 1;
-        let heard = flight.advance(&self.neighbours[at]);
+        let heard = !self.stations[at].down && flight.advance(&self.neighbours[at]);
         self.flights.push(flight);
         if !heard {
             self.end_flight(self.flights.len() - 1);

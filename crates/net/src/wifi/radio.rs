@@ -120,6 +120,12 @@ impl Radio {
         }
     }
 
+    /// Forgets the signals present; their ends must not be reported.
+    pub(crate) fn forget(&mut self) {
+        self.lock = None;
+        self.energy = Power::ZERO;
+    }
+
     /// A signal has passed.
     pub(crate) fn end(
         &mut self,

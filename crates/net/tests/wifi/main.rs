@@ -2,5 +2,6 @@
 //! saturation throughput against Bianchi's model.
 
 mod common;
+mod outage;
 mod saturation;
 mod timeline;

@@ -13,8 +13,8 @@ use airtcp_net::config::{
 };
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery,
-    RtoConfig, SackPipe, SpuriousDetection,
+    AckConfig, InitialWindow, LinkReaction, LossWindow, NewRenoConfig, PersistConfig,
+    PersistOnShrink, Recovery, RtoConfig, SackPipe, SpuriousDetection,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -608,6 +608,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
         ack: ack?,
         nagle: nagle?,
         time_wait: time_wait?,
+        on_link: LinkReaction::None,
     })
 }
 

@@ -31,6 +31,11 @@ impl Mechanism {
         Self { node, mobiles, machine }
     }
 
+    /// The nodes of the mobile side.
+    pub(super) fn mobiles(&self) -> &[u32] {
+        &self.mobiles
+    }
+
     /// The side from which a segment comes that goes from one node to another; `None` when neither is a
     /// mobile.
     pub(super) fn side(&self, from: u32, to: u32) -> Option<Side> {
@@ -61,7 +66,7 @@ mod tests {
     fn sides_are_told_by_the_mobiles() {
         let mobiles = vec![NodeId(7), NodeId(3)];
         let kind = MiddleboxKind::PacketControl { threshold: 6 };
-        let mechanism = Mechanism::new(1, &MiddleboxSpec { kind, mobiles });
+        let mechanism = Mechanism::new(1, &MiddleboxSpec { kind, mobiles, signal: None });
         assert_eq!(mechanism.side(0, 3), Some(Side::Fixed));
         assert_eq!(mechanism.side(3, 0), Some(Side::Mobile));
         assert_eq!(mechanism.side(3, 7), Some(Side::Fixed));

@@ -29,7 +29,7 @@ impl Network {
     /// Without nodes yet.
     pub(crate) fn new(duration: Duration) -> Self {
         let name = "test".to_owned();
-        Self(Scenario { name, duration, nodes: vec![], links: vec![], flows: vec![] })
+        Self(Scenario { name, duration, ..Scenario::default() })
     }
 
     /// Adds a plain node.
