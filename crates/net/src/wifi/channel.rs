@@ -216,6 +216,11 @@ struct Flight<T> {
 }
 
 impl<T> Flight<T> {
+    /// What comes first of two: the earlier one, or else an end, which is not a beginning.
+    fn order(&self) -> (Instant, bool) {
+        (self.next, !self.next_is_end)
+    }
+
     /// Finds what comes next; false when the frame has passed everyone.
     fn advance(&mut self, neighbours: &[Neighbour]) -> bool {
         let Some(passes) = neighbours.get(self.passed).map(|n| self.end + n.delay) else {
@@ -227,14 +232,6 @@ impl<T> Flight<T> {
         }
         true
     }
-}
-
-/// What the channel does next.
-enum Next {
-    /// The flight with this index reaches or passes a station.
-    Flight(usize),
-    /// A deadline.
-    Deadline,
 }
 
 impl<T: Copy> Channel<T> {
@@ -364,50 +361,68 @@ impl<T: Copy> Channel<T> {
         self.now = self.now.max(now);
     }
 
-    /// Carries out the next event, if it is due by `now`.
+    /// Carries out what comes next, if it is due by `now`.
     fn step(&mut self, now: Instant) -> bool {
-        let Some(next) = self.next_event(now) else { return false };
-        match next {
-            Next::Deadline => {
-                self.now = self.earliest_deadline;
-                self.deadline();
-            }
-            Next::Flight(index) => {
-                self.now = self.flights[index].next;
-                if self.flights[index].next_is_end { self.pass(index) } else { self.reach(index) }
+        let flight = (0..self.flights.len()).min_by_key(|&index| self.flights[index].order());
+        let flight_first = |flight: usize, deadline: Instant| {
+            let (at, begins) = self.flights[flight].order();
+            at < deadline || (at == deadline && !begins)
+        };
+        match flight {
+            Some(index) if flight_first(index, self.earliest_deadline) => self.follow(index, now),
+            _ if self.earliest_deadline > now || self.earliest_deadline == Instant::MAX => false,
+            _ => {
+                // The bound is met; is there a deadline?
+                self.earliest_deadline =
+                    self.deadlines.iter().copied().min().unwrap_or(Instant::MAX);
+                match flight {
+                    Some(index) if flight_first(index, self.earliest_deadline) => {
+                        self.follow(index, now)
+                    }
+                    _ if self.earliest_deadline > now => false,
+                    _ => {
+                        self.deadline();
+                        true
+                    }
+                }
             }
         }
-        true
     }
 
-    /// The next event due by `now`.
-    fn next_event(&mut self, now: Instant) -> Option<Next> {
-        let flight = (0..self.flights.len())
-            .min_by_key(|&index| (self.flights[index].next, !self.flights[index].next_is_end));
-        let (flight_at, is_end) = match flight {
-            Some(index) => (self.flights[index].next, self.flights[index].next_is_end),
-            None => (Instant::MAX, true),
-        };
-        let flight_first =
-            |deadline: Instant| flight_at < deadline || (is_end && flight_at == deadline);
-        if !flight_first(self.earliest_deadline) && self.earliest_deadline <= now {
-            self.earliest_deadline = self.deadlines.iter().copied().min().unwrap_or(Instant::MAX);
+    /// Lets a frame travel on until something else comes first. False if it does not move by `now`.
+    fn follow(&mut self, index: usize, now: Instant) -> bool {
+        let others = self.flights.iter().enumerate().filter(|&(other, _)| other != index);
+        let others = others.map(|(_, flight)| flight.next).min().unwrap_or(Instant::MAX);
+        let mut moved = false;
+        loop {
+            let (at, begins) = self.flights[index].order();
+            // Strictly before the deadlines and the other frames: ties are for `step` to order.
+            let first = at < self.earliest_deadline && at < others;
+            if at > now || (moved && !first) {
+                return moved;
+            }
+            moved = true;
+            self.now = at;
+            if begins {
+                self.reach(index);
+            } else if self.pass(index) {
+                return true;
+            }
         }
-        if flight_first(self.earliest_deadline) {
-            return (flight_at <= now).then_some(flight.map(Next::Flight)).flatten();
-        }
-        (self.earliest_deadline <= now && self.earliest_deadline < Instant::MAX)
-            .then_some(Next::Deadline)
     }
 
     /// The earliest deadline has come.
     fn deadline(&mut self) {
         let due = self.earliest_deadline;
+        self.now = due;
         let Some(at) = self.deadlines.iter().position(|&deadline| deadline == due) else { return };
         let mut effects = Effects::none();
         let Station { dcf, radio, .. } = &mut self.stations[at];
         dcf.timer(due, &self.rules, radio.receiving_since(), &mut effects);
-        self.carry_out(at, effects);
+        if effects.any() {
+            self.carry_out(at, effects);
+        }
+        self.update_deadline(at);
     }
 
     /// The first bit of a frame reaches a station.
@@ -436,8 +451,8 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// The last bit of a frame passes a station.
-    fn pass(&mut self, index: usize) {
+    /// The last bit of a frame passes a station. True if that was the last one.
+    fn pass(&mut self, index: usize) -> bool {
         let now = self.now;
         let flight = &mut self.flights[index];
         let neighbours = &self.neighbours[flight.frame.from.0 as usize];
@@ -475,11 +490,15 @@ impl<T: Copy> Channel<T> {
             dcf.counters.busy += now.since(*busy_from);
             dcf.carrier_idle(now, &self.rules);
         }
-        self.carry_out(at, effects);
+        if effects.any() {
+            self.carry_out(at, effects);
+        }
+        self.update_deadline(at);
         // A delivery of this very frame is noted before the frame ends.
         if done {
             self.end_flight(index);
         }
+        done
     }
 
     /// Does what the station `at` wants.
@@ -499,7 +518,6 @@ impl<T: Copy> Channel<T> {
         if let Some(frame) = transmit {
             self.transmit(at, frame);
         }
-        self.update_deadline(at);
     }
 
     fn deliver(&mut self, station: StationId, from: StationId, sequence: u32, packet: T) {

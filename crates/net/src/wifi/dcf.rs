@@ -166,6 +166,10 @@ impl<T> Effects<T> {
     pub(crate) fn none() -> Self {
         Self { transmit: None, deliver: None, give_up: None }
     }
+
+    pub(crate) fn any(&self) -> bool {
+        self.transmit.is_some() || self.deliver.is_some() || self.give_up.is_some()
+    }
 }
 
 /// The MAC of one station.

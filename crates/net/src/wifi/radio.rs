@@ -198,7 +198,6 @@ impl Radio {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::wifi::preset;
 
     #[test]

@@ -12,7 +12,7 @@
 //! also `A drop 0` (the packet never arrived), `A lost B` (link failure) and `A full 0` (queue).
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant, Stream};
+use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::wifi::{
     Channel, ChannelConfig, FrameKind, Output, Position, Receiver, StationConfig, StationId,
     StationStreams,
@@ -123,9 +123,4 @@ fn describe(output: Output<u32>) -> String {
         }
         Output::LinkFailure { station, to } => format!("{} lost {}", name(station), name(to)),
     }
-}
-
-/// A stream for tests that need randomness of their own.
-pub(crate) fn stream(seed: u64) -> Stream {
-    Stream::new(seed, "test")
 }
