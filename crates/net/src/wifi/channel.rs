@@ -353,6 +353,7 @@ impl<T: Copy> Channel<T> {
             state.dcf.carrier_idle(now, &self.rules);
         }
         self.carry_out(at, effects);
+        self.update_deadline(at);
     }
 
     /// Carries out everything due by `now`.
@@ -466,7 +467,7 @@ impl<T: Copy> Channel<T> {
             if done {
                 self.end_flight(index);
             }
-            return;
+            return done;
         }
         let was_busy = radio.is_busy(&self.radio);
         let mut effects = Effects::none();
