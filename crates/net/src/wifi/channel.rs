@@ -290,14 +290,34 @@ impl<T: Copy> Channel<T> {
         Ok(())
     }
 
-    /// When [`Channel::poll`] next has something to do; `None` while there is nothing to wait for.
+    /// When [`Channel::poll`] must next be called; `None` while there is nothing to wait for. Frames that reach or
+    /// pass stations without an output are no reason: the next call catches up on them.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.outputs.is_empty() {
             return Some(self.now);
         }
-        let flights = self.flights.iter().map(|flight| flight.next);
+        let flights = self.flights.iter().filter_map(|flight| self.catch_up_by(flight));
         let next = flights.chain(self.deadlines.iter().copied()).min()?;
         (next < Instant::MAX).then_some(next)
+    }
+
+    /// Until when a frame may be left alone: until it passes a station that may tell something then (a receiver
+    /// of its packet, or one that gives up its own because this is not the response it waits for), or until
+    /// SIFS after it passes the next, before which no station does anything because of it.
+    fn catch_up_by(&self, flight: &Flight<T>) -> Option<Instant> {
+        let Frame { from, to, body, .. } = &flight.frame;
+        let receives = |station| match (body, to) {
+            (Body::Data { .. }, Receiver::Broadcast) => true,
+            (Body::Data { .. }, Receiver::Station(to)) => *to == station,
+            _ => false,
+        };
+        let gives_up = |station: StationId| {
+            self.stations[station.0 as usize].dcf.fails_by_reception(&self.rules)
+        };
+        let ahead = &self.neighbours[from.0 as usize][flight.passed..];
+        let silent = flight.end + ahead.first()?.delay + self.rules.sifs();
+        let telling = ahead.iter().find(|n| receives(n.station) || gives_up(n.station));
+        Some(telling.map_or(silent, |neighbour| silent.min(flight.end + neighbour.delay)))
     }
 
     /// Carries out what is due by `now` and returns the next thing that came of it; call until `None`.

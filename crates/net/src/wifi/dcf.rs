@@ -70,6 +70,11 @@ impl Rules {
             mac,
         }
     }
+
+    /// The shortest inter-frame space.
+    pub(crate) fn sifs(&self) -> Duration {
+        self.phy.sifs
+    }
 }
 
 /// A packet on its way through the MAC.
@@ -631,11 +636,14 @@ impl<T: Copy> Dcf<T> {
 
     // The end of an attempt.
 
-    /// Any frame but the response means that the attempt failed, if the standard's rule is in force.
+    /// Whether any frame but the response means that the attempt has failed, by the standard's rule.
+    pub(crate) fn fails_by_reception(&self, rules: &Rules) -> bool {
+        rules.mac.response_timeout == ResponseTimeout::ReceptionStart
+            && matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
+    }
+
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
-            && rules.mac.response_timeout == ResponseTimeout::ReceptionStart
-        {
+        if self.fails_by_reception(rules) {
             self.fail(now, rules, out);
         }
     }
