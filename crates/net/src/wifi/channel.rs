@@ -8,11 +8,13 @@
 //!   whom the frame has reached, whom it has passed. No event is stored for each receiver.
 //! - A station has one deadline. The earliest of all is kept as a lower bound: most events only freeze
 //!   back-offs, which can make the true minimum later, never earlier; it is looked for when the bound is met.
+//! - A caller needs to wake up only when something may come out, which is known well ahead: while a frame is on
+//!   the air, and while it is answered, nothing does. What happens in between is carried out in one go.
 //! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So stations whose
 //!   back-offs end together collide, even at the same place: a radio needs time to notice a signal.
 //! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for each
-//!   station that received it. The latest copy is held back until the next or until the frame has passed
-//!   all stations (microseconds): then it is the last.
+//!   station that received it. The latest copy is held back until the next, or until the frame has passed
+//!   all stations in range (within a microsecond or so): then it is the last.
 
 use crate::link::Dropped;
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception, StationConfig};
@@ -159,10 +161,14 @@ pub struct Channel<T> {
     stations: Vec<Station<T>>,
     /// Of each station: who senses its frames, nearest first.
     neighbours: Vec<Vec<Neighbour>>,
+    /// Of each station: how many of these, at most, can receive them; the others are too far.
+    in_range: Vec<usize>,
     /// Each station's deadline.
     deadlines: Vec<Instant>,
     /// No deadline is earlier.
     earliest_deadline: Instant,
+    /// Before then nothing comes of each station's deadline.
+    quiet: Vec<Instant>,
     /// Frames on the air, in the order of their beginnings.
     flights: Vec<Flight<T>>,
     frames_sent: u64,
@@ -211,6 +217,8 @@ struct Flight<T> {
     next_is_end: bool,
     /// Probability that no bit is wrong.
     intact: f64,
+    /// Of a unicast packet: when its last bit reaches the receiver.
+    arrives: Option<Instant>,
     /// Of a broadcast: the latest receiver, not yet told.
     held: Option<StationId>,
 }
@@ -247,8 +255,11 @@ impl<T: Copy> Channel<T> {
     ) -> Self {
         assert_eq!(stations.len(), streams.len(), "each station has its streams");
         let rules = Rules::new(config);
-        let neighbours =
+        let neighbours: Vec<_> =
             (0..stations.len()).map(|of| neighbours(&config.radio, stations, of)).collect();
+        let receives = |n: &Neighbour| n.power >= config.radio.rx_threshold;
+        let in_range =
+            |all: &Vec<Neighbour>| all.iter().rposition(receives).map_or(0, |last| last + 1);
         let station = |(id, StationStreams { backoff, errors })| Station {
             dcf: Dcf::new(StationId(id), stations.len(), &rules, backoff),
             radio: Radio::new(),
@@ -261,9 +272,11 @@ impl<T: Copy> Channel<T> {
             stations: (0..).zip(streams).map(station).collect(),
             rules,
             radio: config.radio.clone(),
+            in_range: neighbours.iter().map(in_range).collect(),
             neighbours,
             deadlines: vec![Instant::MAX; stations.len()],
             earliest_deadline: Instant::MAX,
+            quiet: vec![Instant::MAX; stations.len()],
             flights: Vec::new(),
             frames_sent: 0,
             outputs: VecDeque::new(),
@@ -290,34 +303,15 @@ impl<T: Copy> Channel<T> {
         Ok(())
     }
 
-    /// When [`Channel::poll`] must next be called; `None` while there is nothing to wait for. Frames that reach or
-    /// pass stations without an output are no reason: the next call catches up on them.
+    /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out exactly at the last
+    /// such deadline before it; `None` while there is nothing to wait for.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.outputs.is_empty() {
             return Some(self.now);
         }
-        let flights = self.flights.iter().filter_map(|flight| self.catch_up_by(flight));
-        let next = flights.chain(self.deadlines.iter().copied()).min()?;
+        let flights = self.flights.iter().map(|flight| self.quiet_until(flight));
+        let next = flights.chain(self.quiet.iter().copied()).min()?;
         (next < Instant::MAX).then_some(next)
-    }
-
-    /// Until when a frame may be left alone: until it passes a station that may tell something then (a receiver
-    /// of its packet, or one that gives up its own because this is not the response it waits for), or until
-    /// SIFS after it passes the next, before which no station does anything because of it.
-    fn catch_up_by(&self, flight: &Flight<T>) -> Option<Instant> {
-        let Frame { from, to, body, .. } = &flight.frame;
-        let receives = |station| match (body, to) {
-            (Body::Data { .. }, Receiver::Broadcast) => true,
-            (Body::Data { .. }, Receiver::Station(to)) => *to == station,
-            _ => false,
-        };
-        let gives_up = |station: StationId| {
-            self.stations[station.0 as usize].dcf.fails_by_reception(&self.rules)
-        };
-        let ahead = &self.neighbours[from.0 as usize][flight.passed..];
-        let silent = flight.end + ahead.first()?.delay + self.rules.sifs();
-        let telling = ahead.iter().find(|n| receives(n.station) || gives_up(n.station));
-        Some(telling.map_or(silent, |neighbour| silent.min(flight.end + neighbour.delay)))
     }
 
     /// Carries out what is due by `now` and returns the next thing that came of it; call until `None`.
@@ -373,7 +367,6 @@ impl<T: Copy> Channel<T> {
             state.dcf.carrier_idle(now, &self.rules);
         }
         self.carry_out(at, effects);
-        self.update_deadline(at);
     }
 
     /// Carries out everything due by `now`.
@@ -474,20 +467,31 @@ impl<T: Copy> Channel<T> {
 
     /// The last bit of a frame passes a station. True if that was the last one.
     fn pass(&mut self, index: usize) -> bool {
-        let now = self.now;
         let flight = &mut self.flights[index];
         let neighbours = &self.neighbours[flight.frame.from.0 as usize];
+        // One at least, so that a broadcast without receivers ends, too.
+        let in_range = self.in_range[flight.frame.from.0 as usize].max(1);
         let Neighbour { station, power, .. } = neighbours[flight.passed];
         flight.passed += 1;
         let done = !flight.advance(neighbours);
 
-        let at = station.0 as usize;
+        self.hear(station.0 as usize, index, power);
+        if self.flights[index].passed == in_range {
+            self.end_broadcast(index);
+        }
+        if done {
+            self.flights.remove(index);
+        }
+        done
+    }
+
+    /// The last bit of a frame passes this station.
+    fn hear(&mut self, at: usize, index: usize, power: Power) {
+        let now = self.now;
+        let flight = &self.flights[index];
         let Station { dcf, radio, errors, busy_from, down, hears_from } = &mut self.stations[at];
         if *down || flight.id < *hears_from {
-            if done {
-                self.end_flight(index);
-            }
-            return done;
+            return;
         }
         let was_busy = radio.is_busy(&self.radio);
         let mut effects = Effects::none();
@@ -515,11 +519,6 @@ impl<T: Copy> Channel<T> {
             self.carry_out(at, effects);
         }
         self.update_deadline(at);
-        // A delivery of this very frame is noted before the frame ends.
-        if done {
-            self.end_flight(index);
-        }
-        done
     }
 
     /// Does what the station `at` wants.
@@ -579,6 +578,13 @@ impl<T: Copy> Channel<T> {
         dcf.counters.busy += frame.duration;
         *busy_from = end;
         radio.transmit(&self.radio, end);
+        let arrives = match (frame.body, frame.to) {
+            (Body::Data { .. }, Receiver::Station(to)) => {
+                let receiver = self.neighbours[at].iter().find(|n| n.station == to);
+                receiver.map(|neighbour| end + neighbour.delay)
+            }
+            _ => None,
+        };
         let mut flight = Flight {
             id: self.frames_sent,
             frame,
@@ -590,22 +596,24 @@ impl<T: Copy> Channel<T> {
             next: Instant::MAX,
             next_is_end: false,
             intact: self.probability_intact(frame.size),
+            arrives,
             held: None,
         };
         self.frames_sent += 1;
         let heard = !self.stations[at].down && flight.advance(&self.neighbours[at]);
         self.flights.push(flight);
         if !heard {
-            self.end_flight(self.flights.len() - 1);
+            self.end_broadcast(self.flights.len() - 1);
+            self.flights.pop();
         }
     }
 
-    /// A frame has passed every station.
-    fn end_flight(&mut self, index: usize) {
-        let Flight { frame, held, .. } = self.flights.remove(index);
+    /// If the frame is a broadcast: it has reached whom it can.
+    fn end_broadcast(&mut self, index: usize) {
+        let Flight { frame, held, .. } = &mut self.flights[index];
         if let (Body::Data { packet, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
             let from = frame.from;
-            self.outputs.push_back(match held {
+            self.outputs.push_back(match held.take() {
                 Some(station) => Output::Deliver { station, from, packet, last: true },
                 None => Output::Drop { station: from, packet, reason: DropReason::Unheard },
             });
@@ -618,9 +626,26 @@ impl<T: Copy> Channel<T> {
     }
 
     fn update_deadline(&mut self, at: usize) {
-        let deadline = self.stations[at].dcf.deadline();
+        let dcf = &self.stations[at].dcf;
+        let deadline = dcf.deadline();
         self.deadlines[at] = deadline;
         self.earliest_deadline = self.earliest_deadline.min(deadline);
+        // A frame that begins then takes its time, but one that nobody hears is over at once.
+        let decides = dcf.may_give_up(&self.rules) || self.neighbours[at].is_empty();
+        let frame = if decides { Duration::ZERO } else { self.rules.shortest_frame() };
+        self.quiet[at] = deadline + frame;
+    }
+
+    /// Before then nothing comes of a frame.
+    fn quiet_until(&self, flight: &Flight<T>) -> Instant {
+        let response = flight.end + self.rules.shortest_response();
+        match flight.frame.to {
+            Receiver::Station(_) if !self.rules.reception_ends_attempts() => match flight.arrives {
+                Some(arrives) if flight.next <= arrives => arrives,
+                _ => response.max(flight.next),
+            },
+            _ => flight.next.max(flight.end),
+        }
     }
 }
 

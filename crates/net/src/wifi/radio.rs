@@ -30,6 +30,13 @@ impl RadioConfig {
     }
 }
 
+impl RadioConfig {
+    /// Whether a frame from one place can be received at the other (bit errors and interference apart).
+    pub fn in_range(&self, from: Position, to: Position) -> bool {
+        self.received(from.distance(to)) >= self.rx_threshold
+    }
+}
+
 /// Time from one place to another, rounded up to a nanosecond. (Rounded up, distances on the clock still keep
 /// the triangle inequality, and stations on one line still agree about slots.)
 pub(crate) fn propagation_delay(from: Position, to: Position) -> Duration {

@@ -2,6 +2,7 @@
 //! filled in, every value checked; building a world from it cannot fail.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, SnoopConfig};
 use airtcp_net::config::{LinkConfig, Schedule};
 use airtcp_net::wifi::{ChannelConfig, StationConfig};
 use airtcp_tcp::TcpConfig;
@@ -52,6 +53,13 @@ pub struct NodeOutage {
     pub warning: Duration,
 }
 
+impl NodeOutage {
+    /// Above the MAC, unforetold.
+    pub fn above_mac(schedule: Schedule) -> Self {
+        Self { schedule, layer: OutageLayer::AboveMac, warning: Duration::ZERO }
+    }
+}
+
 /// Where an outage of a node happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutageLayer {
@@ -96,6 +104,34 @@ pub enum MiddleboxKind {
     PacketControl {
         /// R, the duplicate-ACK threshold at the base station; at least 3.
         threshold: u32,
+    },
+    /// M-TCP's supervisor host (algorithms §1.1).
+    MTcp {
+        /// Its settings.
+        config: MTcpConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
+    },
+    /// M-TCP+'s intelligent host (algorithms §1.2).
+    MTcpPlus {
+        /// Its settings.
+        config: MTcpPlusConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
+    },
+    /// airtcp's own (docs/holdover.md).
+    Holdover {
+        /// Its settings.
+        config: HoldoverConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
+    },
+    /// Snoop (algorithms §4).
+    Snoop {
+        /// Its settings.
+        config: SnoopConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
     },
 }
 

@@ -183,6 +183,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// How many problems there are so far, in the whole file.
+    pub(super) fn problems_found(&self) -> usize {
+        self.problems.borrow().len()
+    }
+
     pub(super) fn push(&self, problem: Problem) {
         self.problems.borrow_mut().push(problem);
     }

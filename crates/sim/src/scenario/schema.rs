@@ -307,6 +307,20 @@ static MIDDLEBOX: TableSchema = TableSchema {
         )
         .only("kind", &["m-tcp"]),
         field(
+            "min-timeout",
+            POSITIVE_TIME,
+            Is("100 ms"),
+            "Lower bound of the local retransmission time-out.",
+        )
+        .only("kind", &["snoop"]),
+        field(
+            "attempts",
+            Kind::Integer { min: 1, max: 1_000 },
+            Is("6"),
+            "Local retransmissions of one segment before it is left to the sender.",
+        )
+        .only("kind", &["snoop"]),
+        field(
             "resume",
             Kind::Choice(&[
                 ("flush", "the mobile's ACK of the last copy opens the sender's window"),
@@ -657,10 +671,16 @@ static WLAN: TableSchema = TableSchema {
         by_preset(
             "reception",
             Kind::Choice(&[
-                ("first-lock", "the first frame takes the receiver; a later one much weaker is \
-                  ignored, any other destroys both (ns-2)"),
-                ("cumulative-sinr", "a frame well above noise and the sum of all others is \
-                  received, also a later one"),
+                (
+                    "first-lock",
+                    "the first frame takes the receiver; a later one much weaker is \
+                  ignored, any other destroys both (ns-2)",
+                ),
+                (
+                    "cumulative-sinr",
+                    "a frame well above noise and the sum of all others is \
+                  received, also a later one",
+                ),
             ]),
             "Which of overlapping frames is received.",
         ),

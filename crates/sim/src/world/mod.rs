@@ -55,13 +55,7 @@ impl Observers<'_> {
         Events::new(subscriber.map(|s| &mut **s as &mut dyn Subscriber), source)
     }
 
-    fn dropped(
-        &mut self,
-        at: Instant,
-        source: Source,
-        reason: DropReason,
-        packet: &Packet,
-    ) {
+    fn dropped(&mut self, at: Instant, source: Source, reason: DropReason, packet: &Packet) {
         let (flow, seq, len) = packet.summary();
         self.events(source).emit(at, || Event::Dropped { reason, flow, seq, len });
     }
@@ -173,7 +167,6 @@ struct Components {
     mechanisms: u32,
     cbr: u32,
     feeds: u32,
-    end: u32,
 }
 
 /// A run in progress: one scenario, one seed, one trajectory.
@@ -211,7 +204,7 @@ impl World {
     /// The state at time zero of this scenario under this seed.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let Scenario { name, duration, nodes, links, wlans, flows, cbr } = scenario;
-        let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, seed)).collect();
+        let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, nodes, seed)).collect();
         let Paths { hops, radio_hops, of_flows, of_cbr } = paths(scenario, &channels);
         let mechanisms: Vec<Mechanism> = (0..)
             .zip(nodes)
@@ -250,8 +243,11 @@ impl World {
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows
                 .iter()
-                .map(|FlowSpec { name, start, bytes, .. }| {
-                    FlowInfo { name: name.clone(), start: *start, bytes: *bytes, mac_drops: 0 }
+                .map(|FlowSpec { name, start, bytes, .. }| FlowInfo {
+                    name: name.clone(),
+                    start: *start,
+                    bytes: *bytes,
+                    mac_drops: 0,
                 })
                 .collect(),
             wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
@@ -297,7 +293,7 @@ impl World {
         let cbr = mechanisms + self.mechanisms.len() as u32;
         let feeds = cbr + self.cbr.len() as u32;
         let end = feeds + self.feeds.len() as u32;
-        self.components = Components { channels, sockets, mechanisms, cbr, feeds, end };
+        self.components = Components { channels, sockets, mechanisms, cbr, feeds };
         self.wakeups = Wakeups::new(end as usize);
         for (component, socket) in (sockets..).zip(&self.sockets) {
             self.wakeups.arm(component, socket.next_deadline());
@@ -371,7 +367,7 @@ impl World {
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
             self.events_processed += 1;
-            let Components { channels, sockets, mechanisms, cbr, feeds, .. } = self.components;
+            let Components { channels, sockets, mechanisms, cbr, feeds } = self.components;
             let deadline = if component < channels {
                 self.wake_link(component, observers)
             } else if component < sockets {
@@ -691,13 +687,7 @@ impl World {
 
     /// Hands a packet to a radio of the node.
     #[inline]
-    fn transmit(
-        &mut self,
-        node: u32,
-        radio: u32,
-        packet: PacketId,
-        observers: &mut Observers<'_>,
-    ) {
+    fn transmit(&mut self, node: u32, radio: u32, packet: PacketId, observers: &mut Observers<'_>) {
         let RadioHop { channel, from, to, .. } = self.radio_hops[radio as usize];
         let size = self.packets.meta(packet).size;
         let machine = &mut self.channels[channel as usize].channel;
@@ -735,13 +725,7 @@ impl World {
 
     /// A node sends a packet that did not come in by a link, beginning with hop number `hop`.
     #[inline]
-    fn originate(
-        &mut self,
-        node: u32,
-        hop: u32,
-        packet: Packet,
-        observers: &mut Observers<'_>,
-    ) {
+    fn originate(&mut self, node: u32, hop: u32, packet: Packet, observers: &mut Observers<'_>) {
         let down = self.nodes[node as usize].drops(self.now, &packet);
         let packet = self.packets.insert(hop + 1, packet);
         match self.hops[hop as usize] {
@@ -768,7 +752,10 @@ impl World {
             self.cbr[datagram.cbr as usize].dropped();
             if let Some(Hop::Crossed(source)) = next {
                 // What the medium took may be replaced at once; what the queue refused, later.
-                self.left_first_hop(source, !matches!(reason, DropReason::Queue | DropReason::Outage));
+                self.left_first_hop(
+                    source,
+                    !matches!(reason, DropReason::Queue | DropReason::Outage),
+                );
             }
         }
     }
@@ -814,11 +801,7 @@ impl World {
         for (wlan, ChannelState { channel, nodes }) in self.wlan_names.iter().zip(&self.channels) {
             for (station, &node) in (0..).map(StationId).zip(nodes) {
                 let counters = channel.counters(station);
-                metrics.push(StationMetrics::new(
-                    wlan,
-                    &self.node_names[node as usize],
-                    counters,
-                ));
+                metrics.push(StationMetrics::new(wlan, &self.node_names[node as usize], counters));
             }
         }
         metrics
@@ -867,12 +850,13 @@ impl World {
 }
 
 /// A wireless channel at the start of the run.
-fn channel(wlan: &Wlan, seed: u64) -> ChannelState {
+fn channel(wlan: &Wlan, names: &[Node], seed: u64) -> ChannelState {
     let stations: Vec<_> = wlan.stations.iter().map(|station| station.config).collect();
     let nodes: Vec<u32> = wlan.stations.iter().map(|station| station.node.0).collect();
-    let streams = nodes.iter().map(|node| {
-        StationStreams::named(seed, &format!("{}/{}", wlan.name, node))
-    });
+    let named = |&node: &u32| {
+        StationStreams::named(seed, &format!("{}/{}", wlan.name, names[node as usize].name))
+    };
+    let streams = nodes.iter().map(named);
     ChannelState { channel: Channel::new(&wlan.config, &stations, streams.collect()), nodes }
 }
 
@@ -888,7 +872,8 @@ struct Paths {
 
 fn paths(scenario: &Scenario, channels: &[ChannelState]) -> Paths {
     let wired = scenario.links.iter().map(|link| Edge { from: link.from, to: link.to });
-    let radio_hops: Vec<RadioHop> = (0..).zip(channels).flat_map(|(c, s)| neighbours(c, s)).collect();
+    let radio_hops: Vec<RadioHop> =
+        (0..).zip(channels).flat_map(|(c, s)| neighbours(c, s)).collect();
     let edges: Vec<Edge> = wired
         .chain(radio_hops.iter().map(|hop| {
             let station = &channels[hop.channel as usize].nodes[hop.from.0 as usize];

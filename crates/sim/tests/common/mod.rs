@@ -88,6 +88,7 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.0.nodes[1].middlebox = threshold.map(|threshold| MiddleboxSpec {
         kind: MiddleboxKind::PacketControl { threshold },
         mobiles: vec![mobile],
+        signal: None,
     });
     network.0
 }
