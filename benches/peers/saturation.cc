@@ -67,16 +67,15 @@ main()
     uint64_t delivered = 0;
     for (uint32_t i = 0; i < stations; ++i)
     {
-        PacketSocketAddress next;
-        next.SetSingleDevice(devices.Get(i)->GetIfIndex());
-        next.SetPhysicalAddress(devices.Get((i + 1) % stations)->GetAddress());
-        next.SetProtocol(1);
+        PacketSocketAddress receiver;
+        receiver.SetSingleDevice(devices.Get(i)->GetIfIndex());
+        receiver.SetPhysicalAddress(devices.Get((i + 10) % stations)->GetAddress());
+        receiver.SetProtocol(1);
         Ptr<PacketSocketClient> source = CreateObject<PacketSocketClient>();
-        source->SetRemote(next);
+        source->SetRemote(receiver);
         source->SetAttribute("PacketSize", UintegerValue(size - llc));
         source->SetAttribute("Interval", TimeValue(MilliSeconds(20)));
         source->SetAttribute("MaxPackets", UintegerValue(0));
-        source->SetStartTime(MilliSeconds(i));
         nodes.Get(i)->AddApplication(source);
     }
     for (uint32_t i = 0; i < stations; ++i)

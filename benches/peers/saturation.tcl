@@ -35,8 +35,8 @@ $ns node-config -adhocRouting DumbAgent \
 for {set i 0} {$i < $stations} {incr i} {
     set node($i) [$ns node]
     $node($i) random-motion 0
-    $node($i) set X_ [expr 1.0 + $i]
-    $node($i) set Y_ 1.0
+    $node($i) set X_ [expr 1.0 * $i]
+    $node($i) set Y_ 0.0
     $node($i) set Z_ 0.0
 }
 for {set i 0} {$i < $stations} {incr i} {
@@ -44,13 +44,13 @@ for {set i 0} {$i < $stations} {incr i} {
     set receiver [new Agent/LossMonitor]
     $sender set packetSize_ $size
     $ns attach-agent $node($i) $sender
-    $ns attach-agent $node([expr ($i + 1) % $stations]) $receiver
+    $ns attach-agent $node([expr ($i + 10) % $stations]) $receiver
     $ns connect $sender $receiver
     set source [new Application/Traffic/CBR]
     $source set packetSize_ $size
     $source set interval_ 0.02
     $source attach-agent $sender
-    $ns at [expr 0.001 * $i] "$source start"
+    $ns at 0.0 "$source start"
     lappend receivers $receiver
 }
 
