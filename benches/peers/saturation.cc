@@ -22,21 +22,12 @@ main()
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(stop)));
 
     NodeContainer nodes(stations);
-    MobilityHelper mobility;
-    mobility.SetPositionAllocator("ns3::GridPositionAllocator",
-                                  "DeltaX",
-                                  DoubleValue(1.0),
-                                  "GridWidth",
-                                  UintegerValue(stations));
-    mobility.Install(nodes);
+    // All at one place: of two frames that overlap neither is the stronger.
+    MobilityHelper().Install(nodes);
 
-    // No capture: all signals are equally strong, so of two frames that overlap none is received.
-    // A receiver locks on the first of them all the same and waits EIFS after it.
-    YansWifiChannelHelper channel;
-    channel.SetPropagationDelay("ns3::ConstantSpeedPropagationDelayModel");
-    channel.AddPropagationLoss("ns3::FixedRssLossModel", "Rss", DoubleValue(-50.0));
     YansWifiPhyHelper phy;
-    phy.SetChannel(channel.Create());
+    phy.SetChannel(YansWifiChannelHelper::Default().Create());
+    // As in the other simulators, a receiver follows the first of overlapping frames and waits EIFS after it.
     phy.DisablePreambleDetectionModel();
     WifiMacHelper mac;
     mac.SetType("ns3::AdhocWifiMac");

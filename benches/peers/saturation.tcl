@@ -8,8 +8,6 @@ add-packet-header IP LL Mac ARP RTP
 Mac/802_11 set dataRate_ 11.0e6
 Mac/802_11 set basicRate_ 1.0e6
 Mac/802_11 set RTSThreshold_ 3000
-# No capture: of two frames that overlap none is received.
-Phy/WirelessPhy set CPThresh_ 1e9
 
 set stations 20
 set stop 60.0
@@ -32,10 +30,11 @@ $ns node-config -adhocRouting DumbAgent \
     -channel [new Channel/WirelessChannel] -topoInstance $topography \
     -agentTrace OFF -routerTrace OFF -macTrace OFF -movementTrace OFF
 
+# All at one place: of two frames that overlap neither is the stronger.
 for {set i 0} {$i < $stations} {incr i} {
     set node($i) [$ns node]
     $node($i) random-motion 0
-    $node($i) set X_ [expr 1.0 * $i]
+    $node($i) set X_ 0.0
     $node($i) set Y_ 0.0
     $node($i) set Z_ 0.0
 }
