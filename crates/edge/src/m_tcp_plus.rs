@@ -100,6 +100,8 @@ pub struct MTcpPlusCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     phase: Phase,
 }
 
@@ -138,7 +140,7 @@ enum Link {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, phase: Phase::Connected }
+        Self { store: None, sent_end: None, phase: Phase::Connected }
     }
 }
 
@@ -164,9 +166,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {

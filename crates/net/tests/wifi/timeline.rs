@@ -345,6 +345,27 @@ fn in_ns2_a_response_is_missing_when_all_of_it_could_have_come_and_difs_follows(
 }
 
 #[test]
+fn a_frame_that_is_not_the_response_ends_the_attempt() {
+    // §9.2.8. The RTS of A, in vain, overlaps a frame of D that it does not hear. C's ACK to D begins within the
+    // time-out, which would end at 724: A waits for the end of it, and only then gives up.
+    let mut config = deaf_beyond_range(basic());
+    config.mac.rts_threshold = Bytes(100);
+    config.mac.short_retry_limit = 1;
+    let mut cell = line(&config, &[(0.0, &[]), (2000.0, &[]), (240.0, &[]), (260.0, &[])]);
+    play(
+        &mut cell,
+        "0        send D>C 50
+         150      send A>B 100
+         0        D>C DATA
+         150      A>B RTS
+         504.067  C got 0
+         514.067  C>D ACK
+         818.868  A drop 1
+         818.868  A lost B",
+    );
+}
+
+#[test]
 fn the_next_packet_follows_a_drop() {
     let mut config = no_backoff(basic());
     config.mac.short_retry_limit = 1;
@@ -837,5 +858,20 @@ fn a_station_that_sends_receives_nothing() {
              1216.668 A drop 0: Unheard
              1216.668 B drop 1: Unheard",
         );
+    }
+}
+
+#[test]
+fn the_medium_counts_as_busy_while_a_frame_is_sent_or_sensed() {
+    let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0        send A>B 100
+         0        A>B DATA
+         704      B got 0
+         714      B>A ACK",
+    );
+    for station in 0..3 {
+        assert_eq!(cell.counters(StationId(station)).busy, Duration::from_micros(704 + 304));
     }
 }

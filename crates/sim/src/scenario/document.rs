@@ -32,7 +32,7 @@ const INTRODUCTION: &str = r#"# The scenario file
 
 <!-- Generated from the schema. Do not edit: `cargo run -p airtcp-cli -- schema --markdown > docs/scenario.md` -->
 
-A scenario is a TOML file: nodes, links between them, and TCP flows. Quantities are strings with a unit;
+A scenario is a TOML file: nodes, links between them, wireless cells, TCP flows and cross traffic. Quantities are strings with a unit;
 a bare number where a unit is needed is refused, and so are unknown keys, keys that have no effect beside
 another, and values that cannot be.
 

@@ -563,12 +563,12 @@ static WLAN: TableSchema = TableSchema {
         ),
         by_preset(
             "short-retry-limit",
-            Kind::Integer { min: 1, max: 255 },
+            Kind::Integer { min: 1, max: 1_000_000 },
             "For RTS, and for data that need none.",
         ),
         by_preset(
             "long-retry-limit",
-            Kind::Integer { min: 1, max: 255 },
+            Kind::Integer { min: 1, max: 1_000_000 },
             "For data longer than `rts-threshold`.",
         ),
         by_preset(

@@ -12,6 +12,9 @@ use airtcp_net::wifi::{
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// The most stations one cell may have: each of them may hear each other.
+const MAX_STATIONS: usize = 2_000;
+
 /// Reads the cells, and checks what they have to do with nodes.
 pub(super) fn wlans(
     sections: &[Section<'_>],
@@ -43,10 +46,15 @@ fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     let mut stations = Vec::new();
     for name in &listed {
         let range = resolve(section, "stations", name, names)?;
+        if stations.len() + range.len() > MAX_STATIONS {
+            let problem = section.problem("stations", "too many stations in one cell");
+            section.push(problem.expected(format!("at most {MAX_STATIONS} stations")));
+            return None;
+        }
         for node in range.map(NodeId) {
             if stations.contains(&node) {
                 let message = format!("{:?} takes part twice", name.text);
-                section.push(section.problem("stations", message));
+                section.push(section.problem("stations", message).expected("each node once"));
                 return None;
             }
             stations.push(node);
