@@ -35,6 +35,7 @@
 //! the mobile and stays unanswered.
 
 use crate::connection::{Connection, Context, PerConnection};
+use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
@@ -115,8 +116,8 @@ pub struct State<P> {
     /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
     /// `last_ack`.
     store: Option<Store<P>>,
-    /// How far the fixed host had sent until then.
-    sent_end: Option<SeqNum>,
+    /// The fixed host until then.
+    opening: Opening,
     /// Acknowledgement and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
@@ -138,7 +139,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
-            sent_end: None,
+            opening: Opening::default(),
             fixed_ack: None,
             is_trusted: false,
             withheld: false,
@@ -165,7 +166,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.sent_end, from, &segment);
+            self.store = Store::open(&mut self.opening, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
