@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -154,6 +155,15 @@ def test_the_caller_can_end_a_run() -> None:
         airtcp.Scenario.parse(LONG).run(between_slices=stop)
 
 
+@pytest.fixture
+def ctrl_c_reaches_children() -> Iterator[None]:
+    # A script's background job ignores SIGINT and its children inherit that, but not a handler.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_reaches_children")
 def test_ctrl_c_ends_a_run() -> None:
     code = f"import airtcp\nprint('go', flush=True)\nairtcp.Scenario.parse('''{LONG}''').run()"
     with subprocess.Popen(
@@ -196,6 +206,7 @@ def test_the_command_runs_a_scenario(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == scenario.run(seed=2).metrics
 
 
+@pytest.mark.usefixtures("ctrl_c_reaches_children")
 def test_ctrl_c_during_a_study_keeps_what_is_finished(tmp_path: Path) -> None:
     folder = tmp_path / "long"
     (folder / "scenarios").mkdir(parents=True)

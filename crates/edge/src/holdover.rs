@@ -346,11 +346,11 @@ impl Frozen {
                 }
             }
             // The copy is what will be sent.
-            Kept::New if self.down => {}
-            Kept::New => store.forward(segment, cx.out),
-            // Lost in an outage, as in plain TCP; an answer if it is what the mobile waits for.
-            Kept::NoRoom => {
-                self.nudged |= segment.seq.at_or_before(ack);
+            Kept::New if self.down && segment.seq.after(ack) => {}
+            // What the mobile waits for must be answered, and may be a retransmission of data that did not come
+            // through here or found no room.
+            Kept::New | Kept::NoRoom => {
+                self.nudged |= self.down && segment.seq.at_or_before(ack);
                 store.forward(segment, cx.out);
             }
         }
