@@ -51,22 +51,23 @@ def test_a_run_gives_metrics_and_traces() -> None:
 WIRELESS = """
 duration = "10 s"
 node = [
+  { name = "FH" },
   { name = "AP", middlebox = { kind = "m-tcp-plus", mobiles = ["MH"] } },
   { name = "MH", outage = { listed = [["4 s", "5 s"]] } },
 ]
+link = [{ between = ["FH", "AP"], rate = "100 Mbit/s", delay = "1 ms" }]
 wlan = [{ name = "cell", stations = ["AP", "MH"] }]
-flow = [{ from = "AP", to = "MH" }]
+flow = [{ from = "FH", to = "MH" }]
 cbr = [{ name = "noise", from = "MH", to = "AP", rate = "100 kbit/s", size = "1250 B" }]
 """
 
 
 def test_a_wireless_run_has_stations_cross_traffic_and_dead_times() -> None:
     run = airtcp.Scenario.parse(WIRELESS).run(seed=1, trace=("outage_dead_time", "persist"))
-    assert run.links.empty
     assert list(run.stations.index) == ["cell/AP", "cell/MH"]
     assert run.stations.loc["cell/AP", "data_frames_sent"] > 1000
     assert run.cbr.loc["noise", "packets_sent"] == 101
-    flow = run.flows.loc["AP-MH"]
+    flow = run.flows.loc["FH-MH"]
     assert list(run.array("outage_dead_time").value) == [flow["outage_dead_time"]]
     assert set(run.array("persist").value) == {0.0, 1.0}
     assert run.metrics["middleboxes"][0]["freezes"] == 1

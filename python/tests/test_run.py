@@ -24,7 +24,8 @@ def test_flows_is_a_frame_by_name() -> None:
 def test_a_part_the_scenario_does_not_have_is_an_empty_frame() -> None:
     run = Run({"stations": [{"name": "cell/AP", "retries": 3}], "links": []})
     assert run.stations.loc["cell/AP", "retries"] == 3
-    assert run.links.empty and run.links.index.name == "name"
+    assert run.links.empty
+    assert run.links.index.name == "name"
 
 
 def test_trace_names_the_flows() -> None:

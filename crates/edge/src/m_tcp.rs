@@ -29,6 +29,8 @@
 //! - In SHRINK any segment one number long counts as a window probe (A.4), and the empty one before the
 //!   window that Linux sends.
 //! - Link signals are ignored: M-TCP finds out by itself.
+//! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist: after
+//!   [`MTcpConfig::max_down`], looked at when the timer expires, both are reset.
 //!
 //! Known weaknesses, kept: the timer is constant and takes any 0.4 s without an ACK for an outage. Without
 //! timestamps a segment is timed until the ACK after its own. What the fixed host retransmits in SHRINK goes to
@@ -62,9 +64,11 @@ pub struct MTcpConfig {
     pub release: Duration,
     /// Most payload bytes queued for one connection; what does not fit is forwarded without a copy.
     pub fifo: Bytes,
+    /// A connection whose mobile is not heard for this long in SHRINK is reset, on both sides. `None`: never.
+    pub max_down: Option<Duration>,
 }
 
-/// 0.4 s, the head, 0.1 s, 64 KiB.
+/// 0.4 s, the head, 0.1 s, 64 KiB, no end of waiting.
 impl Default for MTcpConfig {
     fn default() -> Self {
         Self {
@@ -72,6 +76,7 @@ impl Default for MTcpConfig {
             retransmit: Retransmit::Head,
             release: Duration::from_millis(100),
             fifo: Bytes(65_536),
+            max_down: None,
         }
     }
 }
@@ -108,6 +113,8 @@ pub struct MTcpCounters {
     pub probes_answered: u64,
     /// Old segments from fixed hosts dropped, and answered with the last ACK.
     pub old_segments_answered: u64,
+    /// Connections reset because the mobile was gone for too long.
+    pub resets: u64,
 }
 
 /// M-TCP for one connection.
@@ -127,6 +134,8 @@ pub struct State<P> {
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.
     shrunk: bool,
+    /// In SHRINK: when to reset the connection.
+    give_up: Option<Instant>,
     /// Duplicates of the last ACK, counted up to the threshold.
     duplicates: u32,
     /// The fixed host has sent its FIN.
@@ -144,6 +153,7 @@ impl<P> Default for State<P> {
             is_trusted: false,
             withheld: false,
             shrunk: false,
+            give_up: None,
             duplicates: 0,
             fin_seen: false,
             deadline: None,
@@ -198,10 +208,18 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             return;
         }
+        if self.give_up.is_some_and(|due| due <= now) {
+            // What either host sends from now on the other refuses: no state is needed for that.
+            cx.counters.resets += 1;
+            cx.out.inject(Side::Fixed, store.ends.reset_fixed(last_ack));
+            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            return *self = Self::default();
+        }
         let first = !std::mem::replace(&mut self.shrunk, true);
         if first {
             cx.counters.persist_packets += 1;
             self.withheld = false;
+            self.give_up = cx.config.max_down.map(|max| now + max);
             cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
         }
         cx.counters.local_retransmissions += match cx.config.retransmit {
@@ -301,6 +319,7 @@ impl<P: Payload> State<P> {
         if is_back {
             // B.3
             cx.counters.reconnections += 1;
+            self.give_up = None;
             self.duplicates = 0;
             if ack.before(last_ack) {
                 cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));

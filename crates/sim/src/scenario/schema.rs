@@ -337,7 +337,7 @@ static MIDDLEBOX: TableSchema = TableSchema {
             Is("never"),
             "A connection whose mobile has been away so long is reset.",
         )
-        .only("kind", &["m-tcp-plus", "holdover"]),
+        .only("kind", &["m-tcp", "m-tcp-plus", "holdover"]),
         field(
             "signal",
             Kind::WordOrTable("none", &SIGNAL),
@@ -498,7 +498,7 @@ const fn by_preset(key: &'static str, kind: Kind, meaning: &'static str) -> Fiel
 const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
 const ANY_SIZE: Kind = Kind::Size { min: 0, max: 65_535 };
 
-static WLAN: TableSchema = TableSchema {
+pub(super) static WLAN: TableSchema = TableSchema {
     name: "wlan",
     about: "A wireless cell: an 802.11 channel that its stations share. Stations that can receive \
             each other are neighbours; a packet may take several such hops. Every choice in which \

@@ -973,6 +973,21 @@ fn a_cell_is_its_preset_with_the_keys_of_the_file() {
     assert_eq!(interference_floor, Power::from_dbm(-110.0));
 }
 
+/// What the documentation says of a preset, written out over another one, is that preset.
+#[test]
+fn the_documented_values_of_a_preset_make_it() {
+    for (name, preset) in super::wlan::PRESETS {
+        let keys = super::wlan::keys(&preset());
+        let set: Vec<_> =
+            keys.into_iter().map(|(key, value)| (format!("wlan.cell.{key}"), value)).collect();
+        let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        for other in ["ieee", "ns2"] {
+            let set = [&[("wlan.cell.preset", other)], &set[..]].concat();
+            assert_eq!(cell(&set).unwrap().wlans[0].config, preset(), "{name} over {other}");
+        }
+    }
+}
+
 #[test]
 fn impossible_radio_settings_are_refused() {
     for (line, expected) in [
@@ -1159,8 +1174,8 @@ fn mechanisms_take_their_settings_from_the_file() {
     let config = MTcpConfig::default();
     assert_eq!(kind(&[("kind", "m-tcp")]), MiddleboxKind::MTcp { config, memory });
     let config =
-        MTcpConfig { timer: ms(500), retransmit: Retransmit::All, release: ms(50), ..config };
-    let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("retransmit", "all"), ("release", "50 ms")];
+        MTcpConfig { timer: ms(500), max_down: Some(ms(60_000)), release: ms(50), ..config };
+    let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
     assert_eq!(kind(&set), MiddleboxKind::MTcp { config, memory });
     let config = SnoopConfig::default();
     assert_eq!(kind(&[("kind", "snoop")]), MiddleboxKind::Snoop { config, memory });
