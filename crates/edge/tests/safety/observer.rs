@@ -199,14 +199,14 @@ impl Observer {
             self.is_reset |= injected && segment.flags.contains(Flags::RST);
             match to {
                 Side::Fixed if injected => {
-                    self.to_fixed(segment, true)?;
+                    self.reaches_fixed(segment, true)?;
                     if !arrived.is_some_and(|(from, arrived)| is_rewritten(from, arrived, segment))
                     {
                         self.made_for_fixed(segment)?;
                     }
                 }
-                Side::Fixed => self.to_fixed(segment, false)?,
-                Side::Mobile => self.to_mobile(segment, injected)?,
+                Side::Fixed => self.reaches_fixed(segment, false)?,
+                Side::Mobile => self.reaches_mobile(segment, injected)?,
             }
         }
         if let Some((_, segment)) = input {
@@ -235,7 +235,7 @@ impl Observer {
         Ok(())
     }
 
-    fn to_fixed(&mut self, segment: &Seg, injected: bool) -> Result<(), Violation> {
+    fn reaches_fixed(&mut self, segment: &Seg, injected: bool) -> Result<(), Violation> {
         let [fixed, mobile] = &self.hosts;
         ensure!(segment.flow == self.flow.reversed(), "to the fixed host on flow {}", segment.flow);
         if let Some(ack) = segment.ack.filter(|_| !segment.flags.contains(Flags::RST)) {
@@ -294,7 +294,7 @@ impl Observer {
         Ok(())
     }
 
-    fn to_mobile(&mut self, segment: &Seg, injected: bool) -> Result<(), Violation> {
+    fn reaches_mobile(&mut self, segment: &Seg, injected: bool) -> Result<(), Violation> {
         let [fixed, mobile] = &self.hosts;
         ensure!(segment.flow == self.flow, "to the mobile on flow {}", segment.flow);
         if injected && !segment.flags.contains(Flags::RST) {
