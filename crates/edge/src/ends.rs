@@ -93,6 +93,11 @@ impl Ends {
         self.mobile.ack
     }
 
+    /// The fixed host has sent all of this segment before. To be asked before it is noted.
+    pub fn is_retransmission<P: Payload>(&self, segment: &Segment<P>) -> bool {
+        segment.seq_len() > 0 && segment.seq_end().at_or_before(self.sent_end)
+    }
+
     /// Takes note of a segment of the fixed host; false when it cannot belong to this connection.
     pub fn note_fixed<P: Payload>(&mut self, segment: &Segment<P>) -> bool {
         if segment.seq.offset_from(self.mobile.ack).unsigned_abs() > MAX_WINDOW {

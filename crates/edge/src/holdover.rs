@@ -143,6 +143,7 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             return cx.out.forward(from.opposite(), segment);
         }
+        let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         match (from, &mut self.phase) {
             (_, Phase::Reset) => {
                 let refusal = ends::refusal(&segment);
@@ -162,7 +163,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 }
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
-                frozen.on_fixed(self.replaying.is_some(), store, segment, cx);
+                frozen.on_fixed(again, self.replaying.is_some(), store, segment, cx);
             }
             (Side::Mobile, _) => {
                 let before = *store.ends.mobile();
@@ -314,9 +315,10 @@ impl<P: Payload> State<P> {
 }
 
 impl Frozen {
-    /// A segment of the fixed host.
+    /// A segment of the fixed host; `again`: it has sent all of it before.
     fn on_fixed<P: Payload>(
         &mut self,
+        again: bool,
         is_replaying: bool,
         store: &mut Store<P>,
         segment: Segment<P>,
@@ -351,7 +353,7 @@ impl Frozen {
             // What the mobile waits for must be answered, and may be a retransmission of data that did not come
             // through here or found no room.
             Kept::New | Kept::NoRoom => {
-                self.nudged |= self.down && segment.seq.at_or_before(ack);
+                self.nudged |= (self.down || again) && segment.seq.at_or_before(ack);
                 store.forward(segment, cx.out);
             }
         }
