@@ -98,6 +98,22 @@ unit = "segments"
 window = ["0 s", "10 s"]
 
 [[experiment.figure]]
+id = "E2-timeline"
+kind = "timeline"
+title = "window and bytes"
+window = ["0 s", "10 s"]
+shade = [["4 s", "6 s"]]
+[[experiment.figure.row]]
+series = ["cwnd"]
+label = "window"
+unit = "segments"
+[[experiment.figure.row]]
+series = ["delivered"]
+label = "delivered"
+unit = "kB"
+scale = 1e-3
+
+[[experiment.figure]]
 id = "E2-bars"
 kind = "bars"
 title = "window"

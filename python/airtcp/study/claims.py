@@ -9,7 +9,10 @@ evidence says which numbers, and whether the opposite was shown or just nothing.
   t test, paired by seed, of each pair.
 - `gain`: the second variant improves on the first (one-sided t test, paired by seed), and the
   interval of the gain reaches into about ± tolerance.
+- `difference`: the interval of the second variant's mean less the first's, paired by seed, lies
+  within about ± tolerance.
 - `within`: each variant's mean lies in [low, high].
+- `paper`: each variant's mean differs from the paper's number by at most that part of it.
 """
 
 from __future__ import annotations
@@ -56,7 +59,9 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     samples = [results.values[experiment.id, key, claim.metric] for key in keys]
     names = _short_names(keys)
     unit = study.metrics[claim.metric].unit
-    test = _Test(claim, names, samples, unit, study.confidence)
+    known = [study.paper.get((experiment.id, key_text(key), claim.metric)) for key in keys]
+    paper = [math.nan if number is None else float(number.value) for number in known]
+    test = _Test(claim, names, samples, paper, unit, study.confidence)
     holds, evidence = test.run()
     return Verdict(experiment.id, claim, holds, f"{claim.metric}: {evidence}", test.brief())
 
@@ -89,25 +94,28 @@ class _Test:
     claim: Claim
     names: list[str]
     samples: list[Floats]
+    paper: list[float]
     unit: str
     confidence: float
 
     def run(self) -> tuple[bool, str]:
-        match self.claim.kind:
-            case "equal":
-                return self._equal()
-            case "close":
-                return self._close()
-            case "increasing" | "decreasing":
-                return self._ordered(1 if self.claim.kind == "increasing" else -1)
-            case "gain":
-                return self._gain()
-            case _:
-                return self._within()
+        tests = {
+            "equal": self._equal,
+            "close": self._close,
+            "increasing": lambda: self._ordered(1),
+            "decreasing": lambda: self._ordered(-1),
+            "gain": self._gain,
+            "difference": self._difference,
+            "within": self._within,
+            "paper": self._paper,
+        }
+        return tests[self.claim.kind]()
 
     def brief(self) -> str:
         if self.claim.kind == "gain":
             return _percent(gain(self.samples[1], self.samples[0], self.confidence))
+        if self.claim.kind == "difference":
+            return interval(self._second_less_first(), self.unit)
         means = (estimate(sample, self.confidence).mean for sample in self.samples)
         return f"{', '.join(map(number, means))} {self.unit}"
 
@@ -168,6 +176,27 @@ class _Test:
             f"{'reaches' if meets else 'misses'} {100 * about:g} ± {100 * tolerance:g} %"
         )
         return better and meets, evidence
+
+    def _second_less_first(self) -> Estimate:
+        return estimate(self.samples[1] - self.samples[0], self.confidence)
+
+    def _difference(self) -> tuple[bool, str]:
+        about, tolerance = self.claim.options["about"], self.claim.options["tolerance"]
+        ours = self._second_less_first()
+        low, high = (ours.mean, ours.mean) if math.isnan(ours.low) else (ours.low, ours.high)
+        asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}"
+        evidence = f"{self._mean(0)}, {self._mean(1)}: difference {interval(ours, self.unit)}"
+        holds = about - tolerance <= low and high <= about + tolerance
+        return holds, f"{evidence}; {asked}"
+
+    def _paper(self) -> tuple[bool, str]:
+        tolerance = self.claim.options["tolerance"]
+        holds, parts = True, []
+        for index, paper in enumerate(self.paper):
+            deviation = float(estimate(self.samples[index], self.confidence).mean) / paper - 1
+            holds = holds and abs(deviation) <= tolerance
+            parts.append(f"{self._mean(index)} ({100 * deviation:+.2g} % of {number(paper)})")
+        return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} % of the paper"
 
     def _within(self) -> tuple[bool, str]:
         low, high = self.claim.options["low"], self.claim.options["high"]
