@@ -43,6 +43,8 @@ WITHIN = 'test = "within"\nlow = 9\nhigh = 11'
         ('test = "increasing"', [8.0, 9.0, 7.5, 8.0], False, "contradicted (< at 95%)"),
         ('test = "increasing"', EARLIER, False, "not shown (p = 1.0000)"),
         ('test = "decreasing"', [8.0, 9.0, 7.5, 8.0], True, "size=2 < size=1 shown"),
+        ('test = "lowest"', [12.0, 13.0, 10.5, 12.0], True, "size=2 > size=1 shown"),
+        ('test = "lowest"', [8.0, 9.0, 7.5, 8.0], False, "contradicted (< at 95%)"),
         (GAIN, [13.0, 14.4, 11.6, 13.7], True, "the interval reaches 30 ± 10 %"),
         (GAIN, [20.0, 22.1, 18.0, 21.0], False, "the interval misses 30 ± 10 %"),
         (GAIN, [10.1, 14.8, 9.2, 10.4], False, "improvement not shown"),

@@ -7,6 +7,7 @@ evidence says which numbers, and whether the opposite was shown or just nothing.
 - `close`: for each further variant, the interval of its gain over the first lies within ±tolerance.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction: one-sided
   t test, paired by seed, of each pair.
+- `lowest`: the first variant is below each of the others: the same test of each pair.
 - `gain`: the second variant improves on the first (one-sided t test, paired by seed), and the
   interval of the gain reaches into about ± tolerance.
 - `difference`: the interval of the second variant's mean less the first's, paired by seed, lies
@@ -17,6 +18,7 @@ evidence says which numbers, and whether the opposite was shown or just nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -102,8 +104,9 @@ class _Test:
         tests = {
             "equal": self._equal,
             "close": self._close,
-            "increasing": lambda: self._ordered(1),
-            "decreasing": lambda: self._ordered(-1),
+            "increasing": lambda: self._ordered(1, self._neighbours()),
+            "decreasing": lambda: self._ordered(-1, self._neighbours()),
+            "lowest": lambda: self._ordered(1, [(0, i) for i in range(1, len(self.samples))]),
             "gain": self._gain,
             "difference": self._difference,
             "within": self._within,
@@ -144,16 +147,20 @@ class _Test:
             parts.append(f"{self._mean(index)}, difference {_percent(ratio)}")
         return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} %"
 
-    def _ordered(self, sign: int) -> tuple[bool, str]:
+    def _neighbours(self) -> list[tuple[int, int]]:
+        return list(itertools.pairwise(range(len(self.samples))))
+
+    def _ordered(self, sign: int, pairs: list[tuple[int, int]]) -> tuple[bool, str]:
+        """Tests that of each pair the second is greater (sign 1) or less (-1)."""
         limit = 1 - self.confidence
         holds, parts = True, []
         word, opposite = (">", "<") if sign > 0 else ("<", ">")
-        for index in range(1, len(self.samples)):
-            later, earlier = sign * self.samples[index], sign * self.samples[index - 1]
+        for first, second in pairs:
+            later, earlier = sign * self.samples[second], sign * self.samples[first]
             p = p_greater(later, earlier)
             shown = p < limit
             holds = holds and shown
-            pair = f"{self.names[index]} {word} {self.names[index - 1]}"
+            pair = f"{self.names[second]} {word} {self.names[first]}"
             if shown:
                 parts.append(f"{pair} shown ({_p(p)})")
             elif p_greater(earlier, later) < limit:

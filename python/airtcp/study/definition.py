@@ -552,6 +552,7 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "close": ("tolerance",),
     "decreasing": (),
     "increasing": (),
+    "lowest": (),
     "gain": ("about", "tolerance"),
     "difference": ("about", "tolerance"),
     "within": ("low", "high"),

@@ -60,6 +60,7 @@ FIELD_SOURCES: Mapping[str, str] = {
     "flow": "flows",
     "link": "links",
     "middlebox": "middleboxes",
+    "station": "stations",
     "run": "",
 }
 """The parts of a run's metrics a field can be of, and their keys in the metrics."""
