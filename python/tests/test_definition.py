@@ -71,6 +71,11 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
             'test = "paper"\ntolerance = 1',
             "paper.csv has no number.*E1,size=1",
         ),
+        (
+            'reduce = "mean"',
+            'reduce = "mean"\nwindow = ["1 s", "2 s"]\nwindows = [["1 s", "2 s"]]',
+            "metric.cwnd.windows: not together with window",
+        ),
         ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
         ('x = "size"', 'x = "size"\nlog = ["z"]', 'log: expected some of "x" and "y"'),
         ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),

@@ -372,7 +372,7 @@ class _Reader:
                 scale=table.number("scale", 1.0),
                 missing=table.optional_number("missing"),
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
-                window=table.window("window") if kind == "trace" else None,
+                windows=_windows(table) if kind == "trace" else (),
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
             )
         table.finish()
@@ -511,6 +511,13 @@ def _value_text(value: Any) -> str:  # noqa: ANN401 - any TOML value
 
 def _key(table: Table) -> Key:
     return _sorted({name: _value_text(value) for name, value in table.raw().items()})
+
+
+def _windows(table: Table) -> tuple[tuple[float, float], ...]:
+    one, several = table.window("window"), table.windows("windows")
+    if one and several:
+        raise table.error("windows", "not together with window")
+    return (one,) if one else several
 
 
 def _is_number(text: str) -> bool:
