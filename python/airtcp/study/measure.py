@@ -182,9 +182,10 @@ REDUCERS: Mapping[str, Reducer] = {
 """Ways to make a number of a series within a window [start, end).
 
 `last`, `mean`, `min`, `max`, `range` (greatest less least), `increase` take the series as a step
-function (a value is in force until the next); the others take its points as events. A record is a value above all before it, a
-repeat a point with the value of the one before (of several values repeated, the first one's);
-repeats end with the first greater value; the gap is the longest time between two points.
+function (a value is in force until the next); the others take its points as events. A record is a
+value above all before it, a repeat a point with the value of the one before (of several values
+repeated, the first one's); repeats end with the first greater value; the gap is the longest time
+between two points.
 """
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
