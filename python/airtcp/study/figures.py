@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullLocator
 
 from airtcp.run import Run
 from airtcp.study.cells import Cell, Results
@@ -41,6 +43,12 @@ _STYLE: dict[Any, Any] = {
 _MARKERS = "os^Dvxp*h"
 _WRAP = 3
 """Panels side by side before they are wrapped."""
+
+_FEW_DECADES = 30
+"""Greatest over least value up to which a logarithmic axis has labels between the decades."""
+
+_MANY_DECADES = 300
+"""Greatest over least value from which on only the decades of a logarithmic axis have labels."""
 
 _TIMELINE_POINTS = 2000
 """Points a line of a timeline is drawn with."""
@@ -92,6 +100,12 @@ def _short(key: Key, among: Iterable[Key]) -> str:
 def _label(variant: Variant, among: tuple[Variant, ...]) -> str:
     """What tells a variant from the others of its figure."""
     return _short(variant.key, (other.key for other in among))
+
+
+def _sparse(ticks: list[float]) -> list[str]:
+    """Labels of ticks on a logarithmic axis: on a long one only those at whole decades."""
+    long = ticks[-1] > _MANY_DECADES * ticks[0]
+    return ["" if long and math.log10(tick) % 1 else f"{tick:g}" for tick in ticks]
 
 
 def _value_label(row: Row) -> str:
@@ -194,7 +208,13 @@ class _Painter:
         wide = len(columns) if len(rows) > 1 or len(columns) <= _WRAP else -(-len(columns) // 2)
         high = len(rows) * -(-len(columns) // wide)
         canvas = self._canvas(max(7.2, 2.9 * wide + 0.6), max(3.8, 2.6 * high + 1.0))
-        panels = canvas.subplots(high, wide, squeeze=False, sharex=True, sharey="row")
+        panels = canvas.subplots(
+            high,
+            wide,
+            squeeze=False,
+            sharex=True,
+            sharey="row" if high == len(rows) else "none",
+        )
         for index, (row, column) in enumerate(itertools.product(rows, columns)):
             axes = panels.flat[index]
             self._lines_panel(axes, row, column)
@@ -238,12 +258,15 @@ class _Painter:
             if points:
                 name = _short(line, lines) if len(lines) > 1 else ""
                 self._line(axes, index, name, points)
-        ticks = sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
-        if "x" in figure.log:
-            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7, rotation=60)
-            axes.minorticks_off()
         if "y" in figure.log:
             axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+            low, high = axes.get_ylim()
+            axes.yaxis.set_minor_formatter("{x:g}" if high / low < _FEW_DECADES else "")
+        if "x" in figure.log:
+            ticks = sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
+            axes.set_xticks(ticks, _sparse(ticks), fontsize=8)
+            axes.xaxis.set_minor_locator(NullLocator())
 
     def _line(self, axes: Axes, index: int, name: str, points: list[tuple[float, Cell]]) -> None:
         """Ours, joined by a line unless somebody else's numbers are drawn as one."""
@@ -251,13 +274,15 @@ class _Painter:
         for at, cell in points:
             for number in (*((cell.paper,) if cell.paper else ()), *cell.references):
                 known.setdefault(number.source, []).append((at, float(number.value)))
-        color = f"C{index}"
+        colors = len(mpl.rcParams["axes.prop_cycle"])
+        color = f"C{index % colors}"
+        own = "-" if index < colors else "--"
         axes.errorbar(
             [at for at, _ in points],
             [cell.ours.mean for _, cell in points],
             yerr=np.nan_to_num([cell.ours.half_width for _, cell in points]),
             color=color,
-            linestyle="none" if known else "-",
+            linestyle="none" if known else own,
             linewidth=1.3,
             marker=_MARKERS[index % len(_MARKERS)],
             markersize=4,

@@ -61,7 +61,7 @@ FIELD_SOURCES: Mapping[str, str] = {
     "link": "links",
     "middlebox": "middleboxes",
     "station": "stations",
-    "cbr": "cbrs",
+    "cbr": "cbr",
     "run": "",
 }
 """The parts of a run's metrics a field can be of, and their keys in the metrics."""
