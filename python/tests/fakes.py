@@ -68,9 +68,14 @@ step = "5 s"
 id = "E1-lines"
 kind = "lines"
 title = "goodput"
+x = "size"
+log = ["x"]
+[[experiment.figure.row]]
 metric = "goodput"
 label = "goodput"
-x = "size"
+[[experiment.figure.row]]
+metric = "goodput_gain"
+label = "gain"
 
 [[experiment.claim]]
 id = "faster"

@@ -77,7 +77,7 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
             "metric.cwnd.windows: not together with window",
         ),
         ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
-        ('x = "size"', 'x = "size"\nlog = ["z"]', 'log: expected some of "x" and "y"'),
+        ('log = ["x"]', 'log = ["z"]', 'log: expected some of "x" and "y"'),
         ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),
         (
             'kind = "trace"',
