@@ -43,6 +43,10 @@ pub enum DropReason {
     Middlebox,
     /// No route to the destination.
     NoRoute,
+    /// The MAC had used up its attempts (802.11 retry limit).
+    Retries,
+    /// A broadcast that no station received.
+    Unheard,
 }
 
 /// Why a connection ended other than by FIN.
@@ -144,13 +148,18 @@ pub enum Event {
         /// Why.
         reason: AbortReason,
     },
+    /// The first new bytes since an outage of the flow's path reached the receiver.
+    OutageOver {
+        /// For how long the path had been up; or for how long it was, when another outage followed.
+        dead: Duration,
+    },
     /// A packet was dropped.
     Dropped {
         /// Why.
         reason: DropReason,
         /// The flow it belonged to.
         flow: Flow,
-        /// First sequence number.
+        /// First sequence number; of a datagram its number.
         seq: SeqNum,
         /// Payload bytes.
         len: u32,

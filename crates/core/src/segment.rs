@@ -174,7 +174,7 @@ impl Options {
 }
 
 /// A TCP segment. `P` is a length in the simulator and real bytes elsewhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment<P> {
     /// From whom to whom.
     pub flow: Flow,

@@ -8,7 +8,7 @@ use std::collections::{VecDeque, vec_deque};
 ///
 /// A copy leaves when it is acknowledged to its end; one that is acknowledged in part stays whole, and the
 /// receiver trims it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SegmentCache<P> {
     copies: VecDeque<Segment<P>>,
     /// Payload bytes of all copies.

@@ -1,8 +1,9 @@
-//! Links and queues without I/O.
+//! Links, queues and wireless channels without I/O.
 //!
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server, flight),
 //! then its parts, each readable alone: [`queue`] (drop-tail and RED admission), [`loss`], [`delay`],
-//! [`schedule`] (outages, of the link and above the MAC).
+//! [`schedule`] (outages, of the link and above the MAC). [`wifi`] is the other medium: 802.11, shared by many
+//! stations, with its own narration.
 //!
 //! Time and randomness are arguments: a simulator calls [`Link::poll`] at the instants
 //! [`Link::next_deadline`] names, a real-time emulator whenever it wakes up, and both see the same packets
@@ -14,6 +15,7 @@ pub mod link;
 pub mod loss;
 pub mod queue;
 pub mod schedule;
+pub mod wifi;
 
 pub use link::{Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
 pub use schedule::AboveMac;

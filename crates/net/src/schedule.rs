@@ -54,6 +54,12 @@ impl Schedule {
         }
     }
 
+    /// The first outage that ends after `at`: its start and its end (`None`: never), but not before `at`.
+    pub fn next_outage(&self, at: Instant) -> Option<(Instant, Option<Instant>)> {
+        let start = if self.is_down(at) { at } else { self.next_change(at)? };
+        Some((start, self.next_up(start)))
+    }
+
     /// True when some instant of [start, end), or `start` itself, is down.
     pub fn overlaps(&self, start: Instant, end: Instant) -> bool {
         self.is_down(start) || self.next_change(start).is_some_and(|down| down < end)
@@ -216,6 +222,15 @@ mod tests {
             prop_assert_eq!(schedule.next_up(at), walk().find(|&t| !schedule.is_down(t)));
             let state = schedule.is_down(at);
             prop_assert_eq!(schedule.next_change(at), walk().find(|&t| schedule.is_down(t) != state));
+        }
+
+        #[test]
+        fn the_next_outage_is_the_next_run_of_down_instants(schedule in schedules(), at in 0u64..40) {
+            let walk = || (at..at + 100).map(Instant::from_nanos);
+            let start = walk().find(|&t| schedule.is_down(t));
+            let end = |start| walk().find(|&t| t > start && !schedule.is_down(t));
+            let expected = start.map(|start| (start, end(start)));
+            prop_assert_eq!(schedule.next_outage(Instant::from_nanos(at)), expected);
         }
 
         #[test]

@@ -1,14 +1,16 @@
 //! Shell 1: the simulator. A [`Scenario`](scenario::Scenario) and a seed make a [`World`]; running it
-//! drives the endpoints, links and middleboxes of the other crates from one event queue.
+//! drives the endpoints, links, wireless channels and middleboxes of the other crates from one event queue.
 //!
 //! Read in this order: [`scenario::model`], [`world`], [`engine`], [`metrics`], [`trace`].
 
 mod apps;
 pub mod engine;
 pub mod metrics;
+pub mod packet;
 pub mod scenario;
 pub mod trace;
 pub mod world;
 
 pub use metrics::RunMetrics;
+pub use packet::Packet;
 pub use world::{Observers, World};

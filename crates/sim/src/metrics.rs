@@ -1,8 +1,9 @@
 //! What a run is summed up in. SI units: seconds, bit/s, bytes, segments.
 
-use airtcp_edge::{PacketControl, PacketControlCounters};
 use airtcp_net::link::LinkCounters;
+use airtcp_net::wifi::StationCounters;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// All numbers of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,12 +14,16 @@ pub struct RunMetrics {
     pub seed: u64,
     /// Simulated time, s.
     pub duration: f64,
-    /// Events processed: wake-ups of links, endpoints and middleboxes.
+    /// Events processed: wake-ups of links, channels, endpoints, middleboxes and so on.
     pub events: u64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowMetrics>,
     /// One for each unidirectional link, in the order of the scenario.
     pub links: Vec<LinkMetrics>,
+    /// One for each station of each wireless cell, in the order of the scenario.
+    pub stations: Vec<StationMetrics>,
+    /// One for each source of cross traffic, in the order of the scenario.
+    pub cbr: Vec<CbrMetrics>,
     /// One for each node with a middlebox, in the order of the scenario.
     pub middleboxes: Vec<MiddleboxMetrics>,
 }
@@ -63,6 +68,15 @@ pub struct FlowMetrics {
     pub spurious_retransmits: u64,
     /// Pure acknowledgements the receiver sent.
     pub acks_sent: u64,
+    /// Window probes sent.
+    pub window_probes: u64,
+    /// Packets of the flow, of either direction, that the MAC of a wireless station gave up.
+    pub mac_drops: u64,
+    /// Outages of the path that ended and after which the flow went on.
+    pub outages: u64,
+    /// Mean time from the end of these to the first new byte at the receiver (or to the next outage), s;
+    /// `None` without one.
+    pub outage_dead_time: Option<f64>,
     /// State of the sender's connection at the end.
     pub state: String,
     /// Why the connection was aborted, if it was.
@@ -103,53 +117,91 @@ impl LinkMetrics {
     }
 }
 
+/// One source of UDP cross traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CbrMetrics {
+    /// Name of the source.
+    pub name: String,
+    /// Packets it sent.
+    pub packets_sent: u64,
+    /// Packets that arrived.
+    pub packets_received: u64,
+    /// Packets that were lost on the way.
+    pub packets_dropped: u64,
+    /// User data that arrived, over the time from its start to its stop, bit/s.
+    pub goodput: f64,
+}
+
+/// One station of a wireless cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationMetrics {
+    /// Name of the cell.
+    pub wlan: String,
+    /// Name of the node.
+    pub node: String,
+    /// RTS sent.
+    pub rts_sent: u64,
+    /// CTS sent.
+    pub cts_sent: u64,
+    /// Unicast data frames sent, retries included.
+    pub data_frames_sent: u64,
+    /// MAC ACKs sent.
+    pub ack_frames_sent: u64,
+    /// Broadcast frames sent.
+    pub broadcasts_sent: u64,
+    /// Attempts that failed and were repeated.
+    pub retries: u64,
+    /// Packets given up that had not reached their receiver.
+    pub mac_drops: u64,
+    /// Packets given up, those included of which only the MAC's ACK was lost.
+    pub link_failures: u64,
+    /// Packets refused by the full queue.
+    pub queue_drops: u64,
+    /// Longest queue, packets.
+    pub max_queue_packets: u64,
+    /// Frames destroyed by others at this receiver.
+    pub collisions: u64,
+    /// Frames received in error for other reasons: too weak, bit errors, own transmission, an outage.
+    pub frame_errors: u64,
+    /// Packets received again, and filtered.
+    pub duplicates: u64,
+    /// Time with the medium busy or the station sending, s.
+    pub busy: f64,
+}
+
+impl StationMetrics {
+    /// From the counters of the station of `node` in the cell `wlan`.
+    pub fn new(wlan: &str, node: &str, counters: StationCounters) -> Self {
+        Self {
+            wlan: wlan.to_owned(),
+            node: node.to_owned(),
+            rts_sent: counters.rts_sent,
+            cts_sent: counters.cts_sent,
+            data_frames_sent: counters.data_sent,
+            ack_frames_sent: counters.acks_sent,
+            broadcasts_sent: counters.broadcasts_sent,
+            retries: counters.retries,
+            mac_drops: counters.mac_drops,
+            link_failures: counters.link_failures,
+            queue_drops: counters.queue_drops,
+            max_queue_packets: counters.max_queue,
+            collisions: counters.collisions,
+            frame_errors: counters.errors,
+            duplicates: counters.duplicates,
+            busy: counters.busy.as_secs_f64(),
+        }
+    }
+}
+
 /// One middlebox.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MiddleboxMetrics {
     /// Name of its node.
     pub name: String,
-    /// What its mechanism counted.
+    /// Its mechanism, as the scenario calls it.
+    pub kind: &'static str,
+    /// What the mechanism counted, by the names of its counters in `airtcp-edge`; and `segments_refused`, the
+    /// segments it forwarded untouched because its flow table was full.
     #[serde(flatten)]
-    pub mechanism: MechanismMetrics,
-}
-
-/// The counters of a mechanism; its name is `kind` in the serialised form.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum MechanismMetrics {
-    /// TCP Packet Control.
-    PacketControl {
-        /// Pure ACKs below the highest one, dropped.
-        acks_old_dropped: u64,
-        /// Duplicate ACKs dropped.
-        acks_duplicate_dropped: u64,
-        /// Pure ACKs from mobiles, forwarded.
-        acks_forwarded: u64,
-        /// Segments from fixed hosts dropped as already acknowledged.
-        data_dropped: u64,
-        /// ACKs sent to fixed hosts in answer to those.
-        acks_generated: u64,
-        /// Segments forwarded unfiltered because the flow table was full.
-        segments_refused: u64,
-    },
-}
-
-impl From<&PacketControl> for MechanismMetrics {
-    fn from(machine: &PacketControl) -> Self {
-        let PacketControlCounters {
-            acks_old_dropped,
-            acks_duplicate_dropped,
-            acks_forwarded,
-            data_dropped,
-            acks_generated,
-        } = machine.counters();
-        Self::PacketControl {
-            acks_old_dropped,
-            acks_duplicate_dropped,
-            acks_forwarded,
-            data_dropped,
-            acks_generated,
-            segments_refused: machine.segments_refused(),
-        }
-    }
+    pub counters: BTreeMap<&'static str, u64>,
 }

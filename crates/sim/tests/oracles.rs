@@ -2,7 +2,7 @@
 
 mod common;
 
-use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::config::LossConfig;
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::TcpConfig;
@@ -33,8 +33,28 @@ fn mathis(p: f64, rtt: f64, b: f64) -> f64 {
     (1.5 / b).sqrt() / (rtt * p.sqrt())
 }
 
-/// Goodput in packets/s under Bernoulli loss of data, RTT 100 ms constant, mean of three seeds.
-fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> f64 {
+/// Counts loss indications as Padhye et al. 1998 §III do: fast retransmits and sequences of time-outs.
+#[derive(Default)]
+struct LossIndications(u64);
+
+impl Subscriber for LossIndications {
+    fn on_event(&mut self, _: Instant, _: Source, event: &Event) {
+        let indication =
+            matches!(event, Event::FastRetransmit { .. } | Event::RtoExpired { count: 1, .. });
+        self.0 += u64::from(indication);
+    }
+}
+
+/// A flow under random loss.
+struct UnderLoss {
+    /// Packets/s.
+    goodput: f64,
+    /// Loss indications per packet sent: what PFTK's authors take for p in a measurement.
+    indications: f64,
+}
+
+/// One flow under Bernoulli loss of data, RTT 100 ms constant, three seeds of 1000 s.
+fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> UnderLoss {
     let tcp = TcpConfig {
         recovery,
         ack,
@@ -52,14 +72,18 @@ fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> f64 {
     net.flow(a, b, None, &tcp);
     net.0.links[0].config.loss = LossConfig::Bernoulli { p };
     let seeds = 1..=3;
-    let delivered: u64 = seeds
-        .map(|seed| {
-            let mut world = World::new(&net.0, seed);
-            world.run(&mut Observers::default());
-            world.metrics().flows[0].delivered_bytes
-        })
-        .sum();
-    delivered as f64 / 3.0 / MSS / seconds as f64
+    let (mut indications, mut delivered, mut sent) = (LossIndications::default(), 0, 0);
+    for seed in seeds {
+        let mut world = World::new(&net.0, seed);
+        world.run(&mut Observers { events: Some(&mut indications), packets: None });
+        let flow = &world.metrics().flows[0];
+        delivered += flow.delivered_bytes;
+        sent += flow.data_segments_sent;
+    }
+    UnderLoss {
+        goodput: delivered as f64 / 3.0 / MSS / seconds as f64,
+        indications: indications.0 as f64 / sent as f64,
+    }
 }
 
 #[test]
@@ -74,11 +98,13 @@ fn formulas_give_the_printed_numbers() {
 
 /// oracles.md §5: within 20 % of PFTK for 1e-3 ≤ p ≤ 2e-2.
 ///
-/// PFTK models Reno, and takes all packets behind a loss in the same round for lost. Under independent
-/// losses NewReno and SACK time out less than that, which shows at the end of the range with an ACK for
-/// each segment: ns-2.35 in this set-up (window 5000, minimum RTO 1 s, no Limited Transmit, two seeds of
-/// 1000 s) stands at 1.27 (NewReno) and 1.26 (Sack1) of PFTK at p = 2e-2. There, and only there, the gate
-/// is ns-2's ratio less or more a tenth.
+/// PFTK's p is the rate of loss *indications* (a fast retransmit, a sequence of time-outs), all further
+/// losses of the same round belonging to the first; its authors divide their number by that of the packets
+/// sent (Padhye et al. 1998 §II, §III). NewReno and SACK repair several independent losses of a round in one
+/// recovery, so that for them it is lower than the loss probability: 1.7e-2 for 2e-2. At the measured p every
+/// point is within 13 %. At the loss probability itself the gate holds too, but for NewReno and SACK with an
+/// ACK for each segment at 2e-2: 1.23 and 1.21, where ns-2.35 in this set-up (window 5000, minimum RTO 1 s, no
+/// Limited Transmit, two seeds of 1000 s) stands at 1.27 and 1.26.
 #[test]
 fn throughput_under_random_loss_follows_pftk() {
     let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200) };
@@ -87,14 +113,15 @@ fn throughput_under_random_loss_follows_pftk() {
     for (ack, b) in [(AckConfig::Every, 1.0), (delayed, 2.0)] {
         for recovery in [reno, newreno, Recovery::Sack] {
             for p in [1e-3, 3e-3, 1e-2, 2e-2] {
-                let ratio = under_loss(recovery, ack, p) / pftk(p, 0.1, 1.0, b);
-                eprintln!("{recovery:?} b={b} p={p}: {ratio:.3} of PFTK");
-                let gate = match recovery {
-                    Recovery::NewReno(_) if p == 2e-2 && b == 1.0 => 0.9 * 1.27..=1.1 * 1.27,
-                    Recovery::Sack if p == 2e-2 && b == 1.0 => 0.9 * 1.26..=1.1 * 1.26,
-                    _ => 0.8..=1.2,
-                };
-                assert!(gate.contains(&ratio), "{recovery:?} b={b} p={p}: {ratio:.3}");
+                let UnderLoss { goodput, indications } = under_loss(recovery, ack, p);
+                let to = |p: f64| goodput / pftk(p, 0.1, 1.0, b);
+                let (nominal, measured) = (to(p), to(indications));
+                let case = format!("{recovery:?} b={b} p={p}: {nominal:.3}");
+                eprintln!("{case}; p={indications:.5}: {measured:.3}");
+                let modelled = matches!(recovery, Recovery::Reno { .. });
+                assert!((0.8..=1.2).contains(&measured), "{case}; measured {measured:.3}");
+                let gate = if p == 2e-2 && b == 1.0 && !modelled { 0.8..=1.4 } else { 0.8..=1.2 };
+                assert!(gate.contains(&nominal), "{case}");
             }
         }
     }
@@ -103,7 +130,7 @@ fn throughput_under_random_loss_follows_pftk() {
 /// oracles.md §5: slope −½ in log-log below 1e-2 (Mathis).
 #[test]
 fn throughput_falls_with_the_square_root_of_loss() {
-    let at = |p: f64| under_loss(Recovery::Sack, AckConfig::Every, p);
+    let at = |p: f64| under_loss(Recovery::Sack, AckConfig::Every, p).goodput;
     let slope = (at(1e-3).ln() - at(1e-4).ln()) / (1e-3f64.ln() - 1e-4f64.ln());
     eprintln!("slope {slope:.3}");
     assert!((-0.55..=-0.45).contains(&slope), "{slope:.3}");

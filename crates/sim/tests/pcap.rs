@@ -4,6 +4,7 @@ use airtcp_core::{
     Addr, Duration, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
 use airtcp_sim::scenario::model::{Node, NodeId, Scenario};
+use airtcp_sim::Packet;
 use airtcp_sim::trace::{Direction, PacketTap, PcapWriter};
 use airtcp_wire::{Checksums, decode};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -28,8 +29,7 @@ fn scenario() -> Scenario {
         name: "spike".into(),
         duration: Duration::from_secs(10),
         nodes: vec![node("FH"), node("MH")],
-        links: vec![],
-        flows: vec![],
+        ..Scenario::default()
     }
 }
 
@@ -114,7 +114,7 @@ fn tapped() -> Vec<Tapped> {
 fn file() -> Vec<u8> {
     let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
     for (at, node, direction, segment) in tapped() {
-        pcap.on_packet(at, node, direction, &segment);
+        pcap.on_packet(at, node, direction, &Packet::Tcp(segment));
     }
     pcap.finish().unwrap()
 }

@@ -62,6 +62,8 @@ pub struct TcpConfig {
     pub nagle: bool,
     /// TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
+    /// What a mobile host makes of its radio's signals.
+    pub on_link: LinkReaction,
 }
 
 impl Default for TcpConfig {
@@ -89,6 +91,7 @@ impl Default for TcpConfig {
             ack: AckConfig::Every,
             nagle: true,
             time_wait: Duration::from_secs(60),
+            on_link: LinkReaction::None,
         }
     }
 }
@@ -269,4 +272,17 @@ pub enum AckConfig {
         /// Longest delay.
         timeout: Duration,
     },
+}
+
+/// What a mobile host does when its radio reports about the link ([`crate::Endpoint::on_link`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkReaction {
+    /// Nothing: a host as any other.
+    #[default]
+    None,
+    /// M-TCP's mobile host (M-TCP §3.3): on reconnection one pure ACK, with the last ACK number and the
+    /// window.
+    RecoveryAck,
+    /// Freeze-TCP (Goff et al. 2000; algorithms §4): close the window before an outage, reopen it after.
+    Freeze,
 }

@@ -1,6 +1,6 @@
 //! Packet → segment.
 
-use crate::checksum::{TCP, tcp_checksum};
+use crate::checksum::{TCP, transport_checksum};
 use crate::options::decode_options;
 use airtcp_core::{Addr, Flags, Flow, Segment, SeqNum};
 use etherparse::err::{LenError, ip, tcp};
@@ -120,7 +120,7 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
                 return Err(DecodeError::BadIpChecksum);
             }
         }
-        if tcp_checksum(src, dst, tcp.slice()) != 0 {
+        if transport_checksum(TCP, src, dst, tcp.slice()) != 0 {
             return Err(DecodeError::BadTcpChecksum);
         }
     }

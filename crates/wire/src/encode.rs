@@ -1,26 +1,29 @@
-//! Segment → packet.
+//! Segment or datagram → packet.
 
-use crate::checksum::{TCP, tcp_checksum};
+use crate::checksum::{TCP, UDP, transport_checksum};
 use crate::options::EncodedOptions;
 use airtcp_core::{Flags, Flow, Payload, Segment, SeqNum};
-use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader};
+use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
 /// Hop limit of a new packet (the value RFC 1700 recommends, and Linux's).
 const HOP_LIMIT: u8 = 64;
 /// Where the checksum is in the TCP header (RFC 9293 §3.1).
-const CHECKSUM_FIELD: std::ops::Range<usize> = 16..18;
+const TCP_CHECKSUM: Range<usize> = 16..18;
+/// Where it is in the UDP header (RFC 768).
+const UDP_CHECKSUM: Range<usize> = 6..8;
 
-/// Why a segment cannot be a packet.
+/// Why a segment or a datagram cannot be a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Source and destination are of different IP versions.
     #[error("{0}: one address is IPv4 and the other IPv6")]
     MixedAddresses(Flow),
-    /// TCP header and payload exceed what IP's 16-bit length field can say.
-    #[error("{len} bytes of TCP header and payload exceed the {max} that fit in an IP packet")]
+    /// TCP or UDP header and payload exceed what IP's 16-bit length field can say.
+    #[error("{len} bytes of header and payload exceed the {max} that fit in an IP packet")]
     TooLong {
-        /// Bytes of TCP header and payload.
+        /// Bytes of TCP or UDP header and payload.
         len: usize,
         /// The limit.
         max: usize,
@@ -47,30 +50,62 @@ pub fn encode<P: Payload>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(),
     tcp.ece = flags.contains(Flags::ECE);
     tcp.cwr = flags.contains(Flags::CWR);
 
-    let tcp_len = tcp.header_len() + payload.len();
-    match (flow.src.ip, flow.dst.ip) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => put_ipv4(src, dst, tcp_len, out)?,
-        (IpAddr::V6(src), IpAddr::V6(dst)) => put_ipv6(src, dst, tcp_len, out)?,
-        _ => return Err(EncodeError::MixedAddresses(*flow)),
-    }
+    put_ip(TCP, flow, tcp.header_len() + payload.len(), out)?;
     let start = out.len();
     out.extend_from_slice(&tcp.to_bytes());
     payload.write_to(out);
-    let checksum = tcp_checksum(flow.src.ip, flow.dst.ip, &out[start..]);
-    out[start..][CHECKSUM_FIELD].copy_from_slice(&checksum.to_be_bytes());
+    let checksum = transport_checksum(TCP, flow.src.ip, flow.dst.ip, &out[start..]);
+    out[start..][TCP_CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
     Ok(())
 }
 
-fn put_ipv4(
-    src: Ipv4Addr,
-    dst: Ipv4Addr,
-    tcp_len: usize,
+/// Appends a UDP datagram to `out` as an IP packet with valid checksums; on an error `out` is unchanged. The
+/// IP header is that of [`encode`].
+pub fn encode_udp<P: Payload>(
+    flow: &Flow,
+    payload: &P,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    let too_long =
-        EncodeError::TooLong { len: tcp_len, max: usize::from(u16::MAX) - Ipv4Header::MIN_LEN };
-    let len = u16::try_from(tcp_len).map_err(|_| too_long)?;
-    let mut header = Ipv4Header::new(len, HOP_LIMIT, IpNumber(TCP), src.octets(), dst.octets())
+    let len = UdpHeader::LEN + payload.len();
+    put_ip(UDP, flow, len, out)?;
+    let header = UdpHeader {
+        source_port: flow.src.port,
+        destination_port: flow.dst.port,
+        // It fits in an IP packet, so it fits here.
+        length: len as u16,
+        checksum: 0,
+    };
+    let start = out.len();
+    out.extend_from_slice(&header.to_bytes());
+    payload.write_to(out);
+    // Zero would mean "no checksum"; ones' complement has a second zero (RFC 768).
+    let checksum = match transport_checksum(UDP, flow.src.ip, flow.dst.ip, &out[start..]) {
+        0 => u16::MAX,
+        sum => sum,
+    };
+    out[start..][UDP_CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+    Ok(())
+}
+
+/// Appends the IP header of a packet with `len` bytes of `protocol`.
+fn put_ip(protocol: u8, flow: &Flow, len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    match (flow.src.ip, flow.dst.ip) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => put_ipv4(protocol, src, dst, len, out),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => put_ipv6(protocol, src, dst, len, out),
+        _ => Err(EncodeError::MixedAddresses(*flow)),
+    }
+}
+
+fn put_ipv4(
+    protocol: u8,
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let too_long = EncodeError::TooLong { len, max: usize::from(u16::MAX) - Ipv4Header::MIN_LEN };
+    let len = u16::try_from(len).map_err(|_| too_long)?;
+    let mut header = Ipv4Header::new(len, HOP_LIMIT, IpNumber(protocol), src.octets(), dst.octets())
         .map_err(|_| too_long)?;
     header.header_checksum = header.calc_header_checksum();
     out.extend_from_slice(&header.to_bytes());
@@ -78,16 +113,17 @@ fn put_ipv4(
 }
 
 fn put_ipv6(
+    protocol: u8,
     src: Ipv6Addr,
     dst: Ipv6Addr,
-    tcp_len: usize,
+    len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    let payload_length = u16::try_from(tcp_len)
-        .map_err(|_| EncodeError::TooLong { len: tcp_len, max: usize::from(u16::MAX) })?;
+    let payload_length = u16::try_from(len)
+        .map_err(|_| EncodeError::TooLong { len, max: usize::from(u16::MAX) })?;
     let header = Ipv6Header {
         payload_length,
-        next_header: IpNumber(TCP),
+        next_header: IpNumber(protocol),
         hop_limit: HOP_LIMIT,
         source: src.octets(),
         destination: dst.octets(),

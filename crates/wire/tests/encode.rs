@@ -3,7 +3,7 @@
 use airtcp_core::{
     Addr, Flags, Flow, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
 };
-use airtcp_wire::{Checksums, EncodeError, decode, encode};
+use airtcp_wire::{Checksums, EncodeError, decode, encode, encode_udp};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -221,5 +221,21 @@ proptest! {
         let (ip, tcp) = sums(&encoded(&segment));
         prop_assert_eq!(ip.unwrap_or(0xffff), 0xffff);
         prop_assert_eq!(tcp, 0xffff);
+    }
+}
+
+/// RFC 768: the length covers header and data; the sum over pseudo-header and datagram comes out even.
+#[test]
+fn a_udp_datagram_has_its_length_and_a_valid_checksum() {
+    for len in [0, 1, 1472] {
+        let mut packet = Vec::new();
+        encode_udp(&flow(), &Length(len), &mut packet).unwrap();
+        let parsed = etherparse::SlicedPacket::from_ip(&packet).unwrap();
+        let Some(etherparse::TransportSlice::Udp(udp)) = parsed.transport else { panic!("{len}") };
+        assert_eq!((udp.source_port(), udp.destination_port()), (flow().src.port, flow().dst.port));
+        assert_eq!(u64::from(udp.length()), 8 + len);
+        let etherparse::NetSlice::Ipv4(ip) = parsed.net.unwrap() else { panic!("not IPv4") };
+        let expected = udp.to_header().calc_checksum_ipv4(&ip.header().to_header(), udp.payload());
+        assert_eq!(udp.checksum(), expected.unwrap());
     }
 }

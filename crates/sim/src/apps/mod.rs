@@ -1,5 +1,6 @@
 //! The applications at both ends of a flow. They look at their endpoint after each call to it.
 
+use crate::world::OutageWatch;
 use airtcp_core::{Bytes, Instant, Length};
 use airtcp_tcp::{Endpoint, Io, State};
 
@@ -73,9 +74,20 @@ impl BulkSource {
 pub(crate) struct Sink {
     last_delivery: Instant,
     closed: bool,
+    outages: Option<Box<OutageWatch>>,
 }
 
 impl Sink {
+    /// With an eye on the outages of the flow's path.
+    pub(crate) fn new(outages: Option<OutageWatch>) -> Self {
+        Self { outages: outages.map(Box::new), ..Self::default() }
+    }
+
+    /// What is known of the outages of the flow's path, if it has any.
+    pub(crate) fn outages(&self) -> Option<&OutageWatch> {
+        self.outages.as_deref()
+    }
+
     /// When the last byte so far was delivered.
     pub(crate) fn last_delivery(&self) -> Instant {
         self.last_delivery
@@ -86,6 +98,9 @@ impl Sink {
         if endpoint.readable() > 0 {
             endpoint.read(now, usize::MAX, io);
             self.last_delivery = now;
+            if let Some(outages) = &mut self.outages {
+                outages.delivered(now, &mut io.events);
+            }
         }
         if !self.closed && endpoint.is_eof() {
             self.closed = true;

@@ -14,7 +14,11 @@ fn tables() -> Vec<&'static TableSchema> {
         }
         seen.push(table);
         for field in table.fields {
-            if let Kind::Table(t) | Kind::Tables(t) | Kind::DurationOrTable(t) = &field.kind {
+            if let Kind::Table(t)
+            | Kind::Tables(t)
+            | Kind::DurationOrTable(t)
+            | Kind::WordOrTable(_, t) = &field.kind
+            {
                 visit(t, seen);
             }
         }
@@ -79,8 +83,14 @@ pub fn markdown() -> String {
         ("Sizes", units::SIZE),
         ("Queues", units::PACKETS),
     ];
+    let measures =
+        [("Lengths", &units::LENGTH), ("Powers", &units::POWER), ("Frequencies", &units::FREQUENCY)];
     for (what, units) in units {
         let names: Vec<String> = units.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let _ = writeln!(out, "- {what}: {}.", names.join(", "));
+    }
+    for (what, measure) in measures {
+        let names: Vec<String> = measure.names().map(|name| format!("`{name}`")).collect();
         let _ = writeln!(out, "- {what}: {}.", names.join(", "));
     }
     out.push_str("- Names: 1 to 64 letters, digits, `-` or `_`.\n");
@@ -136,6 +146,9 @@ fn type_name(kind: &Kind) -> String {
         Kind::DurationOrTable(t) => {
             format!("duration, or table [{}](#{})", t.name, anchor(t.name))
         }
+        Kind::WordOrTable(word, t) => {
+            format!("`{word}`, or table [{}](#{})", t.name, anchor(t.name))
+        }
         Kind::Duration { min, max } => {
             let above = if min.is_zero() { "" } else { ", above 0" };
             let at_most =
@@ -145,6 +158,8 @@ fn type_name(kind: &Kind) -> String {
         Kind::Rate => "rate".to_owned(),
         Kind::Size { min, max: u64::MAX } => format!("size, at least {min} B"),
         Kind::Size { min, max } => format!("size, {min} to {max} B"),
+        Kind::Measure(measure) => measure.what.trim_start_matches("a ").to_owned(),
+        Kind::Point => "array of two lengths".to_owned(),
         Kind::Packets => "packets".to_owned(),
         Kind::QueueLimit => "packets or size".to_owned(),
         Kind::Integer { min, max } => format!("integer, {min} to {max}"),
@@ -253,6 +268,11 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::Duration { .. } => quantity(units::DURATION),
         Kind::Rate => quantity(units::RATE),
         Kind::Size { .. } => quantity(units::SIZE),
+        Kind::Measure(measure) => measure_schema(measure),
+        Kind::Point => {
+            let end = measure_schema(&units::LENGTH);
+            json!({ "type": "array", "items": end, "minItems": 2, "maxItems": 2 })
+        }
         Kind::Packets => quantity(units::PACKETS),
         Kind::QueueLimit => quantity(&[units::PACKETS, units::SIZE].concat()),
         Kind::Choice(list) => words(list),
@@ -269,10 +289,20 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::Tables(t) => {
             json!({ "type": "array", "items": { "$ref": reference(t) }, "minItems": 1 })
         }
+        Kind::WordOrTable(word, t) => {
+            json!({ "anyOf": [{ "const": word }, { "$ref": reference(t) }] })
+        }
         Kind::DurationOrTable(t) => {
             json!({ "anyOf": [quantity(units::DURATION), { "$ref": reference(t) }] })
         }
     }
+}
+
+fn measure_schema(measure: &units::Measure) -> Value {
+    let names: Vec<&str> = measure.names().collect();
+    let pattern =
+        format!(r"^[-+]?\d+(\.\d+)?(e[-+]?\d+)?\s*({})$", names.join("|"));
+    json!({ "type": "string", "pattern": pattern })
 }
 
 fn pair() -> Value {

@@ -2,7 +2,7 @@
 //!
 //! How the parts play together: `tree` reads TOML (and `--set` overrides) into a tree that knows where
 //! everything stands; `schema` says once which keys there are, of what type, with which default and
-//! meaning; `reader` reads tables by the schema; `resolve` turns them into [`model`]. On the way they
+//! meaning; `reader` reads tables by the schema; `resolve` (cells: `wlan`) turns them into [`model`]. On the way they
 //! collect [`Diagnostic`]s. `document` makes the documentation and the JSON Schema from `schema`.
 
 mod diagnostic;
@@ -15,6 +15,7 @@ mod schema;
 mod tests;
 mod tree;
 mod units;
+mod wlan;
 
 pub use diagnostic::{Diagnostic, ScenarioError};
 pub use document::{json_schema, markdown};

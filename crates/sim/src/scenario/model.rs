@@ -1,8 +1,10 @@
 //! The resolved scenario: what the world is built from. Every name is resolved to an index, every default
 //! filled in, every value checked; building a world from it cannot fail.
 
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_edge::{MTcpConfig, SnoopConfig};
 use airtcp_net::config::{LinkConfig, Schedule};
+use airtcp_net::wifi::{ChannelConfig, StationConfig};
 use airtcp_tcp::TcpConfig;
 
 /// Index into [`Scenario::nodes`].
@@ -10,7 +12,7 @@ use airtcp_tcp::TcpConfig;
 pub struct NodeId(pub u32);
 
 /// A complete scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scenario {
     /// Short name: the file's stem unless the file sets one.
     pub name: String,
@@ -20,8 +22,12 @@ pub struct Scenario {
     pub nodes: Vec<Node>,
     /// Unidirectional links; a duplex link is two, forward first.
     pub links: Vec<Link>,
+    /// Wireless cells.
+    pub wlans: Vec<Wlan>,
     /// TCP flows, counts expanded.
     pub flows: Vec<FlowSpec>,
+    /// UDP cross traffic, groups expanded.
+    pub cbr: Vec<CbrSpec>,
 }
 
 /// A host, a router, or an edge node with a mechanism.
@@ -31,9 +37,38 @@ pub struct Node {
     pub name: String,
     /// Mechanism running in this node on the segments it forwards.
     pub middlebox: Option<MiddleboxSpec>,
-    /// Outage above the MAC (M-TCP §3.3): while down, the node's IP layer drops every TCP packet in both
-    /// directions except SYN and FIN.
-    pub outage: Option<Schedule>,
+    /// When the node is out of reach.
+    pub outage: Option<NodeOutage>,
+}
+
+/// When a node is out of reach, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeOutage {
+    /// When.
+    pub schedule: Schedule,
+    /// Where it happens.
+    pub layer: OutageLayer,
+    /// How long before it the node's own radio reports [`Fading`](airtcp_core::LinkSignal::Fading) to the
+    /// endpoints on the node.
+    pub warning: Duration,
+}
+
+impl NodeOutage {
+    /// Above the MAC, unforetold.
+    pub fn above_mac(schedule: Schedule) -> Self {
+        Self { schedule, layer: OutageLayer::AboveMac, warning: Duration::ZERO }
+    }
+}
+
+/// Where an outage of a node happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutageLayer {
+    /// The node's IP layer drops every packet in both directions except TCP SYN and FIN (M-TCP §3.3); the
+    /// radio goes on.
+    #[default]
+    AboveMac,
+    /// The radios of the node neither send nor hear.
+    Phy,
 }
 
 /// A mechanism of `airtcp-edge` and where its mobile side is.
@@ -44,6 +79,22 @@ pub struct MiddleboxSpec {
     /// Nodes reached over the wireless side: a segment to one of them goes Fixed → Mobile, a segment
     /// from one of them Mobile → Fixed; others pass untouched.
     pub mobiles: Vec<NodeId>,
+    /// What the node learns of its mobiles' outages; `None`: nothing.
+    pub signal: Option<SignalSpec>,
+}
+
+/// The signals an edge node gets about the outages of each of its mobiles: `Fading`, `Down` and `Up`. One
+/// that the next change of the link overtakes is not sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignalSpec {
+    /// `Fading` comes this long before an outage; zero: not at all.
+    pub lead: Duration,
+    /// `Down` comes this long after the outage began.
+    pub late: Duration,
+    /// `Up` comes this long after the outage ended.
+    pub delay: Duration,
+    /// Probability that a signal is lost.
+    pub missing: f64,
 }
 
 /// The mechanisms a node can run.
@@ -53,6 +104,20 @@ pub enum MiddleboxKind {
     PacketControl {
         /// R, the duplicate-ACK threshold at the base station; at least 3.
         threshold: u32,
+    },
+    /// M-TCP's supervisor host (algorithms §1.1).
+    MTcp {
+        /// Its settings.
+        config: MTcpConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
+    },
+    /// Snoop.
+    Snoop {
+        /// Its settings.
+        config: SnoopConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
     },
 }
 
@@ -67,6 +132,58 @@ pub struct Link {
     pub to: NodeId,
     /// The model.
     pub config: LinkConfig,
+}
+
+/// An 802.11 channel and its stations. Two stations that can receive each other are neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wlan {
+    /// Unique name; also names its random streams ("wlan/cell/AP/backoff").
+    pub name: String,
+    /// Medium, MAC and radios.
+    pub config: ChannelConfig,
+    /// Who takes part.
+    pub stations: Vec<Station>,
+}
+
+/// A node's radio on a [`Wlan`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Station {
+    /// The node.
+    pub node: NodeId,
+    /// Where it is.
+    pub config: StationConfig,
+}
+
+/// A source of UDP datagrams of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CbrSpec {
+    /// Unique name; also names its random stream ("cbr/noise").
+    pub name: String,
+    /// Where the datagrams come from.
+    pub from: NodeId,
+    /// Where they go.
+    pub to: NodeId,
+    /// When it starts.
+    pub start: Instant,
+    /// When it stops; `None`: with the run.
+    pub stop: Option<Instant>,
+    /// Size of the IP packet.
+    pub size: Bytes,
+    /// How fast; `None`: saturated, there is always a packet waiting in front of the first hop.
+    pub rate: Option<DataRate>,
+    /// Pauses.
+    pub on_off: Option<OnOff>,
+}
+
+/// Periods of sending and of silence in turn, beginning with the former.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnOff {
+    /// Mean length of a period of sending.
+    pub on: Duration,
+    /// Mean length of a pause.
+    pub off: Duration,
+    /// Lengths are exponentially distributed; otherwise all are the same.
+    pub exponential: bool,
 }
 
 /// One TCP connection and its application. Data flows `from` → `to`.

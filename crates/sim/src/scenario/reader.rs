@@ -4,7 +4,7 @@
 use super::diagnostic::{Problem, Spot};
 use super::schema::{Fallback, Field, Kind, TableSchema};
 use super::tree::{Entry, Table, Tree, Value, element_name};
-use super::units::{self, QuantityError, Unit};
+use super::units::{self, Measure, QuantityError, Unit};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::QueueLimit;
 use airtcp_tcp::config::InitialWindow;
@@ -70,6 +70,7 @@ pub(super) enum Decoded {
     Limit(QueueLimit),
     Word(&'static str),
     Pair(Duration, Duration),
+    Point(f64, f64),
     Intervals(Vec<(Instant, Instant)>),
     Ordinals(Vec<u64>),
 }
@@ -102,6 +103,7 @@ from_decoded! {
     QueueLimit: Decoded::Limit(l) => l;
     &'static str: Decoded::Word(w) => w;
     (Duration, Duration): Decoded::Pair(low, high) => (low, high);
+    (f64, f64): Decoded::Point(x, y) => (x, y);
     Vec<(Instant, Instant)>: Decoded::Intervals(i) => i;
     Vec<u64>: Decoded::Ordinals(o) => o;
 }
@@ -179,6 +181,11 @@ impl<'a> Section<'a> {
             let needed = format!("{} = {}", only.key, any_of(&values));
             self.push(Problem::new(set.entry.key_spot, path, message).expected(needed));
         }
+    }
+
+    /// How many problems there are so far, in the whole file.
+    pub(super) fn problems_found(&self) -> usize {
+        self.problems.borrow().len()
     }
 
     pub(super) fn push(&self, problem: Problem) {
@@ -274,7 +281,7 @@ impl<'a> Section<'a> {
         let tree = &found.entry.tree;
         match tree.as_table() {
             Some(table) => Some(self.single(kind.table_schema(), table, tree.spot, path)),
-            None if matches!(kind, Kind::DurationOrTable(_)) => None,
+            None if matches!(kind, Kind::DurationOrTable(_) | Kind::WordOrTable(..)) => None,
             None => {
                 self.push(wrong_type(tree, &path, "a table"));
                 None
@@ -452,6 +459,14 @@ impl Decoder<'_> {
                 }
                 Decoded::Size(Bytes(size))
             }
+            (Kind::Measure(measure), Value::Text(_)) => {
+                Decoded::Number(self.measure(tree, measure)?)
+            }
+            (Kind::Point, Value::Array(ends)) => {
+                let [x, y] = ends.as_slice() else { return Err(self.found(tree)) };
+                let length = |tree| self.measure(tree, &units::LENGTH);
+                Decoded::Point(length(x)?, length(y)?)
+            }
             (Kind::Packets, Value::Text(text)) => {
                 let read = units::parse_fractional(text, units::PACKETS);
                 Decoded::Number(self.quantity(tree, read, units::PACKETS)?)
@@ -498,7 +513,11 @@ impl Decoder<'_> {
                     }
                 }
             }
-            (Kind::WordOr(word, _), Value::Text(text)) if text == word => Decoded::Absent,
+            (Kind::WordOr(word, _) | Kind::WordOrTable(word, _), Value::Text(text))
+                if text == word =>
+            {
+                Decoded::Absent
+            }
             (Kind::WordOr(_, inner), _) => self.decode(inner, tree)?,
             (Kind::DurationPair, Value::Array(ends)) => {
                 let [low, high] = ends.as_slice() else { return Err(self.found(tree)) };
@@ -566,27 +585,34 @@ impl Decoder<'_> {
     fn wrong(&self, tree: &Tree, what: &str) -> Problem {
         self.problem(tree, format!("{} {what}", tree.describe()))
     }
+    fn measure(&self, tree: &Tree, measure: &Measure) -> Result<f64, Problem> {
+        let Value::Text(text) = &tree.value else { return Err(self.found(tree)) };
+        let names: Vec<&str> = measure.names().collect();
+        measure.parse(text).map_err(|error| self.not_a_quantity(tree, error, &names))
+    }
     fn quantity<T>(
         &self,
         tree: &Tree,
         read: Result<T, QuantityError<'_>>,
         units: &[Unit],
     ) -> Result<T, Problem> {
-        read.map_err(|error| match error {
+        // One of the two µ is enough to show.
+        let names = units.iter().map(|(name, _)| *name).filter(|name| *name != "μs");
+        let names: Vec<&str> = names.collect();
+        read.map_err(|error| self.not_a_quantity(tree, error, &names))
+    }
+    fn not_a_quantity(&self, tree: &Tree, error: QuantityError<'_>, units: &[&str]) -> Problem {
+        match error {
             QuantityError::NotANumber => self.wrong(tree, "does not begin with a number"),
             QuantityError::Negative => self.wrong(tree, "is negative"),
             QuantityError::NoUnit => self.wrong(tree, "has no unit"),
-            QuantityError::UnknownUnit(unit) => {
-                // One of the two µ is enough to show.
-                let names = units.iter().map(|(name, _)| *name).filter(|name| *name != "μs");
-                let names: Vec<&str> = names.collect();
-                self.wrong(tree, "has an unknown unit")
-                    .expected(format!("a unit of {}", any_of(&names)))
-                    .nearest(unit, names)
-            }
+            QuantityError::UnknownUnit(unit) => self
+                .wrong(tree, "has an unknown unit")
+                .expected(format!("a unit of {}", any_of(units)))
+                .nearest(unit, units.iter().copied()),
             QuantityError::TooFine => self.wrong(tree, "is finer than the smallest unit"),
             QuantityError::TooLarge => self.wrong(tree, "is too large"),
-        })
+        }
     }
 }
 
@@ -612,7 +638,10 @@ impl Kind {
 
     fn table_schema(&self) -> &'static TableSchema {
         match self {
-            Self::Table(s) | Self::DurationOrTable(s) | Self::Tables(s) => s,
+            Self::Table(s)
+            | Self::DurationOrTable(s)
+            | Self::Tables(s)
+            | Self::WordOrTable(_, s) => s,
             other => panic!("{other:?} is not a table"),
         }
     }
@@ -625,6 +654,7 @@ impl Kind {
             | Self::Intervals
             | Self::Rate
             | Self::Size { .. }
+            | Self::Measure(_)
             | Self::Packets
             | Self::QueueLimit
             | Self::ChoiceOrSegments(_) => true,
@@ -668,6 +698,11 @@ impl Kind {
             Self::Size { min, max } => {
                 format!("a size from {min} B to {max} B with its unit, such as \"1000 B\"")
             }
+            Self::Measure(measure) => {
+                format!("{} with its unit, such as {:?}", measure.what, measure.example)
+            }
+            Self::Point => "[x, y], such as [\"0 m\", \"200 m\"]".to_owned(),
+            Self::WordOrTable(word, _) => format!("{word:?} or a table"),
             Self::Packets => "packets, such as \"5 packets\"".to_owned(),
             Self::QueueLimit => "packets or a size above zero, such as \"50 packets\"".to_owned(),
             Self::Choice(words) => {

@@ -2,19 +2,25 @@
 //! shows when several keys are seen together is checked.
 
 use super::diagnostic::{Problem, ScenarioError, Source, Spot};
-use super::model::{FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, Scenario};
+use super::model::{
+    CbrSpec, FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, NodeOutage, OnOff,
+    OutageLayer, Scenario, SignalSpec, Wlan,
+};
 use super::reader::{Layer, Name, Problems, Section};
 use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS};
 use super::tree::{self, Table, Tree};
-use airtcp_core::{Bytes, Duration, Instant};
+use super::wlan::{radio_outage, wlans};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_edge::m_tcp::Retransmit;
+use airtcp_edge::{MTcpConfig, SnoopConfig};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
     QueueConfig, QueueLimit, Schedule, Variation,
 };
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery,
-    RtoConfig, SackPipe, SpuriousDetection,
+    AckConfig, InitialWindow, LinkReaction, LossWindow, NewRenoConfig, PersistConfig,
+    PersistOnShrink, Recovery, RtoConfig, SackPipe, SpuriousDetection,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -66,31 +72,68 @@ fn scenario(root: &Table, problems: &Problems, source_name: &str) -> Option<Scen
     );
     let name = top.get::<Option<Name>>("name");
     let duration = top.get::<Duration>("duration");
-    let (nodes, names) = nodes(&top.elements("node"));
+    let node_sections = top.elements("node");
+    let (nodes, names, positions) = nodes(&node_sections);
     let links = links(&top.elements("link"), &nodes, &names);
+    let wlans = wlans(&top.elements("wlan"), &nodes, &names, &positions);
+    for section in &node_sections {
+        let ids = section.get::<Name>("name").and_then(|name| names.get(&name.text).cloned());
+        radio_outage(section, &nodes, ids.unwrap_or_default(), &wlans);
+    }
+    if !top.has("link") && !top.has("wlan") {
+        top.push(top.problem("link", "missing").expected("at least one [[link]] or [[wlan]] table"));
+    }
+    if !top.has("flow") && !top.has("cbr") {
+        top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[cbr]] table"));
+    }
     // A link that could not be read leaves gaps that are no mistake of the flows.
-    let islands = problems.borrow().is_empty().then(|| Islands::new(nodes.len(), &links));
+    let islands =
+        problems.borrow().is_empty().then(|| Islands::new(nodes.len(), &links, &wlans));
     let tcp = top.merged("tcp");
-    let flows = flows(&top.elements("flow"), &tcp, islands.as_ref(), &nodes, &names, duration);
+    let network = Network { nodes: &nodes, names: &names, islands, duration };
+    let flows = flows(&top.elements("flow"), &tcp, &network);
+    let cbr = cbr(&top.elements("cbr"), &network);
+    fifos(&node_sections, &network, &flows);
     Some(Scenario {
         name: name?.map_or_else(|| stem(source_name), |n| n.text),
         duration: duration?,
         nodes,
         links,
+        wlans,
         flows,
+        cbr,
     })
 }
 
-/// Groups and single nodes by name.
-type Names = BTreeMap<String, Range<u32>>;
+/// What traffic is resolved against.
+struct Network<'a> {
+    nodes: &'a [Node],
+    names: &'a Names,
+    /// `None` when the links are not known.
+    islands: Option<Islands>,
+    duration: Option<Duration>,
+}
 
-fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names) {
+/// Groups and single nodes by name.
+pub(super) type Names = BTreeMap<String, Range<u32>>;
+
+/// Where each node is, metres, as far as the file says so.
+pub(super) type Positions = Vec<Option<(f64, f64)>>;
+
+fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
     let mut nodes = Vec::new();
+    let mut positions = Positions::new();
     let mut names = Names::new();
     for section in sections {
         let name = section.get::<Name>("name");
         let count = section.get::<Option<u64>>("count");
-        let outage = section.chosen("outage").and_then(|o| schedule(&o));
+        let outage = section.chosen("outage").and_then(|o| node_outage(&o));
+        let position = section.get::<Option<(f64, f64)>>("position");
+        let spacing = section.get::<Option<(f64, f64)>>("spacing");
+        if section.has("spacing") && !(section.has("count") && section.has("position")) {
+            let problem = section.problem("spacing", "has no effect without count and position");
+            section.push(problem.expected("a group with a position"));
+        }
         let (Some(name), Some(count)) = (name, count) else { continue };
         if nodes.len() as u64 + count.unwrap_or(1) > MAX_ELEMENTS {
             let most = format!("at most {MAX_ELEMENTS} nodes");
@@ -107,6 +150,9 @@ fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names) {
                 section.push(section.problem("name", format!("a second node {member:?}")));
             }
             nodes.push(Node { name: member, middlebox: None, outage: outage.clone() });
+            let (dx, dy) = spacing.flatten().unwrap_or_default();
+            let i = f64::from(id - first);
+            positions.push(position.flatten().map(|(x, y)| (x + i * dx, y + i * dy)));
         }
         if count.is_some() && names.insert(name.text.clone(), first..nodes.len() as u32).is_some() {
             section.push(section.problem("name", format!("a second node {:?}", name.text)));
@@ -124,10 +170,21 @@ fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names) {
             nodes[id as usize].middlebox = Some(spec.clone());
         }
     }
-    (nodes, names)
+    (nodes, names, positions)
 }
 
-fn resolve(section: &Section<'_>, key: &str, name: &Name, names: &Names) -> Option<Range<u32>> {
+fn node_outage(section: &Section<'_>) -> Option<NodeOutage> {
+    let schedule = schedule(section);
+    let layer = section.get::<&str>("layer");
+    let warning = section.get("warning");
+    let layer = match layer? {
+        "phy" => OutageLayer::Phy,
+        _ => OutageLayer::AboveMac,
+    };
+    Some(NodeOutage { schedule: schedule?, layer, warning: warning? })
+}
+
+pub(super) fn resolve(section: &Section<'_>, key: &str, name: &Name, names: &Names) -> Option<Range<u32>> {
     let range = names.get(&name.text).cloned();
     if range.is_none() {
         let message = format!("no node is called {:?}", name.text);
@@ -139,17 +196,89 @@ fn resolve(section: &Section<'_>, key: &str, name: &Name, names: &Names) -> Opti
 }
 
 fn middlebox(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
-    let kind = match section.get::<&str>("kind")? {
-        "packet-control" => {
-            section.get("threshold").map(|threshold| MiddleboxKind::PacketControl { threshold })
-        }
-        _ => return None,
-    };
-    let mobiles = section.get::<Vec<Name>>("mobiles")?;
+    let kind = middlebox_kind(section, section.get::<&str>("kind")?)?;
+    let mobiles = section.get::<Vec<Name>>("mobiles");
+    let signal = signal(section);
+    let mobiles = mobiles?;
     let ids: Option<Vec<Range<u32>>> =
         mobiles.iter().map(|name| resolve(section, "mobiles", name, names)).collect();
     let ids: BTreeSet<NodeId> = ids?.into_iter().flatten().map(NodeId).collect();
-    Some(MiddleboxSpec { kind: kind?, mobiles: ids.into_iter().collect() })
+    Some(MiddleboxSpec { kind: kind?, mobiles: ids.into_iter().collect(), signal: signal? })
+}
+
+/// `None` for no mechanism, `Some(None)` for a wrong one.
+fn middlebox_kind(section: &Section<'_>, kind: &str) -> Option<Option<MiddleboxKind>> {
+    let memory = || section.get::<Bytes>("memory");
+    let fifo = || section.get::<Bytes>("fifo");
+    Some(match kind {
+        "packet-control" => {
+            section.get("threshold").map(|threshold| MiddleboxKind::PacketControl { threshold })
+        }
+        "m-tcp" => (|| {
+            let (fifo, memory) = (fifo(), memory());
+            let (timer, release) = (section.get("timer"), section.get("release"));
+            let retransmit = match section.get::<&str>("retransmit")? {
+                "all" => Retransmit::All,
+                _ => Retransmit::Head,
+            };
+            let config =
+                MTcpConfig { timer: timer?, retransmit, release: release?, fifo: fifo? };
+            Some(MiddleboxKind::MTcp { config, memory: memory? })
+        })(),
+        "snoop" => (|| {
+            let (fifo, memory) = (fifo(), memory());
+            let (min_timeout, attempts) = (section.get("min-timeout"), section.get("attempts"));
+            let config =
+                SnoopConfig { fifo: fifo?, min_timeout: min_timeout?, attempts: attempts? };
+            Some(MiddleboxKind::Snoop { config, memory: memory? })
+        })(),
+        _ => return None,
+    })
+}
+
+/// What a middlebox is told: `None` when that is wrong.
+fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
+    const LEAD: Duration = Duration::from_millis(50);
+    let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
+    let Some(table) = section.chosen("signal") else {
+        if section.has("signal") {
+            // "none", or not a value for it.
+            return section.get::<Option<bool>>("signal").map(|_| None);
+        }
+        return Some(Some(SignalSpec { lead: LEAD, late, delay, missing }));
+    };
+    let lead = table.get::<Option<Duration>>("lead");
+    let late = table.get::<Duration>("late");
+    let (delay, missing) = (table.get("delay"), table.get("missing"));
+    if table.has("lead") && table.has("late") {
+        let problem = table.problem("late", "contradicts lead");
+        table.push(problem.expected("either lead or late"));
+    }
+    let default_lead = if table.has("late") { Duration::ZERO } else { LEAD };
+    let lead = lead?.unwrap_or(default_lead);
+    Some(Some(SignalSpec { lead, late: late?, delay: delay?, missing: missing? }))
+}
+
+/// A FIFO smaller than a segment would never hold a copy.
+fn fifos(sections: &[Section<'_>], network: &Network<'_>, flows: &[FlowSpec]) {
+    for section in sections {
+        let node = section.get::<Name>("name").and_then(|n| network.names.get(&n.text).cloned());
+        let spec = node.and_then(|node| network.nodes.get(node.start as usize));
+        let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
+        let fifo = match spec.kind {
+            MiddleboxKind::PacketControl { .. } => continue,
+            MiddleboxKind::MTcp { config, .. } => config.fifo,
+            MiddleboxKind::Snoop { config, .. } => config.fifo,
+        };
+        let to_mobile = flows.iter().filter(|flow| spec.mobiles.contains(&flow.to));
+        let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { continue };
+        if fifo.get() < mss {
+            let Some(middlebox) = section.chosen("middlebox") else { continue };
+            let message = format!("{fifo} hold no segment of {mss} B");
+            let problem = middlebox.problem("fifo", message);
+            middlebox.push(problem.expected("at least the largest mss of a flow to a mobile"));
+        }
+    }
 }
 
 /// Pairs of nodes for two names: one with one, one with each of a group, or two groups of one size.
@@ -417,35 +546,116 @@ fn queue(section: &Section<'_>) -> Option<QueueConfig> {
     })
 }
 
+/// The pairs of nodes between which a flow or a source of cross traffic runs.
+fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, NodeId)>> {
+    let (from, to) = (section.get::<Name>("from"), section.get::<Name>("to"));
+    let from = from.and_then(|name| resolve(section, "from", &name, network.names));
+    let to = to.and_then(|name| resolve(section, "to", &name, network.names));
+    let pairs = pairs(section, "to", from?, to?)?;
+    let apart = |(a, b): &&(NodeId, NodeId)| {
+        network.islands.as_ref().is_some_and(|i| !i.connected(*a, *b))
+    };
+    if let Some((a, b)) = pairs.iter().find(apart) {
+        let [a, b] = [a, b].map(|id| &network.nodes[id.0 as usize].name);
+        let message = format!("no links lead from {a:?} to {b:?}");
+        let expected = "a path of links, or of stations in range of each other";
+        section.push(section.problem("to", message).expected(expected));
+    }
+    Some(pairs)
+}
+
+fn cbr(sections: &[Section<'_>], network: &Network<'_>) -> Vec<CbrSpec> {
+    let mut sources: Vec<CbrSpec> = Vec::new();
+    let mut taken = BTreeSet::new();
+    for section in sections {
+        let name = section.get::<Option<Name>>("name");
+        let rate = section.get::<Option<DataRate>>("rate");
+        let size = section.get::<Bytes>("size");
+        let start = section.get::<Instant>("start");
+        let stop = section.get::<Option<Instant>>("stop");
+        let on_off = on_off(section);
+        let pairs = ends(section, network);
+        let (Some(name), Some(rate), Some(size)) = (name, rate, size) else { continue };
+        let (Some(start), Some(stop), Some(on_off)) = (start, stop, on_off) else { continue };
+        let Some(pairs) = pairs else { continue };
+        if network.duration.is_some_and(|d| start.since_start() >= d) {
+            let message = format!("starts at {}, after the end of the run", start.since_start());
+            section.push(section.problem("start", message).expected("a start before `duration`"));
+        }
+        if stop.is_some_and(|stop| stop <= start) {
+            let message = format!("not after the start at {}", start.since_start());
+            section.push(section.problem("stop", message).expected("a stop after `start`"));
+        }
+        if rate.is_none() && on_off.is_some() {
+            let problem = section.problem("on", "has no effect with rate = \"saturated\"");
+            section.push(problem.expected("a rate such as \"250 kbit/s\""));
+        }
+        if sources.len() + pairs.len() > MAX_ELEMENTS as usize {
+            let most = format!("at most {MAX_ELEMENTS} sources");
+            section.push(section.problem("from", "makes too many sources").expected(most));
+            continue;
+        }
+        let several = pairs.len() > 1;
+        for (k, (from, to)) in pairs.into_iter().enumerate() {
+            let name = match &name {
+                Some(name) if several => format!("{}{k}", name.text),
+                Some(name) => name.text.clone(),
+                None => {
+                    let [a, b] = [from, to].map(|id| &network.nodes[id.0 as usize].name);
+                    format!("{a}-{b}")
+                }
+            };
+            if !taken.insert(name.clone()) {
+                let key = if section.has("name") { "name" } else { "from" };
+                let problem = section.problem(key, format!("a second source {name:?}"));
+                section.push(problem.expected("a name of its own for each source"));
+                break;
+            }
+            sources.push(CbrSpec { name, from, to, start, stop, size, rate, on_off });
+        }
+    }
+    sources
+}
+
+/// The pauses of a source: `None` when they are wrong.
+fn on_off(section: &Section<'_>) -> Option<Option<OnOff>> {
+    let (on, off) = (section.get::<Option<Duration>>("on"), section.get::<Option<Duration>>("off"));
+    let periods = section.get::<&str>("periods");
+    match (on?, off?) {
+        (Some(on), Some(off)) => {
+            Some(Some(OnOff { on, off, exponential: periods? == "exponential" }))
+        }
+        (None, None) => {
+            if section.has("periods") {
+                let problem = section.problem("periods", "has no effect without on and off");
+                section.push(problem.expected("on and off, whose lengths it describes"));
+            }
+            Some(None)
+        }
+        (on, _) => {
+            let missing = if on.is_none() { "on" } else { "off" };
+            section.push(section.problem(missing, "missing").expected("both on and off, or none"));
+            None
+        }
+    }
+}
+
 fn flows(
     sections: &[Section<'_>],
     tcp: &Section<'_>,
-    islands: Option<&Islands>,
-    nodes: &[Node],
-    names: &Names,
-    duration: Option<Duration>,
+    network: &Network<'_>,
 ) -> Vec<FlowSpec> {
+    let Network { nodes, duration, .. } = network;
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut taken = BTreeSet::new();
     for section in sections {
         let name = section.get::<Option<Name>>("name");
-        let from = section.get::<Name>("from");
-        let to = section.get::<Name>("to");
         let count = section.get::<Option<u64>>("count");
         let start = section.get::<Instant>("start");
         let stagger = section.get::<Duration>("stagger");
         let bytes = section.get::<Option<Bytes>>("bytes");
-        let ends = endpoints(section, tcp);
-        let from = from.and_then(|name| resolve(section, "from", &name, names));
-        let to = to.and_then(|name| resolve(section, "to", &name, names));
-        let (Some(from), Some(to)) = (from, to) else { continue };
-        let Some(pairs) = pairs(section, "to", from, to) else { continue };
-        let apart = |(a, b): &&(NodeId, NodeId)| islands.is_some_and(|i| !i.connected(*a, *b));
-        if let Some((a, b)) = pairs.iter().find(apart) {
-            let [a, b] = [a, b].map(|id| &nodes[id.0 as usize].name);
-            let message = format!("no links lead from {a:?} to {b:?}");
-            section.push(section.problem("to", message).expected("a path of links"));
-        }
+        let endpoints = endpoints(section, tcp);
+        let Some(pairs) = ends(section, network) else { continue };
         let (Some(name), Some(count), Some(start), Some(stagger), Some(bytes)) =
             (name, count, start, stagger, bytes)
         else {
@@ -464,7 +674,7 @@ fn flows(
             let message = format!("a flow starts at {last_start}, after the end of the run");
             section.push(section.problem(key, message).expected("a start before `duration`"));
         }
-        let Some((sender, receiver)) = ends else { continue };
+        let Some((sender, receiver)) = endpoints else { continue };
         for k in 0..total {
             let (from, to) = pairs[(k / each) as usize];
             let name = match &name {
@@ -557,6 +767,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
     let ack = ack(&section.merged("ack"));
     let nagle = section.get::<bool>("nagle");
     let time_wait = section.get::<Duration>("time-wait");
+    let on_link = section.get::<&str>("on-link");
 
     let (mss, send_buffer, cwnd_limit) = (mss?, send_buffer?, cwnd_limit?);
     let timestamps = timestamps?;
@@ -608,6 +819,11 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
         ack: ack?,
         nagle: nagle?,
         time_wait: time_wait?,
+        on_link: match on_link? {
+            "recovery-ack" => LinkReaction::RecoveryAck,
+            "freeze" => LinkReaction::Freeze,
+            _ => LinkReaction::None,
+        },
     })
 }
 
@@ -678,17 +894,27 @@ fn ack(section: &Section<'_>) -> Option<AckConfig> {
     Some(AckConfig::Delayed { segments: segments?, timeout: timeout? })
 }
 
-/// Which nodes links connect, in whatever number of hops (union-find).
+/// Which nodes links and radios connect, in whatever number of hops (union-find).
 struct Islands(Vec<u32>);
 
 impl Islands {
-    fn new(nodes: usize, links: &[Link]) -> Self {
+    fn new(nodes: usize, links: &[Link], wlans: &[Wlan]) -> Self {
         let mut islands = Self((0..nodes as u32).collect());
-        for link in links {
-            let (a, b) = (islands.root(link.from.0), islands.root(link.to.0));
-            islands.0[a.max(b) as usize] = a.min(b);
+        links.iter().for_each(|link| islands.join(link.from, link.to));
+        for Wlan { config, stations, .. } in wlans {
+            for (i, a) in stations.iter().enumerate() {
+                for b in &stations[..i] {
+                    if config.radio.in_range(a.config.position, b.config.position) {
+                        islands.join(a.node, b.node);
+                    }
+                }
+            }
         }
         islands
+    }
+    fn join(&mut self, a: NodeId, b: NodeId) {
+        let (a, b) = (self.root(a.0), self.root(b.0));
+        self.0[a.max(b) as usize] = a.min(b);
     }
     fn root(&self, mut node: u32) -> u32 {
         while self.0[node as usize] != node {

@@ -3,6 +3,7 @@
 //! [`super::reader`] reads files by it (so a key or a default that is not here does not exist),
 //! [`super::document`] turns it into `docs/scenario.md` and JSON Schema.
 
+use super::units::{FREQUENCY, LENGTH, Measure, POWER};
 use airtcp_core::Duration;
 
 /// A table of the file.
@@ -86,6 +87,10 @@ pub(super) enum Kind {
         min: u64,
         max: u64,
     },
+    /// A physical quantity.
+    Measure(&'static Measure),
+    /// `[x, y]`.
+    Point,
     /// Packets, perhaps a fraction (an average).
     Packets,
     /// A queue's size: packets or bytes.
@@ -103,6 +108,8 @@ pub(super) enum Kind {
     /// Distinct whole numbers.
     Ordinals,
     Table(&'static TableSchema),
+    /// The word, or a table; the word means "absent".
+    WordOrTable(&'static str, &'static TableSchema),
     /// A duration, or a table.
     DurationOrTable(&'static TableSchema),
     /// An array of tables with at least one element.
@@ -154,9 +161,21 @@ pub(super) static SCENARIO: TableSchema = TableSchema {
         ),
         field("duration", POSITIVE_TIME, Required, "Simulated time of a run."),
         field("node", Kind::Tables(&NODE), Required, "Hosts, routers and edge nodes."),
-        field("link", Kind::Tables(&LINK), Required, "Duplex links between nodes."),
+        field(
+            "link",
+            Kind::Tables(&LINK),
+            Absent("none; then there must be a `wlan`"),
+            "Duplex links between nodes.",
+        ),
+        field("wlan", Kind::Tables(&WLAN), Absent("none"), "Wireless cells (802.11)."),
         field("tcp", Kind::Table(&TCP), Absent("the defaults"), "Both ends of every flow."),
-        field("flow", Kind::Tables(&FLOW), Required, "TCP connections."),
+        field(
+            "flow",
+            Kind::Tables(&FLOW),
+            Absent("none; then there must be a `cbr`"),
+            "TCP connections.",
+        ),
+        field("cbr", Kind::Tables(&CBR), Absent("none"), "UDP cross traffic."),
     ],
 };
 
@@ -183,12 +202,24 @@ static NODE: TableSchema = TableSchema {
             "outage",
             Kind::Table(&NODE_OUTAGE),
             Absent("none"),
-            "Outage above the MAC: while down, the node's IP layer drops every TCP packet \
-             in both directions except SYN and FIN.",
-        )
-        .source("M-TCP §3.3"),
+            "When the node is out of reach.",
+        ),
+        field(
+            "position",
+            Kind::Point,
+            Absent("a cell none of whose stations has one has them on a line, 1 m apart"),
+            "Where the node's radios are, `[x, y]`.",
+        ),
+        field(
+            "spacing",
+            Kind::Point,
+            Absent("a group is in one place"),
+            "From the position of each node of a group to that of the next.",
+        ),
     ],
 };
+
+const FIFO_KINDS: &[&str] = &["m-tcp", "m-tcp-plus", "holdover", "snoop"];
 
 static MIDDLEBOX: TableSchema = TableSchema {
     name: "middlebox",
@@ -202,6 +233,22 @@ static MIDDLEBOX: TableSchema = TableSchema {
                     "packet-control",
                     "TCP Packet Control: filters ACKs and data against delay variation",
                 ),
+                (
+                    "m-tcp",
+                    "M-TCP's supervisor host: withholds a byte, closes the sender's window by \
+                     it when the mobile falls silent",
+                ),
+                (
+                    "m-tcp-plus",
+                    "M-TCP+: on a disconnection signal acknowledges what it has copies of and \
+                     closes the sender's window; replays the copies",
+                ),
+                (
+                    "holdover",
+                    "keeps the sender alive in an outage without acknowledging anything; \
+                     replays copies when it is over",
+                ),
+                ("snoop", "retransmits from a cache on duplicate ACKs and hides these"),
             ]),
             Required,
             "Which mechanism.",
@@ -220,7 +267,108 @@ static MIDDLEBOX: TableSchema = TableSchema {
             Required,
             "Nodes on the wireless side; the mechanism works on segments from and to them.",
         )
-        .only("kind", &["packet-control"]),
+        .only("kind", &["packet-control", "m-tcp", "m-tcp-plus", "holdover", "snoop"]),
+        field(
+            "fifo",
+            Kind::Size { min: 1, max: u64::MAX },
+            Is("64 KiB"),
+            "Copies kept for one connection, bytes of user data; at least a segment.",
+        )
+        .only("kind", FIFO_KINDS)
+        .source("M-TCP+ §3"),
+        field(
+            "memory",
+            Kind::Size { min: 1, max: u64::MAX },
+            Is("64 MiB"),
+            "Copies kept for all connections together.",
+        )
+        .only("kind", FIFO_KINDS),
+        field(
+            "timer",
+            POSITIVE_TIME,
+            Is("400 ms"),
+            "Silence of the mobile after which it is taken for disconnected, and the \
+             interval of local retransmission; constant.",
+        )
+        .only("kind", &["m-tcp"])
+        .source("M-TCP §2.2"),
+        field(
+            "retransmit",
+            Kind::Choice(&[("head", "the first copy"), ("all", "all copies")]),
+            Is("head"),
+            "What the timer sends again to a disconnected mobile.",
+        )
+        .only("kind", &["m-tcp"]),
+        field(
+            "release",
+            POSITIVE_TIME,
+            Is("100 ms"),
+            "The withheld byte is acknowledged when nothing was outstanding for so long.",
+        )
+        .only("kind", &["m-tcp"]),
+        field(
+            "min-timeout",
+            POSITIVE_TIME,
+            Is("100 ms"),
+            "Lower bound of the local retransmission time-out.",
+        )
+        .only("kind", &["snoop"]),
+        field(
+            "attempts",
+            Kind::Integer { min: 1, max: 1_000 },
+            Is("6"),
+            "Local retransmissions of one segment before it is left to the sender.",
+        )
+        .only("kind", &["snoop"]),
+        field(
+            "resume",
+            Kind::Choice(&[
+                ("flush", "the mobile's ACK of the last copy opens the sender's window"),
+                ("probe", "only the answer to the sender's next window probe does"),
+            ]),
+            Is("flush"),
+            "How the sender learns that the mobile is back.",
+        )
+        .only("kind", &["m-tcp-plus"])
+        .source("M-TCP+ §3"),
+        field(
+            "max-down",
+            Kind::WordOr("never", &POSITIVE_TIME),
+            Is("never"),
+            "A connection whose mobile has been away so long is reset.",
+        )
+        .only("kind", &["m-tcp-plus", "holdover"]),
+        field(
+            "signal",
+            Kind::WordOrTable("none", &SIGNAL),
+            Absent("its defaults"),
+            "What the node learns of its mobiles' outages; `none`: nothing.",
+        )
+        .only("kind", &["m-tcp-plus", "holdover"]),
+    ],
+};
+
+static SIGNAL: TableSchema = TableSchema {
+    name: "middlebox.signal",
+    about: "The disconnection feedback about each mobile, made from its `outage`: *fading* ahead \
+            of an outage, *down* at its beginning, *up* at its end. A signal that the link's next \
+            change overtakes is not sent.",
+    fields: &[
+        field(
+            "lead",
+            TIME,
+            Absent("50 ms; without `late` only"),
+            "How long before an outage the mobile is reported as fading; 0: not at all.",
+        )
+        .source("M-TCP+ §3"),
+        field(
+            "late",
+            TIME,
+            Is("0 s"),
+            "How long after the beginning of an outage it is reported. Not together with `lead`.",
+        ),
+        field("delay", TIME, Is("0 s"), "How long after its end the end is reported."),
+        field("missing", PROBABILITY, Is("0"), "Probability that a signal is lost."),
     ],
 };
 
@@ -247,8 +395,40 @@ const ORIGIN: Field = field("origin", TIME, Is("0 s"), "Start of the first cycle
 
 static NODE_OUTAGE: TableSchema = TableSchema {
     name: "node.outage",
-    about: "When a node's IP layer is down: either `listed`, or `period` with `end`.",
-    fields: &[LISTED, PERIOD, CYCLE_START, CYCLE_END, ORIGIN],
+    about: "When a node is out of reach: either `listed`, or `period` with `end`.",
+    fields: &[
+        LISTED,
+        PERIOD,
+        CYCLE_START,
+        CYCLE_END,
+        ORIGIN,
+        field(
+            "layer",
+            Kind::Choice(&[
+                (
+                    "above-mac",
+                    "the node's IP layer drops every packet in both directions except TCP SYN \
+                     and FIN; its radio goes on acknowledging frames",
+                ),
+                (
+                    "phy",
+                    "the node's radios neither send nor hear, so that the others' MACs retry, \
+                     give up, and their queues build",
+                ),
+            ]),
+            Is("above-mac"),
+            "Where it happens.",
+        )
+        .source("M-TCP §3.3"),
+        field(
+            "warning",
+            TIME,
+            Is("50 ms"),
+            "How long before an outage the node's own radio foretells it to the endpoints on \
+             the node; 0: not at all. See `tcp.on-link`.",
+        )
+        .source("Freeze-TCP (Goff et al. 2000)"),
+    ],
 };
 
 const RATE: Field = field("rate", Kind::Rate, Required, "Serialisation rate.");
@@ -306,6 +486,282 @@ static LINK: TableSchema = TableSchema {
             Kind::Table(&DIRECTION),
             Absent("as the link"),
             "What differs from the second node to the first.",
+        ),
+    ],
+};
+
+/// A key whose default depends on the preset.
+const fn by_preset(key: &'static str, kind: Kind, meaning: &'static str) -> Field {
+    field(key, kind, Absent("as the preset"), meaning)
+}
+
+const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
+const ANY_SIZE: Kind = Kind::Size { min: 0, max: 65_535 };
+
+static WLAN: TableSchema = TableSchema {
+    name: "wlan",
+    about: "A wireless cell: an 802.11 channel that its stations share. Stations that can receive \
+            each other are neighbours; a packet may take several such hops. Every choice in which \
+            simulators depart from the standard is a key; a `preset` sets them all.",
+    fields: &[
+        field("name", Kind::Name, Required, "Unique name."),
+        field("stations", Kind::Nodes, Required, "The nodes (or groups) that take part."),
+        field(
+            "preset",
+            Kind::Choice(&[
+                ("ieee", "802.11b as the standard has it, 11 Mbit/s"),
+                ("ns2", "ns-2.35 at 2 Mbit/s, RTS always"),
+                ("glomosim", "GloMoSim 2.03 at 2 Mbit/s, RTS always"),
+                ("opnet", "the standard, with what is known of OPNET's node models"),
+            ]),
+            Is("ieee"),
+            "Values of the keys that are not set.",
+        ),
+        by_preset(
+            "preamble",
+            Kind::Choice(&[
+                ("long", "192 us in front of each frame"),
+                ("short", "96 us; frames at 1 Mbit/s keep the long one"),
+            ]),
+            "PLCP preamble and header.",
+        )
+        .source("802.11b §18.2.2"),
+        by_preset("data-rate", Kind::Rate, "Rate of unicast data: 1, 2, 5.5 or 11 Mbit/s."),
+        by_preset("control-rate", Kind::Rate, "Rate of RTS, CTS and ACK."),
+        by_preset("broadcast-rate", Kind::Rate, "Rate of broadcast frames."),
+        by_preset("slot", POSITIVE_TIME, "aSlotTime."),
+        by_preset("sifs", POSITIVE_TIME, "aSIFSTime; shorter than `difs`."),
+        by_preset("difs", POSITIVE_TIME, "Interframe space in front of data and RTS."),
+        by_preset(
+            "whole-microseconds",
+            Kind::Bool,
+            "A frame takes a whole number of microseconds, rounded up.",
+        )
+        .source("802.11b §18.3.4"),
+        by_preset("mac-header", ANY_SIZE, "MAC header and FCS of a data frame."),
+        by_preset("llc", ANY_SIZE, "LLC and SNAP headers in front of the packet."),
+        by_preset(
+            "rts-threshold",
+            ANY_SIZE,
+            "Unicast frames longer than this, MAC header and FCS included, use RTS and CTS.",
+        ),
+        by_preset("cw-min", WINDOW, "Smallest contention window, slots; 2^k - 1."),
+        by_preset("cw-max", WINDOW, "Largest contention window, slots; 2^k - 1."),
+        by_preset(
+            "backoff-draw",
+            Kind::Choice(&[
+                ("inclusive", "0 to CW slots"),
+                ("exclusive", "0 to CW - 1 slots (ns-2, GloMoSim)"),
+            ]),
+            "How a back-off is drawn.",
+        )
+        .source("802.11 §9.2.4"),
+        by_preset(
+            "repeat-interrupted-slot",
+            Kind::Bool,
+            "A back-off interrupted within a slot repeats that slot; GloMoSim continues it.",
+        ),
+        by_preset(
+            "short-retry-limit",
+            Kind::Integer { min: 1, max: 255 },
+            "For RTS, and for data that need none.",
+        ),
+        by_preset(
+            "long-retry-limit",
+            Kind::Integer { min: 1, max: 255 },
+            "For data longer than `rts-threshold`.",
+        ),
+        by_preset(
+            "attempts",
+            Kind::Choice(&[
+                ("limit", "so many attempts in all"),
+                ("limit-plus-one", "so many retries after the first attempt (GloMoSim)"),
+            ]),
+            "What a retry limit means.",
+        )
+        .source("802.11 §9.2.5.3"),
+        by_preset(
+            "first-access",
+            Kind::Choice(&[
+                ("immediate", "at once, or as soon as the medium has been idle for DIFS"),
+                ("after-difs", "DIFS after its arrival (GloMoSim)"),
+                ("backoff", "a random back-off and DIFS after its arrival (ns-2)"),
+            ]),
+            "When a packet is sent that finds the medium idle and no back-off in progress.",
+        )
+        .source("802.11 §9.2.5.1"),
+        by_preset(
+            "post-backoff",
+            Kind::Bool,
+            "A back-off follows every success and drop even if no packet waits.",
+        )
+        .source("802.11 §9.2.5.2"),
+        by_preset(
+            "eifs",
+            Kind::Choice(&[
+                ("interval", "EIFS replaces DIFS until a frame is received"),
+                ("nav", "EIFS is added to the NAV and DIFS follows it (ns-2)"),
+            ]),
+            "What follows a frame received in error.",
+        )
+        .source("802.11 §9.2.3.4"),
+        by_preset("eifs-ack-rate", Kind::Rate, "Rate at which the ACK within EIFS is reckoned."),
+        by_preset(
+            "response-timeout",
+            Kind::Choice(&[
+                ("reception-start", "if its reception has not begun a slot late"),
+                ("whole-frame", "if it is not received by its end and `response-margin`"),
+            ]),
+            "When a missing CTS or ACK is noticed.",
+        )
+        .source("802.11 §9.2.8"),
+        field(
+            "response-margin",
+            TIME,
+            Absent("as the preset, or 4 us"),
+            "Allowance for propagation. Only with `response-timeout = \"whole-frame\"`.",
+        ),
+        by_preset(
+            "difs-after-timeout",
+            Kind::Bool,
+            "After a missing response DIFS begins when that is noticed, not when the medium \
+             became idle.",
+        ),
+        by_preset(
+            "cts",
+            Kind::Choice(&[
+                ("nav-idle", "if the NAV is idle at the end of the RTS"),
+                ("medium-idle", "if NAV and medium are idle when the CTS is due (ns-2)"),
+            ]),
+            "When an RTS is answered.",
+        )
+        .source("802.11 §9.2.5.7"),
+        by_preset(
+            "wait-for-data",
+            Kind::Bool,
+            "After its CTS, a station does nothing else until the data should have come.",
+        ),
+        by_preset(
+            "sense-before-data",
+            Kind::Bool,
+            "Data that follow a CTS are sent only if medium and NAV are idle (ns-2).",
+        ),
+        by_preset("nav-from-data", Kind::Bool, "The NAV is set from data frames too."),
+        by_preset(
+            "nav-reset",
+            Kind::Bool,
+            "A NAV set by an RTS ends early if no frame follows where the data should begin.",
+        )
+        .source("802.11 §9.2.5.4"),
+        by_preset(
+            "queue",
+            Kind::QueueLimit,
+            "Capacity of each station's interface queue, drop-tail; the packet the MAC works \
+             on is not counted.",
+        ),
+        by_preset("tx-power", Kind::Measure(&POWER), "Transmitted power."),
+        by_preset(
+            "frequency",
+            Kind::Measure(&FREQUENCY),
+            "Carrier frequency, for two-ray ground propagation.",
+        ),
+        by_preset("antenna-height", Kind::Measure(&LENGTH), "Height of all antennas."),
+        by_preset("rx-threshold", Kind::Measure(&POWER), "A weaker frame cannot be received."),
+        by_preset("cs-threshold", Kind::Measure(&POWER), "A weaker signal is not noticed."),
+        by_preset(
+            "reception",
+            Kind::Choice(&[
+                ("first-lock", "the first frame takes the receiver; a later one much weaker is \
+                  ignored, any other destroys both (ns-2)"),
+                ("cumulative-sinr", "a frame well above noise and the sum of all others is \
+                  received, also a later one"),
+            ]),
+            "Which of overlapping frames is received.",
+        ),
+        field(
+            "capture-ratio",
+            Kind::Number { min: 1.0, max: 1e6, above: false },
+            Absent("as the preset, or 10"),
+            "Ratio of powers above which a later, weaker frame is ignored. Only with \
+             `reception = \"first-lock\"`.",
+        ),
+        field(
+            "ignored-frame-sets-nav",
+            Kind::Bool,
+            Absent("as the preset, or true"),
+            "The NAV is set to EIFS after the end of an ignored frame (ns-2). Only with \
+             `reception = \"first-lock\"`.",
+        ),
+        field(
+            "min-sinr",
+            Kind::Number { min: 1.0, max: 1e6, above: false },
+            Absent("as the preset, or 10"),
+            "Least ratio of a frame's power to noise and interference. Only with \
+             `reception = \"cumulative-sinr\"`.",
+        ),
+        field(
+            "noise",
+            Kind::Measure(&POWER),
+            Absent("as the preset, or -101 dBm"),
+            "Thermal noise. Only with `reception = \"cumulative-sinr\"`.",
+        ),
+        field(
+            "interference-floor",
+            Kind::Measure(&POWER),
+            Absent("as the preset, or -111 dBm"),
+            "Weaker signals are left out of the sum. Only with `reception = \
+             \"cumulative-sinr\"`.",
+        ),
+        by_preset(
+            "bit-error-rate",
+            Kind::Number { min: 0.0, max: 1.0, above: false },
+            "Probability that a received bit is wrong; one makes the frame useless.",
+        ),
+    ],
+};
+
+static CBR: TableSchema = TableSchema {
+    name: "cbr",
+    about: "UDP cross traffic: datagrams of one size at a constant rate, perhaps with pauses.",
+    fields: &[
+        field(
+            "name",
+            Kind::Name,
+            Absent("`A-B` for a source on A that sends to B"),
+            "Unique name. A source made several times (groups) gets its number behind it.",
+        ),
+        field("from", Kind::Node, Required, "Where the datagrams come from."),
+        field("to", Kind::Node, Required, "Where they go; paired with `from` as a flow's ends."),
+        field(
+            "rate",
+            Kind::WordOr("saturated", &Kind::Rate),
+            Required,
+            "IP packets, while sending. `saturated`: there is always one waiting in front of \
+             the first hop.",
+        ),
+        field(
+            "size",
+            Kind::Size { min: 28, max: 65_535 },
+            Is("1500 B"),
+            "IP packet, headers (28 B) included.",
+        ),
+        field("start", TIME, Is("0 s"), "When it starts."),
+        field("stop", POSITIVE_TIME, Absent("with the run"), "When it stops."),
+        field(
+            "on",
+            POSITIVE_TIME,
+            Absent("no pauses"),
+            "Mean length of a period of sending; needs `off`.",
+        ),
+        field("off", POSITIVE_TIME, Absent("no pauses"), "Mean length of a pause; needs `on`."),
+        field(
+            "periods",
+            Kind::Choice(&[
+                ("exponential", "their lengths are exponentially distributed"),
+                ("constant", "all are of the mean length"),
+            ]),
+            Is("exponential"),
+            "How the lengths of `on` and `off` vary.",
         ),
     ],
 };
@@ -723,6 +1179,20 @@ pub(super) static TCP: TableSchema = TableSchema {
         )
         .source("RFC 9293 §3.7.4")
         .end(End::Sender),
+        field(
+            "on-link",
+            Kind::Choice(&[
+                ("none", "as a fixed host"),
+                ("recovery-ack", "an ACK when the link is up again (M-TCP)"),
+                (
+                    "freeze",
+                    "window 0 when the link fades, three ACKs when it is up again (Freeze-TCP)",
+                ),
+            ]),
+            Is("none"),
+            "What this end does when its node's radio reports an outage of the node.",
+        )
+        .source("M-TCP §3.3; Freeze-TCP (Goff et al. 2000)"),
         field("time-wait", TIME, Is("60 s"), "TIME-WAIT: twice the maximum segment lifetime.")
             .source("RFC 9293 §3.4.2"),
     ],

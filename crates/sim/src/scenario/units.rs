@@ -3,6 +3,8 @@
 //! Numbers are decimal and exact: `"0.1 s"` is 100,000,000 ns, and what does not come out even in the base
 //! unit (`"0.5 ns"`) is refused rather than rounded.
 
+use airtcp_net::wifi::Power;
+
 /// A unit and how many base units it is.
 pub(super) type Unit = (&'static str, u64);
 
@@ -41,6 +43,66 @@ pub(super) const SIZE: &[Unit] = &[
 pub(super) const PACKETS: &[Unit] = &[("packets", 1), ("packet", 1)];
 /// Base unit: segment.
 pub(super) const SEGMENTS: &[Unit] = &[("segments", 1), ("segment", 1)];
+
+/// A physical quantity that need not be exact: metres, watts, hertz.
+#[derive(Debug)]
+pub(super) struct Measure {
+    /// "a length".
+    pub(super) what: &'static str,
+    pub(super) example: &'static str,
+    /// Each unit, and what a number of it is in the base unit.
+    pub(super) units: &'static [(&'static str, fn(f64) -> f64)],
+}
+
+/// Base unit: metre.
+pub(super) static LENGTH: Measure =
+    Measure { what: "a length", example: "250 m", units: &[("m", |x| x), ("km", |x| x * 1e3)] };
+/// Base unit: watt.
+pub(super) static POWER: Measure = Measure {
+    what: "a power",
+    example: "-81 dBm",
+    units: &[
+        ("W", |x| x),
+        ("mW", |x| x * 1e-3),
+        ("dBm", |x| Power::from_dbm(x).as_watts()),
+    ],
+};
+/// Base unit: hertz.
+pub(super) static FREQUENCY: Measure = Measure {
+    what: "a frequency",
+    example: "2.4 GHz",
+    units: &[("Hz", |x| x), ("MHz", |x| x * 1e6), ("GHz", |x| x * 1e9)],
+};
+
+impl Measure {
+    /// The names of its units.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.units.iter().map(|(name, _)| *name)
+    }
+
+    /// Reads a number, perhaps with sign and exponent, and its unit; the value in the base unit.
+    pub(super) fn parse<'a>(&self, text: &'a str) -> Result<f64, QuantityError<'a>> {
+        let text = text.trim();
+        // An `e` belongs to the number when digits follow it.
+        let bytes = text.as_bytes();
+        let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
+        let of_number = |i: usize| match bytes[i] {
+            b'0'..=b'9' | b'.' => true,
+            b'-' | b'+' => i == 0 || bytes[i - 1] == b'e',
+            b'e' => digit(i + 1) || (matches!(bytes.get(i + 1), Some(b'-' | b'+')) && digit(i + 2)),
+            _ => false,
+        };
+        let end = (0..bytes.len()).find(|&i| !of_number(i)).unwrap_or(text.len());
+        let number: f64 = text[..end].parse().map_err(|_| QuantityError::NotANumber)?;
+        let unit = match text[end..].trim_start() {
+            "" => return Err(QuantityError::NoUnit),
+            unit => unit,
+        };
+        let known = self.units.iter().find(|(name, _)| *name == unit);
+        let value = known.ok_or(QuantityError::UnknownUnit(unit))?.1(number);
+        if value.is_finite() { Ok(value) } else { Err(QuantityError::TooLarge) }
+    }
+}
 
 /// Why a quantity could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +195,20 @@ mod tests {
         assert_eq!(parse("64 kB", SIZE), Ok(64_000));
         assert_eq!(parse("18446744073709551615 ns", DURATION), Ok(u64::MAX));
         assert_eq!(parse_fractional("7.5 packets", PACKETS), Ok(7.5));
+    }
+
+    #[test]
+    fn measures_have_signs_and_exponents() {
+        assert_eq!(LENGTH.parse("0.25 km"), Ok(250.0));
+        assert_eq!(LENGTH.parse("-5m"), Ok(-5.0));
+        assert_eq!(POWER.parse("3.652e-10 W"), Ok(3.652e-10));
+        assert!((POWER.parse("-30 dBm").unwrap() / 1e-6 - 1.0).abs() < 1e-9);
+        assert_eq!(FREQUENCY.parse("914 MHz"), Ok(914e6));
+        assert_eq!(LENGTH.parse("250"), Err(QuantityError::NoUnit));
+        assert_eq!(LENGTH.parse("250 mm"), Err(QuantityError::UnknownUnit("mm")));
+        for text in ["", "m", "e5 m", "1-2 m", "far"] {
+            assert_eq!(LENGTH.parse(text), Err(QuantityError::NotANumber), "{text}");
+        }
     }
 
     #[test]

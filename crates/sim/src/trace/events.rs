@@ -108,6 +108,9 @@ impl<W: Write> EventWriter<W> {
                 };
                 write!(out, "\"aborted\",\"reason\":\"{reason}\"")
             }
+            Event::OutageOver { dead } => {
+                write!(out, "\"outage_over\",\"dead\":{}", Instant::ZERO + dead)
+            }
             Event::Dropped { reason, flow, seq, len } => {
                 let reason = match reason {
                     DropReason::Queue => "queue",
@@ -115,6 +118,8 @@ impl<W: Write> EventWriter<W> {
                     DropReason::Outage => "outage",
                     DropReason::Middlebox => "middlebox",
                     DropReason::NoRoute => "no_route",
+                    DropReason::Retries => "retries",
+                    DropReason::Unheard => "unheard",
                 };
                 write!(out, "\"dropped\",\"reason\":\"{reason}\"")?;
                 write_flow(out, flow, seq)?;
@@ -176,6 +181,7 @@ mod tests {
             Event::Established,
             Event::Closed,
             Event::Aborted { reason: AbortReason::Reset },
+            Event::OutageOver { dead: ms(5) },
             Event::Dropped { reason: DropReason::NoRoute, flow, seq, len },
             Event::Injected { flow, seq, ack },
         ];

@@ -7,8 +7,9 @@ pub mod events;
 pub mod pcap;
 pub mod recorder;
 
+use crate::packet::Packet;
 use crate::scenario::model::NodeId;
-use airtcp_core::{Instant, Length, Segment};
+use airtcp_core::Instant;
 
 pub use events::EventWriter;
 pub use pcap::PcapWriter;
@@ -30,11 +31,5 @@ pub enum Direction {
 /// was never sent; one that such an outage stops on its way up was received.
 pub trait PacketTap {
     /// Called once for each packet and interface it crosses.
-    fn on_packet(
-        &mut self,
-        at: Instant,
-        node: NodeId,
-        direction: Direction,
-        segment: &Segment<Length>,
-    );
+    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet);
 }

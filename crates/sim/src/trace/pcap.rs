@@ -9,9 +9,10 @@
 //! `tshark -r run.pcapng -Y 'frame.interface_name == "MH"' -w mh.pcapng`.
 
 use super::{Direction, PacketTap};
+use crate::packet::Packet;
 use crate::scenario::model::{NodeId, Scenario};
-use airtcp_core::{Instant, Length, Segment};
-use airtcp_wire::encode;
+use airtcp_core::Instant;
+use airtcp_wire::{encode, encode_udp};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -82,10 +83,16 @@ impl<W: Write> PcapWriter<W> {
         at: Instant,
         node: NodeId,
         direction: Direction,
-        segment: &Segment<Length>,
+        packet: &Packet,
     ) -> io::Result<()> {
         self.packet.clear();
-        encode(segment, &mut self.packet).map_err(io::Error::other)?;
+        match packet {
+            Packet::Tcp(segment) => encode(segment, &mut self.packet),
+            Packet::Udp(datagram) => {
+                encode_udp(&datagram.flow, &datagram.payload, &mut self.packet)
+            }
+        }
+        .map_err(io::Error::other)?;
         let block = EnhancedPacketBlock {
             interface_id: node.0,
             timestamp: std::time::Duration::from_nanos(at.as_nanos()),
@@ -99,15 +106,9 @@ impl<W: Write> PcapWriter<W> {
 }
 
 impl<W: Write> PacketTap for PcapWriter<W> {
-    fn on_packet(
-        &mut self,
-        at: Instant,
-        node: NodeId,
-        direction: Direction,
-        segment: &Segment<Length>,
-    ) {
+    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet) {
         if self.error.is_none() {
-            self.error = self.write(at, node, direction, segment).err();
+            self.error = self.write(at, node, direction, packet).err();
         }
     }
 }
@@ -140,7 +141,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 mod tests {
     use super::*;
     use crate::scenario::model::Node;
-    use airtcp_core::Duration;
+    use airtcp_core::{Duration, Length, Segment};
 
     fn scenario(nodes: &[&str]) -> Scenario {
         let node = |name: &&str| Node { name: (*name).into(), middlebox: None, outage: None };
@@ -148,8 +149,7 @@ mod tests {
             name: "test".into(),
             duration: Duration::from_secs(1),
             nodes: nodes.iter().map(node).collect(),
-            links: vec![],
-            flows: vec![],
+            ..Scenario::default()
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     fn tap(pcap: &mut PcapWriter<impl Write>, len: u64) {
         let segment = Segment { payload: Length(len), ..Segment::default() };
-        pcap.on_packet(Instant::ZERO, NodeId(0), Direction::Sent, &segment);
+        pcap.on_packet(Instant::ZERO, NodeId(0), Direction::Sent, &Packet::Tcp(segment));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         tap(&mut pcap, 65_496);
         tap(&mut pcap, 1);
         let message = pcap.finish().err().unwrap().to_string();
-        assert!(message.starts_with("65516 bytes of TCP header and payload exceed"), "{message}");
+        assert!(message.starts_with("65516 bytes of header and payload exceed"), "{message}");
     }
 
     #[test]

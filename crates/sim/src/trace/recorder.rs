@@ -4,7 +4,8 @@ use airtcp_core::{Event, Instant, SeqNum, Source, Subscriber};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a [`Recorder`] can keep. All are about the data sender of a flow but [`Series::Delivered`].
+/// What a [`Recorder`] can keep. All are about the data sender of a flow but
+/// [`Series::Delivered`] and [`Series::OutageDeadTime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
     /// Congestion window, bytes, at each change of the window state.
@@ -31,11 +32,15 @@ pub enum Series {
     Retransmissions,
     /// Acknowledgement numbers the sender received, as positions in the stream.
     Acks,
+    /// 1 when the persist state is entered, 0 when it is left.
+    Persist,
+    /// Dead time of each outage of the path, seconds: from its end to the first new byte at the receiver.
+    OutageDeadTime,
 }
 
 impl Series {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Cwnd,
         Self::Ssthresh,
         Self::Flight,
@@ -48,6 +53,8 @@ impl Series {
         Self::Segments,
         Self::Retransmissions,
         Self::Acks,
+        Self::Persist,
+        Self::OutageDeadTime,
     ];
 
     /// The name by which users ask for it.
@@ -65,6 +72,8 @@ impl Series {
             Self::Segments => "segments",
             Self::Retransmissions => "retransmissions",
             Self::Acks => "acks",
+            Self::Persist => "persist",
+            Self::OutageDeadTime => "outage_dead_time",
         }
     }
 }
@@ -214,6 +223,9 @@ impl Recorder {
                 let count = state.fast_retransmits;
                 self.push(Series::FastRetransmits, at, flow, count as f64);
             }
+            Event::Persist { active } => {
+                self.push(Series::Persist, at, flow, f64::from(u8::from(active)));
+            }
             _ => {}
         }
     }
@@ -223,11 +235,15 @@ impl Subscriber for Recorder {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
         match source {
             Source::Sender(flow) => self.on_sender_event(at, flow, event),
-            Source::Receiver(flow) => {
-                if let Event::Delivered { total } = *event {
+            Source::Receiver(flow) => match *event {
+                Event::Delivered { total } => {
                     self.push(Series::Delivered, at, flow, total.get() as f64);
                 }
-            }
+                Event::OutageOver { dead } => {
+                    self.push(Series::OutageDeadTime, at, flow, dead.as_secs_f64());
+                }
+                _ => {}
+            },
             Source::Link(_) | Source::Node(_) => {}
         }
     }

@@ -1,9 +1,13 @@
 //! A middlebox on a node, and which traffic is its business.
 
-use crate::metrics::{MechanismMetrics, MiddleboxMetrics};
+use crate::metrics::MiddleboxMetrics;
 use crate::scenario::model::{MiddleboxKind, MiddleboxSpec};
 use airtcp_core::Length;
-use airtcp_edge::{FlowTableConfig, Middlebox, PacketControl, Side};
+use airtcp_edge::m_tcp::MTcpCounters;
+use airtcp_edge::snoop::SnoopCounters;
+use airtcp_edge::{
+    FlowTableConfig, MTcp, Middlebox, PacketControl, PacketControlCounters, Side, Snoop,
+};
 
 /// A mechanism of `airtcp-edge` at work.
 pub(super) struct Mechanism {
@@ -15,20 +19,44 @@ pub(super) struct Mechanism {
 
 enum Machine {
     PacketControl(PacketControl),
+    MTcp(MTcp<Length>),
+    Snoop(Snoop<Length>),
+}
+
+/// All counters of a mechanism by name, and what its flow table refused.
+macro_rules! counters {
+    ($machine:expr, $counters:ident { $($field:ident),* $(,)? }) => {{
+        let $counters { $($field),* } = $machine.counters();
+        [$((stringify!($field), $field),)* ("segments_refused", $machine.segments_refused())]
+            .into_iter()
+            .collect()
+    }};
 }
 
 impl Mechanism {
     /// On node number `node`.
     pub(super) fn new(node: u32, spec: &MiddleboxSpec) -> Self {
+        let table = FlowTableConfig::default();
         let machine = match spec.kind {
             MiddleboxKind::PacketControl { threshold } => Machine::PacketControl(
-                PacketControl::new(threshold, FlowTableConfig::default())
+                PacketControl::new(threshold, table)
                     .expect("a resolved scenario has a threshold of at least 3"),
             ),
+            MiddleboxKind::MTcp { config, memory } => {
+                Machine::MTcp(MTcp::new(config, table, memory.get()))
+            }
+            MiddleboxKind::Snoop { config, memory } => {
+                Machine::Snoop(Snoop::new(config, table, memory.get()))
+            }
         };
         let mut mobiles: Vec<u32> = spec.mobiles.iter().map(|mobile| mobile.0).collect();
         mobiles.sort_unstable();
         Self { node, mobiles, machine }
+    }
+
+    /// The nodes of the mobile side.
+    pub(super) fn mobiles(&self) -> &[u32] {
+        &self.mobiles
     }
 
     /// The side from which a segment comes that goes from one node to another; `None` when neither is a
@@ -41,14 +69,42 @@ impl Mechanism {
     pub(super) fn middlebox(&mut self) -> &mut dyn Middlebox<Length> {
         match &mut self.machine {
             Machine::PacketControl(machine) => machine,
+            Machine::MTcp(machine) => machine,
+            Machine::Snoop(machine) => machine,
         }
     }
 
     pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
-        let mechanism = match &self.machine {
-            Machine::PacketControl(machine) => MechanismMetrics::from(machine),
+        let (kind, counters) = match &self.machine {
+            Machine::PacketControl(machine) => (
+                "packet-control",
+                counters!(
+                    machine,
+                    PacketControlCounters {
+                        acks_old_dropped,
+                        acks_duplicate_dropped,
+                        acks_forwarded,
+                        data_dropped,
+                        acks_generated,
+                    }
+                ),
+            ),
+            Machine::MTcp(machine) => ("m-tcp", counters!(machine, MTcpCounters { segments_copied, overflows, acks_reduced, releases, duplicates_suppressed, local_retransmissions, persist_packets, reconnections, probes_answered, old_segments_answered })),
+            Machine::Snoop(machine) => (
+                "snoop",
+                counters!(
+                    machine,
+                    SnoopCounters {
+                        segments_copied,
+                        overflows,
+                        local_retransmissions,
+                        timeouts,
+                        duplicates_suppressed,
+                    }
+                ),
+            ),
         };
-        MiddleboxMetrics { name: name.to_owned(), mechanism }
+        MiddleboxMetrics { name: name.to_owned(), kind, counters }
     }
 }
 
@@ -61,7 +117,7 @@ mod tests {
     fn sides_are_told_by_the_mobiles() {
         let mobiles = vec![NodeId(7), NodeId(3)];
         let kind = MiddleboxKind::PacketControl { threshold: 6 };
-        let mechanism = Mechanism::new(1, &MiddleboxSpec { kind, mobiles });
+        let mechanism = Mechanism::new(1, &MiddleboxSpec { kind, mobiles, signal: None });
         assert_eq!(mechanism.side(0, 3), Some(Side::Fixed));
         assert_eq!(mechanism.side(3, 0), Some(Side::Mobile));
         assert_eq!(mechanism.side(3, 7), Some(Side::Fixed));

@@ -1,13 +1,13 @@
 //! The arena of packets in the network: a slab with a free list, so that steady state allocates nothing.
 
-use airtcp_core::{Length, Payload, Segment};
+use crate::packet::Packet;
 use airtcp_net::link::PacketMeta;
 
 /// A packet in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PacketId(u32);
 
-/// What forwarding needs of a packet, apart from the segment: it stays in the cache.
+/// What forwarding needs of a packet, apart from the rest: it stays in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     /// Where it goes next: index into the world's table of hops.
@@ -19,32 +19,32 @@ struct Header {
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     headers: Vec<Header>,
-    segments: Vec<Segment<Length>>,
+    packets: Vec<Packet>,
     free: Vec<PacketId>,
 }
 
 impl Packets {
-    /// Takes in a segment whose next hop is number `hop`.
+    /// Takes in a packet whose next hop is number `hop`.
     #[inline]
-    pub(super) fn insert(&mut self, hop: u32, segment: Segment<Length>) -> PacketId {
-        let meta = PacketMeta { size: segment.wire_len(), data: !segment.payload.is_empty() };
+    pub(super) fn insert(&mut self, hop: u32, packet: Packet) -> PacketId {
+        let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
         let header = Header { hop, meta };
         if let Some(id) = self.free.pop() {
             self.headers[id.0 as usize] = header;
-            self.segments[id.0 as usize] = segment;
+            self.packets[id.0 as usize] = packet;
             return id;
         }
         let id = PacketId(self.headers.len() as u32);
         self.headers.push(header);
-        self.segments.push(segment);
+        self.packets.push(packet);
         id
     }
 
     /// Removes a packet; its place is free for another.
     #[inline]
-    pub(super) fn remove(&mut self, id: PacketId) -> Segment<Length> {
+    pub(super) fn remove(&mut self, id: PacketId) -> Packet {
         self.free.push(id);
-        self.segments[id.0 as usize].clone()
+        self.packets[id.0 as usize].clone()
     }
 
     #[inline]
@@ -53,8 +53,8 @@ impl Packets {
     }
 
     #[inline]
-    pub(super) fn segment(&self, id: PacketId) -> &Segment<Length> {
-        &self.segments[id.0 as usize]
+    pub(super) fn packet(&self, id: PacketId) -> &Packet {
+        &self.packets[id.0 as usize]
     }
 
     /// The packet's next hop.
@@ -74,18 +74,19 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::{Length, Segment};
 
     #[test]
     fn places_are_used_again() {
         let mut packets = Packets::default();
-        let segment = |n| Segment { payload: Length(n), ..Segment::default() };
+        let segment = |n| Packet::Tcp(Segment { payload: Length(n), ..Segment::default() });
         let a = packets.insert(5, segment(1000));
         let b = packets.insert(9, segment(0));
         assert_eq!((packets.advance(a), packets.advance(a), packets.advance(b)), (5, 6, 9));
         assert!(packets.meta(a).data && !packets.meta(b).data);
         assert_eq!(packets.remove(a), segment(1000));
         assert_eq!(packets.insert(0, segment(7)), a);
-        assert_eq!(packets.segment(b), &segment(0));
+        assert_eq!(packets.packet(b), &segment(0));
         assert_eq!(packets.headers.len(), 2);
     }
 }

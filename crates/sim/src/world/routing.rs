@@ -1,18 +1,25 @@
 //! Static shortest-path routing: for both directions of each flow the links its segments take.
 //!
-//! Paths are by hop count; among equally long ones a node takes its first link in the order of the
-//! scenario. Every node thus has one next hop for a destination, as with routing tables, but only the
+//! A link here is whatever leads from a node to another one, by wire or by radio. Paths are by hop count;
+//! among equally long ones a node takes its first link in the order given. Every node thus has one next hop for a destination, as with routing tables, but only the
 //! paths in use are kept: memory is linear in their length, not quadratic in the nodes. Leaf nodes (one
 //! neighbour) send by their only link and take no part in the search.
 
-use crate::scenario::model::{Link, NodeId};
+use crate::scenario::model::NodeId;
 use std::collections::VecDeque;
+
+/// A way from a node to a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) from: NodeId,
+    pub(super) to: NodeId,
+}
 
 /// For each of `pairs` the link indices from the first node to the second, in order; `None` without a
 /// path (or from a node to itself).
 pub(super) fn shortest_paths(
     nodes: usize,
-    links: &[Link],
+    links: &[Edge],
     pairs: &[(NodeId, NodeId)],
 ) -> Vec<Option<Box<[u32]>>> {
     let graph = Graph::new(nodes, links);
@@ -72,7 +79,7 @@ impl Adjacency {
 
 /// The network: which nodes are leaves, and the links between those that are not.
 struct Graph<'a> {
-    links: &'a [Link],
+    links: &'a [Edge],
     /// For a leaf its only outgoing and its only incoming link.
     leaves: Vec<Option<(u32, u32)>>,
     outgoing: Adjacency,
@@ -80,7 +87,7 @@ struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    fn new(nodes: usize, links: &'a [Link]) -> Self {
+    fn new(nodes: usize, links: &'a [Edge]) -> Self {
         let all = || (0..).zip(links);
         let outgoing = Adjacency::new(nodes, all().map(|(i, l)| (i, l.from)));
         let incoming = Adjacency::new(nodes, all().map(|(i, l)| (i, l.to)));
@@ -96,7 +103,7 @@ impl<'a> Graph<'a> {
         Self { links, leaves, outgoing, incoming }
     }
 
-    fn link(&self, index: u32) -> &Link {
+    fn link(&self, index: u32) -> &Edge {
         &self.links[index as usize]
     }
 
@@ -168,35 +175,20 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{DataRate, Duration};
-    use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
     use proptest::prelude::*;
 
     /// Unidirectional links between the given nodes.
-    fn links(ends: &[(u32, u32)]) -> Vec<Link> {
-        let config = LinkConfig {
-            rate: DataRate::mbps(1),
-            delay: DelayConfig { base: Duration::ZERO, variation: None },
-            loss: LossConfig::None,
-            loss_place: Default::default(),
-            outage: None,
-            queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
-        };
-        let link = |&(from, to): &(u32, u32)| Link {
-            name: format!("{from}>{to}"),
-            from: NodeId(from),
-            to: NodeId(to),
-            config: config.clone(),
-        };
-        ends.iter().map(link).collect()
+    fn links(ends: &[(u32, u32)]) -> Vec<Edge> {
+        let edge = |&(from, to): &(u32, u32)| Edge { from: NodeId(from), to: NodeId(to) };
+        ends.iter().map(edge).collect()
     }
 
     /// Both directions of each, forward first.
-    fn duplex(ends: &[(u32, u32)]) -> Vec<Link> {
+    fn duplex(ends: &[(u32, u32)]) -> Vec<Edge> {
         links(&ends.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect::<Vec<_>>())
     }
 
-    fn path(nodes: usize, links: &[Link], from: u32, to: u32) -> Option<Vec<u32>> {
+    fn path(nodes: usize, links: &[Edge], from: u32, to: u32) -> Option<Vec<u32>> {
         let paths = shortest_paths(nodes, links, &[(NodeId(from), NodeId(to))]);
         paths[0].as_ref().map(|p| p.to_vec())
     }

@@ -29,7 +29,7 @@ impl Network {
     /// Without nodes yet.
     pub(crate) fn new(duration: Duration) -> Self {
         let name = "test".to_owned();
-        Self(Scenario { name, duration, nodes: vec![], links: vec![], flows: vec![] })
+        Self(Scenario { name, duration, ..Scenario::default() })
     }
 
     /// Adds a plain node.
@@ -88,6 +88,7 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.0.nodes[1].middlebox = threshold.map(|threshold| MiddleboxSpec {
         kind: MiddleboxKind::PacketControl { threshold },
         mobiles: vec![mobile],
+        signal: None,
     });
     network.0
 }

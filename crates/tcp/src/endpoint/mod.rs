@@ -8,11 +8,12 @@
 //! acknowledgement goes to `acknowledge.rs`, which moves SND.UNA, feeds the RTT estimator, the spurious
 //! retransmission detector and the congestion control, and enters or leaves recovery; then `transmit.rs`
 //! sends what the windows allow, and what is left is a pure ACK if one is due. `timers.rs` holds the
-//! expiries. The shell passes in time, segments and application calls, and carries out what lands in
-//! [`Io::out`].
+//! expiries, `mobility.rs` what a mobile host makes of its radio's signals. The shell passes in time,
+//! segments, signals and application calls, and carries out what lands in [`Io::out`].
 
 mod acknowledge;
 mod handshake;
+mod mobility;
 mod receive;
 mod spurious;
 mod timers;

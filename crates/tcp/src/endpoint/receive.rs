@@ -55,6 +55,8 @@ pub(super) struct Receiver<P> {
     pub(super) fin_taken: bool,
     pub(super) policy: Box<dyn AckPolicy>,
     owed: bool,
+    /// Every segment closes the window, whatever it is (Freeze-TCP).
+    pub(super) frozen: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     pub(super) ts_recent: u32,
     last_ack_sent: SeqNum,
@@ -79,6 +81,7 @@ impl<P: Payload> Receiver<P> {
             fin_taken: false,
             policy: policy(config.ack),
             owed: false,
+            frozen: false,
             ts_recent: 0,
             last_ack_sent: SeqNum(0),
         }
@@ -123,11 +126,16 @@ impl<P: Payload> Receiver<P> {
         // Worth a segment of its own only when the peer may be waiting for it: otherwise the next
         // acknowledgement tells, when the policy wants it.
         let gain = self.next_edge().bytes_after(self.edge);
-        self.wnd() <= self.capacity / 2 && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
+        !self.frozen
+            && self.wnd() <= self.capacity / 2
+            && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
     }
 
-    /// The window field, moving the edge.
+    /// The window field, moving the edge. A frozen window stays open for what was promised before.
     pub(super) fn window_field(&mut self) -> u16 {
+        if self.frozen {
+            return 0;
+        }
         self.edge = self.next_edge();
         (self.wnd() >> self.shift).min(0xffff) as u16
     }

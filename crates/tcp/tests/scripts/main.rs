@@ -3,6 +3,7 @@
 
 mod close;
 mod handshake;
+mod mobility;
 mod persist;
 mod receiver;
 mod recovery;

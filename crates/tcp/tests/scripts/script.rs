@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `connect`, `listen`, `close`, `abort` | application calls |
 //! | `write N [takes M]`, `read N` | application calls; without `takes` all is accepted |
+//! | `link fading`, `link down`, `link up` | the host's radio reports |
 //! | `< SEGMENT [noread]` | the peer's segment arrives; the application reads all, then `reply` |
 //! | `> SEGMENT` | the endpoint sends exactly this, exactly then, after whatever came before |
 //! | `? KEY VALUE …` | state of the endpoint, before the timers due at that very time |
@@ -22,7 +23,7 @@
 
 use airtcp_core::event::{Source, Subscriber};
 use airtcp_core::{
-    Addr, Event, Events, Flags, Flow, Instant, Options, SackBlock, Segment, SeqNum, Timestamps,
+    Addr, Event, Events, Flags, Flow, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
 use airtcp_tcp::{Endpoint, Io, TcpConfig};
 use std::collections::VecDeque;
@@ -264,6 +265,15 @@ impl<'a> Runner<'a> {
                 if self.read(len) != len {
                     self.fail("less to read");
                 }
+            }
+            "link" => {
+                let signal = match rest {
+                    "fading" => LinkSignal::Fading,
+                    "down" => LinkSignal::Down,
+                    "up" => LinkSignal::Up,
+                    _ => self.fail("unknown signal"),
+                };
+                self.call(|e, now, io| e.on_link(now, signal, io));
             }
             "<" => self.receive(rest),
             "?" => self.check(rest),

@@ -1,0 +1,699 @@
+//! One station's MAC: the distributed coordination function (IEEE Std 802.11-1999, clause 9.2).
+//!
+//! A state machine without I/O. In: the medium becomes busy or idle, a frame was received or spoilt, the
+//! deadline has come, a packet is to be sent. Out ([`Effects`]): send a frame, deliver a packet, give one up.
+//!
+//! - *Phase* says where the station is in an exchange. Outside of one it contends: its back-off counts while
+//!   the medium is idle.
+//! - Nothing happens in the slots of a back-off. So a back-off is one deadline, `counting_from` plus
+//!   `backoff`; when the medium becomes busy the whole slots gone by are subtracted. Without a packet to send
+//!   there is no deadline either.
+//! - The NAV is a date, not a timer: the count begins DIFS after it.
+
+use crate::config::QueueLimit;
+use crate::queue::{Admission, Arrival};
+use crate::wifi::channel::{Receiver, StationCounters, StationId};
+use crate::wifi::config::{
+    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
+    ResponseTimeout,
+};
+use crate::wifi::frame::{self, Body, Frame};
+use airtcp_core::{Bytes, Duration, Instant, Stream};
+use std::collections::VecDeque;
+
+/// The configuration, and what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    phy: PhyConfig,
+    mac: MacConfig,
+    rts: Duration,
+    cts: Duration,
+    ack: Duration,
+    eifs: Duration,
+    /// From the end of an RTS to noticing that no CTS comes.
+    cts_timeout: Duration,
+    /// From the end of data to noticing that no ACK comes.
+    ack_timeout: Duration,
+    /// Within [`Self::cts_timeout`] and [`Self::ack_timeout`], from the first bit of a response to the PHY's
+    /// report that a reception has begun.
+    rx_start_delay: Duration,
+    /// What a station that waits for data allows for propagation.
+    data_margin: Duration,
+    /// From the end of an RTS to noticing that no data come.
+    nav_reset: Duration,
+}
+
+impl Rules {
+    pub(crate) fn new(config: &ChannelConfig) -> Self {
+        let ChannelConfig { phy, mac, .. } = config.clone();
+        let control = |size| phy.frame(phy.control_rate, size);
+        let (rts, cts, ack) = (control(frame::RTS), control(frame::CTS), control(frame::ACK));
+        let rx_start_delay = phy.plcp(phy.control_rate);
+        let timeout = |response| match mac.response_timeout {
+            ResponseTimeout::ReceptionStart => phy.sifs + phy.slot + rx_start_delay,
+            ResponseTimeout::WholeFrame { margin } => phy.sifs + response + margin,
+        };
+        Self {
+            rts,
+            cts,
+            ack,
+            eifs: phy.sifs + phy.frame(mac.eifs_ack_rate, frame::ACK) + phy.difs,
+            cts_timeout: timeout(cts),
+            ack_timeout: timeout(ack),
+            rx_start_delay,
+            data_margin: match mac.response_timeout {
+                ResponseTimeout::ReceptionStart => phy.slot,
+                ResponseTimeout::WholeFrame { margin } => margin,
+            },
+            nav_reset: phy.sifs * 2 + cts + phy.slot * 2,
+            phy,
+            mac,
+        }
+    }
+}
+
+/// A packet on its way through the MAC.
+#[derive(Clone, Copy, Debug)]
+struct Job<T> {
+    packet: T,
+    to: Receiver,
+    /// Size of the packet.
+    packet_size: Bytes,
+    /// Size and duration of its frame.
+    size: Bytes,
+    duration: Duration,
+    sequence: u32,
+    /// It has been sent without being acknowledged.
+    retry: bool,
+    /// Its receiver has it, even if the ACK was lost.
+    delivered: bool,
+}
+
+/// Where a station is in an exchange of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// In none.
+    Contend,
+    /// It has sent an RTS.
+    AwaitCts,
+    /// It has sent data.
+    AwaitAck,
+    /// A frame is due, SIFS after one received.
+    Respond(Response),
+    /// It sends a CTS or an ACK that it expects nothing after.
+    Sending,
+    /// It sends a broadcast.
+    Broadcasting,
+    /// It has sent a CTS.
+    AwaitData,
+}
+
+/// A frame due SIFS after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Response {
+    Cts { to: StationId, reserves: Duration },
+    Data,
+    Ack { to: StationId },
+}
+
+/// Network allocation vector.
+#[derive(Clone, Copy, Debug)]
+struct Nav {
+    until: Instant,
+    /// If an RTS set it: when it falls back, and to what, unless a frame comes first.
+    fallback: Option<(Instant, Instant)>,
+}
+
+impl Nav {
+    /// When it ends, if no frame comes.
+    fn end(&self) -> Instant {
+        match self.fallback {
+            Some((at, until)) => self.until.min(until.max(at)),
+            None => self.until,
+        }
+    }
+
+    /// A frame comes, or time has gone by: decides whether the NAV falls back.
+    fn settle(&mut self, now: Instant) {
+        if let Some((at, until)) = self.fallback.take()
+            && now >= at
+        {
+            self.until = until;
+        }
+    }
+
+    fn extend(&mut self, now: Instant, until: Instant, fallback_at: Option<Instant>) {
+        self.settle(now);
+        if until > self.until {
+            self.fallback = fallback_at.map(|at| (at, self.until));
+            self.until = until;
+        }
+    }
+}
+
+/// What a station wants done after an input.
+#[derive(Debug)]
+pub(crate) struct Effects<T> {
+    /// Send a frame.
+    pub(crate) transmit: Option<Frame<T>>,
+    /// A packet has arrived: from whom, its number at the sender, the packet.
+    pub(crate) deliver: Option<(StationId, u32, T)>,
+    /// The attempts for a packet are used up: receiver, packet, whether it has arrived nevertheless.
+    pub(crate) give_up: Option<(StationId, T, bool)>,
+}
+
+impl<T> Effects<T> {
+    pub(crate) fn none() -> Self {
+        Self { transmit: None, deliver: None, give_up: None }
+    }
+}
+
+/// The MAC of one station.
+#[derive(Clone, Debug)]
+pub(crate) struct Dcf<T> {
+    id: StationId,
+    phase: Phase,
+    /// When [`Dcf::timer`] is due; [`Instant::MAX`] for never.
+    deadline: Instant,
+    /// The medium is busy with other stations' signals.
+    carrier: bool,
+    /// When the medium became idle, own transmissions included.
+    idle_from: Instant,
+    /// The latest frame was received in error: EIFS is due.
+    after_error: bool,
+    nav: Nav,
+    /// While contending on an idle medium: when the inter-frame space and the NAV end.
+    counting_from: Option<Instant>,
+    /// What remained of the back-off at `counting_from`; `None` when no back-off is in progress.
+    backoff: Option<Duration>,
+    cw: u32,
+    short_retries: u32,
+    long_retries: u32,
+    current: Option<Job<T>>,
+    queue: VecDeque<Job<T>>,
+    queue_bytes: Bytes,
+    next_sequence: u32,
+    /// The latest packet from each station, for the duplicate filter.
+    latest: Vec<Option<u32>>,
+    stream: Stream,
+    pub(crate) counters: StationCounters,
+}
+
+impl<T: Copy> Dcf<T> {
+    pub(crate) fn new(id: StationId, stations: usize, rules: &Rules, stream: Stream) -> Self {
+        Self {
+            id,
+            phase: Phase::Contend,
+            deadline: Instant::MAX,
+            carrier: false,
+            idle_from: Instant::ZERO,
+            after_error: false,
+            nav: Nav { until: Instant::ZERO, fallback: None },
+            // The medium has been idle for ever.
+            counting_from: Some(Instant::ZERO),
+            backoff: None,
+            cw: rules.mac.cw_min,
+            short_retries: 0,
+            long_retries: 0,
+            current: None,
+            queue: VecDeque::new(),
+            queue_bytes: Bytes::ZERO,
+            next_sequence: 0,
+            latest: vec![None; stations],
+            stream,
+            counters: StationCounters::default(),
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(crate) fn queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// A packet to send. False: the queue is full.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: Receiver,
+        packet: T,
+        packet_size: Bytes,
+    ) -> bool {
+        let arrival = Arrival {
+            size: packet_size,
+            packets: self.queue.len(),
+            bytes: self.queue_bytes,
+            idle: self.current.is_none().then_some(Duration::ZERO),
+        };
+        if !admits(rules.mac.queue, arrival) {
+            self.counters.queue_drops += 1;
+            return false;
+        }
+        let size = packet_size + rules.mac.llc + rules.mac.header;
+        let rate = match to {
+            Receiver::Station(_) => rules.phy.data_rate,
+            Receiver::Broadcast => rules.phy.broadcast_rate,
+        };
+        let duration = rules.phy.frame(rate, size);
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.wrapping_add(1);
+        let job = Job {
+            packet,
+            to,
+            packet_size,
+            size,
+            duration,
+            sequence,
+            retry: false,
+            delivered: false,
+        };
+        if self.current.is_some() {
+            self.queue_bytes += packet_size;
+            self.queue.push_back(job);
+            self.counters.max_queue = self.counters.max_queue.max(self.queue.len() as u64);
+        } else {
+            self.current = Some(job);
+            self.first_access(now, rules);
+        }
+        true
+    }
+
+    /// The receiver has the packet `sequence`; this MAC learns it only from the ACK.
+    pub(crate) fn mark_delivered(&mut self, sequence: u32) {
+        if let Some(job) = self.current.as_mut().filter(|job| job.sequence == sequence) {
+            job.delivered = true;
+        }
+    }
+
+    /// The medium has become busy.
+    pub(crate) fn carrier_busy(&mut self, now: Instant, rules: &Rules) {
+        self.carrier = true;
+        self.nav.settle(now);
+        self.freeze(now, rules);
+    }
+
+    /// The medium has become idle.
+    pub(crate) fn carrier_idle(&mut self, now: Instant, rules: &Rules) {
+        self.carrier = false;
+        self.idle_from = self.idle_from.max(now);
+        self.resume(now, rules);
+    }
+
+    /// The radio ignores a frame that lasts until `end`.
+    pub(crate) fn frame_ignored(&mut self, now: Instant, rules: &Rules, end: Instant) {
+        self.nav.extend(now, end + rules.eifs, None);
+    }
+
+    /// A frame was received in error.
+    pub(crate) fn frame_spoilt(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        match rules.mac.eifs {
+            EifsRule::Interval => self.after_error = true,
+            EifsRule::Nav => self.nav.extend(now, now + rules.eifs, None),
+        }
+        self.fail_by_reception(now, rules, out);
+    }
+
+    /// A frame was received.
+    pub(crate) fn frame_received(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        frame: &Frame<T>,
+        out: &mut Effects<T>,
+    ) {
+        self.after_error = false;
+        if frame.to != Receiver::Station(self.id) {
+            self.fail_by_reception(now, rules, out);
+            return self.overhear(now, rules, frame, out);
+        }
+        match (frame.body, self.phase) {
+            (Body::Cts, Phase::AwaitCts) => {
+                self.short_retries = 0;
+                self.respond(now, rules, Response::Data);
+            }
+            (Body::Ack, Phase::AwaitAck) => self.succeed(rules),
+            (body, _) => {
+                self.fail_by_reception(now, rules, out);
+                match body {
+                    Body::Rts => self.receive_rts(now, rules, frame),
+                    Body::Data { packet, sequence, retry } => {
+                        self.receive_data(now, rules, frame.from, (packet, sequence, retry), out);
+                    }
+                    Body::Cts | Body::Ack => {}
+                }
+            }
+        }
+    }
+
+    /// The deadline has come. `receiving_since`: the receiver has followed a frame since then.
+    pub(crate) fn timer(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        receiving_since: Option<Instant>,
+        out: &mut Effects<T>,
+    ) {
+        self.deadline = Instant::MAX;
+        match self.phase {
+            Phase::Contend => self.access(now, rules, out),
+            Phase::AwaitCts | Phase::AwaitAck => {
+                let begun = receiving_since.is_some_and(|at| at + rules.rx_start_delay <= now);
+                // A reception that has begun decides by its end.
+                if rules.mac.response_timeout != ResponseTimeout::ReceptionStart || !begun {
+                    self.fail(now, rules, out);
+                }
+            }
+            Phase::Respond(response) => self.send_response(now, rules, response, out),
+            Phase::Sending => self.contend(now, rules),
+            Phase::Broadcasting => {
+                self.next_packet(rules);
+                self.contend(now, rules);
+            }
+            Phase::AwaitData => {
+                self.idle_from = self.idle_from.max(now);
+                self.contend(now, rules);
+            }
+        }
+    }
+
+    // Contention.
+
+    /// The packet that has just become the current one asks for the medium.
+    fn first_access(&mut self, now: Instant, rules: &Rules) {
+        let idle = now >= self.nav.end();
+        match self.counting_from {
+            Some(from) if idle && self.backoff.is_none_or(|rest| from + rest <= now) => {
+                self.backoff = None;
+                match rules.mac.first_access {
+                    FirstAccess::Immediate => {}
+                    FirstAccess::AfterDifs => {
+                        self.counting_from = Some(from.max(now + rules.phy.difs))
+                    }
+                    FirstAccess::Backoff => {
+                        self.draw_backoff(rules);
+                        self.counting_from = Some(from.max(now + rules.phy.difs));
+                    }
+                }
+            }
+            _ if self.backoff.is_none() => self.draw_backoff(rules),
+            _ => {}
+        }
+        self.set_access_deadline(now);
+    }
+
+    fn draw_backoff(&mut self, rules: &Rules) {
+        let values = match rules.mac.backoff_draw {
+            BackoffDraw::Inclusive => u64::from(self.cw) + 1,
+            BackoffDraw::Exclusive => u64::from(self.cw),
+        };
+        self.backoff = Some(rules.phy.slot * self.stream.below(values));
+    }
+
+    /// The medium is no longer idle: subtracts what has been counted.
+    fn freeze(&mut self, now: Instant, rules: &Rules) {
+        let Some(from) = self.counting_from.take() else { return };
+        self.deadline = Instant::MAX;
+        match self.backoff {
+            Some(rest) => {
+                let mut counted = now.since(from);
+                if rules.mac.repeat_interrupted_slot {
+                    counted = rules.phy.slot * (counted.as_nanos() / rules.phy.slot.as_nanos());
+                }
+                let done = counted >= rest && self.current.is_none();
+                self.backoff = (!done).then_some(rest - counted);
+            }
+            // A packet was about to be sent without back-off.
+            None if self.current.is_some() => self.draw_backoff(rules),
+            None => {}
+        }
+    }
+
+    /// Goes on counting, if the medium is idle and no exchange in progress.
+    fn resume(&mut self, now: Instant, rules: &Rules) {
+        if self.carrier || self.phase != Phase::Contend {
+            return;
+        }
+        let space = if self.after_error { rules.eifs } else { rules.phy.difs };
+        let from = (self.idle_from + space).max(self.nav.end() + rules.phy.difs);
+        self.counting_from = Some(from.max(now));
+        self.set_access_deadline(now);
+    }
+
+    fn set_access_deadline(&mut self, now: Instant) {
+        if let (Some(from), true) = (self.counting_from, self.current.is_some()) {
+            self.deadline = (from + self.backoff.unwrap_or(Duration::ZERO)).max(now);
+        }
+    }
+
+    /// An exchange is over.
+    fn contend(&mut self, now: Instant, rules: &Rules) {
+        self.phase = Phase::Contend;
+        self.deadline = Instant::MAX;
+        self.resume(now, rules);
+    }
+
+    /// The back-off is over: the current packet is sent, or its RTS.
+    fn access(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        let Some(job) = self.current else { return };
+        self.counting_from = None;
+        self.backoff = None;
+        match job.to {
+            Receiver::Station(to) if job.size > rules.mac.rts_threshold => {
+                let reserves = rules.phy.sifs * 3 + rules.cts + job.duration + rules.ack;
+                self.transmit_control(now, to, Body::Rts, frame::RTS, rules.rts, reserves, out);
+                self.phase = Phase::AwaitCts;
+                self.deadline = now + rules.rts + rules.cts_timeout;
+            }
+            _ => self.send_data(now, rules, out),
+        }
+    }
+
+    // Frames out.
+
+    fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        let Some(job) = &mut self.current else { return };
+        let Job { packet, to, size, duration, sequence, retry, .. } = *job;
+        job.retry = true;
+        let reserves = match to {
+            Receiver::Station(_) => rules.phy.sifs + rules.ack,
+            Receiver::Broadcast => Duration::ZERO,
+        };
+        let body = Body::Data { packet, sequence, retry };
+        self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
+        match to {
+            Receiver::Station(_) => {
+                self.phase = Phase::AwaitAck;
+                self.deadline = now + duration + rules.ack_timeout;
+            }
+            Receiver::Broadcast => {
+                self.phase = Phase::Broadcasting;
+                self.deadline = now + duration;
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of a control frame")]
+    fn transmit_control(
+        &mut self,
+        now: Instant,
+        to: StationId,
+        body: Body<T>,
+        size: Bytes,
+        duration: Duration,
+        reserves: Duration,
+        out: &mut Effects<T>,
+    ) {
+        let to = Receiver::Station(to);
+        self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
+    }
+
+    fn transmit(&mut self, now: Instant, frame: Frame<T>, out: &mut Effects<T>) {
+        let counters = &mut self.counters;
+        match (frame.body, frame.to) {
+            (Body::Rts, _) => counters.rts_sent += 1,
+            (Body::Cts, _) => counters.cts_sent += 1,
+            (Body::Ack, _) => counters.acks_sent += 1,
+            (Body::Data { .. }, Receiver::Station(_)) => counters.data_sent += 1,
+            (Body::Data { .. }, Receiver::Broadcast) => counters.broadcasts_sent += 1,
+        }
+        self.nav.settle(now);
+        self.after_error = false;
+        self.idle_from = now + frame.duration;
+        out.transmit = Some(frame);
+    }
+
+    fn respond(&mut self, now: Instant, rules: &Rules, response: Response) {
+        self.phase = Phase::Respond(response);
+        self.deadline = now + rules.phy.sifs;
+    }
+
+    fn send_response(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        response: Response,
+        out: &mut Effects<T>,
+    ) {
+        let idle = !self.carrier && now >= self.nav.end();
+        match response {
+            Response::Cts { .. } if rules.mac.cts == CtsRule::MediumIdle && !idle => {
+                self.contend(now, rules);
+            }
+            Response::Cts { to, reserves } => {
+                self.transmit_control(now, to, Body::Cts, frame::CTS, rules.cts, reserves, out);
+                if rules.mac.wait_for_data {
+                    self.phase = Phase::AwaitData;
+                    let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack;
+                    self.deadline = data_end + rules.data_margin;
+                } else {
+                    self.phase = Phase::Sending;
+                    self.deadline = now + rules.cts;
+                }
+            }
+            Response::Data if rules.mac.sense_before_data && !idle => {
+                self.double_cw(rules);
+                self.draw_backoff(rules);
+                self.contend(now, rules);
+            }
+            Response::Data => self.send_data(now, rules, out),
+            Response::Ack { to } => {
+                self.transmit_control(
+                    now,
+                    to,
+                    Body::Ack,
+                    frame::ACK,
+                    rules.ack,
+                    Duration::ZERO,
+                    out,
+                );
+                self.phase = Phase::Sending;
+                self.deadline = now + rules.ack;
+            }
+        }
+    }
+
+    // Frames in.
+
+    /// A frame for others, or for all.
+    fn overhear(&mut self, now: Instant, rules: &Rules, frame: &Frame<T>, out: &mut Effects<T>) {
+        let (counts, fallback_at) = match frame.body {
+            Body::Rts => (true, rules.mac.nav_reset.then_some(now + rules.nav_reset)),
+            Body::Data { .. } => (rules.mac.nav_from_data, None),
+            Body::Cts | Body::Ack => (true, None),
+        };
+        if counts && !frame.reserves.is_zero() {
+            self.nav.extend(now, now + frame.reserves, fallback_at);
+        }
+        if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
+            out.deliver = Some((frame.from, sequence, packet));
+        }
+    }
+
+    fn receive_rts(&mut self, now: Instant, rules: &Rules, rts: &Frame<T>) {
+        let ready = match rules.mac.cts {
+            CtsRule::NavIdle => now >= self.nav.end(),
+            // Looked at when the CTS is due.
+            CtsRule::MediumIdle => true,
+        };
+        if self.phase == Phase::Contend && ready {
+            let reserves = rts.reserves - rules.phy.sifs - rules.cts;
+            self.respond(now, rules, Response::Cts { to: rts.from, reserves });
+        }
+    }
+
+    fn receive_data(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        from: StationId,
+        (packet, sequence, retry): (T, u32, bool),
+        out: &mut Effects<T>,
+    ) {
+        if !matches!(self.phase, Phase::Contend | Phase::AwaitData) {
+            return;
+        }
+        self.respond(now, rules, Response::Ack { to: from });
+        let latest = &mut self.latest[from.0 as usize];
+        if retry && *latest == Some(sequence) {
+            self.counters.duplicates += 1;
+        } else {
+            *latest = Some(sequence);
+            out.deliver = Some((from, sequence, packet));
+        }
+    }
+
+    // The end of an attempt.
+
+    /// Any frame but the response means that the attempt failed, if the standard's rule is in force.
+    fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
+            && rules.mac.response_timeout == ResponseTimeout::ReceptionStart
+        {
+            self.fail(now, rules, out);
+        }
+    }
+
+    fn fail(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        let Some(job) = self.current else { return };
+        let long = self.phase == Phase::AwaitAck && job.size > rules.mac.rts_threshold;
+        let (retries, limit) = if long {
+            (&mut self.long_retries, rules.mac.long_retry_limit)
+        } else {
+            (&mut self.short_retries, rules.mac.short_retry_limit)
+        };
+        *retries = retries.saturating_add(1);
+        let attempts = match rules.mac.attempts {
+            Attempts::Limit => limit,
+            Attempts::LimitPlusOne => limit.saturating_add(1),
+        };
+        if *retries >= attempts && limit < u32::MAX {
+            self.counters.mac_drops += u64::from(!job.delivered);
+            self.counters.link_failures += 1;
+            if let Receiver::Station(to) = job.to {
+                out.give_up = Some((to, job.packet, job.delivered));
+            }
+            self.next_packet(rules);
+        } else {
+            self.counters.retries += 1;
+            self.double_cw(rules);
+            self.draw_backoff(rules);
+        }
+        if rules.mac.difs_after_timeout {
+            self.idle_from = self.idle_from.max(now);
+        }
+        self.contend(now, rules);
+    }
+
+    /// The current packet is acknowledged, or was broadcast.
+    fn succeed(&mut self, rules: &Rules) {
+        self.next_packet(rules);
+        // The medium is still busy with the ACK: counting begins when it is not.
+        self.phase = Phase::Contend;
+        self.deadline = Instant::MAX;
+    }
+
+    /// Done with the current packet.
+    fn next_packet(&mut self, rules: &Rules) {
+        self.cw = rules.mac.cw_min;
+        self.short_retries = 0;
+        self.long_retries = 0;
+        self.current = self.queue.pop_front();
+        if let Some(job) = self.current {
+            self.queue_bytes -= job.packet_size;
+        }
+        if rules.mac.post_backoff || self.current.is_some() {
+            self.draw_backoff(rules);
+        }
+    }
+
+    fn double_cw(&mut self, rules: &Rules) {
+        self.cw = (self.cw * 2 + 1).min(rules.mac.cw_max);
+    }
+}
+
+fn admits(limit: QueueLimit, arrival: Arrival) -> bool {
+    Admission::DropTail(limit).admits(arrival, || Duration::ZERO)
+}

@@ -1,0 +1,242 @@
+//! One station's radio: which of the frames that reach it, it receives.
+//!
+//! The two reception models are described in [`Reception`]. Both keep a *lock*: the frame the receiver
+//! follows, which it gives to the MAC when the frame ends, if nothing destroyed it until then.
+
+use crate::wifi::config::{Position, Power, Propagation, RadioConfig, Reception};
+use airtcp_core::{Duration, Instant};
+use std::f64::consts::PI;
+
+/// Metres a second.
+pub(crate) const LIGHT_SPEED: f64 = 299_792_458.0;
+
+impl RadioConfig {
+    /// Power received at `distance` metres.
+    pub(crate) fn received(&self, distance: f64) -> Power {
+        let Propagation::TwoRayGround { frequency, height } = self.propagation;
+        let wavelength = LIGHT_SPEED / frequency;
+        let cross_over = 4.0 * PI * height * height / wavelength;
+        let gain = if distance <= 0.0 {
+            1.0
+        } else if distance < cross_over {
+            let friis = wavelength / (4.0 * PI * distance);
+            friis * friis
+        } else {
+            let reflected = height * height / (distance * distance);
+            reflected * reflected
+        };
+        // Friis' formula does not hold within a fraction of the wavelength: no antenna gains power.
+        Power::from_watts(self.tx_power.as_watts() * gain.min(1.0))
+    }
+}
+
+impl RadioConfig {
+    /// Whether a frame from one place can be received at the other (bit errors and interference apart).
+    pub fn in_range(&self, from: Position, to: Position) -> bool {
+        self.received(from.distance(to)) >= self.rx_threshold
+    }
+}
+
+/// Time from one place to another, rounded up to a nanosecond. (Rounded up, distances on the clock still keep
+/// the triangle inequality, and stations on one line still agree about slots.)
+pub(crate) fn propagation_delay(from: Position, to: Position) -> Duration {
+    Duration::from_nanos(libm::ceil(from.distance(to) * 1e9 / LIGHT_SPEED) as u64)
+}
+
+/// A frame as it reaches a radio.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signal {
+    /// Tells it from all other frames.
+    pub(crate) id: u64,
+    pub(crate) power: Power,
+    /// When it will have passed.
+    pub(crate) end: Instant,
+}
+
+/// What the end of a signal means to the MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing: the receiver followed another one.
+    None,
+    /// A frame, as far as interference goes.
+    Frame,
+    /// A frame too weak, or cut by the station's own transmission: an error.
+    Error,
+    /// Destroyed by another frame: an error.
+    Collision,
+}
+
+/// The frame that the receiver follows.
+#[derive(Clone, Copy, Debug)]
+struct Lock {
+    signal: Signal,
+    since: Instant,
+    fate: Outcome,
+}
+
+/// State of a station's radio.
+#[derive(Clone, Debug)]
+pub(crate) struct Radio {
+    lock: Option<Lock>,
+    /// Sum of all signals present; kept by the SINR model only.
+    energy: Power,
+    /// When the latest transmission ends or ended.
+    sending_until: Instant,
+}
+
+impl Radio {
+    pub(crate) fn new() -> Self {
+        Self { lock: None, energy: Power::ZERO, sending_until: Instant::ZERO }
+    }
+
+    /// Whether the medium is sensed busy, own transmissions apart.
+    pub(crate) fn is_busy(&self, config: &RadioConfig) -> bool {
+        self.lock.is_some() || (self.energy > Power::ZERO && self.energy >= config.cs_threshold)
+    }
+
+    /// Since when the receiver has followed the present frame.
+    pub(crate) fn receiving_since(&self) -> Option<Instant> {
+        self.lock.map(|lock| lock.since)
+    }
+
+    /// The station transmits until `until`.
+    pub(crate) fn transmit(&mut self, config: &RadioConfig, until: Instant) {
+        self.sending_until = until;
+        match config.reception {
+            Reception::FirstLock { .. } => {
+                if let Some(lock) = &mut self.lock {
+                    lock.fate = Outcome::Error;
+                }
+            }
+            Reception::CumulativeSinr { .. } => self.lock = None,
+        }
+    }
+
+    /// A signal arrives. True if the receiver ignores it and the MAC ought to know (see
+    /// [`Reception::FirstLock`]).
+    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Signal) -> bool {
+        match config.reception {
+            Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
+                let ignored = self.lock_first(now, config, capture_ratio, signal);
+                ignored && ignored_frame_sets_nav
+            }
+            Reception::CumulativeSinr { noise, min_sinr, .. } => {
+                self.lock_strongest(now, config, noise, min_sinr, signal);
+                false
+            }
+        }
+    }
+
+    /// Forgets the signals present; their ends must not be reported.
+    pub(crate) fn forget(&mut self) {
+        self.lock = None;
+        self.energy = Power::ZERO;
+    }
+
+    /// A signal has passed.
+    pub(crate) fn end(
+        &mut self,
+        now: Instant,
+        config: &RadioConfig,
+        id: u64,
+        power: Power,
+    ) -> Outcome {
+        if matches!(config.reception, Reception::CumulativeSinr { .. }) {
+            self.energy = self.energy - power;
+        }
+        match self.lock {
+            Some(lock) if lock.signal.id == id => {
+                self.lock = None;
+                // A station that is transmitting notices nothing.
+                if now < self.sending_until { Outcome::None } else { lock.fate }
+            }
+            _ => Outcome::None,
+        }
+    }
+
+    /// The ns-2 rule. True if the signal is ignored.
+    fn lock_first(
+        &mut self,
+        now: Instant,
+        config: &RadioConfig,
+        ratio: f64,
+        signal: Signal,
+    ) -> bool {
+        let Some(lock) = &mut self.lock else {
+            let receivable = now >= self.sending_until && signal.power >= config.rx_threshold;
+            let fate = if receivable { Outcome::Frame } else { Outcome::Error };
+            self.lock = Some(Lock { signal, since: now, fate });
+            return false;
+        };
+        if lock.signal.power.is_at_least(ratio, signal.power) {
+            return true;
+        }
+        // Both are lost; the receiver stays taken until the later end.
+        lock.fate = Outcome::Collision;
+        if signal.end > lock.signal.end {
+            lock.signal = signal;
+        }
+        false
+    }
+
+    fn lock_strongest(
+        &mut self,
+        now: Instant,
+        config: &RadioConfig,
+        noise: Power,
+        min_sinr: f64,
+        signal: Signal,
+    ) {
+        let others = noise + self.energy;
+        self.energy = self.energy + signal.power;
+        if now < self.sending_until {
+            return;
+        }
+        if signal.power >= config.rx_threshold && signal.power.is_at_least(min_sinr, others) {
+            self.lock = Some(Lock { signal, since: now, fate: Outcome::Frame });
+        } else if let Some(lock) = &mut self.lock {
+            let others = noise + (self.energy - lock.signal.power);
+            if !lock.signal.power.is_at_least(min_sinr, others) {
+                lock.fate = Outcome::Collision;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wifi::preset;
+
+    #[test]
+    fn the_classic_radio_reaches_250_m_and_is_sensed_at_550_m() {
+        // ns-2's thresholds, two-ray ground (spec §5).
+        let radio = preset::ns2().radio;
+        assert!(radio.received(250.0) >= radio.rx_threshold);
+        assert!(radio.received(251.0) < radio.rx_threshold);
+        assert!(radio.received(550.0) >= radio.cs_threshold);
+        assert!(radio.received(551.0) < radio.cs_threshold);
+    }
+
+    #[test]
+    fn glomosims_radio_reaches_about_376_m() {
+        let radio = preset::glomosim().radio;
+        assert!(radio.received(376.0) >= radio.rx_threshold);
+        assert!(radio.received(378.0) < radio.rx_threshold);
+    }
+
+    #[test]
+    fn a_signal_weakens_with_the_fourth_power_beyond_the_cross_over() {
+        // 200 m against 400 m: 12 dB (spec §5).
+        let radio = preset::ns2().radio;
+        let ratio = radio.received(200.0).as_watts() / radio.received(400.0).as_watts();
+        assert!((ratio - 16.0).abs() < 1e-6, "{ratio}");
+    }
+
+    #[test]
+    fn the_two_laws_meet_at_the_cross_over() {
+        let radio = preset::ns2().radio;
+        let ratio = radio.received(86.1).as_watts() / radio.received(86.3).as_watts();
+        assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
+    }
+}

@@ -1,0 +1,361 @@
+//! Wireless cells: a preset, the keys that override its values, and who is where.
+
+use super::model::{Node, NodeId, OutageLayer, Station, Wlan};
+use super::reader::{FromDecoded, Name, Section};
+use super::resolve::{Names, Positions, resolve};
+use airtcp_core::Duration;
+use airtcp_net::wifi::{
+    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
+    Position, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
+    WifiError, preset,
+};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Reads the cells, and checks what they have to do with nodes.
+pub(super) fn wlans(
+    sections: &[Section<'_>],
+    nodes: &[Node],
+    names: &Names,
+    positions: &Positions,
+) -> Vec<Wlan> {
+    let mut wlans = Vec::new();
+    let mut taken = BTreeSet::new();
+    for section in sections {
+        let name = section.get::<Name>("name");
+        let config = config(section);
+        let stations = stations(section, names);
+        let (Some(name), Some(config), Some(stations)) = (name, config, stations) else { continue };
+        if !taken.insert(name.text.clone()) {
+            section.push(section.problem("name", format!("a second cell {:?}", name.text)));
+            continue;
+        }
+        let Some(stations) = placed(section, nodes, &stations, positions) else { continue };
+        out_of_range(section, nodes, &config, &stations);
+        wlans.push(Wlan { name: name.text, config, stations });
+    }
+    wlans
+}
+
+/// The nodes of a cell, groups expanded.
+fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
+    let listed = section.get::<Vec<Name>>("stations")?;
+    let mut stations = Vec::new();
+    for name in &listed {
+        let range = resolve(section, "stations", name, names)?;
+        for node in range.map(NodeId) {
+            if stations.contains(&node) {
+                let message = format!("{:?} takes part twice", name.text);
+                section.push(section.problem("stations", message));
+                return None;
+            }
+            stations.push(node);
+        }
+    }
+    if stations.len() < 2 {
+        let problem = section.problem("stations", "a cell of one station");
+        section.push(problem.expected("at least two stations"));
+        return None;
+    }
+    Some(stations)
+}
+
+/// Gives every station its place; all of them must have one, or none.
+fn placed(
+    section: &Section<'_>,
+    nodes: &[Node],
+    stations: &[NodeId],
+    positions: &Positions,
+) -> Option<Vec<Station>> {
+    let at = |node: NodeId| positions[node.0 as usize];
+    let unplaced = stations.iter().find(|&&node| at(node).is_none());
+    let any = stations.iter().any(|&node| at(node).is_some());
+    if let (Some(unplaced), true) = (unplaced, any) {
+        let name = &nodes[unplaced.0 as usize].name;
+        let message = format!("{name:?} has no position, others have");
+        let expected = "a position for each of the nodes, or for none";
+        section.push(section.problem("stations", message).expected(expected));
+        return None;
+    }
+    let station = |(i, &node): (usize, &NodeId)| {
+        let (x, y) = at(node).unwrap_or((i as f64, 0.0));
+        Station { node, config: StationConfig { position: Position { x, y } } }
+    };
+    Some(stations.iter().enumerate().map(station).collect())
+}
+
+/// Refuses a station that nobody of its cell can hear.
+fn out_of_range(
+    section: &Section<'_>,
+    nodes: &[Node],
+    config: &ChannelConfig,
+    stations: &[Station],
+) {
+    let at = |station: &Station| station.config.position;
+    for (i, station) in stations.iter().enumerate() {
+        let others = || stations.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, other)| other);
+        if others().any(|other| config.radio.in_range(at(station), at(other))) {
+            continue;
+        }
+        let distance = |other: &Station| at(station).distance(at(other));
+        let nearest = others().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let Some(nearest) = nearest else { continue };
+        let [name, other] = [station, nearest].map(|s| &nodes[s.node.0 as usize].name);
+        let message = format!(
+            "{name:?} is out of range of all others ({other:?} is the nearest, at {:.1} m)",
+            distance(nearest)
+        );
+        section.push(section.problem("stations", message).expected("stations in range"));
+    }
+}
+
+/// Refuses an outage of the radios of a node (or group) that has none.
+pub(super) fn radio_outage(
+    section: &Section<'_>,
+    nodes: &[Node],
+    mut ids: Range<u32>,
+    wlans: &[Wlan],
+) {
+    let phy =
+        |id: u32| nodes[id as usize].outage.as_ref().is_some_and(|o| o.layer == OutageLayer::Phy);
+    let has_radio =
+        |id| wlans.iter().flat_map(|wlan| &wlan.stations).any(|s| s.node == NodeId(id));
+    if ids.any(|id| phy(id) && !has_radio(id))
+        && let Some(outage) = section.chosen("outage")
+    {
+        let problem = outage.problem("layer", "the node is in no cell");
+        outage.push(problem.expected("\"above-mac\", or a wlan with this node"));
+    }
+}
+
+/// The preset with what the file says instead.
+fn config(section: &Section<'_>) -> Option<ChannelConfig> {
+    let mut config = match section.get::<&str>("preset")? {
+        "ns2" => preset::ns2(),
+        "glomosim" => preset::glomosim(),
+        "opnet" => preset::opnet(),
+        _ => preset::ieee(),
+    };
+    let before = section.problems_found();
+    phy(section, &mut config.phy);
+    mac(section, &mut config.mac);
+    radio(section, &mut config.radio);
+    if section.problems_found() > before {
+        return None;
+    }
+    if let Err(error) = config.check() {
+        let key = culprit(&error);
+        let key = if section.has(key) { key } else { "preset" };
+        section.push(section.problem(key, error.to_string()));
+        return None;
+    }
+    Some(config)
+}
+
+/// Overrides `value` if the file has `key`.
+fn set<T: FromDecoded>(section: &Section<'_>, key: &str, value: &mut T) {
+    if let Some(Some(given)) = section.get::<Option<T>>(key) {
+        *value = given;
+    }
+}
+
+/// Overrides `value` by what `meaning` makes of the word the file has for `key`.
+fn choose<T>(section: &Section<'_>, key: &str, value: &mut T, meaning: impl FnOnce(&str) -> T) {
+    if let Some(Some(word)) = section.get::<Option<&str>>(key) {
+        *value = meaning(word);
+    }
+}
+
+fn set_power(section: &Section<'_>, key: &str, value: &mut Power) {
+    let mut watts = value.as_watts();
+    if section.has(key) {
+        set(section, key, &mut watts);
+        *value = Power::from_watts(watts);
+    }
+}
+
+fn phy(section: &Section<'_>, phy: &mut PhyConfig) {
+    let PhyConfig {
+        preamble,
+        data_rate,
+        control_rate,
+        broadcast_rate,
+        slot,
+        sifs,
+        difs,
+        whole_microseconds,
+    } = phy;
+    choose(section, "preamble", preamble, |word| match word {
+        "short" => Preamble::Short,
+        _ => Preamble::Long,
+    });
+    set(section, "data-rate", data_rate);
+    set(section, "control-rate", control_rate);
+    set(section, "broadcast-rate", broadcast_rate);
+    set(section, "slot", slot);
+    set(section, "sifs", sifs);
+    set(section, "difs", difs);
+    set(section, "whole-microseconds", whole_microseconds);
+}
+
+fn mac(section: &Section<'_>, mac: &mut MacConfig) {
+    let MacConfig {
+        header,
+        llc,
+        rts_threshold,
+        cw_min,
+        cw_max,
+        backoff_draw,
+        repeat_interrupted_slot,
+        short_retry_limit,
+        long_retry_limit,
+        attempts,
+        first_access,
+        post_backoff,
+        eifs,
+        eifs_ack_rate,
+        response_timeout,
+        difs_after_timeout,
+        cts,
+        wait_for_data,
+        sense_before_data,
+        nav_from_data,
+        nav_reset,
+        queue,
+    } = mac;
+    set(section, "mac-header", header);
+    set(section, "llc", llc);
+    set(section, "rts-threshold", rts_threshold);
+    set(section, "cw-min", cw_min);
+    set(section, "cw-max", cw_max);
+    choose(section, "backoff-draw", backoff_draw, |word| match word {
+        "exclusive" => BackoffDraw::Exclusive,
+        _ => BackoffDraw::Inclusive,
+    });
+    set(section, "repeat-interrupted-slot", repeat_interrupted_slot);
+    set(section, "short-retry-limit", short_retry_limit);
+    set(section, "long-retry-limit", long_retry_limit);
+    choose(section, "attempts", attempts, |word| match word {
+        "limit-plus-one" => Attempts::LimitPlusOne,
+        _ => Attempts::Limit,
+    });
+    choose(section, "first-access", first_access, |word| match word {
+        "after-difs" => FirstAccess::AfterDifs,
+        "backoff" => FirstAccess::Backoff,
+        _ => FirstAccess::Immediate,
+    });
+    set(section, "post-backoff", post_backoff);
+    choose(section, "eifs", eifs, |word| match word {
+        "nav" => EifsRule::Nav,
+        _ => EifsRule::Interval,
+    });
+    set(section, "eifs-ack-rate", eifs_ack_rate);
+    response(section, response_timeout);
+    set(section, "difs-after-timeout", difs_after_timeout);
+    choose(section, "cts", cts, |word| match word {
+        "medium-idle" => CtsRule::MediumIdle,
+        _ => CtsRule::NavIdle,
+    });
+    set(section, "wait-for-data", wait_for_data);
+    set(section, "sense-before-data", sense_before_data);
+    set(section, "nav-from-data", nav_from_data);
+    set(section, "nav-reset", nav_reset);
+    set(section, "queue", queue);
+}
+
+fn response(section: &Section<'_>, timeout: &mut ResponseTimeout) {
+    const MARGIN: Duration = Duration::from_micros(4);
+    let preset = *timeout;
+    choose(section, "response-timeout", timeout, |word| match (word, preset) {
+        ("whole-frame", ResponseTimeout::WholeFrame { .. }) => preset,
+        ("whole-frame", _) => ResponseTimeout::WholeFrame { margin: MARGIN },
+        _ => ResponseTimeout::ReceptionStart,
+    });
+    match timeout {
+        ResponseTimeout::WholeFrame { margin } => set(section, "response-margin", margin),
+        ResponseTimeout::ReceptionStart => {
+            refuse(section, &["response-margin"], "response-timeout", "whole-frame");
+        }
+    }
+}
+
+fn radio(section: &Section<'_>, radio: &mut RadioConfig) {
+    let RadioConfig {
+        tx_power,
+        propagation: Propagation::TwoRayGround { frequency, height },
+        rx_threshold,
+        cs_threshold,
+        reception,
+        bit_error_rate,
+    } = radio;
+    set_power(section, "tx-power", tx_power);
+    set(section, "frequency", frequency);
+    set(section, "antenna-height", height);
+    set_power(section, "rx-threshold", rx_threshold);
+    set_power(section, "cs-threshold", cs_threshold);
+    receive(section, reception);
+    set(section, "bit-error-rate", bit_error_rate);
+}
+
+fn receive(section: &Section<'_>, reception: &mut Reception) {
+    const FIRST_LOCK: [&str; 2] = ["capture-ratio", "ignored-frame-sets-nav"];
+    const SINR: [&str; 3] = ["min-sinr", "noise", "interference-floor"];
+    let preset = *reception;
+    choose(section, "reception", reception, |word| match (word, preset) {
+        ("first-lock", Reception::FirstLock { .. })
+        | ("cumulative-sinr", Reception::CumulativeSinr { .. }) => preset,
+        ("first-lock", _) => preset::ns2().radio.reception,
+        _ => preset::ieee().radio.reception,
+    });
+    match reception {
+        Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
+            set(section, "capture-ratio", capture_ratio);
+            set(section, "ignored-frame-sets-nav", ignored_frame_sets_nav);
+            refuse(section, &SINR, "reception", "cumulative-sinr");
+        }
+        Reception::CumulativeSinr { noise, min_sinr, interference_floor } => {
+            set_power(section, "noise", noise);
+            set(section, "min-sinr", min_sinr);
+            set_power(section, "interference-floor", interference_floor);
+            refuse(section, &FIRST_LOCK, "reception", "first-lock");
+        }
+    }
+}
+
+/// Refuses keys that matter to another choice only.
+fn refuse(section: &Section<'_>, keys: &[&str], choice: &str, needed: &str) {
+    for key in keys.iter().filter(|key| section.has(key)) {
+        let message = format!("has no effect without {choice} = {needed:?}");
+        section.push(section.problem(key, message).expected(format!("{choice} = {needed:?}")));
+    }
+}
+
+/// The key that a mistake in the whole is about.
+fn culprit(error: &WifiError) -> &'static str {
+    let key = |which: &'static str| match which {
+        "data_rate" => "data-rate",
+        "control_rate" => "control-rate",
+        "broadcast_rate" => "broadcast-rate",
+        "eifs_ack_rate" => "eifs-ack-rate",
+        "cw_min" => "cw-min",
+        "cw_max" => "cw-max",
+        "short_retry_limit" => "short-retry-limit",
+        "long_retry_limit" => "long-retry-limit",
+        "height" => "antenna-height",
+        "bit_error_rate" => "bit-error-rate",
+        "capture_ratio" => "capture-ratio",
+        "min_sinr" => "min-sinr",
+        other => other,
+    };
+    match error {
+        WifiError::Rate { which, .. }
+        | WifiError::ContentionWindow { which, .. }
+        | WifiError::RetryLimit { which }
+        | WifiError::Range { which, .. } => key(which),
+        WifiError::ContentionWindows { .. } => "cw-min",
+        WifiError::Sifs { .. } => "sifs",
+        WifiError::Slot => "slot",
+        WifiError::Unreachable { .. } => "rx-threshold",
+        WifiError::CarrierSense { .. } => "cs-threshold",
+    }
+}

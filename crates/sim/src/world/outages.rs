@@ -1,0 +1,117 @@
+//! How soon a flow goes on after an outage.
+
+use airtcp_core::{Duration, Event, Events, Instant};
+use airtcp_net::config::Schedule;
+
+/// Watches the deliveries of one flow whose path has outages.
+///
+/// The dead time of an outage is the time from its end to the next new byte at the receiver; when the next
+/// outage begins before one comes, to that.
+#[derive(Clone, Debug)]
+pub(crate) struct OutageWatch {
+    /// Of everything the flow depends on: it is in an outage while any of them is down.
+    schedules: Vec<Schedule>,
+    /// The end of the first outage after the latest delivery.
+    up: Instant,
+    outages: u64,
+    dead: Duration,
+}
+
+impl OutageWatch {
+    /// From `start` on; `None` when there are no outages.
+    pub(crate) fn new(schedules: Vec<Schedule>, start: Instant) -> Option<Self> {
+        let mut watch =
+            Self { schedules, up: Instant::MAX, outages: 0, dead: Duration::ZERO };
+        let down = watch.next_down(start)?;
+        watch.up = watch.next_up(down).unwrap_or(Instant::MAX);
+        Some(watch)
+    }
+
+    /// New bytes were delivered.
+    #[inline]
+    pub(crate) fn delivered(&mut self, now: Instant, events: &mut Events<'_>) {
+        if now >= self.up {
+            self.resumed(now, events);
+        }
+    }
+
+    #[cold]
+    fn resumed(&mut self, now: Instant, events: &mut Events<'_>) {
+        while now >= self.up {
+            let down = self.next_down(self.up).unwrap_or(Instant::MAX);
+            let dead = now.min(down).since(self.up);
+            self.outages += 1;
+            self.dead = self.dead + dead;
+            events.emit(now, || Event::OutageOver { dead });
+            self.up = self.next_up(down).unwrap_or(Instant::MAX);
+        }
+    }
+
+    /// Outages so far that ended, and after which the flow went on.
+    pub(crate) fn outages(&self) -> u64 {
+        self.outages
+    }
+
+    /// Their mean dead time, seconds; `None` before the first.
+    pub(crate) fn mean_dead_time(&self) -> Option<f64> {
+        (self.outages > 0).then(|| self.dead.as_secs_f64() / self.outages as f64)
+    }
+
+    /// The first instant from `at` on at which something is down.
+    fn next_down(&self, at: Instant) -> Option<Instant> {
+        self.schedules.iter().filter_map(|s| s.next_outage(at)).map(|(start, _)| start).min()
+    }
+
+    /// The first instant from `at` on at which nothing is down.
+    fn next_up(&self, mut at: Instant) -> Option<Instant> {
+        while let Some(down) = self.schedules.iter().find(|s| s.is_down(at)) {
+            at = down.next_up(at)?;
+        }
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(outages: &[&[(u64, u64)]]) -> OutageWatch {
+        let s = Instant::from_secs;
+        let listed = |o: &&[(u64, u64)]| {
+            Schedule::Listed(o.iter().map(|&(a, b)| (s(a), s(b))).collect())
+        };
+        OutageWatch::new(outages.iter().map(listed).collect(), Instant::ZERO).expect("outages")
+    }
+
+    /// The number of outages and their mean dead time after deliveries at these instants, ms.
+    fn after(mut watch: OutageWatch, deliveries: &[u64]) -> (u64, Option<f64>) {
+        for &ms in deliveries {
+            watch.delivered(Instant::from_millis(ms), &mut Events::none());
+        }
+        (watch.outages(), watch.mean_dead_time())
+    }
+
+    #[test]
+    fn the_time_from_up_to_the_first_new_byte() {
+        assert_eq!(after(watch(&[&[(10, 20)]]), &[9_000, 22_000, 23_000]), (1, Some(2.0)));
+        assert_eq!(after(watch(&[&[(10, 20)]]), &[9_000]), (0, None));
+        assert_eq!(after(watch(&[&[(10, 20), (30, 40)]]), &[21_000, 43_000]), (2, Some(2.0)));
+    }
+
+    #[test]
+    fn an_unused_time_between_two_outages_is_dead_as_a_whole() {
+        assert_eq!(after(watch(&[&[(10, 20), (26, 30)]]), &[9_000, 32_000]), (2, Some(4.0)));
+    }
+
+    #[test]
+    fn overlapping_outages_of_several_links_are_one() {
+        assert_eq!(after(watch(&[&[(10, 20)], &[(15, 25)]]), &[22_000, 26_000]), (1, Some(1.0)));
+    }
+
+    #[test]
+    fn an_outage_without_end_is_never_over() {
+        let schedule = Schedule::Listed(vec![(Instant::from_secs(1), Instant::MAX)]);
+        let watch = OutageWatch::new(vec![schedule], Instant::ZERO).expect("an outage");
+        assert_eq!(after(watch, &[500, 100_000]), (0, None));
+    }
+}

@@ -1,0 +1,172 @@
+//! What radios report about outages, to whom and when.
+
+use airtcp_core::{Duration, Instant, LinkSignal, Stream};
+use airtcp_edge::MobileId;
+use airtcp_net::config::Schedule;
+use airtcp_net::wifi::StationId;
+use crate::scenario::model::SignalSpec;
+use std::collections::VecDeque;
+
+/// Who is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listener {
+    /// A mechanism, about one of its mobiles.
+    Mechanism(u32, MobileId),
+    /// An endpoint, about the node it runs on.
+    Socket(u32),
+    /// A radio, that it is to fall silent or to work again.
+    Station(u32, StationId),
+}
+
+/// The signals about one node's outages to one listener.
+#[derive(Debug)]
+pub(super) struct Feed {
+    pub(super) listener: Listener,
+    schedule: Schedule,
+    spec: SignalSpec,
+    stream: Stream,
+    /// Outages before this have been dealt with.
+    upto: Instant,
+    /// Signals about the latest outage, in order of time.
+    pending: VecDeque<(Instant, LinkSignal)>,
+}
+
+impl Feed {
+    /// `stream` decides which signals get lost.
+    pub(super) fn new(
+        listener: Listener,
+        schedule: &Schedule,
+        spec: SignalSpec,
+        stream: Stream,
+    ) -> Self {
+        let pending = VecDeque::with_capacity(3);
+        let schedule = schedule.clone();
+        let mut feed = Self { listener, schedule, spec, stream, upto: Instant::ZERO, pending };
+        feed.look_ahead();
+        feed
+    }
+
+    /// `Down` and `Up` at the very instants.
+    pub(super) fn exact(listener: Listener, schedule: &Schedule) -> Self {
+        Self::warned(listener, schedule, Duration::ZERO)
+    }
+
+    /// The same, and `Fading` so long before.
+    pub(super) fn warned(listener: Listener, schedule: &Schedule, lead: Duration) -> Self {
+        let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
+        // Nothing gets lost, so nothing is drawn.
+        let stream = Stream::new(0, "");
+        Self::new(listener, schedule, SignalSpec { lead, late, delay, missing }, stream)
+    }
+
+    /// When the next signal is due.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.pending.front().map(|&(at, _)| at)
+    }
+
+    /// The next signal that is due; call until `None`.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<LinkSignal> {
+        while let Some(&(at, signal)) = self.pending.front()
+            && at <= now
+        {
+            self.pending.pop_front();
+            self.look_ahead();
+            let missing = self.spec.missing;
+            if missing == 0.0 || !self.stream.chance(missing) {
+                return Some(signal);
+            }
+        }
+        None
+    }
+
+    /// Sees to it that the next signal is known, if there is one.
+    fn look_ahead(&mut self) {
+        while self.pending.is_empty()
+            && let Some((start, end)) = self.schedule.next_outage(self.upto)
+        {
+            let SignalSpec { lead, late, delay, .. } = self.spec;
+            // Before the run there is nobody to be told.
+            let fading = start - lead;
+            if !lead.is_zero() && start > Instant::ZERO {
+                // It cannot come before the signal that the outage before this one is over.
+                self.pending.push_back((fading.max(self.upto), LinkSignal::Fading));
+            }
+            if end.is_none_or(|end| start + late < end) {
+                self.pending.push_back((start + late, LinkSignal::Down));
+            }
+            let Some(end) = end else {
+                self.upto = Instant::MAX;
+                break;
+            };
+            self.upto = end;
+            let overtaken = |next: Option<(Instant, _)>| next.is_some_and(|(at, _)| at <= end + delay);
+            if !overtaken(self.schedule.next_outage(end)) {
+                self.pending.push_back((end + delay, LinkSignal::Up));
+                self.upto = end + delay;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LinkSignal::{Down, Fading, Up};
+
+    fn signals(outages: &[(u64, u64)], spec: SignalSpec) -> Vec<(u64, LinkSignal)> {
+        let ms = Instant::from_millis;
+        let schedule = Schedule::Listed(outages.iter().map(|&(a, b)| (ms(a), ms(b))).collect());
+        let stream = Stream::new(1, "signal");
+        let mut feed = Feed::new(Listener::Socket(0), &schedule, spec, stream);
+        let mut seen = Vec::new();
+        while let Some(at) = feed.next_deadline() {
+            while let Some(signal) = feed.poll(at) {
+                seen.push((at.as_nanos() / 1_000_000, signal));
+            }
+        }
+        seen
+    }
+
+    fn spec(lead: u64, late: u64, delay: u64) -> SignalSpec {
+        let [lead, late, delay] = [lead, late, delay].map(Duration::from_millis);
+        SignalSpec { lead, late, delay, missing: 0.0 }
+    }
+
+    #[test]
+    fn an_outage_is_foretold_begins_and_ends() {
+        let seen = signals(&[(1000, 2000), (5000, 6000)], spec(50, 0, 7));
+        let expected = [
+            (950, Fading),
+            (1000, Down),
+            (2007, Up),
+            (4950, Fading),
+            (5000, Down),
+            (6007, Up),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn without_a_lead_nothing_is_foretold_and_down_may_come_late() {
+        assert_eq!(signals(&[(1000, 2000)], spec(0, 30, 0)), [(1030, Down), (2000, Up)]);
+    }
+
+    #[test]
+    fn a_signal_that_the_next_change_overtakes_is_not_sent() {
+        // The first outage is over before it would be noticed; the second begins before the first's end would.
+        assert_eq!(signals(&[(100, 120)], spec(0, 30, 0)), [(120, Up)]);
+        let close = signals(&[(100, 200), (210, 300)], spec(50, 0, 20));
+        assert_eq!(close, [(50, Fading), (100, Down), (200, Fading), (210, Down), (320, Up)]);
+    }
+
+    #[test]
+    fn an_outage_from_the_start_is_not_foretold() {
+        assert_eq!(signals(&[(0, 100)], spec(50, 0, 0)), [(0, Down), (100, Up)]);
+    }
+
+    #[test]
+    fn all_signals_may_be_missing() {
+        let spec = SignalSpec { missing: 1.0, ..spec(50, 0, 0) };
+        assert_eq!(signals(&[(1000, 2000)], spec), []);
+    }
+}
