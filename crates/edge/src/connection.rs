@@ -54,7 +54,7 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
     memory: u64,
     /// When connections want to be woken; entries may be stale, and then wake nobody.
     deadlines: BTreeSet<(Instant, Flow)>,
-    /// The last signal about each mobile: a connection that begins while its mobile is away must know.
+    /// The last signal about each mobile that is not in reach: a connection that begins then must know.
     signals: BTreeMap<MobileId, LinkSignal>,
 }
 
@@ -123,7 +123,6 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         };
         if tracked.is_new
             && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip))
-            && signal != LinkSignal::Up
         {
             self.call(key, out, |connection, cx| connection.on_link(now, signal, cx));
         }
@@ -137,7 +136,10 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         signal: LinkSignal,
         out: &mut Actions<P>,
     ) {
-        self.signals.insert(mobile, signal);
+        match signal {
+            LinkSignal::Up => self.signals.remove(&mobile),
+            LinkSignal::Fading | LinkSignal::Down => self.signals.insert(mobile, signal),
+        };
         let keys: Vec<Flow> =
             self.connections.keys().filter(|key| key.dst.ip == mobile.0).copied().collect();
         for key in keys {

@@ -39,6 +39,9 @@ impl Default for FlowTableConfig {
     }
 }
 
+/// Most committed connections at the front of the list that are passed over in search of one to forget.
+const PASSED_OVER: usize = 16;
+
 /// What a mechanism remembers of one connection; soft: when it is gone, segments are merely forwarded.
 pub trait FlowState: Default {
     /// Forgetting it now would break the connection (bytes were acknowledged that exist only here).
@@ -155,16 +158,21 @@ impl<S: FlowState> FlowTable<S> {
         }
     }
 
-    /// Forgets one connection, if there is one that may be forgotten.
+    /// Forgets one connection, if one that may be forgotten is near the front.
     fn make_room(&mut self, now: Instant) {
         let idle = self.config.idle;
-        let dispensable = |entry: &Entry<S>| {
-            (entry.closed || now.since(entry.last_segment) >= idle) && !entry.is_committed()
-        };
-        if self.flows.front().is_some_and(|(_, entry)| dispensable(entry)) {
-            let gone = self.flows.pop_front();
-            self.held -= gone.map_or(0, |(_, entry)| entry.held());
-            self.evicted += 1;
+        // Committed ones move out of the way of those behind them.
+        for _ in 0..PASSED_OVER {
+            let Some((&key, entry)) = self.flows.front() else { return };
+            if entry.is_committed() {
+                self.flows.to_back(&key);
+            } else if entry.closed || now.since(entry.last_segment) >= idle {
+                self.forget(&key);
+                self.evicted += 1;
+                return;
+            } else {
+                return;
+            }
         }
     }
 }
@@ -380,6 +388,19 @@ mod tests {
         table.with(&key, |state| state.0 = 0);
         assert!(table.track(s(200), Side::Fixed, &segment(2, ACK)).is_some(), "not committed");
         assert_eq!((table.held(), table.evicted()), (0, 1));
+    }
+
+    #[test]
+    fn a_committed_connection_does_not_keep_idle_ones_behind_it() {
+        let idle = Duration::from_secs(10);
+        let mut table =
+            FlowTable::<Holding>::new(FlowTableConfig { limit: 2, idle, hash_key: (1, 2) });
+        table.track(s(0), Side::Fixed, &segment(1, ACK));
+        table.with(&segment(1, ACK).flow, |state| state.0 = 1000);
+        table.track(s(1), Side::Fixed, &segment(2, ACK));
+        assert!(table.track(s(99), Side::Fixed, &segment(3, ACK)).is_some(), "in the place of 2");
+        let known: Vec<u16> = table.keys().map(|key| key.src.port).collect();
+        assert_eq!((known, table.held()), (vec![1, 3], 1000));
     }
 
     #[test]

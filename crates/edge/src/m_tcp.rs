@@ -14,7 +14,8 @@
 //!
 //! Decisions, where the paper is silent:
 //! - The first ACK of the mobile passes as it is: it may be the handshake's (F), or one repeated from before
-//!   our time. Until it comes, and with it what a generated ACK needs, nothing is copied.
+//!   our time. Until it comes, and with it what a generated ACK needs, nothing is copied; until a second one
+//!   confirms it, no data is taken for old (A.3): a wrong first ACK would starve the connection.
 //! - Only pure ACKs are rewritten. Other segments of the mobile pass unchanged, options unknown to us included;
 //!   their ACK number gives the withheld byte away, and the persist packet is then a window update, which
 //!   closes the window just as well (RFC 9293 §3.10.7.4).
@@ -33,12 +34,10 @@
 //! timestamps a segment is timed until the ACK after its own. What the fixed host retransmits in SHRINK goes to
 //! the mobile and stays unanswered.
 
-use crate::cache::SegmentCache;
 use crate::connection::{Connection, Context, PerConnection};
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
-use crate::mobile_end::MobileEnd;
-use crate::observed::{Ends, holds, is_duplicate};
+use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
@@ -48,7 +47,7 @@ const DUPLICATE_ACK_THRESHOLD: u32 = 3;
 const SHORTEST_TIMER: Duration = Duration::from_millis(1);
 
 /// M-TCP for all connections of a supervisor host.
-pub type MTcp<P> = PerConnection<P, Supervised<P>>;
+pub type MTcp<P> = PerConnection<P, State<P>>;
 
 /// Settings of M-TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +111,14 @@ pub struct MTcpCounters {
 
 /// M-TCP for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Supervised<P> {
-    /// Data that the mobile has not acknowledged.
-    queue: SegmentCache<P>,
-    /// `ends.mobile.ack` is the paper's `last_ack`.
-    ends: Ends,
+pub struct State<P> {
+    /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
+    /// `last_ack`.
+    store: Option<Store<P>>,
+    /// Acknowledgement and window that the fixed host sent last.
+    fixed_ack: Option<(SeqNum, u16)>,
+    /// The mobile has acknowledged data that came through here.
+    is_trusted: bool,
     /// The fixed host was told one byte less than the mobile acknowledged: `sent_ack` is `last_ack - 1`,
     /// otherwise `last_ack`. So it never goes back (B.4).
     withheld: bool,
@@ -130,11 +132,12 @@ pub struct Supervised<P> {
     deadline: Option<Instant>,
 }
 
-impl<P> Default for Supervised<P> {
+impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
-            queue: SegmentCache::default(),
-            ends: Ends::default(),
+            store: None,
+            fixed_ack: None,
+            is_trusted: false,
             withheld: false,
             shrunk: false,
             duplicates: 0,
@@ -145,44 +148,51 @@ impl<P> Default for Supervised<P> {
 }
 
 /// Never committed: what is held, the fixed host holds too.
-impl<P: Payload> FlowState for Supervised<P> {
+impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
-        self.queue.bytes()
+        self.store.as_ref().map_or(0, Store::held)
     }
 }
 
-impl<P: Payload> Connection<P> for Supervised<P> {
+type Cx<'a, P> = Context<'a, P, State<P>>;
+
+impl<P: Payload> Connection<P> for State<P> {
     type Config = MTcpConfig;
     type Counters = MTcpCounters;
 
-    fn on_segment(
-        &mut self,
-        now: Instant,
-        from: Side,
-        segment: Segment<P>,
-        cx: &mut Context<'_, P, Self>,
-    ) {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else {
+            if from == Side::Mobile {
+                self.store = Store::new(&segment);
+            }
+            return cx.out.forward(from.opposite(), segment);
+        };
         if segment.flags.contains(Flags::RST) {
-            *self = Self::default();
+            if store.ends.is_reset(from, &segment) {
+                *self = Self::default();
+            }
             return cx.out.forward(from.opposite(), segment);
         }
         match from {
-            Side::Fixed => self.on_fixed(now, segment, cx),
+            Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
+            Side::Fixed => cx.out.forward(Side::Mobile, segment),
             Side::Mobile => self.on_mobile(now, segment, cx),
         }
     }
 
     /// Nothing: M-TCP finds out by itself.
-    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Context<'_, P, Self>) {}
+    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Cx<'_, P>) {}
 
     /// C, or E when nothing is queued.
-    fn on_timer(&mut self, now: Instant, cx: &mut Context<'_, P, Self>) {
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
         self.deadline = None;
-        let Some(mobile) = self.ends.mobile else { return };
-        if self.queue.is_empty() {
+        let Some(store) = &mut self.store else { return };
+        let last_ack = store.ends.mobile_ack();
+        if store.is_empty() {
             if std::mem::replace(&mut self.withheld, false) {
                 cx.counters.releases += 1;
-                self.acknowledge(&mobile, mobile.window, None, cx);
+                let window = store.ends.mobile().window;
+                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
             }
             return;
         }
@@ -190,10 +200,12 @@ impl<P: Payload> Connection<P> for Supervised<P> {
         if first {
             cx.counters.persist_packets += 1;
             self.withheld = false;
-            self.acknowledge(&mobile, 0, None, cx);
+            cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
         }
-        let all = first || cx.config.retransmit == Retransmit::All;
-        self.retransmit(if all { usize::MAX } else { 1 }, cx);
+        cx.counters.local_retransmissions += match cx.config.retransmit {
+            Retransmit::Head if !first => store.resend_first(cx.out),
+            Retransmit::Head | Retransmit::All => store.replay(cx.out),
+        };
         self.deadline = Some(now + cx.config.timer.max(SHORTEST_TIMER));
     }
 
@@ -202,80 +214,75 @@ impl<P: Payload> Connection<P> for Supervised<P> {
     }
 }
 
-impl<P: Payload> Supervised<P> {
-    /// A: a segment from the fixed host.
-    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Context<'_, P, Self>) {
-        let is_news =
-            self.ends.fixed.is_none_or(|known| {
-                segment.ack != Some(known.ack) || segment.window != known.window
-            }) || !segment.options.sack.is_empty();
-        self.ends.on_fixed(&segment);
+impl<P: Payload> State<P> {
+    /// A: a segment from the fixed host, already noted.
+    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let last_ack = store.ends.mobile_ack();
+        let window = if self.shrunk { 0 } else { store.ends.mobile().window };
+        let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
+        let is_news = fixed_ack != self.fixed_ack || !segment.options.sack.is_empty();
+        self.fixed_ack = fixed_ack;
         self.fin_seen |= segment.flags.contains(Flags::FIN);
-        let Some(mobile) = self.ends.mobile else { return cx.out.forward(Side::Mobile, segment) };
-        if self.shrunk && is_probe(&segment, mobile.ack) {
+        if self.shrunk && is_probe(&segment, last_ack) {
             // A.4
             cx.counters.probes_answered += 1;
-            let echo = segment.options.timestamps.map(|t| t.value);
+            let echo = segment.options.timestamps.map(|timestamps| timestamps.value);
             cx.out.drop(segment);
-            return self.acknowledge(&mobile, 0, echo, cx);
+            return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, echo));
         }
-        let is_old = segment.seq_end().at_or_before(mobile.ack);
+        let is_old = self.is_trusted && segment.seq_end().at_or_before(last_ack);
         if is_old && segment.payload.len() > 1 && !is_news {
             // A.3
             cx.counters.old_segments_answered += 1;
             self.withheld = false;
-            let window = if self.shrunk { 0 } else { mobile.window };
             cx.out.drop(segment);
-            return self.acknowledge(&mobile, window, None, cx);
+            return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
         }
-        let queued_end = self.queue.end().unwrap_or(mobile.ack);
-        if segment.seq_len() > 0 && segment.seq_end().after(queued_end) && mobile.window > 0 {
-            // A.1; anything else is A.2.
-            self.copy(now, &segment, cx);
-        }
-        cx.out.forward(Side::Mobile, segment);
-    }
-
-    fn copy(&mut self, now: Instant, segment: &Segment<P>, cx: &mut Context<'_, P, Self>) {
-        let len = segment.payload.len() as u64;
-        if len > cx.room || self.queue.bytes() as u64 + len > cx.config.fifo.get() {
-            cx.counters.overflows += 1;
-            return;
-        }
-        cx.counters.segments_copied += 1;
-        self.queue.push(segment.clone());
-        if self.queue.len() == 1 {
-            self.restart_timer(now, cx.config);
+        // The mobile's own window: closed by it, not by us.
+        if store.ends.mobile().window > 0 {
+            let was_empty = store.is_empty();
+            match store.keep(&segment, cx.config.fifo, cx.room) {
+                Kept::New => cx.counters.segments_copied += 1, // A.1
+                Kept::Old => {}                                // A.2
+                Kept::NoRoom => cx.counters.overflows += 1,
+            }
+            store.forward(segment, cx.out);
+            if was_empty && !store.is_empty() {
+                self.restart_timer(now, cx.config);
+            }
+        } else {
+            store.forward(segment, cx.out);
         }
     }
 
     /// B: a segment from the mobile.
-    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Context<'_, P, Self>) {
-        let before = self.ends.on_mobile(&segment);
-        let (Some(before), Some(mobile), Some(ack)) = (before, self.ends.mobile, segment.ack)
-        else {
+    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let before = *store.ends.mobile();
+        let Some(ack) = segment.ack.filter(|_| store.note_mobile(&segment)) else {
             return cx.out.forward(Side::Fixed, segment);
         };
+        let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
         let is_new = ack.after(before.ack);
+        let is_duplicate = before.is_repeated_by(&segment);
         if is_new {
-            self.queue.acknowledge(ack);
+            self.is_trusted = true;
             self.duplicates = 0;
         }
-        let is_duplicate = is_duplicate(&before, &segment);
-        if is_duplicate && !self.shrunk && holds(&self.queue, ack) {
+        if is_duplicate && !self.shrunk && store.holds_next() {
             // B.2
             cx.counters.duplicates_suppressed += 1;
             cx.out.drop(segment);
-            self.duplicates += 1;
+            self.duplicates = self.duplicates.saturating_add(1);
             if self.duplicates == DUPLICATE_ACK_THRESHOLD {
-                self.retransmit(1, cx);
+                cx.counters.local_retransmissions += store.resend_first(cx.out);
             }
             return;
         }
-        let is_back = std::mem::replace(&mut self.shrunk, false);
-        let stays_open = mobile.window > 0 && !(self.queue.is_empty() && self.fin_seen);
-        let is_current = segment.is_pure_ack() && ack == mobile.ack;
-        if is_current && stays_open && (is_new || self.withheld && !is_duplicate) {
+        let withholds = window > 0 && !(store.is_empty() && self.fin_seen);
+        let is_last = segment.is_pure_ack() && ack == last_ack;
+        if is_last && withholds && (is_new || self.withheld && !is_duplicate) {
             // B.1, and window updates
             cx.counters.acks_reduced += 1;
             self.withheld = true;
@@ -283,21 +290,22 @@ impl<P: Payload> Supervised<P> {
             cx.out.drop(segment);
             cx.out.inject(Side::Fixed, reduced);
         } else {
-            self.withheld &= ack != mobile.ack;
+            self.withheld &= ack != last_ack;
             cx.out.forward(Side::Fixed, segment);
         }
+        let is_back = std::mem::replace(&mut self.shrunk, false);
         if is_back {
             // B.3
             cx.counters.reconnections += 1;
             self.duplicates = 0;
-            if mobile.window > 0 {
-                if ack.before(mobile.ack) {
-                    self.acknowledge(&mobile, mobile.window, None, cx);
-                }
-                self.retransmit(usize::MAX, cx);
+            if ack.before(last_ack) {
+                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+            }
+            if window > 0 {
+                cx.counters.local_retransmissions += store.replay(cx.out);
             }
         }
-        let opens_or_closes = (before.window == 0) != (mobile.window == 0);
+        let opens_or_closes = (before.window == 0) != (window == 0);
         if is_new || is_duplicate || is_back || opens_or_closes {
             self.restart_timer(now, cx.config);
         }
@@ -306,32 +314,13 @@ impl<P: Payload> Supervised<P> {
     /// B.1: the retransmission timer while there is something to retransmit, else the time to release what
     /// is withheld.
     fn restart_timer(&mut self, now: Instant, config: &MTcpConfig) {
-        let is_open = self.ends.mobile.is_some_and(|mobile| mobile.window > 0);
-        self.deadline = if !self.queue.is_empty() {
-            is_open.then(|| now + config.timer.max(SHORTEST_TIMER))
-        } else {
+        let Some(store) = &self.store else { return };
+        self.deadline = if store.is_empty() {
             self.withheld.then(|| now + config.release)
+        } else {
+            let is_open = store.ends.mobile().window > 0;
+            is_open.then(|| now + config.timer.max(SHORTEST_TIMER))
         };
-    }
-
-    /// Sends the fixed host all that the mobile acknowledged, less what is withheld.
-    fn acknowledge(
-        &self,
-        mobile: &MobileEnd,
-        window: u16,
-        echo: Option<u32>,
-        cx: &mut Context<'_, P, Self>,
-    ) {
-        let ack = mobile.ack - u32::from(self.withheld);
-        cx.out.inject(Side::Fixed, mobile.acknowledge(self.ends.flow, ack, window, echo));
-    }
-
-    /// Sends the mobile the first `most` copies.
-    fn retransmit(&self, most: usize, cx: &mut Context<'_, P, Self>) {
-        for copy in self.queue.iter().take(most) {
-            cx.counters.local_retransmissions += 1;
-            cx.out.inject(Side::Mobile, self.ends.refreshed(copy));
-        }
     }
 }
 

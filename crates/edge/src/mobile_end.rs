@@ -50,9 +50,19 @@ impl MobileEnd {
         }
     }
 
+    /// Whether a segment of the mobile only repeats its last ACK: a duplicate (RFC 5681 §2), if data is
+    /// outstanding. One with a closed window is the answer to a probe.
+    pub fn is_repeated_by<P: Payload>(&self, segment: &Segment<P>) -> bool {
+        segment.is_pure_ack()
+            && segment.ack == Some(self.ack)
+            && segment.window == self.window
+            && segment.window != 0
+            && segment.flags.contains(Flags::ECE) == self.ece
+    }
+
     /// The pure ACK of `ack` with this window field, as the mobile would send it now; `flow` is from the
-    /// mobile to the fixed host. `echo` is the fixed host's TSval to echo, if it is newer than the mobile's
-    /// last echo.
+    /// mobile to the fixed host. `echo` is a TSval of the fixed host, echoed if it is newer than what the mobile
+    /// echoed last.
     pub fn acknowledge<P: Payload>(
         &self,
         flow: Flow,
@@ -60,8 +70,10 @@ impl MobileEnd {
         window: u16,
         echo: Option<u32>,
     ) -> Segment<P> {
-        let timestamps =
-            self.timestamps.map(|known| Timestamps { echo: echo.unwrap_or(known.echo), ..known });
+        let timestamps = self.timestamps.map(|known| {
+            let last = SeqNum(known.echo);
+            Timestamps { echo: echo.map_or(last, |new| SeqNum(new).later(last)).0, ..known }
+        });
         Segment {
             flow,
             seq: self.next_seq,
@@ -71,5 +83,58 @@ impl MobileEnd {
             options: Options { timestamps, ..Options::default() },
             payload: P::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Length;
+
+    fn segment(ack: u32, window: u16) -> Segment<Length> {
+        Segment { seq: SeqNum(u32::MAX - 9), ack: Some(SeqNum(ack)), window, ..Segment::default() }
+    }
+
+    fn with_timestamps(segment: Segment<Length>, value: u32, echo: u32) -> Segment<Length> {
+        let timestamps = Some(Timestamps { value, echo });
+        Segment { options: Options { timestamps, ..Options::default() }, ..segment }
+    }
+
+    fn acknowledged(end: &MobileEnd, echo: Option<u32>) -> Segment<Length> {
+        end.acknowledge(Flow::default(), end.ack, end.window, echo)
+    }
+
+    #[test]
+    fn the_latest_acknowledgement_brings_the_window() {
+        let mut end = MobileEnd::new(&segment(100, 10)).unwrap();
+        end.note(&segment(50, 20));
+        assert_eq!((end.ack, end.window), (SeqNum(100), 10));
+        end.note(&segment(100, 30));
+        assert_eq!((end.ack, end.window), (SeqNum(100), 30));
+    }
+
+    #[test]
+    fn an_ack_in_the_mobile_s_name_follows_its_data() {
+        let mut end = MobileEnd::new(&segment(100, 10)).unwrap();
+        end.note(&Segment { payload: Length(15), ..segment(100, 10) });
+        end.note(&Segment { payload: Length(5), ..segment(100, 10) });
+        assert_eq!(acknowledged(&end, None).seq, SeqNum(5), "across the wraparound");
+    }
+
+    #[test]
+    fn timestamps_never_go_back() {
+        let mut end = MobileEnd::new(&with_timestamps(segment(1, 10), u32::MAX, 7)).unwrap();
+        end.note(&with_timestamps(segment(1, 10), 2, 9));
+        end.note(&with_timestamps(segment(1, 10), u32::MAX - 1, 8));
+        let timestamps = |echo| acknowledged(&end, echo).options.timestamps.unwrap();
+        assert_eq!(timestamps(None), Timestamps { value: 2, echo: 9 });
+        assert_eq!(timestamps(Some(8)), Timestamps { value: 2, echo: 9 });
+        assert_eq!(timestamps(Some(20)), Timestamps { value: 2, echo: 20 });
+    }
+
+    #[test]
+    fn without_timestamps_none_are_made_up() {
+        let end = MobileEnd::new(&segment(1, 10)).unwrap();
+        assert_eq!(acknowledged(&end, Some(5)).options, Options::default());
     }
 }

@@ -22,9 +22,8 @@
 
 use crate::flow_table::{FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use airtcp_core::{
-    Flags, Flow, Instant, LinkSignal, Options, Payload, Segment, SeqNum, Timestamps,
-};
+use crate::mobile_end::MobileEnd;
+use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use thiserror::Error;
 
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.
@@ -167,19 +166,11 @@ struct Filters {
 /// What the mobile acknowledged last.
 #[derive(Clone, Copy, Debug)]
 struct Acks {
-    /// The highest ACK number forwarded.
-    last_ack: SeqNum,
-    /// Which duplicate of `last_ack` came last, from 1 to R and then from 1 again: the pattern of
+    /// `ack` is the highest ACK number forwarded, the paper's `lastAck`.
+    mobile: MobileEnd,
+    /// Which duplicate of it came last, from 1 to R and then from 1 again: the pattern of
     /// [`forwards_duplicate`] repeats after R. 0: none came.
     duplicate: u32,
-    /// The window field that went with `last_ack` last, in the mobile's scale.
-    window: u16,
-    /// ECN echo that went with it.
-    ece: bool,
-    /// The mobile's next sequence number: what the fixed host expects.
-    next_seq: SeqNum,
-    /// The mobile's newest timestamps.
-    timestamps: Option<Timestamps>,
 }
 
 /// A segment that was retransmitted though acknowledged.
@@ -201,28 +192,25 @@ impl Filters {
             return Ack::Forward;
         }
         let Some(acks) = &mut self.acks else {
-            self.acks = Some(Acks::starting(ack, segment));
+            let starting = MobileEnd::new(segment);
+            self.acks = starting.map(|mobile| Acks { mobile, duplicate: 0 });
             return Ack::Forward;
         };
-        acks.note_sender(segment);
-        if ack.after(acks.last_ack) {
-            acks.last_ack = ack;
+        let known = acks.mobile;
+        acks.mobile.note(segment);
+        if ack.after(known.ack) {
             acks.duplicate = 0;
-            acks.note_window(segment);
             self.forget_retransmissions(ack);
             return Ack::Forward;
         }
-        let changed = segment.window != acks.window || ece(segment) != acks.ece;
-        if !segment.is_pure_ack() || changed {
-            if ack == acks.last_ack {
-                acks.note_window(segment);
-            }
+        let ece = segment.flags.contains(Flags::ECE);
+        if !segment.is_pure_ack() || segment.window != known.window || ece != known.ece {
             return Ack::Forward;
         }
-        if ack.before(acks.last_ack) {
+        if ack.before(known.ack) {
             return Ack::DropOld;
         }
-        let outstanding = sent_end.after(acks.last_ack);
+        let outstanding = sent_end.after(known.ack);
         if !outstanding || segment.window == 0 {
             return Ack::Forward;
         }
@@ -246,7 +234,7 @@ impl Filters {
         self.fixed_ack = fixed_ack;
         let indispensable =
             news || segment.payload.len() <= 1 || segment.flags.contains(Flags::FIN);
-        let Some(acks) = self.acks.filter(|acks| end.at_or_before(acks.last_ack)) else {
+        let Some(acks) = self.acks.filter(|acks| end.at_or_before(acks.mobile.ack)) else {
             return Data::Forward;
         };
         if indispensable {
@@ -281,51 +269,11 @@ impl Filters {
 }
 
 impl Acks {
-    fn starting<P: Payload>(ack: SeqNum, segment: &Segment<P>) -> Self {
-        Self {
-            last_ack: ack,
-            duplicate: 0,
-            window: segment.window,
-            ece: ece(segment),
-            next_seq: segment.seq_end(),
-            timestamps: segment.options.timestamps,
-        }
-    }
-
-    /// Takes note of what a generated ACK needs besides the acknowledgement.
-    fn note_sender<P: Payload>(&mut self, segment: &Segment<P>) {
-        self.next_seq = self.next_seq.later(segment.seq_end());
-        if let Some(new) = segment.options.timestamps {
-            // TSval is compared like a sequence number (RFC 7323 §5.2); reordered segments carry older ones.
-            let newer =
-                self.timestamps.is_none_or(|old| SeqNum(new.value).at_or_after(SeqNum(old.value)));
-            if newer {
-                self.timestamps = Some(new);
-            }
-        }
-    }
-
-    fn note_window<P: Payload>(&mut self, segment: &Segment<P>) {
-        self.window = segment.window;
-        self.ece = ece(segment);
-    }
-
     /// The mobile's latest acknowledgement once more, as the mobile would send it now.
     fn latest_ack<P: Payload>(&self, flow: Flow) -> Segment<P> {
-        Segment {
-            flow,
-            seq: self.next_seq,
-            ack: Some(self.last_ack),
-            window: self.window,
-            flags: if self.ece { Flags::ECE } else { Flags::empty() },
-            options: Options { timestamps: self.timestamps, ..Options::default() },
-            payload: P::default(),
-        }
+        let MobileEnd { ack, window, .. } = self.mobile;
+        self.mobile.acknowledge(flow, ack, window, None)
     }
-}
-
-fn ece<P>(segment: &Segment<P>) -> bool {
-    segment.flags.contains(Flags::ECE)
 }
 
 /// Whether the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is number

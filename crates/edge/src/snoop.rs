@@ -18,11 +18,10 @@
 //! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
-use crate::cache::SegmentCache;
 use crate::connection::{Connection, Context, PerConnection};
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
-use crate::observed::{Ends, holds, is_duplicate};
+use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 
 /// The time-out before the first RTT sample (as RFC 6298 §2.1).
@@ -32,7 +31,7 @@ const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// Snoop for all connections of a base station.
-pub type Snoop<P> = PerConnection<P, Agent<P>>;
+pub type Snoop<P> = PerConnection<P, State<P>>;
 
 /// Settings of Snoop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +68,9 @@ pub struct SnoopCounters {
 
 /// Snoop for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Agent<P> {
-    /// Data that the mobile has not acknowledged.
-    cache: SegmentCache<P>,
-    ends: Ends,
+pub struct State<P> {
+    /// The copies and both ends, from the mobile's first acknowledgement on.
+    store: Option<Store<P>>,
     /// Smoothed RTT of the wireless link.
     srtt: Option<Duration>,
     /// The one segment being timed: its end, and when it was forwarded.
@@ -86,11 +84,10 @@ pub struct Agent<P> {
     deadline: Option<Instant>,
 }
 
-impl<P> Default for Agent<P> {
+impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
-            cache: SegmentCache::default(),
-            ends: Ends::default(),
+            store: None,
             srtt: None,
             timed: None,
             attempts: 0,
@@ -102,42 +99,45 @@ impl<P> Default for Agent<P> {
 }
 
 /// Never committed: what is held, the fixed host holds too.
-impl<P: Payload> FlowState for Agent<P> {
+impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
-        self.cache.bytes()
+        self.store.as_ref().map_or(0, Store::held)
     }
 }
 
-impl<P: Payload> Connection<P> for Agent<P> {
+type Cx<'a, P> = Context<'a, P, State<P>>;
+
+impl<P: Payload> Connection<P> for State<P> {
     type Config = SnoopConfig;
     type Counters = SnoopCounters;
 
-    fn on_segment(
-        &mut self,
-        now: Instant,
-        from: Side,
-        segment: Segment<P>,
-        cx: &mut Context<'_, P, Self>,
-    ) {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else {
+            if from == Side::Mobile {
+                self.store = Store::new(&segment);
+            }
+            return cx.out.forward(from.opposite(), segment);
+        };
         if segment.flags.contains(Flags::RST) {
-            *self = Self::default();
+            if store.ends.is_reset(from, &segment) {
+                *self = Self::default();
+            }
             return cx.out.forward(from.opposite(), segment);
         }
         match from {
-            Side::Fixed => self.on_fixed(now, segment, cx),
+            Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
+            Side::Fixed => cx.out.forward(Side::Mobile, segment),
             Side::Mobile => self.on_mobile(now, segment, cx),
         }
     }
 
     /// Nothing: Snoop looks at segments only.
-    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Context<'_, P, Self>) {}
+    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Cx<'_, P>) {}
 
-    fn on_timer(&mut self, now: Instant, cx: &mut Context<'_, P, Self>) {
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
         self.deadline = None;
-        if !self.cache.is_empty() {
-            cx.counters.timeouts += 1;
-            self.retransmit(now, cx);
-        }
+        cx.counters.timeouts += 1;
+        self.retransmit(now, cx);
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -145,56 +145,47 @@ impl<P: Payload> Connection<P> for Agent<P> {
     }
 }
 
-impl<P: Payload> Agent<P> {
-    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Context<'_, P, Self>) {
-        self.ends.on_fixed(&segment);
-        if let Some(mobile) = self.ends.mobile.filter(|mobile| mobile.window > 0)
-            && segment.seq_len() > 0
-        {
-            let (seq, end) = (segment.seq, segment.seq_end());
-            if end.after(self.cache.end().unwrap_or(mobile.ack)) {
-                self.copy(now, &segment, cx);
-            } else {
-                if self.timed.is_some_and(|(timed, _)| timed.after(seq)) {
-                    self.timed = None;
-                }
-                if seq.at_or_before(mobile.ack) && end.after(mobile.ack) {
-                    self.sender_retransmitted = true;
-                    self.attempts = 0;
-                    self.expected = 0;
-                    self.restart_timer(now, cx.config);
-                }
+impl<P: Payload> State<P> {
+    /// A segment from the fixed host, already noted.
+    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let ack = store.ends.mobile_ack();
+        let (seq, end) = (segment.seq, segment.seq_end());
+        if store.ends.mobile().window == 0 {
+            return store.forward(segment, cx.out);
+        }
+        let was_empty = store.is_empty();
+        let kept = store.keep(&segment, cx.config.fifo, cx.room);
+        store.forward(segment, cx.out);
+        match kept {
+            Kept::New => {
+                cx.counters.segments_copied += 1;
+                self.timed.get_or_insert((end, now));
+                // While something is missing, this one passes it by.
+                self.expected += u64::from(self.attempts > 0);
             }
+            Kept::Old if self.timed.is_some_and(|(timed, _)| timed.after(seq)) => self.timed = None,
+            Kept::Old => {}
+            Kept::NoRoom => cx.counters.overflows += 1,
         }
-        cx.out.forward(Side::Mobile, segment);
-    }
-
-    fn copy(&mut self, now: Instant, segment: &Segment<P>, cx: &mut Context<'_, P, Self>) {
-        let len = segment.payload.len() as u64;
-        if len > cx.room || self.cache.bytes() as u64 + len > cx.config.fifo.get() {
-            cx.counters.overflows += 1;
-            return;
+        let is_next = seq.at_or_before(ack) && end.after(ack);
+        if is_next && !was_empty {
+            self.sender_retransmitted = true;
+            self.attempts = 0;
+            self.expected = 0;
         }
-        cx.counters.segments_copied += 1;
-        self.cache.push(segment.clone());
-        self.timed.get_or_insert((segment.seq_end(), now));
-        if self.attempts > 0 {
-            // It passes the missing one by.
-            self.expected += 1;
-        }
-        if self.cache.len() == 1 {
+        if is_next || was_empty {
             self.restart_timer(now, cx.config);
         }
     }
 
-    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Context<'_, P, Self>) {
-        let before = self.ends.on_mobile(&segment);
-        let (Some(before), Some(mobile), Some(ack)) = (before, self.ends.mobile, segment.ack)
-        else {
+    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let before = *store.ends.mobile();
+        let Some(ack) = segment.ack.filter(|_| store.note_mobile(&segment)) else {
             return cx.out.forward(Side::Fixed, segment);
         };
         if ack.after(before.ack) {
-            self.cache.acknowledge(ack);
             if let Some((end, sent)) = self.timed
                 && end.at_or_before(ack)
             {
@@ -206,8 +197,8 @@ impl<P: Payload> Agent<P> {
             self.expected = 0;
             self.sender_retransmitted = false;
             self.restart_timer(now, cx.config);
-        } else if is_duplicate(&before, &segment)
-            && holds(&self.cache, ack)
+        } else if before.is_repeated_by(&segment)
+            && store.holds_next()
             && !self.sender_retransmitted
             && (self.expected > 0 || self.attempts < cx.config.attempts)
         {
@@ -217,29 +208,29 @@ impl<P: Payload> Agent<P> {
                 self.expected -= 1;
             } else {
                 // Each copy behind the first causes a duplicate; this one was the first of them.
-                self.expected = (self.cache.len() as u64).saturating_sub(2);
+                self.expected = (store.len() as u64).saturating_sub(2);
                 self.retransmit(now, cx);
             }
             return;
-        } else if (before.window == 0) != (mobile.window == 0) {
+        } else if (before.window == 0) != (store.ends.mobile().window == 0) {
             self.restart_timer(now, cx.config);
         }
         cx.out.forward(Side::Fixed, segment);
     }
 
     /// Sends the mobile the first copy.
-    fn retransmit(&mut self, now: Instant, cx: &mut Context<'_, P, Self>) {
-        let Some(first) = self.cache.first() else { return };
-        cx.counters.local_retransmissions += 1;
-        cx.out.inject(Side::Mobile, self.ends.refreshed(first));
+    fn retransmit(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        cx.counters.local_retransmissions += store.resend_first(cx.out);
         self.attempts += 1;
         self.timed = None;
         self.restart_timer(now, cx.config);
     }
 
     fn restart_timer(&mut self, now: Instant, config: &SnoopConfig) {
-        let is_open = self.ends.mobile.is_some_and(|mobile| mobile.window > 0);
-        let runs = is_open && !self.cache.is_empty() && self.attempts < config.attempts;
+        let Some(store) = &self.store else { return };
+        let is_open = store.ends.mobile().window > 0;
+        let runs = is_open && !store.is_empty() && self.attempts < config.attempts;
         self.deadline = runs.then(|| now + self.timeout(config));
     }
 

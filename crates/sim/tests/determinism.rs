@@ -36,13 +36,7 @@ impl Subscriber for Fingerprint {
     }
 }
 impl PacketTap for Fingerprint {
-    fn on_packet(
-        &mut self,
-        at: Instant,
-        node: NodeId,
-        direction: Direction,
-        packet: &Packet,
-    ) {
+    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet) {
         self.add(format_args!("{at}{node:?}{direction:?}{packet:?}"));
     }
 }

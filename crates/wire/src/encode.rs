@@ -105,8 +105,9 @@ fn put_ipv4(
 ) -> Result<(), EncodeError> {
     let too_long = EncodeError::TooLong { len, max: usize::from(u16::MAX) - Ipv4Header::MIN_LEN };
     let len = u16::try_from(len).map_err(|_| too_long)?;
-    let mut header = Ipv4Header::new(len, HOP_LIMIT, IpNumber(protocol), src.octets(), dst.octets())
-        .map_err(|_| too_long)?;
+    let mut header =
+        Ipv4Header::new(len, HOP_LIMIT, IpNumber(protocol), src.octets(), dst.octets())
+            .map_err(|_| too_long)?;
     header.header_checksum = header.calc_header_checksum();
     out.extend_from_slice(&header.to_bytes());
     Ok(())
@@ -119,8 +120,8 @@ fn put_ipv6(
     len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    let payload_length = u16::try_from(len)
-        .map_err(|_| EncodeError::TooLong { len, max: usize::from(u16::MAX) })?;
+    let payload_length =
+        u16::try_from(len).map_err(|_| EncodeError::TooLong { len, max: usize::from(u16::MAX) })?;
     let header = Ipv6Header {
         payload_length,
         next_header: IpNumber(protocol),

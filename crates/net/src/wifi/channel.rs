@@ -8,11 +8,13 @@
 //!   whom the frame has reached, whom it has passed. No event is stored for each receiver.
 //! - A station has one deadline. The earliest of all is kept as a lower bound: most events only freeze
 //!   back-offs, which can make the true minimum later, never earlier; it is looked for when the bound is met.
+//! - A caller needs to wake up only when something may come out, which is known well ahead: while a frame is on
+//!   the air, and while it is answered, nothing does. What happens in between is carried out in one go.
 //! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So stations whose
 //!   back-offs end together collide, even at the same place: a radio needs time to notice a signal.
 //! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for each
-//!   station that received it. The latest copy is held back until the next or until the frame has passed
-//!   all stations (microseconds): then it is the last.
+//!   station that received it. The latest copy is held back until the next, or until the frame has passed
+//!   all stations in range (within a microsecond or so): then it is the last.
 
 use crate::link::Dropped;
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception, StationConfig};
@@ -159,10 +161,14 @@ pub struct Channel<T> {
     stations: Vec<Station<T>>,
     /// Of each station: who senses its frames, nearest first.
     neighbours: Vec<Vec<Neighbour>>,
+    /// Of each station: how many of these, at most, can receive them; the others are too far.
+    in_range: Vec<usize>,
     /// Each station's deadline.
     deadlines: Vec<Instant>,
     /// No deadline is earlier.
     earliest_deadline: Instant,
+    /// Before then nothing comes of each station's deadline.
+    quiet: Vec<Instant>,
     /// Frames on the air, in the order of their beginnings.
     flights: Vec<Flight<T>>,
     frames_sent: u64,
@@ -211,11 +217,18 @@ struct Flight<T> {
     next_is_end: bool,
     /// Probability that no bit is wrong.
     intact: f64,
+    /// Of a unicast packet: when its last bit reaches the receiver.
+    arrives: Option<Instant>,
     /// Of a broadcast: the latest receiver, not yet told.
     held: Option<StationId>,
 }
 
 impl<T> Flight<T> {
+    /// What comes first of two: the earlier one, or else an end, which is not a beginning.
+    fn order(&self) -> (Instant, bool) {
+        (self.next, !self.next_is_end)
+    }
+
     /// Finds what comes next; false when the frame has passed everyone.
     fn advance(&mut self, neighbours: &[Neighbour]) -> bool {
         let Some(passes) = neighbours.get(self.passed).map(|n| self.end + n.delay) else {
@@ -227,14 +240,6 @@ impl<T> Flight<T> {
         }
         true
     }
-}
-
-/// What the channel does next.
-enum Next {
-    /// The flight with this index reaches or passes a station.
-    Flight(usize),
-    /// A deadline.
-    Deadline,
 }
 
 impl<T: Copy> Channel<T> {
@@ -250,8 +255,11 @@ impl<T: Copy> Channel<T> {
     ) -> Self {
         assert_eq!(stations.len(), streams.len(), "each station has its streams");
         let rules = Rules::new(config);
-        let neighbours =
+        let neighbours: Vec<_> =
             (0..stations.len()).map(|of| neighbours(&config.radio, stations, of)).collect();
+        let receives = |n: &Neighbour| n.power >= config.radio.rx_threshold;
+        let in_range =
+            |all: &Vec<Neighbour>| all.iter().rposition(receives).map_or(0, |last| last + 1);
         let station = |(id, StationStreams { backoff, errors })| Station {
             dcf: Dcf::new(StationId(id), stations.len(), &rules, backoff),
             radio: Radio::new(),
@@ -264,9 +272,11 @@ impl<T: Copy> Channel<T> {
             stations: (0..).zip(streams).map(station).collect(),
             rules,
             radio: config.radio.clone(),
+            in_range: neighbours.iter().map(in_range).collect(),
             neighbours,
             deadlines: vec![Instant::MAX; stations.len()],
             earliest_deadline: Instant::MAX,
+            quiet: vec![Instant::MAX; stations.len()],
             flights: Vec::new(),
             frames_sent: 0,
             outputs: VecDeque::new(),
@@ -293,13 +303,14 @@ impl<T: Copy> Channel<T> {
         Ok(())
     }
 
-    /// When [`Channel::poll`] next has something to do; `None` while there is nothing to wait for.
+    /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out exactly at the last
+    /// such deadline before it; `None` while there is nothing to wait for.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.outputs.is_empty() {
             return Some(self.now);
         }
-        let flights = self.flights.iter().map(|flight| flight.next);
-        let next = flights.chain(self.deadlines.iter().copied()).min()?;
+        let flights = self.flights.iter().map(|flight| self.quiet_until(flight));
+        let next = flights.chain(self.quiet.iter().copied()).min()?;
         (next < Instant::MAX).then_some(next)
     }
 
@@ -364,50 +375,68 @@ impl<T: Copy> Channel<T> {
         self.now = self.now.max(now);
     }
 
-    /// Carries out the next event, if it is due by `now`.
+    /// Carries out what comes next, if it is due by `now`.
     fn step(&mut self, now: Instant) -> bool {
-        let Some(next) = self.next_event(now) else { return false };
-        match next {
-            Next::Deadline => {
-                self.now = self.earliest_deadline;
-                self.deadline();
-            }
-            Next::Flight(index) => {
-                self.now = self.flights[index].next;
-                if self.flights[index].next_is_end { self.pass(index) } else { self.reach(index) }
+        let flight = (0..self.flights.len()).min_by_key(|&index| self.flights[index].order());
+        let flight_first = |flight: usize, deadline: Instant| {
+            let (at, begins) = self.flights[flight].order();
+            at < deadline || (at == deadline && !begins)
+        };
+        match flight {
+            Some(index) if flight_first(index, self.earliest_deadline) => self.follow(index, now),
+            _ if self.earliest_deadline > now || self.earliest_deadline == Instant::MAX => false,
+            _ => {
+                // The bound is met; is there a deadline?
+                self.earliest_deadline =
+                    self.deadlines.iter().copied().min().unwrap_or(Instant::MAX);
+                match flight {
+                    Some(index) if flight_first(index, self.earliest_deadline) => {
+                        self.follow(index, now)
+                    }
+                    _ if self.earliest_deadline > now => false,
+                    _ => {
+                        self.deadline();
+                        true
+                    }
+                }
             }
         }
-        true
     }
 
-    /// The next event due by `now`.
-    fn next_event(&mut self, now: Instant) -> Option<Next> {
-        let flight = (0..self.flights.len())
-            .min_by_key(|&index| (self.flights[index].next, !self.flights[index].next_is_end));
-        let (flight_at, is_end) = match flight {
-            Some(index) => (self.flights[index].next, self.flights[index].next_is_end),
-            None => (Instant::MAX, true),
-        };
-        let flight_first =
-            |deadline: Instant| flight_at < deadline || (is_end && flight_at == deadline);
-        if !flight_first(self.earliest_deadline) && self.earliest_deadline <= now {
-            self.earliest_deadline = self.deadlines.iter().copied().min().unwrap_or(Instant::MAX);
+    /// Lets a frame travel on until something else comes first. False if it does not move by `now`.
+    fn follow(&mut self, index: usize, now: Instant) -> bool {
+        let others = self.flights.iter().enumerate().filter(|&(other, _)| other != index);
+        let others = others.map(|(_, flight)| flight.next).min().unwrap_or(Instant::MAX);
+        let mut moved = false;
+        loop {
+            let (at, begins) = self.flights[index].order();
+            // Strictly before the deadlines and the other frames: ties are for `step` to order.
+            let first = at < self.earliest_deadline && at < others;
+            if at > now || (moved && !first) {
+                return moved;
+            }
+            moved = true;
+            self.now = at;
+            if begins {
+                self.reach(index);
+            } else if self.pass(index) {
+                return true;
+            }
         }
-        if flight_first(self.earliest_deadline) {
-            return (flight_at <= now).then_some(flight.map(Next::Flight)).flatten();
-        }
-        (self.earliest_deadline <= now && self.earliest_deadline < Instant::MAX)
-            .then_some(Next::Deadline)
     }
 
     /// The earliest deadline has come.
     fn deadline(&mut self) {
         let due = self.earliest_deadline;
+        self.now = due;
         let Some(at) = self.deadlines.iter().position(|&deadline| deadline == due) else { return };
         let mut effects = Effects::none();
         let Station { dcf, radio, .. } = &mut self.stations[at];
         dcf.timer(due, &self.rules, radio.receiving_since(), &mut effects);
-        self.carry_out(at, effects);
+        if effects.any() {
+            self.carry_out(at, effects);
+        }
+        self.update_deadline(at);
     }
 
     /// The first bit of a frame reaches a station.
@@ -436,21 +465,32 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// The last bit of a frame passes a station.
-    fn pass(&mut self, index: usize) {
-        let now = self.now;
+    /// The last bit of a frame passes a station. True if that was the last one.
+    fn pass(&mut self, index: usize) -> bool {
         let flight = &mut self.flights[index];
         let neighbours = &self.neighbours[flight.frame.from.0 as usize];
+        // One at least, so that a broadcast without receivers ends, too.
+        let in_range = self.in_range[flight.frame.from.0 as usize].max(1);
         let Neighbour { station, power, .. } = neighbours[flight.passed];
         flight.passed += 1;
         let done = !flight.advance(neighbours);
 
-        let at = station.0 as usize;
+        self.hear(station.0 as usize, index, power);
+        if self.flights[index].passed == in_range {
+            self.end_broadcast(index);
+        }
+        if done {
+            self.flights.remove(index);
+        }
+        done
+    }
+
+    /// The last bit of a frame passes this station.
+    fn hear(&mut self, at: usize, index: usize, power: Power) {
+        let now = self.now;
+        let flight = &self.flights[index];
         let Station { dcf, radio, errors, busy_from, down, hears_from } = &mut self.stations[at];
         if *down || flight.id < *hears_from {
-            if done {
-                self.end_flight(index);
-            }
             return;
         }
         let was_busy = radio.is_busy(&self.radio);
@@ -475,11 +515,10 @@ impl<T: Copy> Channel<T> {
             dcf.counters.busy += now.since(*busy_from);
             dcf.carrier_idle(now, &self.rules);
         }
-        self.carry_out(at, effects);
-        // A delivery of this very frame is noted before the frame ends.
-        if done {
-            self.end_flight(index);
+        if effects.any() {
+            self.carry_out(at, effects);
         }
+        self.update_deadline(at);
     }
 
     /// Does what the station `at` wants.
@@ -499,7 +538,6 @@ impl<T: Copy> Channel<T> {
         if let Some(frame) = transmit {
             self.transmit(at, frame);
         }
-        self.update_deadline(at);
     }
 
     fn deliver(&mut self, station: StationId, from: StationId, sequence: u32, packet: T) {
@@ -540,6 +578,13 @@ impl<T: Copy> Channel<T> {
         dcf.counters.busy += frame.duration;
         *busy_from = end;
         radio.transmit(&self.radio, end);
+        let arrives = match (frame.body, frame.to) {
+            (Body::Data { .. }, Receiver::Station(to)) => {
+                let receiver = self.neighbours[at].iter().find(|n| n.station == to);
+                receiver.map(|neighbour| end + neighbour.delay)
+            }
+            _ => None,
+        };
         let mut flight = Flight {
             id: self.frames_sent,
             frame,
@@ -551,22 +596,24 @@ impl<T: Copy> Channel<T> {
             next: Instant::MAX,
             next_is_end: false,
             intact: self.probability_intact(frame.size),
+            arrives,
             held: None,
         };
         self.frames_sent += 1;
         let heard = !self.stations[at].down && flight.advance(&self.neighbours[at]);
         self.flights.push(flight);
         if !heard {
-            self.end_flight(self.flights.len() - 1);
+            self.end_broadcast(self.flights.len() - 1);
+            self.flights.pop();
         }
     }
 
-    /// A frame has passed every station.
-    fn end_flight(&mut self, index: usize) {
-        let Flight { frame, held, .. } = self.flights.remove(index);
+    /// If the frame is a broadcast: it has reached whom it can.
+    fn end_broadcast(&mut self, index: usize) {
+        let Flight { frame, held, .. } = &mut self.flights[index];
         if let (Body::Data { packet, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
             let from = frame.from;
-            self.outputs.push_back(match held {
+            self.outputs.push_back(match held.take() {
                 Some(station) => Output::Deliver { station, from, packet, last: true },
                 None => Output::Drop { station: from, packet, reason: DropReason::Unheard },
             });
@@ -579,9 +626,26 @@ impl<T: Copy> Channel<T> {
     }
 
     fn update_deadline(&mut self, at: usize) {
-        let deadline = self.stations[at].dcf.deadline();
+        let dcf = &self.stations[at].dcf;
+        let deadline = dcf.deadline();
         self.deadlines[at] = deadline;
         self.earliest_deadline = self.earliest_deadline.min(deadline);
+        // A frame that begins then takes its time, but one that nobody hears is over at once.
+        let decides = dcf.may_give_up(&self.rules) || self.neighbours[at].is_empty();
+        let frame = if decides { Duration::ZERO } else { self.rules.shortest_frame() };
+        self.quiet[at] = deadline + frame;
+    }
+
+    /// Before then nothing comes of a frame.
+    fn quiet_until(&self, flight: &Flight<T>) -> Instant {
+        let response = flight.end + self.rules.shortest_response();
+        match flight.frame.to {
+            Receiver::Station(_) if !self.rules.reception_ends_attempts() => match flight.arrives {
+                Some(arrives) if flight.next <= arrives => arrives,
+                _ => response.max(flight.next),
+            },
+            _ => flight.next.max(flight.end),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::wifi::config::{
     ResponseTimeout,
 };
 use crate::wifi::frame::{self, Body, Frame};
-use airtcp_core::{Bytes, Duration, Instant, Stream};
+use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
 use std::collections::VecDeque;
 
 /// The configuration, and what follows from it.
@@ -68,6 +68,29 @@ impl Rules {
             nav_reset: phy.sifs * 2 + cts + phy.slot * 2,
             phy,
             mac,
+        }
+    }
+
+    /// Every frame takes longer.
+    pub(crate) fn shortest_frame(&self) -> Duration {
+        self.phy.plcp(DataRate::mbps(11))
+    }
+
+    /// From the end of a frame to that of the next one takes longer.
+    pub(crate) fn shortest_response(&self) -> Duration {
+        self.phy.sifs + self.shortest_frame()
+    }
+
+    /// A frame received can be the end of another station's attempt.
+    pub(crate) fn reception_ends_attempts(&self) -> bool {
+        self.mac.response_timeout == ResponseTimeout::ReceptionStart
+    }
+
+    /// How often a packet is tried that has this retry limit.
+    fn attempts(&self, limit: u32) -> u32 {
+        match self.mac.attempts {
+            Attempts::Limit => limit,
+            Attempts::LimitPlusOne => limit.saturating_add(1),
         }
     }
 }
@@ -166,6 +189,10 @@ impl<T> Effects<T> {
     pub(crate) fn none() -> Self {
         Self { transmit: None, deliver: None, give_up: None }
     }
+
+    pub(crate) fn any(&self) -> bool {
+        self.transmit.is_some() || self.deliver.is_some() || self.give_up.is_some()
+    }
 }
 
 /// The MAC of one station.
@@ -227,6 +254,14 @@ impl<T: Copy> Dcf<T> {
 
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// Whether the deadline may be the end of a packet's last attempt.
+    pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
+        let (short, long) = (self.short_retries, self.long_retries);
+        matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
+            && (short.saturating_add(1) >= rules.attempts(rules.mac.short_retry_limit)
+                || long.saturating_add(1) >= rules.attempts(rules.mac.long_retry_limit))
     }
 
     pub(crate) fn queue_len(&self) -> usize {
@@ -362,7 +397,7 @@ impl<T: Copy> Dcf<T> {
             Phase::AwaitCts | Phase::AwaitAck => {
                 let begun = receiving_since.is_some_and(|at| at + rules.rx_start_delay <= now);
                 // A reception that has begun decides by its end.
-                if rules.mac.response_timeout != ResponseTimeout::ReceptionStart || !begun {
+                if !rules.reception_ends_attempts() || !begun {
                     self.fail(now, rules, out);
                 }
             }
@@ -630,7 +665,7 @@ impl<T: Copy> Dcf<T> {
     /// Any frame but the response means that the attempt failed, if the standard's rule is in force.
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
-            && rules.mac.response_timeout == ResponseTimeout::ReceptionStart
+            && rules.reception_ends_attempts()
         {
             self.fail(now, rules, out);
         }
@@ -645,11 +680,7 @@ impl<T: Copy> Dcf<T> {
             (&mut self.short_retries, rules.mac.short_retry_limit)
         };
         *retries = retries.saturating_add(1);
-        let attempts = match rules.mac.attempts {
-            Attempts::Limit => limit,
-            Attempts::LimitPlusOne => limit.saturating_add(1),
-        };
-        if *retries >= attempts && limit < u32::MAX {
+        if *retries >= rules.attempts(limit) && limit < u32::MAX {
             self.counters.mac_drops += u64::from(!job.delivered);
             self.counters.link_failures += 1;
             if let Receiver::Station(to) = job.to {

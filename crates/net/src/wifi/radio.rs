@@ -205,7 +205,6 @@ impl Radio {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::wifi::preset;
 
     #[test]

@@ -12,26 +12,29 @@
 //! also `A drop 0` (the packet never arrived), `A lost B` (link failure) and `A full 0` (queue).
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant, Stream};
+use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::wifi::{
     Channel, ChannelConfig, FrameKind, Output, Position, Receiver, StationConfig, StationId,
     StationStreams,
 };
 
-/// Stations A, B, C, … on a line at these places, metres; the back-offs each draws first, slots of 32.
-pub(crate) fn line(config: &ChannelConfig, places: &[(f64, &[u64])]) -> Channel<u32> {
-    assert_eq!(config.check(), Ok(()));
+/// A back-off: so many slots, drawn from so many values.
+pub(crate) type Draw = (u64, u64);
+
+/// Stations A, B, C, … on a line at these places, metres, and the back-offs that each draws first. Stations at
+/// one place hear each other without delay.
+pub(crate) fn line(config: &ChannelConfig, places: &[(f64, &[Draw])]) -> Channel<u32> {
     let stations: Vec<_> =
         places.iter().map(|&(x, _)| StationConfig { position: Position { x, y: 0.0 } }).collect();
     let streams = (0..).zip(places).map(|(id, &(_, draws))| streams(id, draws)).collect();
     Channel::new(config, &stations, streams)
 }
 
-/// Streams of a station of which the first back-offs are `draws` out of 32.
-fn streams(id: u64, draws: &[u64]) -> StationStreams {
+/// Streams of station `id` whose first back-offs are `draws`.
+fn streams(id: u64, draws: &[Draw]) -> StationStreams {
     let draws_these = |seed: &u64| {
         let mut stream = StationStreams::named(*seed, "test").backoff;
-        draws.iter().all(|&draw| stream.below(32) == draw)
+        draws.iter().all(|&(slots, values)| stream.below(values) == slots)
     };
     let seed = (0..).map(|n| id * 1_000_000 + n).find(draws_these).unwrap();
     StationStreams::named(seed, "test")
@@ -84,6 +87,8 @@ pub(crate) fn play(channel: &mut Channel<u32>, script: &str) {
         packet += 1;
     }
     run_until(channel, Instant::from_secs(10), &mut happened);
+    // Frames are noted when they are asked for.
+    happened.sort_by_key(|&(at, _)| at);
     let happened: Vec<_> =
         happened.into_iter().map(|(at, what)| format!("{} {what}", micros(at))).collect();
     assert_eq!(happened.join("\n"), expected.join("\n"), "\nhappened:\n{}\n", happened.join("\n"));
@@ -123,9 +128,4 @@ fn describe(output: Output<u32>) -> String {
         }
         Output::LinkFailure { station, to } => format!("{} lost {}", name(station), name(to)),
     }
-}
-
-/// A stream for tests that need randomness of their own.
-pub(crate) fn stream(seed: u64) -> Stream {
-    Stream::new(seed, "test")
 }

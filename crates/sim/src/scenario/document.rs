@@ -83,8 +83,11 @@ pub fn markdown() -> String {
         ("Sizes", units::SIZE),
         ("Queues", units::PACKETS),
     ];
-    let measures =
-        [("Lengths", &units::LENGTH), ("Powers", &units::POWER), ("Frequencies", &units::FREQUENCY)];
+    let measures = [
+        ("Lengths", &units::LENGTH),
+        ("Powers", &units::POWER),
+        ("Frequencies", &units::FREQUENCY),
+    ];
     for (what, units) in units {
         let names: Vec<String> = units.iter().map(|(name, _)| format!("`{name}`")).collect();
         let _ = writeln!(out, "- {what}: {}.", names.join(", "));
@@ -300,8 +303,7 @@ fn kind_schema(kind: &Kind) -> Value {
 
 fn measure_schema(measure: &units::Measure) -> Value {
     let names: Vec<&str> = measure.names().collect();
-    let pattern =
-        format!(r"^[-+]?\d+(\.\d+)?(e[-+]?\d+)?\s*({})$", names.join("|"));
+    let pattern = format!(r"^[-+]?\d+(\.\d+)?(e[-+]?\d+)?\s*({})$", names.join("|"));
     json!({ "type": "string", "pattern": pattern })
 }
 

@@ -2,7 +2,7 @@
 //! filled in, every value checked; building a world from it cannot fail.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{MTcpConfig, SnoopConfig};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, SnoopConfig};
 use airtcp_net::config::{LinkConfig, Schedule};
 use airtcp_net::wifi::{ChannelConfig, StationConfig};
 use airtcp_tcp::TcpConfig;
@@ -112,7 +112,21 @@ pub enum MiddleboxKind {
         /// Payload bytes held for all connections together.
         memory: Bytes,
     },
-    /// Snoop.
+    /// M-TCP+'s intelligent host (algorithms §1.2).
+    MTcpPlus {
+        /// Its settings.
+        config: MTcpPlusConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
+    },
+    /// airtcp's own (docs/holdover.md).
+    Holdover {
+        /// Its settings.
+        config: HoldoverConfig,
+        /// Payload bytes held for all connections together.
+        memory: Bytes,
+    },
+    /// Snoop (algorithms §4).
     Snoop {
         /// Its settings.
         config: SnoopConfig,

@@ -11,8 +11,7 @@ use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS};
 use super::tree::{self, Table, Tree};
 use super::wlan::{radio_outage, wlans};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::m_tcp::Retransmit;
-use airtcp_edge::{MTcpConfig, SnoopConfig};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
     QueueConfig, QueueLimit, Schedule, Variation,
@@ -81,14 +80,15 @@ fn scenario(root: &Table, problems: &Problems, source_name: &str) -> Option<Scen
         radio_outage(section, &nodes, ids.unwrap_or_default(), &wlans);
     }
     if !top.has("link") && !top.has("wlan") {
-        top.push(top.problem("link", "missing").expected("at least one [[link]] or [[wlan]] table"));
+        top.push(
+            top.problem("link", "missing").expected("at least one [[link]] or [[wlan]] table"),
+        );
     }
     if !top.has("flow") && !top.has("cbr") {
         top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[cbr]] table"));
     }
     // A link that could not be read leaves gaps that are no mistake of the flows.
-    let islands =
-        problems.borrow().is_empty().then(|| Islands::new(nodes.len(), &links, &wlans));
+    let islands = problems.borrow().is_empty().then(|| Islands::new(nodes.len(), &links, &wlans));
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, names: &names, islands, duration };
     let flows = flows(&top.elements("flow"), &tcp, &network);
@@ -184,7 +184,12 @@ fn node_outage(section: &Section<'_>) -> Option<NodeOutage> {
     Some(NodeOutage { schedule: schedule?, layer, warning: warning? })
 }
 
-pub(super) fn resolve(section: &Section<'_>, key: &str, name: &Name, names: &Names) -> Option<Range<u32>> {
+pub(super) fn resolve(
+    section: &Section<'_>,
+    key: &str,
+    name: &Name,
+    names: &Names,
+) -> Option<Range<u32>> {
     let range = names.get(&name.text).cloned();
     if range.is_none() {
         let message = format!("no node is called {:?}", name.text);
@@ -208,32 +213,51 @@ fn middlebox(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
 
 /// `None` for no mechanism, `Some(None)` for a wrong one.
 fn middlebox_kind(section: &Section<'_>, kind: &str) -> Option<Option<MiddleboxKind>> {
-    let memory = || section.get::<Bytes>("memory");
-    let fifo = || section.get::<Bytes>("fifo");
     Some(match kind {
         "packet-control" => {
             section.get("threshold").map(|threshold| MiddleboxKind::PacketControl { threshold })
         }
-        "m-tcp" => (|| {
-            let (fifo, memory) = (fifo(), memory());
-            let (timer, release) = (section.get("timer"), section.get("release"));
-            let retransmit = match section.get::<&str>("retransmit")? {
-                "all" => Retransmit::All,
-                _ => Retransmit::Head,
-            };
-            let config =
-                MTcpConfig { timer: timer?, retransmit, release: release?, fifo: fifo? };
-            Some(MiddleboxKind::MTcp { config, memory: memory? })
-        })(),
-        "snoop" => (|| {
-            let (fifo, memory) = (fifo(), memory());
-            let (min_timeout, attempts) = (section.get("min-timeout"), section.get("attempts"));
-            let config =
-                SnoopConfig { fifo: fifo?, min_timeout: min_timeout?, attempts: attempts? };
-            Some(MiddleboxKind::Snoop { config, memory: memory? })
-        })(),
+        "m-tcp" => m_tcp(section),
+        "m-tcp-plus" => m_tcp_plus(section),
+        "holdover" => holdover(section),
+        "snoop" => snoop(section),
         _ => return None,
     })
+}
+
+fn m_tcp(section: &Section<'_>) -> Option<MiddleboxKind> {
+    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
+    let (timer, release) = (section.get("timer"), section.get("release"));
+    let retransmit = match section.get::<&str>("retransmit")? {
+        "all" => Retransmit::All,
+        _ => Retransmit::Head,
+    };
+    let config = MTcpConfig { timer: timer?, retransmit, release: release?, fifo: fifo? };
+    Some(MiddleboxKind::MTcp { config, memory: memory? })
+}
+
+fn m_tcp_plus(section: &Section<'_>) -> Option<MiddleboxKind> {
+    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
+    let max_down = section.get("max-down");
+    let resume = match section.get::<&str>("resume")? {
+        "probe" => Resume::Probe,
+        _ => Resume::Flush,
+    };
+    let config = MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down? };
+    Some(MiddleboxKind::MTcpPlus { config, memory: memory? })
+}
+
+fn holdover(section: &Section<'_>) -> Option<MiddleboxKind> {
+    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
+    let config = HoldoverConfig { fifo: fifo?, max_down: section.get("max-down")? };
+    Some(MiddleboxKind::Holdover { config, memory: memory? })
+}
+
+fn snoop(section: &Section<'_>) -> Option<MiddleboxKind> {
+    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
+    let (min_timeout, attempts) = (section.get("min-timeout"), section.get("attempts"));
+    let config = SnoopConfig { fifo: fifo?, min_timeout: min_timeout?, attempts: attempts? };
+    Some(MiddleboxKind::Snoop { config, memory: memory? })
 }
 
 /// What a middlebox is told: `None` when that is wrong.
@@ -268,6 +292,8 @@ fn fifos(sections: &[Section<'_>], network: &Network<'_>, flows: &[FlowSpec]) {
         let fifo = match spec.kind {
             MiddleboxKind::PacketControl { .. } => continue,
             MiddleboxKind::MTcp { config, .. } => config.fifo,
+            MiddleboxKind::MTcpPlus { config, .. } => config.fifo,
+            MiddleboxKind::Holdover { config, .. } => config.fifo,
             MiddleboxKind::Snoop { config, .. } => config.fifo,
         };
         let to_mobile = flows.iter().filter(|flow| spec.mobiles.contains(&flow.to));
@@ -552,9 +578,8 @@ fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, Nod
     let from = from.and_then(|name| resolve(section, "from", &name, network.names));
     let to = to.and_then(|name| resolve(section, "to", &name, network.names));
     let pairs = pairs(section, "to", from?, to?)?;
-    let apart = |(a, b): &&(NodeId, NodeId)| {
-        network.islands.as_ref().is_some_and(|i| !i.connected(*a, *b))
-    };
+    let apart =
+        |(a, b): &&(NodeId, NodeId)| network.islands.as_ref().is_some_and(|i| !i.connected(*a, *b));
     if let Some((a, b)) = pairs.iter().find(apart) {
         let [a, b] = [a, b].map(|id| &network.nodes[id.0 as usize].name);
         let message = format!("no links lead from {a:?} to {b:?}");
@@ -640,11 +665,7 @@ fn on_off(section: &Section<'_>) -> Option<Option<OnOff>> {
     }
 }
 
-fn flows(
-    sections: &[Section<'_>],
-    tcp: &Section<'_>,
-    network: &Network<'_>,
-) -> Vec<FlowSpec> {
+fn flows(sections: &[Section<'_>], tcp: &Section<'_>, network: &Network<'_>) -> Vec<FlowSpec> {
     let Network { nodes, duration, .. } = network;
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut taken = BTreeSet::new();

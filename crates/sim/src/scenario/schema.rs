@@ -671,10 +671,16 @@ static WLAN: TableSchema = TableSchema {
         by_preset(
             "reception",
             Kind::Choice(&[
-                ("first-lock", "the first frame takes the receiver; a later one much weaker is \
-                  ignored, any other destroys both (ns-2)"),
-                ("cumulative-sinr", "a frame well above noise and the sum of all others is \
-                  received, also a later one"),
+                (
+                    "first-lock",
+                    "the first frame takes the receiver; a later one much weaker is \
+                  ignored, any other destroys both (ns-2)",
+                ),
+                (
+                    "cumulative-sinr",
+                    "a frame well above noise and the sum of all others is \
+                  received, also a later one",
+                ),
             ]),
             "Which of overlapping frames is received.",
         ),

@@ -516,6 +516,14 @@ fn the_topology_must_carry_the_flows() {
         ],
     );
     refuses(
+        TO,
+        "to = \"MH\"\njitter = \"20 s\"",
+        &[
+            "t.toml:21:10: flow.FH-MH.jitter: a flow starts at 20 s, after the end of the run (expected a \
+             start before `duration`)",
+        ],
+    );
+    refuses(
         "name = \"BS\"",
         "name = \"BS\"\n[[node]]\nname = \"s\"\ncount = 3\n[[node]]\nname = \"d\"\ncount = 2\n\
          [[link]]\nbetween = [\"s\", \"d\"]\nrate = \"1 bps\"\ndelay = \"1 s\"",
@@ -859,10 +867,7 @@ fn the_example_in_the_documentation_is_right() {
 fn the_json_schema_describes_every_table() {
     let schema = super::json_schema();
     let definitions = schema["$defs"].as_object().unwrap();
-    assert_eq!(
-        definitions["scenario"]["required"],
-        serde_json::json!(["duration", "node"])
-    );
+    assert_eq!(definitions["scenario"]["required"], serde_json::json!(["duration", "node"]));
     assert_eq!(definitions["tcp"]["properties"]["nagle"]["default"], true);
     assert_eq!(definitions["link.loss"]["additionalProperties"], false);
     // Every reference leads somewhere.

@@ -61,11 +61,7 @@ pub(super) static LENGTH: Measure =
 pub(super) static POWER: Measure = Measure {
     what: "a power",
     example: "-81 dBm",
-    units: &[
-        ("W", |x| x),
-        ("mW", |x| x * 1e-3),
-        ("dBm", |x| Power::from_dbm(x).as_watts()),
-    ],
+    units: &[("W", |x| x), ("mW", |x| x * 1e-3), ("dBm", |x| Power::from_dbm(x).as_watts())],
 };
 /// Base unit: hertz.
 pub(super) static FREQUENCY: Measure = Measure {

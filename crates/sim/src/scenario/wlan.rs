@@ -93,7 +93,8 @@ fn out_of_range(
 ) {
     let at = |station: &Station| station.config.position;
     for (i, station) in stations.iter().enumerate() {
-        let others = || stations.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, other)| other);
+        let others =
+            || stations.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, other)| other);
         if others().any(|other| config.radio.in_range(at(station), at(other))) {
             continue;
         }
@@ -118,8 +119,7 @@ pub(super) fn radio_outage(
 ) {
     let phy =
         |id: u32| nodes[id as usize].outage.as_ref().is_some_and(|o| o.layer == OutageLayer::Phy);
-    let has_radio =
-        |id| wlans.iter().flat_map(|wlan| &wlan.stations).any(|s| s.node == NodeId(id));
+    let has_radio = |id| wlans.iter().flat_map(|wlan| &wlan.stations).any(|s| s.node == NodeId(id));
     if ids.any(|id| phy(id) && !has_radio(id))
         && let Some(outage) = section.chosen("outage")
     {

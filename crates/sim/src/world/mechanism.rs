@@ -3,10 +3,9 @@
 use crate::metrics::MiddleboxMetrics;
 use crate::scenario::model::{MiddleboxKind, MiddleboxSpec};
 use airtcp_core::Length;
-use airtcp_edge::m_tcp::MTcpCounters;
-use airtcp_edge::snoop::SnoopCounters;
 use airtcp_edge::{
-    FlowTableConfig, MTcp, Middlebox, PacketControl, PacketControlCounters, Side, Snoop,
+    FlowTableConfig, Holdover, HoldoverCounters, MTcp, MTcpCounters, MTcpPlus, MTcpPlusCounters,
+    Middlebox, PacketControl, PacketControlCounters, Side, Snoop, SnoopCounters,
 };
 
 /// A mechanism of `airtcp-edge` at work.
@@ -20,6 +19,8 @@ pub(super) struct Mechanism {
 enum Machine {
     PacketControl(PacketControl),
     MTcp(MTcp<Length>),
+    MTcpPlus(MTcpPlus<Length>),
+    Holdover(Holdover<Length>),
     Snoop(Snoop<Length>),
 }
 
@@ -44,6 +45,12 @@ impl Mechanism {
             ),
             MiddleboxKind::MTcp { config, memory } => {
                 Machine::MTcp(MTcp::new(config, table, memory.get()))
+            }
+            MiddleboxKind::MTcpPlus { config, memory } => {
+                Machine::MTcpPlus(MTcpPlus::new(config, table, memory.get()))
+            }
+            MiddleboxKind::Holdover { config, memory } => {
+                Machine::Holdover(Holdover::new(config, table, memory.get()))
             }
             MiddleboxKind::Snoop { config, memory } => {
                 Machine::Snoop(Snoop::new(config, table, memory.get()))
@@ -70,6 +77,8 @@ impl Mechanism {
         match &mut self.machine {
             Machine::PacketControl(machine) => machine,
             Machine::MTcp(machine) => machine,
+            Machine::MTcpPlus(machine) => machine,
+            Machine::Holdover(machine) => machine,
             Machine::Snoop(machine) => machine,
         }
     }
@@ -89,7 +98,61 @@ impl Mechanism {
                     }
                 ),
             ),
-            Machine::MTcp(machine) => ("m-tcp", counters!(machine, MTcpCounters { segments_copied, overflows, acks_reduced, releases, duplicates_suppressed, local_retransmissions, persist_packets, reconnections, probes_answered, old_segments_answered })),
+            Machine::MTcp(machine) => (
+                "m-tcp",
+                counters!(
+                    machine,
+                    MTcpCounters {
+                        segments_copied,
+                        overflows,
+                        acks_reduced,
+                        releases,
+                        duplicates_suppressed,
+                        local_retransmissions,
+                        persist_packets,
+                        reconnections,
+                        probes_answered,
+                        old_segments_answered
+                    }
+                ),
+            ),
+            Machine::MTcpPlus(machine) => (
+                "m-tcp-plus",
+                counters!(
+                    machine,
+                    MTcpPlusCounters {
+                        segments_copied,
+                        overflows,
+                        held_peak,
+                        freezes,
+                        bytes_promised,
+                        answers,
+                        replays,
+                        copies_resent,
+                        acks_suppressed,
+                        resumes,
+                        resets
+                    }
+                ),
+            ),
+            Machine::Holdover(machine) => (
+                "holdover",
+                counters!(
+                    machine,
+                    HoldoverCounters {
+                        segments_copied,
+                        overflows,
+                        held_peak,
+                        freezes,
+                        answers,
+                        replays,
+                        copies_resent,
+                        acks_suppressed,
+                        resumes,
+                        resets
+                    }
+                ),
+            ),
             Machine::Snoop(machine) => (
                 "snoop",
                 counters!(

@@ -55,13 +55,7 @@ impl Observers<'_> {
         Events::new(subscriber.map(|s| &mut **s as &mut dyn Subscriber), source)
     }
 
-    fn dropped(
-        &mut self,
-        at: Instant,
-        source: Source,
-        reason: DropReason,
-        packet: &Packet,
-    ) {
+    fn dropped(&mut self, at: Instant, source: Source, reason: DropReason, packet: &Packet) {
         let (flow, seq, len) = packet.summary();
         self.events(source).emit(at, || Event::Dropped { reason, flow, seq, len });
     }
@@ -694,13 +688,7 @@ impl World {
 
     /// Hands a packet to a radio of the node.
     #[inline]
-    fn transmit(
-        &mut self,
-        node: u32,
-        radio: u32,
-        packet: PacketId,
-        observers: &mut Observers<'_>,
-    ) {
+    fn transmit(&mut self, node: u32, radio: u32, packet: PacketId, observers: &mut Observers<'_>) {
         let RadioHop { channel, from, to, .. } = self.radio_hops[radio as usize];
         let size = self.packets.meta(packet).size;
         let machine = &mut self.channels[channel as usize].channel;
@@ -738,13 +726,7 @@ impl World {
 
     /// A node sends a packet that did not come in by a link, beginning with hop number `hop`.
     #[inline]
-    fn originate(
-        &mut self,
-        node: u32,
-        hop: u32,
-        packet: Packet,
-        observers: &mut Observers<'_>,
-    ) {
+    fn originate(&mut self, node: u32, hop: u32, packet: Packet, observers: &mut Observers<'_>) {
         let down = self.nodes[node as usize].drops(self.now, &packet);
         let packet = self.packets.insert(hop + 1, packet);
         match self.hops[hop as usize] {
@@ -771,7 +753,10 @@ impl World {
             self.cbr[datagram.cbr as usize].dropped();
             if let Some(Hop::Crossed(source)) = next {
                 // What the medium took may be replaced at once; what the queue refused, later.
-                self.left_first_hop(source, !matches!(reason, DropReason::Queue | DropReason::Outage));
+                self.left_first_hop(
+                    source,
+                    !matches!(reason, DropReason::Queue | DropReason::Outage),
+                );
             }
         }
     }
@@ -817,11 +802,7 @@ impl World {
         for (wlan, ChannelState { channel, nodes }) in self.wlan_names.iter().zip(&self.channels) {
             for (station, &node) in (0..).map(StationId).zip(nodes) {
                 let counters = channel.counters(station);
-                metrics.push(StationMetrics::new(
-                    wlan,
-                    &self.node_names[node as usize],
-                    counters,
-                ));
+                metrics.push(StationMetrics::new(wlan, &self.node_names[node as usize], counters));
             }
         }
         metrics
@@ -901,7 +882,8 @@ struct Paths {
 
 fn paths(scenario: &Scenario, channels: &[ChannelState]) -> Paths {
     let wired = scenario.links.iter().map(|link| Edge { from: link.from, to: link.to });
-    let radio_hops: Vec<RadioHop> = (0..).zip(channels).flat_map(|(c, s)| neighbours(c, s)).collect();
+    let radio_hops: Vec<RadioHop> =
+        (0..).zip(channels).flat_map(|(c, s)| neighbours(c, s)).collect();
     let edges: Vec<Edge> = wired
         .chain(radio_hops.iter().map(|hop| {
             let station = &channels[hop.channel as usize].nodes[hop.from.0 as usize];

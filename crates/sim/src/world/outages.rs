@@ -20,8 +20,7 @@ pub(crate) struct OutageWatch {
 impl OutageWatch {
     /// From `start` on; `None` when there are no outages.
     pub(crate) fn new(schedules: Vec<Schedule>, start: Instant) -> Option<Self> {
-        let mut watch =
-            Self { schedules, up: Instant::MAX, outages: 0, dead: Duration::ZERO };
+        let mut watch = Self { schedules, up: Instant::MAX, outages: 0, dead: Duration::ZERO };
         let down = watch.next_down(start)?;
         watch.up = watch.next_up(down).unwrap_or(Instant::MAX);
         Some(watch)
@@ -77,9 +76,8 @@ mod tests {
 
     fn watch(outages: &[&[(u64, u64)]]) -> OutageWatch {
         let s = Instant::from_secs;
-        let listed = |o: &&[(u64, u64)]| {
-            Schedule::Listed(o.iter().map(|&(a, b)| (s(a), s(b))).collect())
-        };
+        let listed =
+            |o: &&[(u64, u64)]| Schedule::Listed(o.iter().map(|&(a, b)| (s(a), s(b))).collect());
         OutageWatch::new(outages.iter().map(listed).collect(), Instant::ZERO).expect("outages")
     }
 

@@ -1,10 +1,10 @@
 //! What radios report about outages, to whom and when.
 
+use crate::scenario::model::SignalSpec;
 use airtcp_core::{Duration, Instant, LinkSignal, Stream};
 use airtcp_edge::MobileId;
 use airtcp_net::config::Schedule;
 use airtcp_net::wifi::StationId;
-use crate::scenario::model::SignalSpec;
 use std::collections::VecDeque;
 
 /// Who is told.
@@ -99,7 +99,8 @@ impl Feed {
                 break;
             };
             self.upto = end;
-            let overtaken = |next: Option<(Instant, _)>| next.is_some_and(|(at, _)| at <= end + delay);
+            let overtaken =
+                |next: Option<(Instant, _)>| next.is_some_and(|(at, _)| at <= end + delay);
             if !overtaken(self.schedule.next_outage(end)) {
                 self.pending.push_back((end + delay, LinkSignal::Up));
                 self.upto = end + delay;
@@ -135,14 +136,8 @@ mod tests {
     #[test]
     fn an_outage_is_foretold_begins_and_ends() {
         let seen = signals(&[(1000, 2000), (5000, 6000)], spec(50, 0, 7));
-        let expected = [
-            (950, Fading),
-            (1000, Down),
-            (2007, Up),
-            (4950, Fading),
-            (5000, Down),
-            (6007, Up),
-        ];
+        let expected =
+            [(950, Fading), (1000, Down), (2007, Up), (4950, Fading), (5000, Down), (6007, Up)];
         assert_eq!(seen, expected);
     }
 

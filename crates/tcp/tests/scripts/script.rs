@@ -23,7 +23,8 @@
 
 use airtcp_core::event::{Source, Subscriber};
 use airtcp_core::{
-    Addr, Event, Events, Flags, Flow, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum, Timestamps,
+    Addr, Event, Events, Flags, Flow, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum,
+    Timestamps,
 };
 use airtcp_tcp::{Endpoint, Io, TcpConfig};
 use std::collections::VecDeque;

@@ -1,0 +1,152 @@
+//! Both ends of a connection, as a node between them saw them: what a mechanism needs that speaks in the
+//! mobile's name and must know a segment of this connection from one that only looks like it.
+
+use crate::middlebox::Side;
+use crate::mobile_end::MobileEnd;
+use airtcp_core::{Flags, Flow, Payload, SackBlocks, Segment, SeqNum, Timestamps};
+
+/// The largest window there is (RFC 7323 §2.3): data further from the mobile's acknowledgement than this is
+/// not of this connection.
+const MAX_WINDOW: u32 = 1 << 30;
+
+/// What was seen of a connection, from the first acknowledgement of the mobile on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// From the fixed to the mobile host.
+    flow: Flow,
+    mobile: MobileEnd,
+    /// End of the highest segment of the fixed host.
+    sent_end: SeqNum,
+    /// The fixed host's highest acknowledgement number.
+    fixed_ack: SeqNum,
+    /// The newest timestamps that the mobile may have seen.
+    passed: Option<Timestamps>,
+}
+
+impl Ends {
+    /// As the first segment of the mobile shows them; `None` when it acknowledges nothing or is a reset.
+    pub fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
+        if segment.flags.contains(Flags::RST) {
+            return None;
+        }
+        let mobile = MobileEnd::new(segment)?;
+        let (flow, sent_end) = (segment.flow.reversed(), mobile.ack);
+        Some(Self { flow, mobile, sent_end, fixed_ack: segment.seq, passed: None })
+    }
+
+    /// The mobile's end.
+    pub fn mobile(&self) -> &MobileEnd {
+        &self.mobile
+    }
+
+    /// The highest byte that the mobile acknowledged, plus one.
+    pub fn mobile_ack(&self) -> SeqNum {
+        self.mobile.ack
+    }
+
+    /// Takes note of a segment of the fixed host; false when it cannot belong to this connection.
+    pub fn note_fixed<P: Payload>(&mut self, segment: &Segment<P>) -> bool {
+        if segment.seq.offset_from(self.mobile.ack).unsigned_abs() > MAX_WINDOW {
+            return false;
+        }
+        self.sent_end = self.sent_end.later(segment.seq_end());
+        if let Some(ack) = segment.ack
+            && ack.at_or_before(self.mobile.next_seq)
+        {
+            self.fixed_ack = self.fixed_ack.later(ack);
+        }
+        true
+    }
+
+    /// Takes note of a segment of the mobile; false when it acknowledges what the fixed host did not send.
+    pub fn note_mobile<P: Payload>(&mut self, segment: &Segment<P>) -> bool {
+        let plausible = segment.ack.is_some_and(|ack| ack.at_or_before(self.sent_end));
+        if plausible {
+            self.mobile.note(segment);
+        }
+        plausible
+    }
+
+    /// A segment of the fixed host is sent on to the mobile as it came.
+    pub fn note_passed<P: Payload>(&mut self, segment: &Segment<P>) {
+        self.passed = self.newest(segment);
+    }
+
+    /// A copy as it is sent now: with timestamps that the mobile does not take for old (RFC 7323 §5). It may have
+    /// seen newer ones, on a retransmission of earlier data.
+    pub fn renewed<P: Payload>(&mut self, copy: &Segment<P>) -> Segment<P> {
+        let mut renewed = copy.clone();
+        if copy.options.timestamps.is_some() {
+            self.note_passed(copy);
+            renewed.options.timestamps = self.passed;
+        }
+        renewed
+    }
+
+    /// The newer timestamps of those in the segment and those that were passed.
+    fn newest<P: Payload>(&self, segment: &Segment<P>) -> Option<Timestamps> {
+        match (self.passed, segment.options.timestamps) {
+            (Some(old), Some(new)) if SeqNum(new.value).after(SeqNum(old.value)) => Some(new),
+            (old, new) => old.or(new),
+        }
+    }
+
+    /// This reset ends the connection: its number is one that its receiver expects (RFC 5961 §3.2; any other
+    /// may be forged).
+    pub fn is_reset<P: Payload>(&self, from: Side, segment: &Segment<P>) -> bool {
+        let (first, last) = match from {
+            // A window probe that was not accepted counts as sent.
+            Side::Fixed => (self.mobile.ack, self.sent_end + 1),
+            Side::Mobile => (self.fixed_ack, self.mobile.next_seq),
+        };
+        segment.flags.contains(Flags::RST)
+            && segment.seq.at_or_after(first)
+            && segment.seq.at_or_before(last)
+    }
+
+    /// The ACK of `ack` with this window field, as the mobile would send it now (see [`MobileEnd::acknowledge`]).
+    pub fn acknowledge<P: Payload>(
+        &self,
+        ack: SeqNum,
+        window: u16,
+        echo: Option<u32>,
+    ) -> Segment<P> {
+        self.mobile.acknowledge(self.flow.reversed(), ack, window, echo)
+    }
+
+    /// A reset that the fixed host accepts, in the mobile's name.
+    pub fn reset_fixed<P: Payload>(&self, acknowledged: SeqNum) -> Segment<P> {
+        let ack: Segment<P> = self.acknowledge(acknowledged, 0, None);
+        Segment { flags: Flags::RST, ..ack }
+    }
+
+    /// A reset that the mobile accepts, in the fixed host's name.
+    pub fn reset_mobile<P: Payload>(&self) -> Segment<P> {
+        Segment {
+            flow: self.flow,
+            seq: self.mobile.ack,
+            ack: Some(self.mobile.next_seq),
+            flags: Flags::RST,
+            ..Segment::default()
+        }
+    }
+}
+
+/// A segment of the mobile as the fixed host may see it that shall send nothing: it acknowledges `ack` at least,
+/// closes the window and reports no SACK blocks.
+pub fn closing<P: Payload>(segment: &Segment<P>, ack: SeqNum) -> Segment<P> {
+    let mut closing = segment.clone();
+    closing.ack = segment.ack.map(|own| own.later(ack));
+    closing.window = 0;
+    closing.options.sack = SackBlocks::new();
+    closing
+}
+
+/// What a host without this connection answers (RFC 9293 §3.10.7.1).
+pub fn refusal<P: Payload>(segment: &Segment<P>) -> Segment<P> {
+    let (seq, ack) = match segment.ack {
+        Some(ack) => (ack, None),
+        None => (SeqNum(0), Some(segment.seq_end())),
+    };
+    Segment { flow: segment.flow.reversed(), seq, ack, flags: Flags::RST, ..Segment::default() }
+}

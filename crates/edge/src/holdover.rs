@@ -1,0 +1,346 @@
+//! Holdover: while the mobile is away, the node closes the fixed host's window and acknowledges nothing; when it is
+//! back, the node replays what the mobile missed. `docs/holdover.md` is its specification.
+//!
+//! Read first: docs/holdover.md, RFC 9293 §3.8.6.1 (persist), RFC 3522 (Eifel), RFC 5682 (F-RTO).
+//!
+//! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the mobile
+//! acknowledges it. A link signal *freezes* the fixed host: the mobile's last ACK once more, with window 0.
+//! Frozen, the fixed host's retransmissions and probes are answered the same way, and what the mobile says goes
+//! on with window 0. When the mobile is back the copies are replayed, and the first segment it is heard with goes
+//! through as it is: a genuine ACK with an open window.
+//!
+//! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)): only
+//! [`Up`](LinkSignal::Up), or being heard after a *nudge*, says that the mobile is back.
+
+use crate::connection::{Connection, Context, PerConnection};
+use crate::ends;
+use crate::flow_table::FlowState;
+use crate::middlebox::Side;
+use crate::mobile_end::MobileEnd;
+use crate::replay::Replay;
+use crate::store::{Kept, Store};
+use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+
+/// Holdover for all connections of an edge node.
+pub type Holdover<P> = PerConnection<P, State<P>>;
+
+/// Settings of holdover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldoverConfig {
+    /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as in plain TCP.
+    pub fifo: Bytes,
+    /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
+    pub max_down: Option<Duration>,
+}
+
+/// 64 KiB (the largest window without scaling), no end of waiting.
+impl Default for HoldoverConfig {
+    fn default() -> Self {
+        Self { fifo: Bytes(64 * 1024), max_down: None }
+    }
+}
+
+/// What holdover did, over all connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HoldoverCounters {
+    /// Segments copied.
+    pub segments_copied: u64,
+    /// Segments not copied for want of room in the FIFO or in the node's memory.
+    pub overflows: u64,
+    /// Most payload bytes that one connection held.
+    pub held_peak: u64,
+    /// Times a fixed host was frozen.
+    pub freezes: u64,
+    /// Retransmissions, window probes and keep-alives answered with window 0.
+    pub answers: u64,
+    /// Times copies were replayed from the first to the last.
+    pub replays: u64,
+    /// Copies that were sent again after a replay, or to find out whether the mobile is there.
+    pub copies_resent: u64,
+    /// Pure ACKs of the mobile without news kept from the fixed host.
+    pub acks_suppressed: u64,
+    /// Times a fixed host was released.
+    pub resumes: u64,
+    /// Connections reset because the mobile was away for too long.
+    pub resets: u64,
+}
+
+/// What holdover knows of one connection. Forgetting it loses nothing: see [`FlowState::is_committed`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<P> {
+    /// From the mobile's first acknowledgement on.
+    store: Option<Store<P>>,
+    phase: Phase,
+    replaying: Option<Replaying>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Connected,
+    Frozen(Frozen),
+    /// Given up: each host is told when it is heard.
+    Reset,
+}
+
+/// The fixed host's window is closed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Frozen {
+    /// The link was said to be down, not only fading.
+    down: bool,
+    /// The mobile was sent something since the last signal that it must answer.
+    nudged: bool,
+    /// When to reset the connection.
+    give_up: Option<Instant>,
+}
+
+/// The mobile came back, and has not acknowledged all that was replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Replaying {
+    replay: Replay,
+    until: SeqNum,
+}
+
+impl<P> Default for State<P> {
+    fn default() -> Self {
+        Self { store: None, phase: Phase::Connected, replaying: None }
+    }
+}
+
+impl<P: Payload> FlowState for State<P> {
+    fn held(&self) -> usize {
+        self.store.as_ref().map_or(0, Store::held)
+    }
+}
+
+type Cx<'a, P> = Context<'a, P, State<P>>;
+
+impl<P: Payload> Connection<P> for State<P> {
+    type Config = HoldoverConfig;
+    type Counters = HoldoverCounters;
+
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else {
+            if from == Side::Mobile {
+                self.store = Store::new(&segment);
+            }
+            return cx.out.forward(from.opposite(), segment);
+        };
+        if segment.flags.contains(Flags::RST) {
+            if store.ends.is_reset(from, &segment) {
+                *self = Self::default();
+            }
+            return cx.out.forward(from.opposite(), segment);
+        }
+        match (from, &mut self.phase) {
+            (_, Phase::Reset) => {
+                let refusal = ends::refusal(&segment);
+                cx.out.drop(segment);
+                cx.out.inject(from, refusal);
+            }
+            (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
+                cx.out.forward(Side::Mobile, segment);
+            }
+            (Side::Fixed, Phase::Connected) => {
+                keep(store, &segment, cx);
+                store.forward(segment, cx.out);
+            }
+            (Side::Fixed, Phase::Frozen(frozen)) => frozen.on_fixed(store, segment, cx),
+            (Side::Mobile, _) => {
+                let before = *store.ends.mobile();
+                if store.note_mobile(&segment) {
+                    self.on_mobile(now, &before, segment, cx);
+                } else {
+                    cx.out.forward(Side::Fixed, segment);
+                }
+            }
+        }
+    }
+
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        let down = signal == LinkSignal::Down;
+        match (&mut self.phase, signal) {
+            (Phase::Connected, LinkSignal::Up) => {}
+            (Phase::Connected, _) => {
+                cx.counters.freezes += 1;
+                cx.out
+                    .inject(Side::Fixed, store.ends.acknowledge(store.ends.mobile_ack(), 0, None));
+                let give_up = deadline(now, cx);
+                self.phase = Phase::Frozen(Frozen { down, nudged: false, give_up });
+                self.replaying = None;
+            }
+            (Phase::Frozen(frozen), LinkSignal::Up) => {
+                frozen.down = false;
+                frozen.nudged = true;
+                frozen.give_up = deadline(now, cx);
+                if store.is_empty() {
+                    // No ACK will come of itself: the mobile's last word once more.
+                    let MobileEnd { ack, window, .. } = *store.ends.mobile();
+                    cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, None));
+                    cx.counters.resumes += 1;
+                    self.phase = Phase::Connected;
+                } else {
+                    self.replay(now, cx);
+                }
+            }
+            (Phase::Frozen(frozen), _) => {
+                if self.replaying.take().is_some() {
+                    frozen.give_up = deadline(now, cx);
+                }
+                frozen.down |= down;
+                frozen.nudged = false;
+            }
+            (Phase::Reset, LinkSignal::Up) => {
+                cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            }
+            (Phase::Reset, _) => {}
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        if let Phase::Frozen(frozen) = &self.phase
+            && frozen.give_up.is_some_and(|due| due <= now)
+        {
+            cx.counters.resets += 1;
+            cx.out.inject(Side::Fixed, store.ends.reset_fixed(store.ends.mobile_ack()));
+            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            store.clear();
+            self.phase = Phase::Reset;
+            self.replaying = None;
+        } else if let Some(Replaying { replay, .. }) = &mut self.replaying
+            && replay.deadline() <= now
+        {
+            replay.on_timeout(now);
+            cx.counters.copies_resent += store.resend_first(cx.out);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let give_up = match &self.phase {
+            Phase::Frozen(frozen) => frozen.give_up,
+            Phase::Connected | Phase::Reset => None,
+        };
+        let replay = self.replaying.as_ref().map(|replaying| replaying.replay.deadline());
+        [replay, give_up].into_iter().flatten().min()
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// A segment of the mobile, already noted; `before` is its end as known until then.
+    fn on_mobile(
+        &mut self,
+        now: Instant,
+        before: &MobileEnd,
+        segment: Segment<P>,
+        cx: &mut Cx<'_, P>,
+    ) {
+        let Some(store) = &mut self.store else { return };
+        let mobile = *store.ends.mobile();
+        let progress = mobile.ack.after(before.ack);
+        if let Some(Replaying { replay, until }) = &mut self.replaying {
+            let lost = if progress {
+                replay.on_progress(now)
+            } else {
+                segment.is_pure_ack()
+                    && segment.ack == Some(before.ack)
+                    && segment.window == before.window
+                    && replay.on_duplicate()
+            };
+            if mobile.ack.at_or_after(*until) {
+                self.replaying = None;
+            } else if lost {
+                cx.counters.copies_resent += store.resend_first(cx.out);
+            }
+        }
+        let Phase::Frozen(frozen) = &mut self.phase else {
+            return cx.out.forward(Side::Fixed, segment);
+        };
+        if frozen.nudged {
+            self.phase = Phase::Connected;
+            cx.counters.resumes += 1;
+            cx.out.forward(Side::Fixed, segment);
+            if self.replaying.is_none() {
+                // It is back without a signal.
+                self.replay(now, cx);
+            }
+            return;
+        }
+        if frozen.give_up.is_some() {
+            frozen.give_up = deadline(now, cx);
+        }
+        // It may have been on the way when the signal came: its news is good, its window is not.
+        if segment.is_pure_ack() && !progress {
+            cx.counters.acks_suppressed += 1;
+            cx.out.drop(segment);
+        } else {
+            let closing = ends::closing(&segment, mobile.ack);
+            cx.out.drop(segment);
+            cx.out.inject(Side::Fixed, closing);
+        }
+    }
+
+    /// Sends the mobile all copies, and sees to it that they arrive.
+    fn replay(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        if let Some(until) = store.end() {
+            cx.counters.replays += 1;
+            store.replay(cx.out);
+            self.replaying = Some(Replaying { replay: Replay::new(now), until });
+        }
+    }
+}
+
+impl Frozen {
+    /// A segment of the fixed host.
+    fn on_fixed<P: Payload>(
+        &mut self,
+        store: &mut Store<P>,
+        segment: Segment<P>,
+        cx: &mut Cx<'_, P>,
+    ) {
+        let ack = store.ends.mobile_ack();
+        if segment.is_pure_ack() && !segment.seq.before(ack) {
+            return store.forward(segment, cx.out);
+        }
+        // One byte where new data belongs; of old data one byte, or none (keep-alives, Linux).
+        let probe = segment.payload.len() <= 1
+            && segment.seq.at_or_before(store.data_end())
+            && !segment.flags.contains(Flags::FIN);
+        match if probe { Kept::Old } else { keep(store, &segment, cx) } {
+            Kept::Old => {
+                cx.counters.answers += 1;
+                cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
+                self.nudged = true;
+                let resent = store.resend_first(cx.out);
+                cx.counters.copies_resent += resent;
+                if resent == 0 {
+                    store.forward(segment, cx.out);
+                } else {
+                    cx.out.drop(segment);
+                }
+            }
+            // The copy is what will be sent.
+            Kept::New if self.down => {}
+            Kept::New => store.forward(segment, cx.out),
+            // Lost in an outage, as in plain TCP; an answer if it is what the mobile waits for.
+            Kept::NoRoom => {
+                self.nudged |= segment.seq.at_or_before(ack);
+                store.forward(segment, cx.out);
+            }
+        }
+    }
+}
+
+/// Keeps a copy if the segment brings anything new and there is room.
+fn keep<P: Payload>(store: &mut Store<P>, segment: &Segment<P>, cx: &mut Cx<'_, P>) -> Kept {
+    let kept = store.keep(segment, cx.config.fifo, cx.room);
+    cx.counters.segments_copied += u64::from(kept == Kept::New);
+    cx.counters.overflows += u64::from(kept == Kept::NoRoom);
+    cx.counters.held_peak = cx.counters.held_peak.max(store.held() as u64);
+    kept
+}
+
+fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
+    cx.config.max_down.map(|max| now + max)
+}

@@ -1,0 +1,446 @@
+//! M-TCP+: while the mobile is away, the intermediate host acknowledges in its name and closes the window.
+//!
+//! Read first: the M-TCP+ paper §3 (Algorithm 2, Fig. 3), RFC 9293 §3.8.6.1 (persist), RFC 5961 §3.2 (resets).
+//!
+//! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the mobile
+//! acknowledges it. A link signal *freezes* the fixed host: Algorithm 2 acknowledges all that the node holds and
+//! closes the window, so that nothing is outstanding and the sender waits in persist with cwnd intact. While
+//! the mobile is *away* the node answers window probes and stores what was still under way. When the mobile is
+//! back the node is *resuming*: it replays the copies and keeps the fixed host frozen until the mobile itself has
+//! acknowledged all that was acknowledged in its name (`acked_fh`). That ACK goes through and opens the window.
+//!
+//! What the paper leaves open:
+//! - Only data is acknowledged that the node holds without a gap ([`Store::data_end`]): copies end at a full
+//!   FIFO, and at a loss on the wired side. Beyond, the fixed host is in charge as in plain TCP. So it is
+//!   of its FIN, which is copied but never acknowledged.
+//! - Who acknowledges is responsible: until the mobile has it, the copies are sent again as [`Replay`] says.
+//! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
+//!   [`Down`](LinkSignal::Down). After `Fading` the link may still work: segments to the mobile go on being sent,
+//!   and its acknowledgements free copies.
+//! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when it is heard after a
+//!   *nudge*: whatever the node answers itself (window probes above all) makes it send the mobile the first
+//!   copy, or without copies what the fixed host sent. And when it is heard after `Down` while it still
+//!   lacks data: replaying to nobody does no harm. Other segments may have been on the way when the signal
+//!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
+//!   the time to the fixed host's next probe.
+//! - Frozen, the fixed host must see no open window: pure ACKs of the mobile are swallowed, and its data goes on
+//!   with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
+//! - A connection whose first acknowledgement from the mobile was not seen is merely forwarded; so is
+//!   one that begins while the mobile is away, until the next signal: the mobile has just been heard.
+
+use crate::connection::{Connection, Context, PerConnection};
+use crate::ends;
+use crate::flow_table::FlowState;
+use crate::middlebox::Side;
+use crate::mobile_end::MobileEnd;
+use crate::replay::Replay;
+use crate::store::{Kept, Store};
+use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+
+/// M-TCP+ for all connections of an intermediate host.
+pub type MTcpPlus<P> = PerConnection<P, State<P>>;
+
+/// Settings of M-TCP+.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MTcpPlusConfig {
+    /// Payload bytes that one connection may hold; less than its window leaves data in the fixed host's charge.
+    pub fifo: Bytes,
+    /// What the fixed host is told when the mobile is back.
+    pub resume: Resume,
+    /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
+    pub max_down: Option<Duration>,
+}
+
+/// 64 KiB (the largest window without scaling), [`Resume::Flush`], no end of waiting.
+impl Default for MTcpPlusConfig {
+    fn default() -> Self {
+        Self { fifo: Bytes(64 * 1024), resume: Resume::Flush, max_down: None }
+    }
+}
+
+/// How the fixed host learns that the mobile is back. The paper does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Resume {
+    /// By the mobile's first ACK of all that was replayed.
+    #[default]
+    Flush,
+    /// By the mobile's answer to its own next window probe, after the replay.
+    Probe,
+}
+
+/// What M-TCP+ did, over all connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MTcpPlusCounters {
+    /// Segments copied.
+    pub segments_copied: u64,
+    /// Segments not copied for want of room in the FIFO or in the node's memory.
+    pub overflows: u64,
+    /// Most payload bytes that one connection held.
+    pub held_peak: u64,
+    /// Times a fixed host was frozen.
+    pub freezes: u64,
+    /// Bytes acknowledged before the mobile did.
+    pub bytes_promised: u64,
+    /// Window probes, keep-alives and old data answered with window 0.
+    pub answers: u64,
+    /// Times copies were replayed from the first to the last.
+    pub replays: u64,
+    /// Copies that were sent again after a replay, or to find out whether the mobile is there.
+    pub copies_resent: u64,
+    /// Pure ACKs of the mobile kept from the fixed host.
+    pub acks_suppressed: u64,
+    /// Times a fixed host was released.
+    pub resumes: u64,
+    /// Connections reset because the mobile was away for too long.
+    pub resets: u64,
+}
+
+/// What M-TCP+ knows of one connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<P> {
+    /// From the mobile's first acknowledgement on.
+    store: Option<Store<P>>,
+    phase: Phase,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Connected,
+    Frozen(Frozen),
+    /// Given up: each host is told when it is heard.
+    Reset,
+}
+
+/// The fixed host is in persist.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Frozen {
+    /// The highest ACK number the fixed host was sent. The mobile acknowledged all below, or the node holds it.
+    acked_fh: SeqNum,
+    /// The TSval of the fixed host to echo.
+    echo: Option<u32>,
+    link: Link,
+    /// When to reset the connection.
+    give_up: Option<Instant>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Link {
+    Away {
+        /// It was said to be down, not only fading.
+        down: bool,
+        /// The mobile was sent something since the last signal that it must answer.
+        nudged: bool,
+    },
+    Resuming(Replay),
+    /// The mobile has all; [`Resume::Probe`].
+    AwaitingProbe,
+}
+
+impl<P> Default for State<P> {
+    fn default() -> Self {
+        Self { store: None, phase: Phase::Connected }
+    }
+}
+
+impl<P: Payload> FlowState for State<P> {
+    /// Bytes were acknowledged that the mobile has not.
+    fn is_committed(&self) -> bool {
+        match (&self.store, &self.phase) {
+            (Some(store), Phase::Frozen(frozen)) => frozen.acked_fh.after(store.ends.mobile_ack()),
+            _ => false,
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.store.as_ref().map_or(0, Store::held)
+    }
+}
+
+type Cx<'a, P> = Context<'a, P, State<P>>;
+
+impl<P: Payload> Connection<P> for State<P> {
+    type Config = MTcpPlusConfig;
+    type Counters = MTcpPlusCounters;
+
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else {
+            if from == Side::Mobile {
+                self.store = Store::new(&segment);
+            }
+            return cx.out.forward(from.opposite(), segment);
+        };
+        if segment.flags.contains(Flags::RST) {
+            if store.ends.is_reset(from, &segment) {
+                *self = Self::default();
+            }
+            return cx.out.forward(from.opposite(), segment);
+        }
+        match (from, &mut self.phase) {
+            (_, Phase::Reset) => {
+                let refusal = ends::refusal(&segment);
+                cx.out.drop(segment);
+                cx.out.inject(from, refusal);
+            }
+            (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
+                cx.out.forward(Side::Mobile, segment);
+            }
+            (Side::Fixed, Phase::Connected) => {
+                keep(store, &segment, cx);
+                store.forward(segment, cx.out);
+            }
+            (Side::Fixed, Phase::Frozen(frozen)) => {
+                if frozen.on_fixed(store, segment, cx) {
+                    self.phase = Phase::Connected;
+                }
+            }
+            (Side::Mobile, phase) => {
+                let before = *store.ends.mobile();
+                let plausible = store.note_mobile(&segment);
+                match phase {
+                    Phase::Frozen(frozen) if plausible => {
+                        if frozen.on_mobile(now, &before, store, segment, cx) {
+                            self.phase = Phase::Connected;
+                        }
+                    }
+                    _ => cx.out.forward(Side::Fixed, segment),
+                }
+            }
+        }
+    }
+
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.store else { return };
+        match (&mut self.phase, signal) {
+            (Phase::Connected, LinkSignal::Up) => {}
+            (Phase::Reset, LinkSignal::Up) => {
+                cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            }
+            (Phase::Connected, _) => {
+                let down = signal == LinkSignal::Down;
+                self.phase = Phase::Frozen(Frozen::new(now, down, store, cx));
+            }
+            (Phase::Frozen(frozen), LinkSignal::Up) => {
+                if frozen.reconnect(now, store, cx) {
+                    self.phase = Phase::Connected;
+                }
+            }
+            (Phase::Frozen(frozen), _) => frozen.disconnect(now, signal == LinkSignal::Down, cx),
+            (Phase::Reset, _) => {}
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
+        let (Some(store), Phase::Frozen(frozen)) = (&mut self.store, &mut self.phase) else {
+            return;
+        };
+        if frozen.give_up.is_some_and(|due| due <= now) {
+            cx.counters.resets += 1;
+            cx.out.inject(Side::Fixed, store.ends.reset_fixed(frozen.acked_fh));
+            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            store.clear();
+            self.phase = Phase::Reset;
+        } else if let Link::Resuming(replay) = &mut frozen.link
+            && replay.deadline() <= now
+        {
+            replay.on_timeout(now);
+            cx.counters.copies_resent += store.resend_first(cx.out);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let Phase::Frozen(frozen) = &self.phase else { return None };
+        let replay = match &frozen.link {
+            Link::Resuming(replay) => Some(replay.deadline()),
+            Link::Away { .. } | Link::AwaitingProbe => None,
+        };
+        [replay, frozen.give_up].into_iter().flatten().min()
+    }
+}
+
+impl Frozen {
+    /// Algorithm 2.
+    fn new<P: Payload>(now: Instant, down: bool, store: &Store<P>, cx: &mut Cx<'_, P>) -> Self {
+        let (w, acked_fh) = (store.ends.mobile_ack(), store.data_end());
+        let echo = store.first_tsval();
+        cx.counters.freezes += 1;
+        cx.out.inject(Side::Fixed, store.ends.acknowledge(w, 0, None));
+        if acked_fh.after(w) {
+            cx.counters.bytes_promised += u64::from(acked_fh.bytes_after(w));
+            cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, echo));
+        }
+        let link = Link::Away { down, nudged: false };
+        Self { acked_fh, echo, link, give_up: deadline(now, cx) }
+    }
+
+    /// One more signal that the mobile is out of reach: what it is heard from now on may be older.
+    fn disconnect<P: Payload>(&mut self, now: Instant, down: bool, cx: &mut Cx<'_, P>) {
+        match &mut self.link {
+            Link::Away { down: was_down, nudged } => {
+                *was_down |= down;
+                *nudged = false;
+            }
+            Link::Resuming(_) | Link::AwaitingProbe => {
+                self.link = Link::Away { down, nudged: false };
+                self.give_up = deadline(now, cx);
+            }
+        }
+    }
+
+    /// The mobile is back: replays all. True: the fixed host was released at once, there is no ACK to wait for.
+    fn reconnect<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &mut Store<P>,
+        cx: &mut Cx<'_, P>,
+    ) -> bool {
+        cx.counters.replays += u64::from(!store.is_empty());
+        store.replay(cx.out);
+        if self.acked_fh.after(store.ends.mobile_ack()) {
+            self.link = Link::Resuming(Replay::new(now));
+            self.give_up = deadline(now, cx);
+            return false;
+        }
+        let released = cx.config.resume == Resume::Flush;
+        if released {
+            let MobileEnd { ack, window, .. } = *store.ends.mobile();
+            cx.counters.resumes += 1;
+            cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, self.echo));
+        } else {
+            self.await_probe();
+        }
+        released
+    }
+
+    fn await_probe(&mut self) {
+        self.link = Link::AwaitingProbe;
+        self.give_up = None;
+    }
+
+    /// A segment of the fixed host. True: it was released.
+    fn on_fixed<P: Payload>(
+        &mut self,
+        store: &mut Store<P>,
+        segment: Segment<P>,
+        cx: &mut Cx<'_, P>,
+    ) -> bool {
+        let acked_fh = self.acked_fh;
+        let in_order = segment.seq.at_or_before(acked_fh);
+        if segment.is_pure_ack() && !segment.seq.before(acked_fh) {
+            store.forward(segment, cx.out);
+            return false;
+        }
+        if self.link == Link::AwaitingProbe {
+            cx.counters.resumes += 1;
+            keep(store, &segment, cx);
+            store.forward(segment, cx.out);
+            return true;
+        }
+        if in_order && let Some(timestamps) = segment.options.timestamps {
+            self.echo = Some(timestamps.value);
+        }
+        // One byte where new data belongs; of old data one byte, or none (keep-alives, Linux).
+        let probe = in_order && segment.payload.len() <= 1 && !segment.flags.contains(Flags::FIN);
+        let kept = if probe { Kept::Old } else { keep(store, &segment, cx) };
+        self.acked_fh = store.data_end().later(acked_fh);
+        cx.counters.bytes_promised += u64::from(self.acked_fh.bytes_after(acked_fh));
+        cx.counters.answers += u64::from(kept == Kept::Old);
+        cx.out.inject(Side::Fixed, store.ends.acknowledge(self.acked_fh, 0, self.echo));
+        match (&mut self.link, kept) {
+            (Link::Away { nudged, .. }, Kept::Old) => {
+                *nudged = true;
+                let resent = store.resend_first(cx.out);
+                cx.counters.copies_resent += resent;
+                if resent == 0 {
+                    store.forward(segment, cx.out);
+                } else {
+                    cx.out.drop(segment);
+                }
+            }
+            (Link::Resuming(_) | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
+            // The copy is what will be sent.
+            (Link::Away { down: true, .. }, Kept::New) => {}
+            // In the fixed host's charge; an answer if it is what the mobile waits for.
+            (Link::Away { nudged, .. }, Kept::NoRoom) => {
+                *nudged |= in_order;
+                store.forward(segment, cx.out);
+            }
+            _ => store.forward(segment, cx.out),
+        }
+        false
+    }
+
+    /// A segment of the mobile, already noted; `before` is its end as known until then. True: the fixed host was
+    /// released.
+    fn on_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        before: &MobileEnd,
+        store: &mut Store<P>,
+        segment: Segment<P>,
+        cx: &mut Cx<'_, P>,
+    ) -> bool {
+        if self.give_up.is_some() {
+            self.give_up = deadline(now, cx);
+        }
+        let mobile = *store.ends.mobile();
+        let promised = self.acked_fh.after(before.ack);
+        let lacks = self.acked_fh.after(mobile.ack);
+        match &mut self.link {
+            Link::Away { down, nudged } if !(*nudged || *down && lacks) => {}
+            Link::AwaitingProbe => {}
+            _ if !lacks && promised && cx.config.resume == Resume::Probe => self.await_probe(),
+            _ if !lacks => {
+                cx.counters.resumes += 1;
+                cx.out.forward(Side::Fixed, segment);
+                return true;
+            }
+            Link::Resuming(_) if before.window == 0 && mobile.window > 0 => {
+                // It had no room for what was replayed.
+                self.reconnect(now, store, cx);
+            }
+            Link::Resuming(replay) => {
+                let lost = if mobile.ack.after(before.ack) {
+                    replay.on_progress(now)
+                } else {
+                    segment.is_pure_ack()
+                        && segment.ack == Some(before.ack)
+                        && segment.window == before.window
+                        && replay.on_duplicate()
+                };
+                if lost {
+                    cx.counters.copies_resent += store.resend_first(cx.out);
+                }
+            }
+            Link::Away { .. } => {
+                self.reconnect(now, store, cx);
+            }
+        }
+        // The fixed host must see no open window. A gap in what was held may be closed now.
+        let acked_fh = store.data_end().later(self.acked_fh);
+        if segment.is_pure_ack() && acked_fh == self.acked_fh {
+            cx.counters.acks_suppressed += 1;
+            cx.out.drop(segment);
+        } else {
+            cx.counters.bytes_promised +=
+                u64::from(acked_fh.bytes_after(self.acked_fh.later(mobile.ack)));
+            self.acked_fh = acked_fh;
+            let closing = ends::closing(&segment, acked_fh);
+            cx.out.drop(segment);
+            cx.out.inject(Side::Fixed, closing);
+        }
+        false
+    }
+}
+
+/// Keeps a copy if the segment brings anything new and there is room.
+fn keep<P: Payload>(store: &mut Store<P>, segment: &Segment<P>, cx: &mut Cx<'_, P>) -> Kept {
+    let kept = store.keep(segment, cx.config.fifo, cx.room);
+    cx.counters.segments_copied += u64::from(kept == Kept::New);
+    cx.counters.overflows += u64::from(kept == Kept::NoRoom);
+    cx.counters.held_peak = cx.counters.held_peak.max(store.held() as u64);
+    kept
+}
+
+fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
+    cx.config.max_down.map(|max| now + max)
+}

@@ -1,0 +1,120 @@
+//! What mechanisms keep of a connection that send data again: copies of the data under way to the mobile, and both ends.
+
+use crate::cache::SegmentCache;
+use crate::ends::Ends;
+use crate::middlebox::{Actions, Side};
+use airtcp_core::{Bytes, Flags, Payload, Segment, SeqNum};
+
+/// Copies with what is needed to send them again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Store<P> {
+    /// Both ends.
+    pub ends: Ends,
+    copies: SegmentCache<P>,
+}
+
+/// What became of a segment that was to be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It was copied.
+    New,
+    /// Nothing new in it: the mobile has it, or it is held, or it is no data.
+    Old,
+    /// There is no room for it.
+    NoRoom,
+}
+
+impl<P: Payload> Store<P> {
+    /// From the mobile's first acknowledgement on; see [`Ends::new`].
+    pub fn new(segment: &Segment<P>) -> Option<Self> {
+        Some(Self { ends: Ends::new(segment)?, copies: SegmentCache::default() })
+    }
+
+    /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all together at most
+    /// `room` more.
+    pub fn keep(&mut self, segment: &Segment<P>, fifo: Bytes, room: u64) -> Kept {
+        let has_data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
+        let (end, ack) = (segment.seq_end(), self.ends.mobile_ack());
+        // A retransmission may begin before what the mobile lacks (M-TCP acknowledges one byte less).
+        let rest_is_held = || segment.seq.before(ack) && self.data_end().at_or_after(end);
+        if !has_data || end.at_or_before(ack) || self.copies.holds(segment) || rest_is_held() {
+            return Kept::Old;
+        }
+        let len = segment.payload.len() as u64;
+        if self.held() as u64 + len > fifo.get() || len > room {
+            return Kept::NoRoom;
+        }
+        self.copies.push(segment.clone());
+        Kept::New
+    }
+
+    /// Takes note of a segment of the mobile, and frees what it acknowledges; false when it acknowledges what
+    /// the fixed host did not send.
+    pub fn note_mobile(&mut self, segment: &Segment<P>) -> bool {
+        let plausible = self.ends.note_mobile(segment);
+        self.copies.acknowledge(self.ends.mobile_ack());
+        plausible
+    }
+
+    /// Sends a segment of the fixed host on to the mobile.
+    pub fn forward(&mut self, segment: Segment<P>, out: &mut Actions<P>) {
+        self.ends.note_passed(&segment);
+        out.forward(Side::Mobile, segment);
+    }
+
+    /// Up to where the mobile has acknowledged the data or the node holds it, without a gap and without FIN.
+    pub fn data_end(&self) -> SeqNum {
+        self.copies.data_end(self.ends.mobile_ack())
+    }
+
+    /// What the mobile waits for is held.
+    pub fn holds_next(&self) -> bool {
+        self.copies.first().is_some_and(|first| first.seq.at_or_before(self.ends.mobile_ack()))
+    }
+
+    /// The end of the last copy.
+    pub fn end(&self) -> Option<SeqNum> {
+        self.copies.end()
+    }
+
+    /// The TSval to echo with an ACK of all that is held, as a receiver does that delays its ACK: that of the first
+    /// segment acknowledged (RFC 7323 §4.3).
+    pub fn first_tsval(&self) -> Option<u32> {
+        self.copies.first()?.options.timestamps.map(|timestamps| timestamps.value)
+    }
+
+    /// Sends the mobile all copies; how many.
+    pub fn replay(&mut self, out: &mut Actions<P>) -> u64 {
+        for copy in self.copies.iter() {
+            out.inject(Side::Mobile, self.ends.renewed(copy));
+        }
+        self.copies.len() as u64
+    }
+
+    /// Sends the mobile the first copy; how many (none without copies).
+    pub fn resend_first(&mut self, out: &mut Actions<P>) -> u64 {
+        let Some(first) = self.copies.first() else { return 0 };
+        out.inject(Side::Mobile, self.ends.renewed(first));
+        1
+    }
+
+    /// Nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.copies.is_empty()
+    }
+
+    /// Copies held.
+    pub fn len(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Payload bytes held.
+    pub fn held(&self) -> usize {
+        self.copies.bytes()
+    }
+
+    /// Gives up the copies.
+    pub fn clear(&mut self) {
+        self.copies = SegmentCache::default();
+    }
+}

@@ -1,0 +1,243 @@
+//! docs/holdover.md, *The signal* and *Away*.
+
+use crate::script::{Script, with_flags, with_payload, with_timestamps};
+use crate::{counters, each, fifo, with};
+use airtcp_core::{Duration, Flags, LinkSignal, Options, SackBlock, Segment, SeqNum, Timestamps};
+use airtcp_edge::{HoldoverConfig, Side};
+
+#[test]
+fn the_first_signal_repeats_the_last_ack_with_window_0() {
+    each(|mut s| {
+        assert_eq!(s.fading(), ["+F ack 1000 win 0"]);
+        assert!(s.down().is_empty());
+        assert!(s.fading().is_empty());
+        assert_eq!(counters(&s).freezes, 1);
+    });
+    each(|mut s| assert_eq!(s.down(), ["+F ack 1000 win 0"]));
+}
+
+// --- From the fixed host ---
+
+#[test]
+fn retransmissions_are_answered_and_acknowledge_nothing() {
+    each(|mut s| {
+        s.down();
+        let answer = ["+F ack 1000 win 0", "+M 1000:2000", "x 1000:2000"];
+        assert_eq!(s.data(1000, 1000), answer);
+        assert_eq!(s.data(3000, 1000), ["+F ack 1000 win 0", "+M 1000:2000", "x 3000:4000"]);
+        assert_eq!((counters(&s).answers, counters(&s).copies_resent), (2, 2));
+    });
+}
+
+#[test]
+fn window_probes_are_answered_and_not_stored() {
+    // At SND.UNA after a BSD sender drew back, at SND.NXT of a strict one, below SND.UNA from Linux.
+    each(|mut s| {
+        s.down();
+        for (seq, len, end) in [(1000, 1, 1001), (6000, 1, 6001), (999, 0, 999)] {
+            let answer = ["+F ack 1000 win 0", "+M 1000:2000", &format!("x {seq}:{end}")];
+            assert_eq!(s.data(seq, len), answer);
+        }
+        assert_eq!(s.node.held(), 5000);
+    });
+}
+
+#[test]
+fn a_window_probe_with_nothing_held_is_answered_and_goes_on() {
+    each(|mut s| {
+        s.ack(6000);
+        s.down();
+        assert_eq!(s.data(6000, 1), ["+F ack 6000 win 0", ">M 6000:6001"]);
+    });
+}
+
+#[test]
+fn data_that_was_on_the_wire_is_stored_without_a_word() {
+    // Answers to it would be duplicate ACKs.
+    each(|mut s| {
+        s.down();
+        assert_eq!(s.data(6000, 1000), ["kept 6000:7000"]);
+        assert_eq!(s.data(9000, 1000), ["kept 9000:10000"], "after a gap too");
+        assert_eq!(s.node.held(), 7000);
+    });
+}
+
+#[test]
+fn data_without_room_is_lost_with_the_link() {
+    with(fifo(5000), |mut s| {
+        s.data(6000, 1000);
+        s.down();
+        assert_eq!(s.data(7000, 1000), [">M 7000:8000"]);
+    });
+}
+
+#[test]
+fn pure_acks_of_the_fixed_host_pass() {
+    each(|mut s| {
+        s.down();
+        assert_eq!(s.data(6000, 0), [">M 6000:6000"]);
+        assert_eq!(s.data(1000, 0), [">M 1000:1000"], "of a BSD sender that drew back");
+    });
+}
+
+#[test]
+fn fin_is_kept_like_data() {
+    each(|mut s| {
+        s.down();
+        let fin = with_flags(s.fixed(6000, 0), Flags::FIN);
+        assert_eq!(s.fixed_sends(fin.clone()), ["kept F 6000:6000"]);
+        assert_eq!(s.fixed_sends(fin), ["+F ack 1000 win 0", "+M 1000:2000", "x F 6000:6000"]);
+        assert_eq!(s.up().last().unwrap(), "+M F 6000:6000");
+    });
+}
+
+#[test]
+fn a_fading_link_may_still_carry_data() {
+    each(|mut s| {
+        s.fading();
+        assert_eq!(s.data(6000, 1000), [">M 6000:7000"]);
+        s.down();
+        assert_eq!(s.data(7000, 1000), ["kept 7000:8000"]);
+    });
+}
+
+// --- From the mobile ---
+
+#[test]
+fn genuine_acks_on_the_way_pass_with_window_0() {
+    // With a warning one round trip ahead all is acknowledged: then every sender enters persist, cwnd intact.
+    each(|mut s| {
+        s.fading();
+        assert_eq!(s.ack(3000), ["x ack 3000 win 500", "+F ack 3000 win 0"]);
+        assert_eq!(s.ack(6000), ["x ack 6000 win 500", "+F ack 6000 win 0"]);
+        s.down();
+        assert_eq!(s.data(6000, 1)[0], "+F ack 6000 win 0");
+    });
+}
+
+#[test]
+fn acks_without_news_are_suppressed() {
+    each(|mut s| {
+        s.down();
+        assert_eq!(s.ack(1000), ["x ack 1000 win 500"]);
+        assert_eq!(s.ack(500), ["x ack 500 win 500"]);
+        assert_eq!(counters(&s).acks_suppressed, 2);
+    });
+}
+
+#[test]
+fn the_mobile_s_data_passes_with_window_0() {
+    each(|mut s| {
+        s.fading();
+        let block = SackBlock { left: SeqNum(1), right: SeqNum(2) };
+        let options = Options { sack: [block].into_iter().collect(), ..Options::default() };
+        let data = Segment { options, ..with_payload(s.mobile(2000), 100) };
+        let passed = ["x 0:100 ack 2000 win 500", "+F 0:100 ack 2000 win 0"];
+        assert_eq!(s.mobile_sends(data.clone()), passed);
+        assert_eq!(s.injected(Side::Mobile, data)[0].options, Options::default());
+    });
+}
+
+#[test]
+fn an_answer_to_a_nudge_means_that_the_mobile_is_back() {
+    each(|mut s| {
+        s.down();
+        s.data(1000, 1000);
+        let replay = ["+M 3000:4000", "+M 4000:5000", "+M 5000:6000"];
+        let back = s.ack(3000);
+        assert_eq!(back[0], ">F ack 3000 win 500");
+        assert_eq!(back[1..], replay);
+        assert_eq!(s.ack(3000), [">F ack 3000 win 500"], "connected");
+    });
+}
+
+#[test]
+fn a_false_alarm_costs_the_time_to_the_next_probe() {
+    each(|mut s| {
+        s.fading();
+        s.ack(6000);
+        assert_eq!(s.data(6000, 1), ["+F ack 6000 win 0", ">M 6000:6001"]);
+        assert_eq!(s.ack(6001), [">F ack 6001 win 500"]);
+    });
+}
+
+#[test]
+fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
+    each(|mut s| {
+        s.fading();
+        s.data(1000, 1000);
+        s.down();
+        assert_eq!(s.ack(6000), ["x ack 6000 win 500", "+F ack 6000 win 0"]);
+    });
+}
+
+#[test]
+fn an_ack_of_data_never_sent_leaves_no_trace() {
+    each(|mut s| {
+        s.down();
+        assert_eq!(s.ack(6002), [">F ack 6002 win 500"]);
+        assert_eq!(s.data(1000, 1000)[0], "+F ack 1000 win 0");
+    });
+}
+
+// --- Connection control ---
+
+#[test]
+fn a_reset_from_either_side_frees_all() {
+    each(|mut s| {
+        s.down();
+        let reset = with_flags(s.fixed(6000, 0), Flags::RST);
+        assert_eq!(s.fixed_sends(reset), [">M R 6000:6000"]);
+        assert_eq!(s.node.held(), 0);
+    });
+    each(|mut s| {
+        s.down();
+        let reset = with_flags(s.mobile(1000), Flags::RST);
+        assert_eq!(s.mobile_sends(reset).len(), 1);
+        assert_eq!(s.node.held(), 0);
+    });
+}
+
+#[test]
+fn a_mobile_that_never_comes_back_ends_in_a_reset_of_both_hosts() {
+    let config =
+        HoldoverConfig { max_down: Some(Duration::from_secs(100)), ..HoldoverConfig::default() };
+    with(config, |mut s| {
+        s.fading();
+        s.wait(Duration::from_secs(60));
+        s.ack(2000);
+        assert_eq!(s.timer(100), ["+F R 0:0 ack 2000 win 0", "+M R 2000:2000"]);
+        assert_eq!((s.node.held(), counters(&s).resets), (0, 1));
+        assert_eq!(s.data(2000, 1000), ["x 2000:3000", "+F R 0:0"]);
+        assert_eq!(s.up(), ["+M R 2000:2000"]);
+        assert_eq!(s.ack(2000), ["x ack 2000 win 500", "+M R 2000:2000"]);
+    });
+}
+
+#[test]
+fn without_max_down_waiting_never_ends() {
+    each(|mut s| {
+        s.down();
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+// --- Timestamps ---
+
+#[test]
+fn the_mobile_echoes_no_retransmission_of_the_outage() {
+    // Eifel (RFC 3522): an echo older than the retransmission tells the sender that the original arrived.
+    let mut s = Script::blank(crate::node(HoldoverConfig::default()), 0);
+    let ack = with_timestamps(s.mobile(0), 900, 90);
+    s.mobile_sends(ack);
+    let original = with_timestamps(s.fixed(0, 1000), 100, 900);
+    s.fixed_sends(original);
+    let answer = &s.injected_by(LinkSignal::Down)[0];
+    assert_eq!(answer.options.timestamps, Some(Timestamps { value: 900, echo: 90 }));
+    let retransmission = with_timestamps(s.fixed(0, 1000), 3100, 900);
+    let injected = s.injected(Side::Fixed, retransmission);
+    let values: Vec<u32> = injected.iter().map(|i| i.options.timestamps.unwrap().value).collect();
+    assert_eq!(values, [900, 100], "the answer, and the nudge with the original's");
+    let copy = &s.injected_by(LinkSignal::Up)[0];
+    assert_eq!(copy.options.timestamps, Some(Timestamps { value: 100, echo: 900 }));
+}

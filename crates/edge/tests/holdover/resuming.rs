@@ -1,0 +1,124 @@
+//! docs/holdover.md, *Reconnection*.
+
+use crate::script::{Script, with_window};
+use crate::{Node, counters, each, fifo, with};
+
+/// Down and up again: the copies 1000:6000 are replayed.
+fn replayed(s: &mut Script<Node>) {
+    s.down();
+    assert_eq!(s.up().len(), 5);
+}
+
+#[test]
+fn all_copies_are_replayed_in_order() {
+    each(|mut s| {
+        s.down();
+        s.data(6000, 500);
+        let copies = ["1000:2000", "2000:3000", "3000:4000", "4000:5000", "5000:6000", "6000:6500"];
+        assert_eq!(s.up(), copies.map(|copy| format!("+M {copy}")));
+        assert_eq!(counters(&s).replays, 1);
+    });
+}
+
+#[test]
+fn the_first_segment_of_the_mobile_opens_the_window() {
+    each(|mut s| {
+        replayed(&mut s);
+        assert_eq!(s.ack(2000), [">F ack 2000 win 500"]);
+        assert_eq!(s.data(6000, 1000), [">M 6000:7000"]);
+        assert_eq!(s.data(2000, 1000), [">M 2000:3000"], "connected: a plain forwarder");
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert_eq!(counters(&s).resumes, 1);
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+#[test]
+fn with_nothing_to_replay_the_mobile_s_last_word_opens_the_window() {
+    each(|mut s| {
+        s.ack(6000);
+        s.down();
+        assert_eq!(s.up(), ["+F ack 6000 win 500"]);
+        assert_eq!(s.data(6000, 1000), [">M 6000:7000"]);
+    });
+}
+
+#[test]
+fn retransmissions_and_probes_are_answered_until_the_mobile_is_heard() {
+    each(|mut s| {
+        replayed(&mut s);
+        assert_eq!(s.data(1000, 1000)[0], "+F ack 1000 win 0");
+        assert_eq!(s.data(6000, 1)[0], "+F ack 1000 win 0");
+        assert_eq!(s.data(6000, 1000), [">M 6000:7000"], "new data goes on");
+    });
+}
+
+#[test]
+fn a_lost_replay_is_repeated_with_back_off() {
+    // The fixed host's own timer may be a minute off.
+    each(|mut s| {
+        replayed(&mut s);
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+            assert_eq!(s.timer(wait), ["+M 1000:2000"]);
+        }
+        assert_eq!(s.ack(2000), ["+M 2000:3000", ">F ack 2000 win 500"]);
+        assert_eq!(s.timer(1), ["+M 2000:3000"], "until all that was replayed is there");
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+#[test]
+fn the_third_duplicate_ack_sends_the_first_copy_again() {
+    each(|mut s| {
+        replayed(&mut s);
+        s.ack(2000);
+        assert_eq!(s.ack(2000), [">F ack 2000 win 500"]);
+        assert_eq!(s.ack(2000), [">F ack 2000 win 500"]);
+        assert_eq!(s.ack(2000), ["+M 2000:3000", ">F ack 2000 win 500"]);
+    });
+}
+
+#[test]
+fn the_mobile_s_own_closed_window_goes_on() {
+    each(|mut s| {
+        replayed(&mut s);
+        let closed = with_window(s.mobile(5000), 0);
+        assert_eq!(s.mobile_sends(closed), [">F ack 5000 win 0"]);
+        assert_eq!(s.ack(5000), [">F ack 5000 win 500"]);
+    });
+}
+
+#[test]
+fn a_second_outage_before_the_mobile_is_heard_goes_on_with_the_first() {
+    each(|mut s| {
+        replayed(&mut s);
+        assert!(s.down().is_empty());
+        assert!(s.next_timer().is_empty());
+        assert_eq!(s.ack(2000), ["x ack 2000 win 500", "+F ack 2000 win 0"]);
+        assert_eq!(s.up().len(), 4);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert_eq!((counters(&s).freezes, counters(&s).resumes), (1, 1));
+    });
+}
+
+#[test]
+fn a_second_outage_after_the_release_is_a_new_one() {
+    each(|mut s| {
+        replayed(&mut s);
+        s.ack(2000);
+        assert_eq!(s.down(), ["+F ack 2000 win 0"]);
+        assert!(s.next_timer().is_empty(), "nothing is resent to nobody");
+        assert_eq!(s.up().len(), 4);
+    });
+}
+
+#[test]
+fn what_the_fifo_could_not_take_is_the_fixed_host_s() {
+    with(fifo(4000), |mut s| {
+        s.down();
+        assert_eq!(s.up(), ["+M 1000:2000", "+M 2000:3000", "+M 3000:4000"]);
+        assert_eq!(s.ack(4000), [">F ack 4000 win 500"]);
+        assert_eq!(s.data(4000, 1000), [">M 4000:5000"]);
+    });
+}

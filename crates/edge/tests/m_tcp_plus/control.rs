@@ -1,0 +1,202 @@
+//! Connection control, options, and the end of waiting.
+
+use crate::script::{Script, Seg, with_flags, with_payload, with_timestamps};
+use crate::{Node, counters, each, node, with};
+use airtcp_core::{Duration, Flags, LinkSignal, Segment, Timestamps};
+use airtcp_edge::{MTcpPlusConfig, Side};
+
+// --- SYN and RST ---
+
+#[test]
+fn a_reset_from_either_side_frees_all() {
+    each(|mut s| {
+        s.down();
+        let reset = with_flags(s.fixed(6000, 0), Flags::RST);
+        assert_eq!(s.fixed_sends(reset), [">M R 6000:6000"]);
+        assert_eq!(s.node.held(), 0);
+        assert!(s.up().is_empty());
+    });
+    each(|mut s| {
+        s.down();
+        let reset = with_flags(s.mobile(1000), Flags::RST);
+        assert_eq!(s.mobile_sends(reset).len(), 1);
+        assert_eq!(s.node.held(), 0);
+    });
+}
+
+#[test]
+fn a_reset_that_its_receiver_does_not_expect_frees_nothing() {
+    // RFC 5961 §3.2. It may be forged, and the copies are the only ones.
+    each(|mut s| {
+        s.down();
+        for seq in [999, 6002, 0x6000_0000] {
+            let reset = with_flags(s.fixed(seq, 0), Flags::RST);
+            assert_eq!(s.fixed_sends(reset).len(), 1);
+        }
+        let wild = Segment { seq: s.mobile(0).seq + 1, ..with_flags(s.mobile(1000), Flags::RST) };
+        assert_eq!(s.mobile_sends(wild).len(), 1);
+        assert_eq!(s.node.held(), 5000);
+        assert_eq!(s.up().len(), 5);
+    });
+}
+
+#[test]
+fn a_syn_passes_and_frees_nothing_that_was_acknowledged() {
+    each(|mut s| {
+        s.down();
+        let syn = Segment { ack: None, ..with_flags(s.fixed(77, 0), Flags::SYN) };
+        assert_eq!(s.fixed_sends(syn), [">M 77:77"]);
+        assert_eq!(s.node.held(), 5000);
+    });
+}
+
+// --- max_down ---
+
+fn max_down(s: u64) -> MTcpPlusConfig {
+    MTcpPlusConfig { max_down: Some(Duration::from_secs(s)), ..MTcpPlusConfig::default() }
+}
+
+#[test]
+fn a_mobile_that_never_comes_back_ends_in_a_reset_of_both_hosts() {
+    with(max_down(100), |mut s| {
+        s.down();
+        s.data(6000, 500);
+        assert_eq!(s.timer(100), ["+F R 0:0 ack 6500 win 0", "+M R 1000:1000"]);
+        assert_eq!((s.node.held(), counters(&s).resets), (0, 1));
+        // Whoever did not hear of it is told again, as by a host without this connection.
+        assert_eq!(s.data(6500, 1), ["x 6500:6501", "+F R 0:0"]);
+        assert_eq!(s.up(), ["+M R 1000:1000"]);
+        assert_eq!(s.ack(1000), ["x ack 1000 win 500", "+M R 1000:1000"]);
+    });
+}
+
+#[test]
+fn without_max_down_waiting_never_ends() {
+    each(|mut s| {
+        s.down();
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+#[test]
+fn hearing_the_mobile_starts_the_wait_anew() {
+    with(max_down(100), |mut s| {
+        s.fading();
+        s.wait(Duration::from_secs(60));
+        s.ack(2000);
+        assert_eq!(s.timer(100)[0], "+F R 0:0 ack 6000 win 0");
+    });
+}
+
+#[test]
+fn after_the_release_nobody_is_reset() {
+    with(max_down(100), |mut s| {
+        s.down();
+        s.up();
+        s.ack(6000);
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+// --- Options ---
+
+/// Data and ACKs with timestamps: the fixed host's clock is 100 + seq / 1000, the mobile's 900.
+fn stamped(isn: u32) -> Script<Node> {
+    let mut s = Script::blank(node(MTcpPlusConfig::default()), isn);
+    let ack = with_timestamps(s.mobile(0), 890, 90);
+    s.mobile_sends(ack);
+    for i in 0..6 {
+        let data = stamp(&s, 1000 * i);
+        s.fixed_sends(data);
+    }
+    let ack = with_timestamps(s.mobile(1000), 900, 100);
+    s.mobile_sends(ack);
+    s
+}
+
+fn stamp(s: &Script<Node>, seq: u32) -> Seg {
+    with_timestamps(s.fixed(seq, 1000), 100 + seq / 1000, 880)
+}
+
+fn timestamps(segment: &Seg) -> (u32, u32) {
+    let Timestamps { value, echo } = segment.options.timestamps.expect("timestamps");
+    (value, echo)
+}
+
+#[test]
+fn acks_in_the_mobile_s_name_carry_timestamps_as_its_own_would() {
+    for isn in crate::ISNS {
+        let mut s = stamped(isn);
+        let acks = s.injected_by(LinkSignal::Down);
+        assert_eq!(timestamps(&acks[0]), (900, 100), "its last one once more");
+        assert_eq!(timestamps(&acks[1]), (900, 101), "the first segment that it acknowledges");
+        let late = stamp(&s, 6000);
+        assert_eq!(timestamps(&s.injected(Side::Fixed, late)[0]), (900, 106));
+    }
+}
+
+#[test]
+fn replayed_copies_do_not_look_old_to_the_mobile() {
+    // RFC 7323 §5: it has seen 150 on a retransmission of 1000:2000, and would drop what carries less.
+    let mut s = stamped(0);
+    let retransmission = with_timestamps(s.fixed(1000, 1000), 150, 890);
+    s.fixed_sends(retransmission);
+    let ack = with_timestamps(s.mobile(2000), 910, 150);
+    s.mobile_sends(ack);
+    s.injected_by(LinkSignal::Down);
+    let late = stamp(&s, 6000);
+    s.fixed_sends(late);
+    let stale = with_timestamps(s.fixed(7000, 1000), 160, 890);
+    s.fixed_sends(stale);
+    let stamps: Vec<_> = s.injected_by(LinkSignal::Up).iter().map(timestamps).collect();
+    assert_eq!(stamps, [(150, 890), (150, 890), (150, 890), (150, 890), (150, 890), (160, 890)]);
+}
+
+#[test]
+fn acks_in_the_mobile_s_name_carry_its_ecn_echo() {
+    each(|mut s| {
+        let echo = with_flags(s.mobile(2000), Flags::ECE);
+        s.mobile_sends(echo);
+        let acks = s.injected_by(LinkSignal::Down);
+        assert!(
+            acks.iter().all(|ack| ack.flags == Flags::ECE && ack.options == Default::default())
+        );
+    });
+}
+
+// --- Several connections ---
+
+#[test]
+fn a_signal_freezes_all_connections_of_the_mobile_and_no_other() {
+    let mut s = Script::new(node(MTcpPlusConfig::default()), 0);
+    let connection = |s: &mut Script<Node>, change: fn(Seg) -> Seg| {
+        let (ack, data) = (change(s.mobile(0)), change(s.fixed(0, 100)));
+        s.mobile_sends(ack);
+        s.fixed_sends(data);
+    };
+    // Another port of the mobile, then another mobile.
+    connection(&mut s, |mut segment| {
+        let end = if segment.payload.0 > 0 { &mut segment.flow.dst } else { &mut segment.flow.src };
+        end.port += 1;
+        segment
+    });
+    connection(&mut s, |mut segment| {
+        let end = if segment.payload.0 > 0 { &mut segment.flow.dst } else { &mut segment.flow.src };
+        end.ip = "10.0.0.9".parse().unwrap();
+        segment
+    });
+    assert_eq!(s.node.flows(), 3);
+    let flows: Vec<u16> =
+        s.injected_by(LinkSignal::Down).iter().map(|ack| ack.flow.src.port).collect();
+    assert_eq!(flows, [5001, 5001, 5002, 5002]);
+}
+
+#[test]
+fn a_connection_that_begins_while_the_mobile_is_away_is_forwarded() {
+    let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
+    s.down();
+    assert_eq!(s.data(0, 1), [">M 0:1"]);
+    assert_eq!(s.ack(0), [">F ack 0 win 500"]);
+    let data = with_payload(s.mobile(0), 10);
+    assert_eq!(s.mobile_sends(data), [">F 0:10 ack 0 win 500"]);
+}

@@ -1,0 +1,231 @@
+//! A script of segments and link signals for one connection, and what a mechanism does at each step, as text:
+//!
+//! - `>M 0:1000` forwarded to the mobile as it came, `+M 0:1000` made by the mechanism, `x 0:1000` dropped,
+//!   `kept 0:1000` neither; likewise `>F`, `+F` towards the fixed host.
+//! - The fixed host's segments are shown as `first:end` of their data, the mobile's as `ack N win W`; before it
+//!   stand `F` or `R` and the mobile's data, if any.
+//!
+//! Numbers are relative to the two initial sequence numbers, so that the same script runs across a wraparound.
+
+use airtcp_core::event::DropReason;
+use airtcp_core::{
+    Addr, Duration, Flags, Flow, Instant, Length, LinkSignal, Options, Payload, Segment, SeqNum,
+    Timestamps,
+};
+use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
+use std::net::{IpAddr, Ipv4Addr};
+
+pub(crate) type Seg = Segment<Length>;
+
+/// Where the sequence space starts: in the middle, and so that scripts cross the wraparound.
+pub(crate) const ISNS: [u32; 4] = [1_000_000, u32::MAX - 500, u32::MAX - 3500, u32::MAX - 6000];
+
+pub(crate) struct Script<M> {
+    pub(crate) node: M,
+    pub(crate) now: Instant,
+    flow: Flow,
+    fixed_isn: SeqNum,
+    mobile_isn: SeqNum,
+}
+
+impl<M: Middlebox<Length>> Script<M> {
+    /// No segment yet.
+    pub(crate) fn blank(node: M, isn: u32) -> Self {
+        let addr = |last, port| Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port);
+        Self {
+            node,
+            now: Instant::ZERO,
+            flow: Flow { src: addr(1, 80), dst: addr(3, 5001) },
+            fixed_isn: SeqNum(isn),
+            mobile_isn: SeqNum(isn ^ 0x5555_5555),
+        }
+    }
+
+    /// Six segments of 1000 bytes are under way from the fixed host, and the mobile has acknowledged the first.
+    pub(crate) fn new(node: M, isn: u32) -> Self {
+        let mut script = Self::blank(node, isn);
+        assert_eq!(script.ack(0), [">F ack 0 win 500"]);
+        for i in 0..6 {
+            assert_eq!(script.data(1000 * i, 1000).len(), 1);
+        }
+        assert_eq!(script.ack(1000), [">F ack 1000 win 500"]);
+        script
+    }
+
+    /// A segment from the fixed host.
+    pub(crate) fn fixed(&self, seq: u32, len: u64) -> Seg {
+        Segment {
+            flow: self.flow,
+            seq: self.fixed_isn + seq,
+            ack: Some(self.mobile_isn),
+            window: 8760,
+            payload: Length(len),
+            ..Segment::default()
+        }
+    }
+
+    /// A pure ACK from the mobile.
+    pub(crate) fn mobile(&self, ack: u32) -> Seg {
+        Segment {
+            flow: self.flow.reversed(),
+            seq: self.mobile_isn,
+            ack: Some(self.fixed_isn + ack),
+            window: 500,
+            ..Segment::default()
+        }
+    }
+
+    pub(crate) fn data(&mut self, seq: u32, len: u64) -> Vec<String> {
+        self.fixed_sends(self.fixed(seq, len))
+    }
+    pub(crate) fn ack(&mut self, ack: u32) -> Vec<String> {
+        self.mobile_sends(self.mobile(ack))
+    }
+    pub(crate) fn fixed_sends(&mut self, segment: Seg) -> Vec<String> {
+        self.pass(Side::Fixed, segment)
+    }
+    pub(crate) fn mobile_sends(&mut self, segment: Seg) -> Vec<String> {
+        self.pass(Side::Mobile, segment)
+    }
+    pub(crate) fn fading(&mut self) -> Vec<String> {
+        self.signal(LinkSignal::Fading)
+    }
+    pub(crate) fn down(&mut self) -> Vec<String> {
+        self.signal(LinkSignal::Down)
+    }
+    pub(crate) fn up(&mut self) -> Vec<String> {
+        self.signal(LinkSignal::Up)
+    }
+
+    pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
+        let mut out = Actions::new();
+        self.node.on_link(self.now, MobileId(self.flow.dst.ip), signal, &mut out);
+        out.drain().map(|action| self.show(&action)).collect()
+    }
+
+    pub(crate) fn wait(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    /// Waits until a timer does something, which must be this many seconds from now.
+    pub(crate) fn timer(&mut self, after: u64) -> Vec<String> {
+        let start = self.now;
+        let shown = self.next_timer();
+        assert_eq!(self.now.since(start), Duration::from_secs(after), "{shown:?}");
+        shown
+    }
+
+    /// Waits until a timer does something, or none runs any more (then nothing is shown).
+    pub(crate) fn next_timer(&mut self) -> Vec<String> {
+        let mut out = Actions::new();
+        while let Some(deadline) = self.node.next_deadline()
+            && out.as_slice().is_empty()
+        {
+            self.now = deadline;
+            self.node.on_timer(self.now, &mut out);
+            assert!(self.node.next_deadline().is_none_or(|next| next > self.now), "it moves on");
+        }
+        out.drain().map(|action| self.show(&action)).collect()
+    }
+
+    /// What the node does with a segment; checks that it is forwarded as it came, dropped or kept, once.
+    pub(crate) fn pass(&mut self, from: Side, segment: Seg) -> Vec<String> {
+        let actions = self.actions(from, segment.clone());
+        let mut shown: Vec<String> = actions.iter().map(|action| self.show(action)).collect();
+        let fate = |action: &&Action<Length>| match action {
+            Action::Forward { to, segment: s } => {
+                assert_eq!((*to, s), (from.opposite(), &segment), "forwarded means unchanged");
+                true
+            }
+            Action::Drop { segment: s, reason } => {
+                assert_eq!((s, *reason), (&segment, DropReason::Middlebox));
+                true
+            }
+            Action::Inject { .. } => false,
+        };
+        match actions.iter().filter(fate).count() {
+            0 => shown.push(format!("kept {}", self.describe(&segment))),
+            n => assert_eq!(n, 1, "{shown:?}"),
+        }
+        shown
+    }
+
+    /// The segments that the node made itself at this one.
+    pub(crate) fn injected(&mut self, from: Side, segment: Seg) -> Vec<Seg> {
+        injections(self.actions(from, segment))
+    }
+
+    /// The segments that the node made itself at this signal.
+    pub(crate) fn injected_by(&mut self, signal: LinkSignal) -> Vec<Seg> {
+        let mut out = Actions::new();
+        self.node.on_link(self.now, MobileId(self.flow.dst.ip), signal, &mut out);
+        injections(out.drain().collect())
+    }
+
+    fn actions(&mut self, from: Side, segment: Seg) -> Vec<Action<Length>> {
+        let mut out = Actions::new();
+        self.node.on_segment(self.now, from, segment, &mut out);
+        out.drain().collect()
+    }
+
+    fn show(&self, action: &Action<Length>) -> String {
+        let letter = |side: &Side| match side {
+            Side::Fixed => 'F',
+            Side::Mobile => 'M',
+        };
+        match action {
+            Action::Forward { to, segment } => {
+                format!(">{} {}", letter(to), self.describe(segment))
+            }
+            Action::Inject { to, segment } => {
+                let from_fixed = segment.flow.src == self.flow.src;
+                assert_eq!(*to == Side::Mobile, from_fixed, "in the name of the other side");
+                format!("+{} {}", letter(to), self.describe(segment))
+            }
+            Action::Drop { segment, .. } => format!("x {}", self.describe(segment)),
+        }
+    }
+
+    fn describe(&self, segment: &Seg) -> String {
+        let from_fixed = segment.flow.src == self.flow.src;
+        let isn = if from_fixed { self.fixed_isn } else { self.mobile_isn };
+        let mut text = String::new();
+        for (flag, letter) in [(Flags::FIN, "F "), (Flags::RST, "R ")] {
+            if segment.flags.contains(flag) {
+                text += letter;
+            }
+        }
+        let first = segment.seq.offset_from(isn);
+        if from_fixed || !segment.payload.is_empty() || segment.flags.contains(Flags::RST) {
+            text += &format!("{first}:{}", first + segment.payload.len() as i32);
+        }
+        if !from_fixed && let Some(ack) = segment.ack {
+            let space = if text.is_empty() || text.ends_with(' ') { "" } else { " " };
+            let ack = ack.offset_from(self.fixed_isn);
+            text += &format!("{space}ack {ack} win {}", segment.window);
+        }
+        text
+    }
+}
+
+fn injections(actions: Vec<Action<Length>>) -> Vec<Seg> {
+    let injected = |action| match action {
+        Action::Inject { segment, .. } => Some(segment),
+        Action::Forward { .. } | Action::Drop { .. } => None,
+    };
+    actions.into_iter().filter_map(injected).collect()
+}
+
+pub(crate) fn with_flags(segment: Seg, flags: Flags) -> Seg {
+    Segment { flags, ..segment }
+}
+pub(crate) fn with_window(segment: Seg, window: u16) -> Seg {
+    Segment { window, ..segment }
+}
+pub(crate) fn with_payload(segment: Seg, len: u64) -> Seg {
+    Segment { payload: Length(len), ..segment }
+}
+pub(crate) fn with_timestamps(segment: Seg, value: u32, echo: u32) -> Seg {
+    let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
+    Segment { options, ..segment }
+}
