@@ -69,10 +69,11 @@ id = "E1-lines"
 kind = "lines"
 title = "goodput"
 x = "size"
-log = ["x"]
+log-x = true
 [[experiment.figure.row]]
 metric = "goodput"
 label = "goodput"
+log = true
 [[experiment.figure.row]]
 metric = "goodput_gain"
 label = "gain"

@@ -53,6 +53,7 @@ class Row:
         label: Of the y axis, without the unit.
         unit: Of the y axis.
         scale: Factor from SI to `unit`, for series.
+        log: `lines` and `timeline`: whether the y axis is logarithmic.
     """
 
     series: tuple[str, ...]
@@ -60,6 +61,7 @@ class Row:
     label: str
     unit: str
     scale: float
+    log: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Figure:
         x: `lines`: the key along the x axis.
         x_label: `lines`: of the x axis.
         columns: `lines`: keys; the figure has a column of panels for each combination of values.
-        log: `lines`: axes that are logarithmic, of `x` and `y`.
+        log_x: `lines`: whether the x axis is logarithmic.
         window: `curve`, `trace` and `timeline`: from, to, seconds.
         step: `curve`: distance of the points in `cells.csv`, seconds.
         shade: `curve`, `trace` and `timeline`: spans of time that are shaded (outages, say).
@@ -92,7 +94,7 @@ class Figure:
     x: str
     x_label: str
     columns: tuple[str, ...]
-    log: tuple[str, ...]
+    log_x: bool
     window: tuple[float, float]
     step: float
     shade: tuple[tuple[float, float], ...]
@@ -460,9 +462,6 @@ class _Reader:
                 raise table.error("x", f"{variant.text} has no key {min(missing)!r}")
             if not _is_number(dict(variant.key)[x]):
                 raise table.error("x", f"not a number in {variant.text}")
-        log = table.texts("log") if kind == "lines" else ()
-        if not {"x", "y"}.issuperset(log):
-            raise table.error("log", f'expected some of "x" and "y", found {list(log)}')
         window = table.window("window") if timed else (0.0, 0.0)
         if window is None:
             raise table.error("window", "is missing")
@@ -476,7 +475,7 @@ class _Reader:
             x=x,
             x_label=table.text("x-label", x) if kind == "lines" else "",
             columns=columns,
-            log=log,
+            log_x=table.flag("log-x", False) if kind == "lines" else False,
             window=window,
             step=table.seconds("step", 1.0) if kind == "curve" else 0.0,
             shade=table.windows("shade") if timed else (),
@@ -498,6 +497,7 @@ class _Reader:
             label=table.text("label"),
             unit=table.text("unit") if timed else self._metrics[metric].unit,
             scale=table.number("scale", 1.0) if timed else 1.0,
+            log=table.flag("log", False) if kind in ("lines", "timeline") else False,
         )
 
 

@@ -108,6 +108,16 @@ def _sparse(ticks: list[float]) -> list[str]:
     return ["" if long and math.log10(tick) % 1 else f"{tick:g}" for tick in ticks]
 
 
+def _log_y(axes: Axes, row: Row) -> None:
+    """Makes the y axis logarithmic if the row says so, with plain numbers."""
+    if row.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        low, high = axes.get_ylim()
+        axes.yaxis.set_minor_formatter("{x:g}" if high / low < _FEW_DECADES else "")
+
+
 def _value_label(row: Row) -> str:
     return f"{row.label} ({row.unit})" if row.unit else row.label
 
@@ -244,8 +254,6 @@ class _Painter:
         figure = self.figure
         apart = {figure.x, *figure.columns}
         lines = list(dict.fromkeys(_without(variant.key, apart) for variant in figure.variants))
-        axes.set_xscale("log" if "x" in figure.log else "linear")
-        axes.set_yscale("log" if "y" in figure.log else "linear")
         for index, line in enumerate(lines):
             points = sorted(
                 (
@@ -258,12 +266,9 @@ class _Painter:
             if points:
                 name = _short(line, lines) if len(lines) > 1 else ""
                 self._line(axes, index, name, points)
-        if "y" in figure.log:
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-            low, high = axes.get_ylim()
-            axes.yaxis.set_minor_formatter("{x:g}" if high / low < _FEW_DECADES else "")
-        if "x" in figure.log:
+        _log_y(axes, row)
+        if figure.log_x:
+            axes.set_xscale("log")
             ticks = sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
             axes.set_xticks(ticks, _sparse(ticks), fontsize=8)
             axes.xaxis.set_minor_locator(NullLocator())
@@ -341,6 +346,7 @@ class _Painter:
                     label=_label(variant, variants),
                 )
             self._timed(axes, row)
+            _log_y(axes, row)
         panels[0].legend(fontsize=8)
         panels[-1].set_xlabel("time (s)")
         return canvas
