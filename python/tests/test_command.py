@@ -136,6 +136,16 @@ def test_only_and_runs_choose(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("studies")
+def test_a_variants_key_can_be_subtracted(studies: Path, tmp_path: Path) -> None:
+    assert run("--only", "E2", "--out", "plain") == 0
+    file = studies / "small" / "study.toml"
+    file.write_text(STUDY.replace('reduce = "mean"', 'reduce = "mean"\nminus = "size"'))
+    assert run("--only", "E2", "--out", "less") == 0
+    plain, less = (pd.read_csv(tmp_path / name / "cells.csv") for name in ("plain", "less"))
+    assert list((plain.ours - less.ours).round(6)) == [1, 2]
+
+
+@pytest.mark.usefixtures("studies")
 def test_more_runs_do_only_the_missing_ones() -> None:
     assert run("--runs", "3") == 0
     simulator = FakeSimulator()

@@ -46,8 +46,9 @@ def test_references_may_come_from_several_sources(tmp_path: Path) -> None:
 def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -> None:
     folder = write_study(tmp_path)
     (folder / "reference.csv").write_text(PAPER, encoding="utf-8")
-    (number,) = definition.load(folder).references["E1", "size=2", "goodput"]
-    assert number.source == "elsewhere"
+    study = definition.load(folder)
+    (number,) = study.references["E1", "size=2", "goodput"]
+    assert (number.source, study.paper["E1", "size=2", "goodput"].source) == ("elsewhere", "paper")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
             'reduce = "mean"\nwindow = ["1 s", "2 s"]\nwindows = [["1 s", "2 s"]]',
             "metric.cwnd.windows: not together with window",
         ),
+        ('reduce = "mean"', 'reduce = "mean"\nminus = "n"', "'cwnd': size=1 has no number 'n'"),
         ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
         ("log-x = true", "log-x = 1", "log-x: expected true or false, found 1"),
         ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),

@@ -83,6 +83,7 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "reduce": "",
         "windows": (),
         "over": "mean",
+        "minus": "",
     }
     return Measure(**(values | other))  # type: ignore[arg-type]
 

@@ -127,7 +127,8 @@ def _measure_variant(
     for seed in plan.seeds(results.runs):
         run = store.get(plan.job(study, experiment, variant, seed))
         for metric in measures:
-            values[metric.name].append(measure(run, metric))
+            less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
+            values[metric.name].append(measure(run, metric) - less)
         for figure in figures:
             if figure.kind == "curve":
                 series = run.array(figure.row.series[0])

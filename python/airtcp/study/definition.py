@@ -302,7 +302,9 @@ class _Reader:
         reference_title = root.text("reference", "reference")
         paper = {
             cell: number
-            for cell, (number,) in _known(self._folder / "paper.csv", experiments, "paper").items()
+            for cell, (number,) in _known(
+                self._folder / "paper.csv", experiments, root.text("paper-label", "paper")
+            ).items()
         }
         _check_claims(root, experiments, paper)
         study = Study(
@@ -376,6 +378,7 @@ class _Reader:
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
                 windows=_windows(table) if kind == "trace" else (),
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
+                minus=table.text("minus", ""),
             )
         table.finish()
         return metric
@@ -391,6 +394,11 @@ class _Reader:
             metric = self._metrics[name]
             if isinstance(metric, Gain) and metric.of not in metrics:
                 raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
+            if isinstance(metric, Measure) and metric.minus:
+                for variant in variants:
+                    if not _is_number(dict(variant.key).get(metric.minus, "")):
+                        problem = f"{variant.text} has no number {metric.minus!r}"
+                        raise table.error("metrics", f"{name!r}: {problem}")
         claims = []
         for claim in table.tables("claim"):
             metric_name = claim.text("metric")

@@ -28,6 +28,7 @@ class Measure:
         reduce: `trace`: name of the reducer.
         windows: `trace`: from, to (exclusive), seconds, of each; none: the whole run.
         over: How the values of several owners or windows become one.
+        minus: The key of the variants whose value is subtracted; empty: none.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Measure:
     reduce: str
     windows: tuple[tuple[float, float], ...]
     over: str
+    minus: str
 
 
 @dataclass(frozen=True)
