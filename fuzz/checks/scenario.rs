@@ -4,7 +4,7 @@
 use airtcp_sim::World;
 use airtcp_sim::scenario::Scenario;
 
-/// Nodes, links and flows of the largest world that is built: a short text can ask for a million.
+/// Nodes, links, stations and flows of the largest world that is built: a short text can ask for a million.
 const LARGEST_WORLD: usize = 1000;
 
 /// Panics when the parser breaks a promise on this text. A comment `#set KEY=VALUE` is an override, as
@@ -18,7 +18,10 @@ pub(crate) fn check(text: &[u8]) {
         .collect();
     match Scenario::parse("fuzz.toml", text, &overrides) {
         Ok(scenario) => {
-            if scenario.nodes.len() + scenario.links.len() + scenario.flows.len() <= LARGEST_WORLD {
+            let stations: usize = scenario.wlans.iter().map(|wlan| wlan.stations.len()).sum();
+            let traffic = scenario.flows.len() + scenario.cbr.len();
+            let size = scenario.nodes.len() + scenario.links.len() + stations + traffic;
+            if size <= LARGEST_WORLD {
                 let world = World::new(&scenario, 1);
                 assert_eq!(world.metrics().flows.len(), scenario.flows.len());
             }

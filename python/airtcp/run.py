@@ -47,12 +47,27 @@ class Run:
     @property
     def flows(self) -> pd.DataFrame:
         """One row a flow, indexed by its name; columns are the flow metrics."""
-        return pd.DataFrame(self.metrics["flows"]).set_index("name")
+        return self._frame("flows")
 
     @property
     def links(self) -> pd.DataFrame:
         """One row a unidirectional link, indexed by its name."""
-        return pd.DataFrame(self.metrics["links"]).set_index("name")
+        return self._frame("links")
+
+    @property
+    def stations(self) -> pd.DataFrame:
+        """One row a station of a wireless cell, indexed by its name: `cell/AP`."""
+        return self._frame("stations")
+
+    @property
+    def cbr(self) -> pd.DataFrame:
+        """One row a source of cross traffic, indexed by its name."""
+        return self._frame("cbr")
+
+    def _frame(self, part: str) -> pd.DataFrame:
+        rows = self.metrics[part]
+        frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=["name"])
+        return frame.set_index("name")
 
     def array(self, name: str) -> Series:
         """A recorded series as NumPy columns.

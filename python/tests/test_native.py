@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,6 +46,31 @@ def test_a_run_gives_metrics_and_traces() -> None:
     assert delivered.flow.dtype == np.uint32
     assert set(run.trace("acks")["flow"]) == {"ftp"}
     assert list(run.links.index) == ["A>B", "B>A"]
+
+
+WIRELESS = """
+duration = "10 s"
+node = [
+  { name = "FH" },
+  { name = "AP", middlebox = { kind = "m-tcp-plus", mobiles = ["MH"] } },
+  { name = "MH", outage = { listed = [["4 s", "5 s"]] } },
+]
+link = [{ between = ["FH", "AP"], rate = "100 Mbit/s", delay = "1 ms" }]
+wlan = [{ name = "cell", stations = ["AP", "MH"] }]
+flow = [{ from = "FH", to = "MH" }]
+cbr = [{ name = "noise", from = "MH", to = "AP", rate = "100 kbit/s", size = "1250 B" }]
+"""
+
+
+def test_a_wireless_run_has_stations_cross_traffic_and_dead_times() -> None:
+    run = airtcp.Scenario.parse(WIRELESS).run(seed=1, trace=("outage_dead_time", "persist"))
+    assert list(run.stations.index) == ["cell/AP", "cell/MH"]
+    assert run.stations.loc["cell/AP", "data_frames_sent"] > 1000
+    assert run.cbr.loc["noise", "packets_sent"] == 101
+    flow = run.flows.loc["FH-MH"]
+    assert list(run.array("outage_dead_time").value) == [flow["outage_dead_time"]]
+    assert set(run.array("persist").value) == {0.0, 1.0}
+    assert run.metrics["middleboxes"][0]["freezes"] == 1
 
 
 def test_goodput_is_bytes_delivered_over_the_time_active() -> None:
@@ -129,6 +155,15 @@ def test_the_caller_can_end_a_run() -> None:
         airtcp.Scenario.parse(LONG).run(between_slices=stop)
 
 
+@pytest.fixture
+def ctrl_c_reaches_children() -> Iterator[None]:
+    # A script's background job ignores SIGINT and its children inherit that, but not a handler.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_reaches_children")
 def test_ctrl_c_ends_a_run() -> None:
     code = f"import airtcp\nprint('go', flush=True)\nairtcp.Scenario.parse('''{LONG}''').run()"
     with subprocess.Popen(
@@ -171,6 +206,7 @@ def test_the_command_runs_a_scenario(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == scenario.run(seed=2).metrics
 
 
+@pytest.mark.usefixtures("ctrl_c_reaches_children")
 def test_ctrl_c_during_a_study_keeps_what_is_finished(tmp_path: Path) -> None:
     folder = tmp_path / "long"
     (folder / "scenarios").mkdir(parents=True)

@@ -21,6 +21,13 @@ def test_flows_is_a_frame_by_name() -> None:
     assert run.flows.loc["b", "goodput"] == 2.5
 
 
+def test_a_part_the_scenario_does_not_have_is_an_empty_frame() -> None:
+    run = Run({"stations": [{"name": "cell/AP", "retries": 3}], "links": []})
+    assert run.stations.loc["cell/AP", "retries"] == 3
+    assert run.links.empty
+    assert run.links.index.name == "name"
+
+
 def test_trace_names_the_flows() -> None:
     run = Run(METRICS, {"cwnd": series([(0.1, 1, 1000.0), (0.2, 0, 2000.0)])})
     frame = run.trace("cwnd")

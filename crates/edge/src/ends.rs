@@ -24,13 +24,15 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// As the first segment of the mobile shows them; `None` when it acknowledges nothing or is a reset.
-    pub fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
+    /// As the first segment of the mobile shows them, when the fixed host had sent up to `sent_end`; `None` when
+    /// it acknowledges nothing or is a reset.
+    pub fn new<P: Payload>(segment: &Segment<P>, sent_end: Option<SeqNum>) -> Option<Self> {
         if segment.flags.contains(Flags::RST) {
             return None;
         }
         let mobile = MobileEnd::new(segment)?;
-        let (flow, sent_end) = (segment.flow.reversed(), mobile.ack);
+        let flow = segment.flow.reversed();
+        let sent_end = sent_end.map_or(mobile.ack, |sent| sent.later(mobile.ack));
         Some(Self { flow, mobile, sent_end, fixed_ack: segment.seq, passed: None })
     }
 

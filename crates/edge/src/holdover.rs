@@ -7,7 +7,8 @@
 //! acknowledges it. A link signal *freezes* the fixed host: the mobile's last ACK once more, with window 0.
 //! Frozen, the fixed host's retransmissions and probes are answered the same way, and what the mobile says goes
 //! on with window 0. When the mobile is back the copies are replayed, and the first segment it is heard with goes
-//! through as it is: a genuine ACK with an open window.
+//! through as it is: a genuine ACK with an open window. What the fixed host sends once more of the replayed
+//! data, because it went back to its first unacknowledged byte, is dropped.
 //!
 //! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)): only
 //! [`Up`](LinkSignal::Up), or being heard after a *nudge*, says that the mobile is back.
@@ -20,6 +21,7 @@ use crate::mobile_end::MobileEnd;
 use crate::replay::Replay;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use std::ops::Range;
 
 /// Holdover for all connections of an edge node.
 pub type Holdover<P> = PerConnection<P, State<P>>;
@@ -57,6 +59,8 @@ pub struct HoldoverCounters {
     pub replays: u64,
     /// Copies that were sent again after a replay, or to find out whether the mobile is there.
     pub copies_resent: u64,
+    /// Segments of the fixed host dropped because they had just been replayed.
+    pub data_dropped: u64,
     /// Pure ACKs of the mobile without news kept from the fixed host.
     pub acks_suppressed: u64,
     /// Times a fixed host was released.
@@ -70,8 +74,12 @@ pub struct HoldoverCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     phase: Phase,
     replaying: Option<Replaying>,
+    /// What was replayed last and the fixed host may send once more, in order.
+    replayed: Option<Range<SeqNum>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -102,7 +110,13 @@ struct Replaying {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, phase: Phase::Connected, replaying: None }
+        Self {
+            store: None,
+            sent_end: None,
+            phase: Phase::Connected,
+            replaying: None,
+            replayed: None,
+        }
     }
 }
 
@@ -120,9 +134,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
@@ -141,10 +153,17 @@ impl<P: Payload> Connection<P> for State<P> {
                 cx.out.forward(Side::Mobile, segment);
             }
             (Side::Fixed, Phase::Connected) => {
-                keep(store, &segment, cx);
-                store.forward(segment, cx.out);
+                let kept = keep(store, &segment, cx);
+                if is_needless(&mut self.replayed, &segment) && kept == Kept::Old {
+                    cx.counters.data_dropped += 1;
+                    cx.out.drop(segment);
+                } else {
+                    store.forward(segment, cx.out);
+                }
             }
-            (Side::Fixed, Phase::Frozen(frozen)) => frozen.on_fixed(store, segment, cx),
+            (Side::Fixed, Phase::Frozen(frozen)) => {
+                frozen.on_fixed(self.replaying.is_some(), store, segment, cx);
+            }
             (Side::Mobile, _) => {
                 let before = *store.ends.mobile();
                 if store.note_mobile(&segment) {
@@ -168,6 +187,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 let give_up = deadline(now, cx);
                 self.phase = Phase::Frozen(Frozen { down, nudged: false, give_up });
                 self.replaying = None;
+                self.replayed = None;
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
                 frozen.down = false;
@@ -286,6 +306,7 @@ impl<P: Payload> State<P> {
         if let Some(until) = store.end() {
             cx.counters.replays += 1;
             store.replay(cx.out);
+            self.replayed = Some(store.ends.mobile_ack()..until);
             self.replaying = Some(Replaying { replay: Replay::new(now), until });
         }
     }
@@ -295,6 +316,7 @@ impl Frozen {
     /// A segment of the fixed host.
     fn on_fixed<P: Payload>(
         &mut self,
+        is_replaying: bool,
         store: &mut Store<P>,
         segment: Segment<P>,
         cx: &mut Cx<'_, P>,
@@ -311,6 +333,9 @@ impl Frozen {
             Kept::Old => {
                 cx.counters.answers += 1;
                 cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
+                if is_replaying {
+                    return cx.out.drop(segment);
+                }
                 self.nudged = true;
                 let resent = store.resend_first(cx.out);
                 cx.counters.copies_resent += resent;
@@ -321,15 +346,32 @@ impl Frozen {
                 }
             }
             // The copy is what will be sent.
-            Kept::New if self.down => {}
-            Kept::New => store.forward(segment, cx.out),
-            // Lost in an outage, as in plain TCP; an answer if it is what the mobile waits for.
-            Kept::NoRoom => {
-                self.nudged |= segment.seq.at_or_before(ack);
+            Kept::New if self.down && segment.seq.after(ack) => {}
+            // What the mobile waits for must be answered, and may be a retransmission of data that did not come
+            // through here or found no room.
+            Kept::New | Kept::NoRoom => {
+                self.nudged |= self.down && segment.seq.at_or_before(ack);
                 store.forward(segment, cx.out);
             }
         }
     }
+}
+
+/// The segment brings nothing but data that was replayed, for the first time since. The next time, something was
+/// lost: then it must pass.
+fn is_needless<P: Payload>(replayed: &mut Option<Range<SeqNum>>, segment: &Segment<P>) -> bool {
+    let Some(range) = replayed else { return false };
+    let end = segment.seq_end();
+    if end.after(range.end) {
+        // The fixed host is beyond.
+        *replayed = None;
+        return false;
+    }
+    let needless = segment.seq_len() > 0 && segment.seq.at_or_after(range.start);
+    if needless {
+        range.start = end;
+    }
+    needless
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.

@@ -115,6 +115,8 @@ pub struct State<P> {
     /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
     /// `last_ack`.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     /// Acknowledgement and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
@@ -124,7 +126,7 @@ pub struct State<P> {
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.
     shrunk: bool,
-    /// Duplicates of the last ACK.
+    /// Duplicates of the last ACK, counted up to the threshold.
     duplicates: u32,
     /// The fixed host has sent its FIN.
     fin_seen: bool,
@@ -136,6 +138,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
+            sent_end: None,
             fixed_ack: None,
             is_trusted: false,
             withheld: false,
@@ -162,9 +165,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
@@ -274,9 +275,11 @@ impl<P: Payload> State<P> {
             // B.2
             cx.counters.duplicates_suppressed += 1;
             cx.out.drop(segment);
-            self.duplicates = self.duplicates.saturating_add(1);
-            if self.duplicates == DUPLICATE_ACK_THRESHOLD {
-                cx.counters.local_retransmissions += store.resend_first(cx.out);
+            if self.duplicates < DUPLICATE_ACK_THRESHOLD {
+                self.duplicates += 1;
+                if self.duplicates == DUPLICATE_ACK_THRESHOLD {
+                    cx.counters.local_retransmissions += store.resend_first(cx.out);
+                }
             }
             return;
         }

@@ -13,13 +13,14 @@
 //! - Only data is acknowledged that the node holds without a gap ([`Store::data_end`]): copies end at a full
 //!   FIFO, and at a loss on the wired side. Beyond, the fixed host is in charge as in plain TCP. So it is
 //!   of its FIN, which is copied but never acknowledged.
-//! - Who acknowledges is responsible: until the mobile has it, the copies are sent again as [`Replay`] says.
+//! - Who acknowledges is responsible: from the freeze on until the mobile has all, the copies are sent again as
+//!   [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
 //!   [`Down`](LinkSignal::Down). After `Fading` the link may still work: segments to the mobile go on being sent,
 //!   and its acknowledgements free copies.
 //! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when it is heard after a
 //!   *nudge*: whatever the node answers itself (window probes above all) makes it send the mobile the first
-//!   copy, or without copies what the fixed host sent. And when it is heard after `Down` while it still
+//!   copy, or without copies what the fixed host sent; so does the time-out. And when it is heard after `Down` while it still
 //!   lacks data: replaying to nobody does no harm. Other segments may have been on the way when the signal
 //!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
 //!   the time to the fixed host's next probe.
@@ -100,6 +101,8 @@ pub struct MTcpPlusCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     phase: Phase,
 }
 
@@ -119,6 +122,8 @@ struct Frozen {
     /// The TSval of the fixed host to echo.
     echo: Option<u32>,
     link: Link,
+    /// When to send the first copy again, while there are copies.
+    replay: Option<Replay>,
     /// When to reset the connection.
     give_up: Option<Instant>,
 }
@@ -131,14 +136,14 @@ enum Link {
         /// The mobile was sent something since the last signal that it must answer.
         nudged: bool,
     },
-    Resuming(Replay),
+    Resuming,
     /// The mobile has all; [`Resume::Probe`].
     AwaitingProbe,
 }
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, phase: Phase::Connected }
+        Self { store: None, sent_end: None, phase: Phase::Connected }
     }
 }
 
@@ -164,9 +169,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
@@ -189,7 +192,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 store.forward(segment, cx.out);
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
-                if frozen.on_fixed(store, segment, cx) {
+                if frozen.on_fixed(now, store, segment, cx) {
                     self.phase = Phase::Connected;
                 }
             }
@@ -224,7 +227,9 @@ impl<P: Payload> Connection<P> for State<P> {
                     self.phase = Phase::Connected;
                 }
             }
-            (Phase::Frozen(frozen), _) => frozen.disconnect(now, signal == LinkSignal::Down, cx),
+            (Phase::Frozen(frozen), _) => {
+                frozen.disconnect(now, signal == LinkSignal::Down, store, cx);
+            }
             (Phase::Reset, _) => {}
         }
     }
@@ -239,20 +244,20 @@ impl<P: Payload> Connection<P> for State<P> {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             store.clear();
             self.phase = Phase::Reset;
-        } else if let Link::Resuming(replay) = &mut frozen.link
+        } else if let Some(replay) = &mut frozen.replay
             && replay.deadline() <= now
         {
             replay.on_timeout(now);
             cx.counters.copies_resent += store.resend_first(cx.out);
+            if let Link::Away { nudged, .. } = &mut frozen.link {
+                *nudged = true;
+            }
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
         let Phase::Frozen(frozen) = &self.phase else { return None };
-        let replay = match &frozen.link {
-            Link::Resuming(replay) => Some(replay.deadline()),
-            Link::Away { .. } | Link::AwaitingProbe => None,
-        };
+        let replay = frozen.replay.as_ref().map(Replay::deadline);
         [replay, frozen.give_up].into_iter().flatten().min()
     }
 }
@@ -269,17 +274,27 @@ impl Frozen {
             cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, echo));
         }
         let link = Link::Away { down, nudged: false };
-        Self { acked_fh, echo, link, give_up: deadline(now, cx) }
+        let mut frozen = Self { acked_fh, echo, link, replay: None, give_up: deadline(now, cx) };
+        frozen.time_copies(now, store);
+        frozen
     }
 
     /// One more signal that the mobile is out of reach: what it is heard from now on may be older.
-    fn disconnect<P: Payload>(&mut self, now: Instant, down: bool, cx: &mut Cx<'_, P>) {
+    fn disconnect<P: Payload>(
+        &mut self,
+        now: Instant,
+        down: bool,
+        store: &Store<P>,
+        cx: &mut Cx<'_, P>,
+    ) {
+        self.replay = None;
+        self.time_copies(now, store);
         match &mut self.link {
             Link::Away { down: was_down, nudged } => {
                 *was_down |= down;
                 *nudged = false;
             }
-            Link::Resuming(_) | Link::AwaitingProbe => {
+            Link::Resuming | Link::AwaitingProbe => {
                 self.link = Link::Away { down, nudged: false };
                 self.give_up = deadline(now, cx);
             }
@@ -296,7 +311,8 @@ impl Frozen {
         cx.counters.replays += u64::from(!store.is_empty());
         store.replay(cx.out);
         if self.acked_fh.after(store.ends.mobile_ack()) {
-            self.link = Link::Resuming(Replay::new(now));
+            self.link = Link::Resuming;
+            self.replay = Some(Replay::new(now));
             self.give_up = deadline(now, cx);
             return false;
         }
@@ -311,14 +327,25 @@ impl Frozen {
         released
     }
 
+    /// The timer of the copies runs while there are any to see to.
+    fn time_copies<P: Payload>(&mut self, now: Instant, store: &Store<P>) {
+        if store.is_empty() || self.link == Link::AwaitingProbe {
+            self.replay = None;
+        } else if self.replay.is_none() {
+            self.replay = Some(Replay::new(now));
+        }
+    }
+
     fn await_probe(&mut self) {
         self.link = Link::AwaitingProbe;
+        self.replay = None;
         self.give_up = None;
     }
 
     /// A segment of the fixed host. True: it was released.
     fn on_fixed<P: Payload>(
         &mut self,
+        now: Instant,
         store: &mut Store<P>,
         segment: Segment<P>,
         cx: &mut Cx<'_, P>,
@@ -341,6 +368,7 @@ impl Frozen {
         // One byte where new data belongs; of old data one byte, or none (keep-alives, Linux).
         let probe = in_order && segment.payload.len() <= 1 && !segment.flags.contains(Flags::FIN);
         let kept = if probe { Kept::Old } else { keep(store, &segment, cx) };
+        self.time_copies(now, store);
         self.acked_fh = store.data_end().later(acked_fh);
         cx.counters.bytes_promised += u64::from(self.acked_fh.bytes_after(acked_fh));
         cx.counters.answers += u64::from(kept == Kept::Old);
@@ -356,7 +384,7 @@ impl Frozen {
                     cx.out.drop(segment);
                 }
             }
-            (Link::Resuming(_) | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
+            (Link::Resuming | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
             // The copy is what will be sent.
             (Link::Away { down: true, .. }, Kept::New) => {}
             // In the fixed host's charge; an answer if it is what the mobile waits for.
@@ -394,19 +422,21 @@ impl Frozen {
                 cx.out.forward(Side::Fixed, segment);
                 return true;
             }
-            Link::Resuming(_) if before.window == 0 && mobile.window > 0 => {
+            Link::Resuming if before.window == 0 && mobile.window > 0 => {
                 // It had no room for what was replayed.
                 self.reconnect(now, store, cx);
             }
-            Link::Resuming(replay) => {
-                let lost = if mobile.ack.after(before.ack) {
-                    replay.on_progress(now)
-                } else {
-                    segment.is_pure_ack()
-                        && segment.ack == Some(before.ack)
-                        && segment.window == before.window
-                        && replay.on_duplicate()
-                };
+            Link::Resuming => {
+                let lost = self.replay.as_mut().is_some_and(|replay| {
+                    if mobile.ack.after(before.ack) {
+                        replay.on_progress(now)
+                    } else {
+                        segment.is_pure_ack()
+                            && segment.ack == Some(before.ack)
+                            && segment.window == before.window
+                            && replay.on_duplicate()
+                    }
+                });
                 if lost {
                     cx.counters.copies_resent += store.resend_first(cx.out);
                 }
@@ -415,6 +445,7 @@ impl Frozen {
                 self.reconnect(now, store, cx);
             }
         }
+        self.time_copies(now, store);
         // The fixed host must see no open window. A gap in what was held may be closed now.
         let acked_fh = store.data_end().later(self.acked_fh);
         if segment.is_pure_ack() && acked_fh == self.acked_fh {

@@ -71,6 +71,8 @@ pub struct SnoopCounters {
 pub struct State<P> {
     /// The copies and both ends, from the mobile's first acknowledgement on.
     store: Option<Store<P>>,
+    /// How far the fixed host had sent until then.
+    sent_end: Option<SeqNum>,
     /// Smoothed RTT of the wireless link.
     srtt: Option<Duration>,
     /// The one segment being timed: its end, and when it was forwarded.
@@ -88,6 +90,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
+            sent_end: None,
             srtt: None,
             timed: None,
             attempts: 0,
@@ -113,9 +116,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            if from == Side::Mobile {
-                self.store = Store::new(&segment);
-            }
+            self.store = Store::open(&mut self.sent_end, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {

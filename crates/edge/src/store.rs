@@ -25,9 +25,20 @@ pub enum Kept {
 }
 
 impl<P: Payload> Store<P> {
-    /// From the mobile's first acknowledgement on; see [`Ends::new`].
-    pub fn new(segment: &Segment<P>) -> Option<Self> {
-        Some(Self { ends: Ends::new(segment)?, copies: SegmentCache::default() })
+    /// Takes note of a segment before there is a store: how far the fixed host has sent. The mobile's first
+    /// acknowledgement makes the store; see [`Ends::new`].
+    pub fn open(sent_end: &mut Option<SeqNum>, from: Side, segment: &Segment<P>) -> Option<Self> {
+        match from {
+            Side::Fixed => {
+                let end = segment.seq_end();
+                *sent_end = Some(sent_end.map_or(end, |sent| sent.later(end)));
+                None
+            }
+            Side::Mobile => {
+                let ends = Ends::new(segment, *sent_end)?;
+                Some(Self { ends, copies: SegmentCache::default() })
+            }
+        }
     }
 
     /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all together at most

@@ -137,10 +137,8 @@ pub struct CbrMetrics {
 /// One station of a wireless cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StationMetrics {
-    /// Name of the cell.
-    pub wlan: String,
-    /// Name of the node.
-    pub node: String,
+    /// Name of the cell and name of the node: `cell/AP`.
+    pub name: String,
     /// RTS sent.
     pub rts_sent: u64,
     /// CTS sent.
@@ -172,11 +170,10 @@ pub struct StationMetrics {
 }
 
 impl StationMetrics {
-    /// From the counters of the station of `node` in the cell `wlan`.
-    pub fn new(wlan: &str, node: &str, counters: StationCounters) -> Self {
+    /// From the counters of the station `name`.
+    pub fn new(name: String, counters: StationCounters) -> Self {
         Self {
-            wlan: wlan.to_owned(),
-            node: node.to_owned(),
+            name,
             rts_sent: counters.rts_sent,
             cts_sent: counters.cts_sent,
             data_frames_sent: counters.data_sent,

@@ -4,6 +4,7 @@
 mod common;
 
 use airtcp_core::{DataRate, Duration, Instant};
+use airtcp_sim::scenario::Scenario;
 use airtcp_sim::{Observers, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -66,6 +67,31 @@ fn steady_state_allocates_nothing() {
     assert!(sent > 100_000, "{sent} packets over a link");
     assert!(world.metrics().links[0].queue_drops > dropped, "no recovery in the sample");
     assert_eq!(allocations, 0, "in {sent} packets over a link");
+}
+
+/// The same over a wireless cell, with cross traffic and collisions.
+#[test]
+fn a_cell_in_steady_state_allocates_nothing() {
+    let text = r#"
+        duration = "60 s"
+        node = [{ name = "AP" }, { name = "MH" }, { name = "other" }]
+        wlan = [{ name = "cell", stations = ["AP", "MH", "other"], queue = "10 packets" }]
+        flow = [{ from = "AP", to = "MH" }]
+        cbr = [{ from = "other", to = "AP", rate = "2 Mbit/s" }]"#;
+    let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
+    let mut world = World::new(&scenario, 1);
+    world.run_until(Instant::from_secs(30), &mut Observers::default());
+    let frames =
+        |world: &World| world.metrics().stations.iter().map(|s| s.data_frames_sent).sum::<u64>();
+    let sent = frames(&world);
+
+    let before = ALLOCATIONS.get();
+    world.run_until(Instant::from_secs(60), &mut Observers::default());
+    let allocations = ALLOCATIONS.get() - before;
+
+    let sent = frames(&world) - sent;
+    assert!(sent > 5_000 && world.metrics().stations[0].retries > 0, "{sent} frames");
+    assert_eq!(allocations, 0, "in {sent} frames");
 }
 
 /// Issue 2, "Speed and memory": 10,000 concurrent flows stay under 100 MB; the scenario counts, too.

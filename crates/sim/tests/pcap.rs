@@ -3,7 +3,7 @@
 use airtcp_core::{
     Addr, Duration, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
-use airtcp_sim::Packet;
+use airtcp_sim::packet::{Datagram, Packet};
 use airtcp_sim::scenario::model::{Node, NodeId, Scenario};
 use airtcp_sim::trace::{Direction, PacketTap, PcapWriter};
 use airtcp_wire::{Checksums, decode};
@@ -140,13 +140,14 @@ fn every_packet_reads_back() {
 }
 
 /// What tshark prints for the file with checksums verified, or `None` (and a note) where it is absent.
-fn tshark(test: &str, arguments: &[&str]) -> Option<String> {
+fn tshark(test: &str, file: &[u8], arguments: &[&str]) -> Option<String> {
     let path = std::env::temp_dir().join(format!("airtcp-{}-{test}.pcapng", std::process::id()));
-    std::fs::write(&path, file()).unwrap();
+    std::fs::write(&path, file).unwrap();
     let output = Command::new("tshark")
         .arg("-r")
         .arg(&path)
         .args(["-n", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
+        .args(["-o", "udp.check_checksum:TRUE"])
         .args(arguments)
         .output();
     std::fs::remove_file(&path).unwrap();
@@ -166,7 +167,7 @@ fn tshark(test: &str, arguments: &[&str]) -> Option<String> {
 
 #[test]
 fn tshark_finds_nothing_malformed() {
-    let Some(report) = tshark("expert", &["-q", "-z", "expert"]) else { return };
+    let Some(report) = tshark("expert", &file(), &["-q", "-z", "expert"]) else { return };
     assert!(report.contains("Connection finish (FIN)"), "no expert report:\n{report}");
     for fault in ["Malformed", "Errors", "hecksum"] {
         assert!(!report.contains(fault), "{fault} in\n{report}");
@@ -189,7 +190,7 @@ fn tshark_reads_names_times_directions_and_good_checksums() {
     ] {
         arguments.extend(["-e", field]);
     }
-    let Some(table) = tshark("fields", &arguments) else { return };
+    let Some(table) = tshark("fields", &file(), &arguments) else { return };
     const GOOD: u8 = 1;
     let expected: String = tapped()
         .iter()
@@ -203,6 +204,25 @@ fn tshark_reads_names_times_directions_and_good_checksums() {
         })
         .collect();
     assert_eq!(table, expected);
+}
+
+#[test]
+fn tshark_reads_cross_traffic_as_udp() {
+    let flow = conversation()[0].flow;
+    let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
+    for number in 0..3 {
+        let payload = Length(u64::from(number) * 486);
+        let datagram = Packet::Udp(Datagram { cbr: 0, number, flow, payload });
+        pcap.on_packet(Instant::from_millis(number.into()), FH, Direction::Sent, &datagram);
+    }
+    let file = pcap.finish().unwrap();
+    let mut arguments = vec!["-T", "fields", "-E", "separator=/s"];
+    for field in ["frame.protocols", "ip.len", "udp.length", "udp.checksum.status"] {
+        arguments.extend(["-e", field]);
+    }
+    let Some(table) = tshark("udp", &file, &arguments) else { return };
+    let expected = ["raw:ip:udp 28 8 1", "raw:ip:udp:data 514 494 1", "raw:ip:udp:data 1000 980 1"];
+    assert_eq!(table.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]

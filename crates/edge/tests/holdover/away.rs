@@ -63,6 +63,17 @@ fn data_that_was_on_the_wire_is_stored_without_a_word() {
 }
 
 #[test]
+fn data_that_the_mobile_waits_for_goes_on() {
+    // As after a restart of the node: a retransmission of data that did not come through here.
+    each(|mut s| {
+        s.ack(6000);
+        s.down();
+        assert_eq!(s.data(6000, 1000), [">M 6000:7000"]);
+        assert_eq!(s.ack(7000), [">F ack 7000 win 500"], "the mobile is there");
+    });
+}
+
+#[test]
 fn data_without_room_is_lost_with_the_link() {
     with(fifo(5000), |mut s| {
         s.data(6000, 1000);

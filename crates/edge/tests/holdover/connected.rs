@@ -45,6 +45,15 @@ fn without_the_mobile_s_acknowledgement_nothing_is_known_to_repeat() {
     assert_eq!(s.data(0, 1000), [">M 0:1000"]);
 }
 
+#[test]
+fn data_sent_before_the_mobile_s_first_acknowledgement_may_be_acknowledged() {
+    let mut s = Script::blank(node(HoldoverConfig::default()), 0);
+    s.data(0, 6000);
+    s.ack(1000);
+    assert_eq!(s.ack(4000), [">F ack 4000 win 500"]);
+    assert_eq!(s.down(), ["+F ack 4000 win 0"]);
+}
+
 proptest! {
     #[test]
     fn without_a_signal_every_segment_passes_as_it_came(

@@ -26,7 +26,7 @@ fn the_first_segment_of_the_mobile_opens_the_window() {
         replayed(&mut s);
         assert_eq!(s.ack(2000), [">F ack 2000 win 500"]);
         assert_eq!(s.data(6000, 1000), [">M 6000:7000"]);
-        assert_eq!(s.data(2000, 1000), [">M 2000:3000"], "connected: a plain forwarder");
+        assert_eq!(s.ack(1500), [">F ack 1500 win 500"], "connected: a plain forwarder");
         assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
         assert_eq!(counters(&s).resumes, 1);
         assert!(s.next_timer().is_empty());
@@ -48,7 +48,11 @@ fn retransmissions_and_probes_are_answered_until_the_mobile_is_heard() {
     each(|mut s| {
         replayed(&mut s);
         assert_eq!(s.data(1000, 1000)[0], "+F ack 1000 win 0");
-        assert_eq!(s.data(6000, 1)[0], "+F ack 1000 win 0");
+        assert_eq!(
+            s.data(6000, 1),
+            ["+F ack 1000 win 0", "x 6000:6001"],
+            "a replay is nudge enough"
+        );
         assert_eq!(s.data(6000, 1000), [">M 6000:7000"], "new data goes on");
     });
 }
@@ -120,5 +124,41 @@ fn what_the_fifo_could_not_take_is_the_fixed_host_s() {
         assert_eq!(s.up(), ["+M 1000:2000", "+M 2000:3000", "+M 3000:4000"]);
         assert_eq!(s.ack(4000), [">F ack 4000 win 500"]);
         assert_eq!(s.data(4000, 1000), [">M 4000:5000"]);
+    });
+}
+
+// --- Senders that go back to their first unacknowledged byte ---
+
+#[test]
+fn replayed_data_that_the_fixed_host_sends_again_is_dropped_once() {
+    // The mobile would answer each with a duplicate ACK.
+    each(|mut s| {
+        replayed(&mut s);
+        s.ack(3000);
+        assert_eq!(s.data(3000, 1000), ["x 3000:4000"], "under way to the mobile");
+        s.ack(6000);
+        assert_eq!(s.data(4000, 1000), ["x 4000:5000"], "its ACK is under way");
+        assert_eq!(s.data(4000, 1000), [">M 4000:5000"], "it was lost");
+        assert_eq!(s.data(5000, 500), ["x 5000:5500"]);
+        assert_eq!(counters(&s).data_dropped, 3);
+    });
+}
+
+#[test]
+fn data_that_was_replayed_passes_when_the_fixed_host_was_beyond_it() {
+    each(|mut s| {
+        replayed(&mut s);
+        s.ack(6000);
+        s.data(6000, 1000);
+        assert_eq!(s.data(4000, 1000), [">M 4000:5000"]);
+    });
+}
+
+#[test]
+fn data_of_before_the_replay_passes() {
+    each(|mut s| {
+        replayed(&mut s);
+        s.ack(6000);
+        assert_eq!(s.data(0, 1000), [">M 0:1000"], "the fixed host lacks an ACK");
     });
 }

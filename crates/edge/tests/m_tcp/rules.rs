@@ -236,7 +236,20 @@ fn b3_an_old_segment_gets_the_window_update_beside_it() {
     }
 }
 
-// B.4 is a property: properties.rs.
+// B.4 as a property: properties.rs.
+
+#[test]
+fn b4_acks_of_data_sent_before_the_mobile_s_first_one_count() {
+    for isn in ISNS {
+        let mut s = Script::blank(machine(MTcpConfig::default()), isn);
+        s.data(0, 1000);
+        s.data(1000, 1000);
+        assert_eq!(s.ack(1000), ["pass"], "the first");
+        assert_eq!(s.ack(2000), ["drop", "to fixed: ack 1999 win 500"]);
+        let update = with_window(s.mobile(2000), 900);
+        assert_eq!(s.pass(Side::Mobile, update), ["drop", "to fixed: ack 1999 win 900"]);
+    }
+}
 
 // --- C: the timer ---
 

@@ -222,6 +222,28 @@ fn an_answer_to_a_nudge_means_that_the_mobile_is_back() {
 }
 
 #[test]
+fn the_mobile_is_asked_from_time_to_time_whatever_the_fixed_host_does() {
+    each(|mut s| {
+        s.fading();
+        assert_eq!(s.timer(1), ["+M 1000:2000"]);
+        assert_eq!(s.timer(2), ["+M 1000:2000"]);
+        s.down();
+        assert_eq!(s.timer(1), ["+M 1000:2000"], "anew after a signal");
+        assert_eq!(s.ack(2000).len(), 5, "back: the rest is replayed");
+    });
+}
+
+#[test]
+fn a_timer_that_begins_with_stored_data_asks_for_that() {
+    each(|mut s| {
+        s.ack(6000);
+        s.down();
+        s.data(6000, 1000);
+        assert_eq!(s.timer(1), ["+M 6000:7000"]);
+    });
+}
+
+#[test]
 fn a_false_alarm_costs_the_time_to_the_next_probe() {
     each(|mut s| {
         s.fading();

@@ -121,6 +121,15 @@ fn reconnection_without_disconnection_does_nothing() {
     each(|mut s| assert!(s.up().is_empty()));
 }
 
+#[test]
+fn data_sent_before_the_mobile_s_first_acknowledgement_may_be_acknowledged() {
+    let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
+    s.data(0, 6000);
+    s.ack(1000);
+    assert_eq!(s.ack(4000), [">F ack 4000 win 500"]);
+    assert_eq!(s.down(), ["+F ack 4000 win 0"]);
+}
+
 proptest! {
     /// Spec §1.2: without the signal the algorithm is never initiated.
     #[test]

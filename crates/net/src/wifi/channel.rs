@@ -378,28 +378,21 @@ impl<T: Copy> Channel<T> {
     /// Carries out what comes next, if it is due by `now`.
     fn step(&mut self, now: Instant) -> bool {
         let flight = (0..self.flights.len()).min_by_key(|&index| self.flights[index].order());
-        let flight_first = |flight: usize, deadline: Instant| {
-            let (at, begins) = self.flights[flight].order();
-            at < deadline || (at == deadline && !begins)
+        let next = flight.map(|index| self.flights[index].order());
+        let flight_first = |deadline: Instant| {
+            next.is_some_and(|(at, begins)| at < deadline || (at == deadline && !begins))
         };
+        if !flight_first(self.earliest_deadline) && self.earliest_deadline <= now {
+            let deadlines = self.deadlines.iter().copied();
+            self.earliest_deadline = deadlines.min().unwrap_or(Instant::MAX);
+        }
         match flight {
-            Some(index) if flight_first(index, self.earliest_deadline) => self.follow(index, now),
-            _ if self.earliest_deadline > now || self.earliest_deadline == Instant::MAX => false,
-            _ => {
-                // The bound is met; is there a deadline?
-                self.earliest_deadline =
-                    self.deadlines.iter().copied().min().unwrap_or(Instant::MAX);
-                match flight {
-                    Some(index) if flight_first(index, self.earliest_deadline) => {
-                        self.follow(index, now)
-                    }
-                    _ if self.earliest_deadline > now => false,
-                    _ => {
-                        self.deadline();
-                        true
-                    }
-                }
+            Some(index) if flight_first(self.earliest_deadline) => self.follow(index, now),
+            _ if self.earliest_deadline <= now && self.earliest_deadline < Instant::MAX => {
+                self.deadline();
+                true
             }
+            _ => false,
         }
     }
 

@@ -265,7 +265,7 @@ impl Power {
     }
     /// The power in watts.
     pub fn as_watts(self) -> f64 {
-        self.0 as f64 * 1e-18
+        self.0 as f64 / 1e18
     }
     /// Whether it is at least `ratio` times `other`.
     pub(crate) fn is_at_least(self, ratio: f64, other: Self) -> bool {

@@ -206,6 +206,8 @@ pub(crate) struct Dcf<T> {
     carrier: bool,
     /// When the medium became idle, own transmissions included.
     idle_from: Instant,
+    /// When the latest own transmission ends or ended.
+    sent_until: Instant,
     /// The latest frame was received in error: EIFS is due.
     after_error: bool,
     nav: Nav,
@@ -234,6 +236,7 @@ impl<T: Copy> Dcf<T> {
             deadline: Instant::MAX,
             carrier: false,
             idle_from: Instant::ZERO,
+            sent_until: Instant::ZERO,
             after_error: false,
             nav: Nav { until: Instant::ZERO, fallback: None },
             // The medium has been idle for ever.
@@ -498,7 +501,8 @@ impl<T: Copy> Dcf<T> {
         match job.to {
             Receiver::Station(to) if job.size > rules.mac.rts_threshold => {
                 let reserves = rules.phy.sifs * 3 + rules.cts + job.duration + rules.ack;
-                self.transmit_control(now, to, Body::Rts, frame::RTS, rules.rts, reserves, out);
+                let rts = self.control_frame((frame::RTS, rules.rts), to, Body::Rts, reserves);
+                self.transmit(now, rts, out);
                 self.phase = Phase::AwaitCts;
                 self.deadline = now + rules.rts + rules.cts_timeout;
             }
@@ -530,19 +534,15 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of a control frame")]
-    fn transmit_control(
-        &mut self,
-        now: Instant,
+    /// An RTS, CTS or ACK.
+    fn control_frame(
+        &self,
+        (size, duration): (Bytes, Duration),
         to: StationId,
         body: Body<T>,
-        size: Bytes,
-        duration: Duration,
         reserves: Duration,
-        out: &mut Effects<T>,
-    ) {
-        let to = Receiver::Station(to);
-        self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
+    ) -> Frame<T> {
+        Frame { from: self.id, to: Receiver::Station(to), reserves, duration, size, body }
     }
 
     fn transmit(&mut self, now: Instant, frame: Frame<T>, out: &mut Effects<T>) {
@@ -556,7 +556,8 @@ impl<T: Copy> Dcf<T> {
         }
         self.nav.settle(now);
         self.after_error = false;
-        self.idle_from = now + frame.duration;
+        self.sent_until = now + frame.duration;
+        self.idle_from = self.sent_until;
         out.transmit = Some(frame);
     }
 
@@ -578,7 +579,8 @@ impl<T: Copy> Dcf<T> {
                 self.contend(now, rules);
             }
             Response::Cts { to, reserves } => {
-                self.transmit_control(now, to, Body::Cts, frame::CTS, rules.cts, reserves, out);
+                let cts = self.control_frame((frame::CTS, rules.cts), to, Body::Cts, reserves);
+                self.transmit(now, cts, out);
                 if rules.mac.wait_for_data {
                     self.phase = Phase::AwaitData;
                     let data_end = now + rules.cts + reserves - rules.phy.sifs - rules.ack;
@@ -595,15 +597,9 @@ impl<T: Copy> Dcf<T> {
             }
             Response::Data => self.send_data(now, rules, out),
             Response::Ack { to } => {
-                self.transmit_control(
-                    now,
-                    to,
-                    Body::Ack,
-                    frame::ACK,
-                    rules.ack,
-                    Duration::ZERO,
-                    out,
-                );
+                let ack =
+                    self.control_frame((frame::ACK, rules.ack), to, Body::Ack, Duration::ZERO);
+                self.transmit(now, ack, out);
                 self.phase = Phase::Sending;
                 self.deadline = now + rules.ack;
             }
@@ -662,10 +658,12 @@ impl<T: Copy> Dcf<T> {
 
     // The end of an attempt.
 
-    /// Any frame but the response means that the attempt failed, if the standard's rule is in force.
+    /// Any frame but the response means that the attempt failed, if the standard's rule is in force and the frame
+    /// began after the own one.
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && rules.reception_ends_attempts()
+            && now >= self.sent_until + rules.rx_start_delay
         {
             self.fail(now, rules, out);
         }

@@ -1,7 +1,9 @@
 //! Wireless channels from outside: every rule of the MAC as a timeline, what holds for all of them, and
-//! saturation throughput against Bianchi's model.
+//! throughput against models and ns-2.
 
 mod common;
+mod config;
 mod outage;
-mod saturation;
+mod properties;
+mod throughput;
 mod timeline;

@@ -5,8 +5,10 @@
 
 use crate::common::{line, play};
 use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
-    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, ResponseTimeout, preset,
+    Attempts, ChannelConfig, CtsRule, EifsRule, FirstAccess, Reception, ResponseTimeout, StationId,
+    preset,
 };
 
 /// The standard's rules at 2 Mbit/s, control frames at 1 Mbit/s, no LLC, no RTS.
@@ -343,6 +345,27 @@ fn in_ns2_a_response_is_missing_when_all_of_it_could_have_come_and_difs_follows(
 }
 
 #[test]
+fn a_frame_that_is_not_the_response_ends_the_attempt() {
+    // §9.2.8. The RTS of A, in vain, overlaps a frame of D that it does not hear. C's ACK to D begins within the
+    // time-out, which would end at 724: A waits for the end of it, and only then gives up.
+    let mut config = deaf_beyond_range(basic());
+    config.mac.rts_threshold = Bytes(100);
+    config.mac.short_retry_limit = 1;
+    let mut cell = line(&config, &[(0.0, &[]), (2000.0, &[]), (240.0, &[]), (260.0, &[])]);
+    play(
+        &mut cell,
+        "0        send D>C 50
+         150      send A>B 100
+         0        D>C DATA
+         150      A>B RTS
+         504.067  C got 0
+         514.067  C>D ACK
+         818.868  A drop 1
+         818.868  A lost B",
+    );
+}
+
+#[test]
 fn the_next_packet_follows_a_drop() {
     let mut config = no_backoff(basic());
     config.mac.short_retry_limit = 1;
@@ -415,7 +438,7 @@ fn an_rts_keeps_those_quiet_who_hear_only_the_sender() {
          1392.004  B>A ACK
          1746.004  C>* DATA
          2962.672  A got 1, more to come
-         2963.339  D got 1",
+         2962.672  D got 1",
     );
 }
 
@@ -434,7 +457,7 @@ fn a_cts_keeps_those_quiet_who_hear_only_the_receiver() {
          1382.004  B got 0
          1392.004  B>A ACK
          1746.672  C>* DATA
-         2964.007  B got 1",
+         2963.340  B got 1",
     );
 }
 
@@ -518,12 +541,337 @@ fn in_ns2_a_cts_waits_for_an_idle_medium_too() {
             CtsRule::MediumIdle,
             "574      C drop 0
              574      C lost B
-             1573.634 B got 1, more to come
+             1573.701 B got 1, more to come
              1573.701 A got 1",
         ),
     ] {
         config.mac.cts = rule;
         let mut cell = line(&config, &[(600.0, &[]), (200.0, &[]), (0.0, &[]), (390.0, &[])]);
         play(&mut cell, &format!("{script}\n{then}"));
+    }
+}
+
+#[test]
+fn ns2_looks_at_the_medium_between_cts_and_data() {
+    // C misses A's RTS behind a broadcast of its own, and the CTS is out of its range. Its next broadcast is on the
+    // air when A's data are due. In ns-2 A draws from the doubled window and starts again with an RTS.
+    let mut config = deaf_beyond_range(with_rts());
+    config.phy.broadcast_rate = DataRate::mbps(2);
+    let script = "
+        0        send A>B 100
+        0        send C>* 1
+        670      send C>* 100
+        0        A>B RTS
+        0        C>* DATA
+        308.668  C drop 1: Unheard
+        362.668  B>A CTS
+        670      C>* DATA";
+    let regardless = "
+        677.336  A>B DATA
+        1374.668 C drop 2: Unheard
+        1382.004 B got 0
+        1392.004 B>A ACK";
+    let looking = "
+        1374.668 A got 2
+        1484.668 A>B RTS
+        1847.336 B>A CTS
+        2162.004 A>B DATA
+        2866.672 B got 0
+        2876.672 B>A ACK";
+    for (sense, then) in [(false, regardless), (true, looking)] {
+        config.mac.sense_before_data = sense;
+        let mut cell = line(&config, &[(0.0, &[(3, 64)]), (200.0, &[]), (-200.0, &[(0, 32)])]);
+        play(&mut cell, &format!("{script}{then}"));
+    }
+}
+
+#[test]
+fn in_ns2_a_station_that_sent_a_cts_waits_for_the_data() {
+    // C's broadcast destroys the CTS at A. B has a packet of its own: it is sent DIFS after the CTS, or DIFS after the
+    // data should have come: 666.668 + SIFS + 704 + 20.
+    let mut config = deaf_beyond_range(with_rts());
+    config.phy.broadcast_rate = DataRate::mbps(2);
+    config.mac.short_retry_limit = 1;
+    let script = "
+        0        send A>B 100
+        0        send C>* 100
+        300      send B>* 1
+        0        A>B RTS
+        0        C>* DATA
+        362.668  B>A CTS
+        574      A drop 0
+        574      A lost B
+        704.668  C drop 1: Unheard";
+    let at_once = "
+        716.668  B>* DATA
+        1025.336 A got 2";
+    let later = "
+        1450.668 B>* DATA
+        1759.336 A got 2";
+    for (wait, then) in [(false, at_once), (true, later)] {
+        config.mac.wait_for_data = wait;
+        let mut cell = line(&config, &[(0.0, &[]), (200.0, &[(0, 32)]), (-200.0, &[])]);
+        play(&mut cell, &format!("{script}{then}"));
+    }
+}
+
+// Errors and EIFS.
+
+/// B senses A's frame at 400 m but cannot receive it; B has a packet for C meanwhile.
+fn after_an_error(rule: EifsRule, then: &str) {
+    let mut config = preset::ns2();
+    config.mac = basic().mac;
+    config.mac.eifs = rule;
+    let places: [(f64, &[(u64, u64)]); 3] = [(0.0, &[]), (400.0, &[(0, 32)]), (600.0, &[])];
+    let script = "
+        0     send A>* 100
+        1000  send B>* 100
+        0     A>* DATA
+        1217.335 A drop 0: Unheard";
+    play(&mut line(&config, &places), &format!("{script}\n{then}"));
+}
+
+#[test]
+fn eifs_follows_a_frame_received_in_error() {
+    // §9.2.3.4: 1217.335 + SIFS + ACK + DIFS.
+    after_an_error(EifsRule::Interval, "1581.335 B>* DATA\n2798.003 C got 1");
+}
+
+#[test]
+fn in_ns2_difs_follows_eifs() {
+    after_an_error(EifsRule::Nav, "1631.335 B>* DATA\n2848.003 C got 1");
+}
+
+#[test]
+fn a_frame_received_ends_eifs() {
+    // §9.2.3.4: B receives C's broadcast after the error, and waits for DIFS behind it.
+    let mut config = preset::ns2();
+    config.mac = basic().mac;
+    let mut cell = line(&config, &[(0.0, &[]), (400.0, &[(0, 32)]), (600.0, &[(20, 32)])]);
+    play(
+        &mut cell,
+        "0     send A>* 100
+         1000  send B>* 100
+         1300  send C>* 100
+         0     A>* DATA
+         1217.335 A drop 0: Unheard
+         1300  C>* DATA
+         2516.668 B got 2
+         2566.668 B>* DATA
+         3783.336 C got 1",
+    );
+}
+
+// Broadcasts, queue, duplicates.
+
+#[test]
+fn a_broadcast_is_sent_once_at_its_own_rate_without_rts_and_ack() {
+    let mut cell = line(&with_rts(), &[(0.0, &[(9, 32)]), (0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0     send A>* 100
+         0     A>* DATA
+         1216  B got 0, more to come
+         1216  C got 0",
+    );
+}
+
+#[test]
+fn a_broadcast_that_nobody_receives_is_dropped() {
+    let mut cell = line(&basic(), &[(0.0, &[]), (2000.0, &[])]);
+    play(
+        &mut cell,
+        "0     send A>* 100
+         0     A>* DATA
+         1222.672 A drop 0: Unheard",
+    );
+}
+
+#[test]
+fn a_full_queue_refuses_packets() {
+    let mut config = basic();
+    config.mac.queue = QueueLimit::Packets(1);
+    let mut cell = line(&config, &[(0.0, &[(0, 32)]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0     send A>B 100
+         0     send A>B 100
+         0     send A>B 100
+         0     A full 2
+         0     A>B DATA
+         704   B got 0
+         714   B>A ACK
+         1068  A>B DATA
+         1772  B got 1
+         1782  B>A ACK",
+    );
+}
+
+#[test]
+fn a_queue_in_bytes_takes_what_fits() {
+    let mut config = basic();
+    config.mac.queue = QueueLimit::Bytes(Bytes(150));
+    let mut cell = line(&config, &[(0.0, &[(0, 32), (0, 32)]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0     send A>* 100
+         0     send A>* 100
+         0     send A>* 100
+         0     send A>* 50
+         0     A full 2
+         0     A>* DATA
+         1216  B got 0
+         1266  A>* DATA
+         2482  B got 1
+         2532  A>* DATA
+         3348  B got 3",
+    );
+}
+
+// Which frame a radio receives.
+
+/// The rule of ns-2, with the standard's MAC.
+fn first_lock() -> ChannelConfig {
+    let mut config = basic();
+    config.radio = preset::ns2().radio;
+    config
+}
+
+/// A sends to B from 200 m; C, hidden from A, to everyone around: 400 m from B, 12 dB below A.
+fn hidden_terminal(config: &ChannelConfig, script: &str) {
+    let mut config = config.clone();
+    config.mac.short_retry_limit = 1;
+    play(&mut line(&config, &[(0.0, &[]), (200.0, &[]), (600.0, &[])]), script);
+}
+
+const HIDDEN_FIRST: &str = "
+    0        send C>* 100
+    100      send A>B 100
+    0        C>* DATA
+    100      A>B DATA";
+
+#[test]
+fn a_weak_frame_that_came_first_costs_a_strong_one() {
+    // Spec §5: a later, stronger frame never captures; a frame too weak to be received takes the receiver.
+    hidden_terminal(
+        &first_lock(),
+        &format!(
+            "{HIDDEN_FIRST}
+             1026     A drop 1
+             1026     A lost B
+             1217.335 C drop 0: Unheard"
+        ),
+    );
+}
+
+#[test]
+fn with_cumulative_sinr_a_stronger_frame_captures() {
+    hidden_terminal(
+        &basic(),
+        &format!(
+            "{HIDDEN_FIRST}
+             804.668  B got 1
+             814.668  B>A ACK
+             1217.335 C drop 0: Unheard"
+        ),
+    );
+}
+
+#[test]
+fn a_frame_10_db_weaker_that_came_later_is_ignored() {
+    for config in [first_lock(), basic()] {
+        hidden_terminal(
+            &config,
+            "0        send A>B 100
+             100      send C>* 100
+             0        A>B DATA
+             100      C>* DATA
+             704.668  B got 0
+             714.668  B>A ACK
+             1317.335 C drop 1: Unheard",
+        );
+    }
+}
+
+#[test]
+fn a_frame_less_than_10_db_weaker_that_came_later_destroys_the_first() {
+    // C is 300 m from B: 7 dB below A.
+    for config in [deaf_beyond_range(first_lock()), deaf_beyond_range(basic())] {
+        let mut config = config;
+        config.radio.cs_threshold = config.radio.rx_threshold;
+        config.mac.short_retry_limit = 1;
+        let mut cell = line(&config, &[(0.0, &[]), (200.0, &[]), (430.0, &[])]);
+        play(
+            &mut cell,
+            "0        send A>B 100
+             100      send C>* 100
+             0        A>B DATA
+             100      C>* DATA
+             926      A drop 0
+             926      A lost B
+             1316.768 C drop 1: Unheard",
+        );
+        let counters = cell.counters(StationId(1));
+        assert_eq!((counters.collisions, counters.errors), (1, 0));
+    }
+}
+
+#[test]
+fn in_ns2_the_nav_covers_an_ignored_frame() {
+    // B ignores C's broadcast until 1317.335; with EIFS and DIFS it is silent until 1731.335.
+    let mut config = first_lock();
+    let script = "
+        0        send A>* 1
+        100      send C>* 100
+        300      send B>* 100
+        0        A>* DATA
+        100      C>* DATA";
+    let at_once = "
+        424.668  B got 0
+        474.668  B>* DATA
+        1317.335 C drop 1: Unheard
+        1691.336 A got 2";
+    let silent = "
+        424.668  B got 0
+        1317.335 C drop 1: Unheard
+        1731.335 B>* DATA
+        2948.003 A got 2";
+    for (sets_nav, then) in [(false, at_once), (true, silent)] {
+        config.radio.reception =
+            Reception::FirstLock { capture_ratio: 10.0, ignored_frame_sets_nav: sets_nav };
+        let mut cell = line(&config, &[(0.0, &[]), (200.0, &[(0, 32)]), (600.0, &[])]);
+        play(&mut cell, &format!("{script}{then}"));
+    }
+}
+
+#[test]
+fn a_station_that_sends_receives_nothing() {
+    // Both begin within the other's propagation delay.
+    for config in [first_lock(), basic()] {
+        let mut cell = line(&config, &[(0.0, &[]), (200.0, &[])]);
+        play(
+            &mut cell,
+            "0        send A>* 100
+             0        send B>* 100
+             0        A>* DATA
+             0        B>* DATA
+             1216.668 A drop 0: Unheard
+             1216.668 B drop 1: Unheard",
+        );
+    }
+}
+
+#[test]
+fn the_medium_counts_as_busy_while_a_frame_is_sent_or_sensed() {
+    let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[])]);
+    play(
+        &mut cell,
+        "0        send A>B 100
+         0        A>B DATA
+         704      B got 0
+         714      B>A ACK",
+    );
+    for station in 0..3 {
+        assert_eq!(cell.counters(StationId(station)).busy, Duration::from_micros(704 + 304));
     }
 }

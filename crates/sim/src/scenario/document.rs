@@ -1,7 +1,7 @@
 //! The schema as documentation and as JSON Schema.
 
 use super::schema::{End, Fallback, Field, Kind, SCENARIO, TableSchema};
-use super::units;
+use super::{schema, units, wlan};
 use airtcp_core::Duration;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -32,7 +32,7 @@ const INTRODUCTION: &str = r#"# The scenario file
 
 <!-- Generated from the schema. Do not edit: `cargo run -p airtcp-cli -- schema --markdown > docs/scenario.md` -->
 
-A scenario is a TOML file: nodes, links between them, and TCP flows. Quantities are strings with a unit;
+A scenario is a TOML file: nodes, links between them, wireless cells, TCP flows and cross traffic. Quantities are strings with a unit;
 a bare number where a unit is needed is refused, and so are unknown keys, keys that have no effect beside
 another, and values that cannot be.
 
@@ -103,6 +103,27 @@ pub fn markdown() -> String {
         out.push_str("| key | type | default | meaning | source |\n|---|---|---|---|---|\n");
         for field in table.fields {
             out.push_str(&row(field));
+        }
+        if std::ptr::eq(table, &schema::WLAN) {
+            out.push_str(&presets());
+        }
+    }
+    out
+}
+
+/// What the presets of a cell say for each key.
+fn presets() -> String {
+    let presets = wlan::PRESETS.map(|(_, preset)| wlan::keys(&preset()));
+    let names = wlan::PRESETS.map(|(name, _)| format!("`{name}`"));
+    let mut out = format!("\n| key | {} |\n|---|---|---|---|---|\n", names.join(" | "));
+    for field in schema::WLAN.fields {
+        let value = |keys: &Vec<(&str, String)>| {
+            keys.iter().find(|(key, _)| *key == field.key).map(|(_, value)| value.clone())
+        };
+        let values = presets.each_ref().map(value);
+        if values.iter().any(Option::is_some) {
+            let values = values.map(Option::unwrap_or_default);
+            let _ = writeln!(out, "| `{}` | {} |", field.key, values.join(" | "));
         }
     }
     out

@@ -296,7 +296,7 @@ fn fifos(sections: &[Section<'_>], network: &Network<'_>, flows: &[FlowSpec]) {
             MiddleboxKind::Holdover { config, .. } => config.fifo,
             MiddleboxKind::Snoop { config, .. } => config.fifo,
         };
-        let to_mobile = flows.iter().filter(|flow| spec.mobiles.contains(&flow.to));
+        let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
         let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { continue };
         if fifo.get() < mss {
             let Some(middlebox) = section.chosen("middlebox") else { continue };

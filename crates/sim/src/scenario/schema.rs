@@ -498,7 +498,7 @@ const fn by_preset(key: &'static str, kind: Kind, meaning: &'static str) -> Fiel
 const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
 const ANY_SIZE: Kind = Kind::Size { min: 0, max: 65_535 };
 
-static WLAN: TableSchema = TableSchema {
+pub(super) static WLAN: TableSchema = TableSchema {
     name: "wlan",
     about: "A wireless cell: an 802.11 channel that its stations share. Stations that can receive \
             each other are neighbours; a packet may take several such hops. Every choice in which \
@@ -563,12 +563,12 @@ static WLAN: TableSchema = TableSchema {
         ),
         by_preset(
             "short-retry-limit",
-            Kind::Integer { min: 1, max: 255 },
+            Kind::Integer { min: 1, max: 1_000_000 },
             "For RTS, and for data that need none.",
         ),
         by_preset(
             "long-retry-limit",
-            Kind::Integer { min: 1, max: 255 },
+            Kind::Integer { min: 1, max: 1_000_000 },
             "For data longer than `rts-threshold`.",
         ),
         by_preset(

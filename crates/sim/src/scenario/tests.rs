@@ -1,9 +1,11 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
 use super::Scenario;
-use super::model::{MiddleboxKind, NodeId};
+use super::model::{CbrSpec, MiddleboxKind, NodeId, OnOff, OutageLayer, SignalSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig};
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::wifi::{Power, Reception, preset};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection};
 
@@ -875,5 +877,418 @@ fn the_json_schema_describes_every_table() {
     for reference in text.split("\"$ref\":\"#/$defs/").skip(1) {
         let name = reference.split('"').next().unwrap().replace("%20", " ");
         assert!(definitions.contains_key(&name), "{name}");
+    }
+}
+
+/// A cell with a flow across it.
+const CELL: &str = r#"duration = "20 s"
+[[node]]
+name = "AP"
+middlebox = { kind = "m-tcp-plus", mobiles = ["MH"] }
+[[node]]
+name = "MH"
+outage = { listed = [["5 s", "6 s"]] }
+[[wlan]]
+name = "cell"
+stations = ["AP", "MH"]
+[[flow]]
+from = "AP"
+to = "MH"
+"#;
+
+fn cell(set: &[(&str, &str)]) -> Result<Scenario, super::ScenarioError> {
+    let set: Vec<(String, String)> =
+        set.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+    Scenario::parse("t.toml", CELL, &set)
+}
+
+/// CELL with `old` replaced by `new` gives exactly these diagnostics.
+#[track_caller]
+fn cell_refuses(old: &str, new: &str, expected: &[&str]) {
+    assert_eq!(CELL.matches(old).count(), 1, "{old:?} must stand in CELL once");
+    let found = parse(&CELL.replace(old, new)).expect_err(new).to_string();
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+const STATIONS: &str = "stations = [\"AP\", \"MH\"]";
+const LISTED: &str = "listed = [[\"5 s\", \"6 s\"]]";
+
+#[test]
+fn a_cell_is_its_preset_with_the_keys_of_the_file() {
+    assert_eq!(cell(&[]).unwrap().wlans[0].config, preset::ieee());
+    for (name, expected) in
+        [("ns2", preset::ns2()), ("glomosim", preset::glomosim()), ("opnet", preset::opnet())]
+    {
+        assert_eq!(cell(&[("wlan.cell.preset", name)]).unwrap().wlans[0].config, expected);
+    }
+    // Every key, each away from the value of `ieee`.
+    let keys = [
+        ("preamble", "short"),
+        ("data-rate", "5.5 Mbit/s"),
+        ("control-rate", "1 Mbit/s"),
+        ("broadcast-rate", "2 Mbit/s"),
+        ("slot", "9 us"),
+        ("sifs", "16 us"),
+        ("difs", "34 us"),
+        ("whole-microseconds", "false"),
+        ("mac-header", "34 B"),
+        ("llc", "0 B"),
+        ("rts-threshold", "256 B"),
+        ("cw-min", "15"),
+        ("cw-max", "255"),
+        ("backoff-draw", "exclusive"),
+        ("repeat-interrupted-slot", "false"),
+        ("short-retry-limit", "8"),
+        ("long-retry-limit", "5"),
+        ("attempts", "limit-plus-one"),
+        ("first-access", "after-difs"),
+        ("post-backoff", "false"),
+        ("eifs", "nav"),
+        ("eifs-ack-rate", "2 Mbit/s"),
+        ("response-timeout", "whole-frame"),
+        ("response-margin", "7 us"),
+        ("difs-after-timeout", "true"),
+        ("cts", "medium-idle"),
+        ("wait-for-data", "true"),
+        ("sense-before-data", "true"),
+        ("nav-from-data", "false"),
+        ("nav-reset", "false"),
+        ("queue", "32000 B"),
+        ("tx-power", "20 dBm"),
+        ("frequency", "2.4 GHz"),
+        ("antenna-height", "2 m"),
+        ("rx-threshold", "-81 dBm"),
+        ("cs-threshold", "-91 dBm"),
+        ("reception", "first-lock"),
+        ("capture-ratio", "5"),
+        ("ignored-frame-sets-nav", "false"),
+        ("bit-error-rate", "1e-5"),
+    ];
+    let set: Vec<_> = keys.map(|(key, value)| (format!("wlan.cell.{key}"), value)).into();
+    let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    insta::assert_debug_snapshot!(cell(&set).unwrap().wlans[0].config);
+    let sinr = [
+        ("wlan.cell.min-sinr", "4"),
+        ("wlan.cell.noise", "-100 dBm"),
+        ("wlan.cell.interference-floor", "-110 dBm"),
+    ];
+    let Reception::CumulativeSinr { noise, min_sinr, interference_floor } =
+        cell(&sinr).unwrap().wlans[0].config.radio.reception
+    else {
+        panic!("another model")
+    };
+    assert_eq!((noise, min_sinr), (Power::from_dbm(-100.0), 4.0));
+    assert_eq!(interference_floor, Power::from_dbm(-110.0));
+}
+
+/// What the documentation says of a preset, written out over another one, is that preset.
+#[test]
+fn the_documented_values_of_a_preset_make_it() {
+    for (name, preset) in super::wlan::PRESETS {
+        let keys = super::wlan::keys(&preset());
+        let set: Vec<_> =
+            keys.into_iter().map(|(key, value)| (format!("wlan.cell.{key}"), value)).collect();
+        let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        for other in ["ieee", "ns2"] {
+            let set = [&[("wlan.cell.preset", other)], &set[..]].concat();
+            assert_eq!(cell(&set).unwrap().wlans[0].config, preset(), "{name} over {other}");
+        }
+    }
+}
+
+#[test]
+fn impossible_radio_settings_are_refused() {
+    for (line, expected) in [
+        (
+            "data-rate = \"54 Mbit/s\"",
+            "t.toml:11:13: wlan.cell.data-rate: data_rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s",
+        ),
+        (
+            "cw-max = 1000",
+            "t.toml:11:10: wlan.cell.cw-max: cw_max is 1000: a contention window is 2^k - 1 slots (31, \
+             63, ... 1023)",
+        ),
+        ("cw-min = 2047", "t.toml:11:10: wlan.cell.cw-min: cw_min is 2047, above cw_max, 1023"),
+        (
+            "sifs = \"50 us\"",
+            "t.toml:11:8: wlan.cell.sifs: sifs is 50 us, difs is 50 us: sifs must be shorter, or \
+             responses lose the medium",
+        ),
+        (
+            "rx-threshold = \"1 W\"",
+            "t.toml:11:16: wlan.cell.rx-threshold: rx_threshold is 1e0 W, tx_power is 2.8183815e-1 W: no \
+             frame reaches the threshold at any distance",
+        ),
+        (
+            "cs-threshold = \"1 mW\"",
+            "t.toml:11:16: wlan.cell.cs-threshold: cs_threshold is 1e-3 W, above rx_threshold, 3.652e-10 \
+             W: a station would receive what it does not notice",
+        ),
+        (
+            "frequency = \"0 Hz\"",
+            "t.toml:11:13: wlan.cell.frequency: frequency is 0: expected a positive number of hertz",
+        ),
+        (
+            "tx-power = \"20 dB\"",
+            "t.toml:11:12: wlan.cell.tx-power: \"20 dB\" has an unknown unit (expected a unit of W, mW \
+             or dBm; did you mean `dBm`?)",
+        ),
+        (
+            "short-retry-limit = 0",
+            "t.toml:11:21: wlan.cell.short-retry-limit: 0 is out of range (expected a whole number from \
+             1 to 1000000)",
+        ),
+        (
+            "capture-ratio = 5",
+            "t.toml:11:17: wlan.cell.capture-ratio: has no effect without reception = \"first-lock\" \
+             (expected reception = \"first-lock\")",
+        ),
+    ] {
+        cell_refuses(STATIONS, &format!("{STATIONS}\n{line}"), &[expected]);
+    }
+}
+
+#[test]
+fn stations_stand_apart_or_where_the_file_says() {
+    let positions = |text: &str| -> Vec<(f64, f64)> {
+        let stations = parse(text).unwrap().wlans.remove(0).stations;
+        stations.iter().map(|s| (s.config.position.x, s.config.position.y)).collect()
+    };
+    assert_eq!(positions(CELL), [(0.0, 0.0), (1.0, 0.0)]);
+    let placed = CELL.replace("name = \"AP\"", "name = \"AP\"\nposition = [\"0 m\", \"0.1 km\"]");
+    let placed = placed.replace("name = \"MH\"", "name = \"MH\"\nposition = [\"-20 m\", \"30 m\"]");
+    assert_eq!(positions(&placed), [(0.0, 100.0), (-20.0, 30.0)]);
+    let group = r#"duration = "1 s"
+        node = [{ name = "n", count = 3, position = ["5 m", "0 m"], spacing = ["200 m", "1 m"] }]
+        wlan = [{ name = "chain", stations = ["n"] }]
+        flow = [{ from = "n0", to = "n2" }]"#;
+    assert_eq!(positions(group), [(5.0, 0.0), (205.0, 1.0), (405.0, 2.0)]);
+}
+
+#[test]
+fn a_station_out_of_range_is_refused() {
+    let far = "name = \"MH\"\nposition = [\"0 m\", \"300 m\"]";
+    let near = "name = \"AP\"\nposition = [\"0 m\", \"0 m\"]";
+    let text = CELL.replace("name = \"MH\"", far).replace("name = \"AP\"", near);
+    assert_eq!(
+        parse(&text).unwrap_err().to_string().lines().collect::<Vec<_>>(),
+        [
+            "t.toml:12:12: wlan.cell.stations: \"AP\" is out of range of all others (\"MH\" is the \
+             nearest, at 300.0 m) (expected stations in range)",
+            "t.toml:12:12: wlan.cell.stations: \"MH\" is out of range of all others (\"AP\" is the \
+             nearest, at 300.0 m) (expected stations in range)",
+        ]
+    );
+    // Two pairs that do not hear each other: each station is in range of one, and the flow has no path.
+    let text = r#"duration = "1 s"
+        node = [
+            { name = "a", position = ["0 m", "0 m"] }, { name = "b", position = ["1 m", "0 m"] },
+            { name = "c", position = ["900 m", "0 m"] }, { name = "d", position = ["901 m", "0 m"] },
+        ]
+        wlan = [{ name = "cell", stations = ["a", "b", "c", "d"] }]
+        flow = [{ from = "a", to = "d" }]"#;
+    assert_eq!(
+        parse(text).unwrap_err().to_string(),
+        "t.toml:7:36: flow.a-d.to: no links lead from \"a\" to \"d\" (expected a path of links, or of \
+         stations in range of each other)"
+    );
+}
+
+#[test]
+fn a_cell_needs_its_stations() {
+    cell_refuses(
+        STATIONS,
+        "stations = [\"AP\"]",
+        &[
+            "t.toml:10:12: wlan.cell.stations: a cell of one station (expected at least two stations)",
+        ],
+    );
+    cell_refuses(
+        STATIONS,
+        "stations = [\"AP\", \"MH\", \"AP\"]",
+        &["t.toml:10:12: wlan.cell.stations: \"AP\" takes part twice (expected each node once)"],
+    );
+    cell_refuses(
+        STATIONS,
+        "stations = [\"AP\", \"MS\"]",
+        &["t.toml:10:19: wlan.cell.stations: no node is called \"MS\" (did you mean `MH`?)"],
+    );
+    cell_refuses(
+        "name = \"MH\"",
+        "name = \"MH\"\nposition = [\"0 m\", \"1 m\"]",
+        &[
+            "t.toml:11:12: wlan.cell.stations: \"AP\" has no position, others have (expected a position \
+             for each of the nodes, or for none)",
+        ],
+    );
+    cell_refuses(
+        "name = \"MH\"",
+        "name = \"MH\"\nposition = [\"0 m\"]",
+        &["t.toml:7:12: node.MH.position: found an array (expected [x, y], such as [\"0 m\", \
+             \"200 m\"])"],
+    );
+}
+
+#[test]
+fn outages_of_nodes_are_checked() {
+    cell_refuses(
+        LISTED,
+        "listed = [[\"5 s\", \"8 s\"], [\"7 s\", \"9 s\"]]",
+        &[
+            "t.toml:7:38: node.MH.outage.listed: overlaps or precedes the one before it (expected [[start, \
+             end], …], ascending and disjoint, such as [[\"5 s\", \"11 s\"]])",
+        ],
+    );
+    cell_refuses(
+        LISTED,
+        "period = \"10 s\", end = \"11 s\"",
+        &[
+            "t.toml:7:35: node.MH.outage.end: the outage from 0 s to 11 s does not fit a cycle of 10 s \
+             (expected start < end, end at most period)",
+        ],
+    );
+    let outage = cell(&[("node.MH.outage.layer", "phy"), ("node.MH.outage.warning", "1 s")]);
+    let outage = outage.unwrap().nodes.remove(1).outage.unwrap();
+    assert_eq!((outage.layer, outage.warning), (OutageLayer::Phy, Duration::from_secs(1)));
+    refuses(
+        "name = \"MH\"",
+        "name = \"MH\"\noutage = { listed = [[\"5 s\", \"6 s\"]], layer = \"phy\" }",
+        &[
+            "t.toml:8:47: node.MH.outage.layer: the node is in no cell (expected \"above-mac\", or a wlan \
+             with this node)",
+        ],
+    );
+}
+
+#[test]
+fn mechanisms_take_their_settings_from_the_file() {
+    let kind = |set: &[(&str, &str)]| {
+        let set: Vec<_> =
+            set.iter().map(|(key, value)| (format!("node.AP.middlebox.{key}"), *value)).collect();
+        let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        cell(&set).unwrap().nodes.remove(0).middlebox.unwrap().kind
+    };
+    let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
+    assert_eq!(kind(&[]), MiddleboxKind::MTcpPlus { config: MTcpPlusConfig::default(), memory });
+    let config =
+        MTcpPlusConfig { fifo: Bytes(8760), resume: Resume::Probe, max_down: Some(ms(60_000)) };
+    let set = [("fifo", "8760 B"), ("resume", "probe"), ("max-down", "60 s"), ("memory", "1 MB")];
+    assert_eq!(kind(&set), MiddleboxKind::MTcpPlus { config, memory: Bytes(1_000_000) });
+    let config = HoldoverConfig::default();
+    assert_eq!(kind(&[("kind", "holdover")]), MiddleboxKind::Holdover { config, memory });
+    let config = HoldoverConfig { fifo: Bytes(8760), max_down: Some(ms(60_000)) };
+    let set = [("kind", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s")];
+    assert_eq!(kind(&set), MiddleboxKind::Holdover { config, memory });
+    let config = MTcpConfig::default();
+    assert_eq!(kind(&[("kind", "m-tcp")]), MiddleboxKind::MTcp { config, memory });
+    let config =
+        MTcpConfig { timer: ms(500), retransmit: Retransmit::All, release: ms(50), ..config };
+    let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("retransmit", "all"), ("release", "50 ms")];
+    assert_eq!(kind(&set), MiddleboxKind::MTcp { config, memory });
+    let config = SnoopConfig::default();
+    assert_eq!(kind(&[("kind", "snoop")]), MiddleboxKind::Snoop { config, memory });
+    let config = SnoopConfig { min_timeout: ms(50), attempts: 3, ..config };
+    let set = [("kind", "snoop"), ("min-timeout", "50 ms"), ("attempts", "3")];
+    assert_eq!(kind(&set), MiddleboxKind::Snoop { config, memory });
+}
+
+#[test]
+fn a_fifo_smaller_than_a_segment_is_refused() {
+    let error = cell(&[("node.AP.middlebox.fifo", "1000 B")]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "--set:1:24: node.AP.middlebox.fifo: 1000 B hold no segment of 1460 B (expected at least the \
+         largest mss of a flow to a mobile)"
+    );
+}
+
+#[test]
+fn signals_are_early_late_or_absent() {
+    let signal = |value: &str| {
+        let scenario = cell(&[("node.AP.middlebox.signal", value)]).unwrap();
+        scenario.nodes[0].middlebox.as_ref().unwrap().signal
+    };
+    let ms = Duration::from_millis;
+    let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
+    let usual = SignalSpec { lead: ms(50), late, delay, missing };
+    assert_eq!(cell(&[]).unwrap().nodes[0].middlebox.as_ref().unwrap().signal, Some(usual));
+    assert_eq!(signal("none"), None);
+    assert_eq!(signal("{}"), Some(usual));
+    let all = "{ lead = \"0 s\", delay = \"10 ms\", missing = 0.5 }";
+    let expected = SignalSpec { lead: Duration::ZERO, late, delay: ms(10), missing: 0.5 };
+    assert_eq!(signal(all), Some(expected));
+    let expected = SignalSpec { lead: Duration::ZERO, late: ms(20), delay, missing };
+    assert_eq!(signal("{ late = \"20 ms\" }"), Some(expected));
+    cell_refuses(
+        "mobiles = [\"MH\"] }",
+        "mobiles = [\"MH\"], signal = { lead = \"1 ms\", late = \"1 ms\" } }",
+        &[
+            "t.toml:4:87: node.AP.middlebox.signal.late: contradicts lead (expected either lead or late)",
+        ],
+    );
+    cell_refuses(
+        "mobiles = [\"MH\"] }",
+        "mobiles = [\"MH\"], signal = \"never\" }",
+        &["t.toml:4:63: node.AP.middlebox.signal: found \"never\" (expected \"none\" or a table)"],
+    );
+}
+
+#[test]
+fn cross_traffic_is_read_and_checked() {
+    let noise = |keys: &str| {
+        let cbr = format!("[[cbr]]\nfrom = \"AP\"\nto = \"MH\"\n{keys}");
+        parse(&format!("{CELL}{cbr}")).map(|mut scenario| scenario.cbr.remove(0))
+    };
+    let whole = noise(
+        "name = \"x\"\nrate = \"1 Mbit/s\"\nsize = \"500 B\"\nstart = \"1 s\"\nstop = \"2 s\"\non = \"3 s\"\n\
+         off = \"4 s\"\nperiods = \"constant\"",
+    );
+    let (on, off) = (Duration::from_secs(3), Duration::from_secs(4));
+    let expected = CbrSpec {
+        name: "x".to_owned(),
+        from: NodeId(0),
+        to: NodeId(1),
+        start: Instant::from_secs(1),
+        stop: Some(Instant::from_secs(2)),
+        size: Bytes(500),
+        rate: Some(DataRate::mbps(1)),
+        on_off: Some(OnOff { on, off, exponential: false }),
+    };
+    assert_eq!(whole.unwrap(), expected);
+    let least = noise("rate = \"saturated\"").unwrap();
+    assert_eq!((least.name.as_str(), least.rate, least.size), ("AP-MH", None, Bytes(1500)));
+    assert_eq!((least.start, least.stop, least.on_off), (Instant::ZERO, None, None));
+
+    for (keys, expected) in [
+        (
+            "",
+            "t.toml:14:1: cbr.0.rate: missing (expected \"saturated\" or a rate above zero with its \
+              unit, such as \"250 kbit/s\")",
+        ),
+        (
+            "rate = \"1 bps\"\nstart = \"20 s\"",
+            "t.toml:18:9: cbr.0.start: starts at 20 s, after the end of the run (expected a start before \
+             `duration`)",
+        ),
+        (
+            "rate = \"1 bps\"\nstart = \"2 s\"\nstop = \"2 s\"",
+            "t.toml:19:8: cbr.0.stop: not after the start at 2 s (expected a stop after `start`)",
+        ),
+        (
+            "rate = \"1 bps\"\non = \"2 s\"",
+            "t.toml:14:1: cbr.0.off: missing (expected both on and off, or none)",
+        ),
+        (
+            "rate = \"1 bps\"\nperiods = \"constant\"",
+            "t.toml:18:11: cbr.0.periods: has no effect without on and off (expected on and off, whose \
+             lengths it describes)",
+        ),
+        (
+            "rate = \"saturated\"\non = \"2 s\"\noff = \"2 s\"",
+            "t.toml:18:6: cbr.0.on: has no effect with rate = \"saturated\" (expected a rate such as \
+             \"250 kbit/s\")",
+        ),
+    ] {
+        assert_eq!(noise(keys).unwrap_err().to_string(), expected);
     }
 }

@@ -4,6 +4,7 @@ use super::model::{Node, NodeId, OutageLayer, Station, Wlan};
 use super::reader::{FromDecoded, Name, Section};
 use super::resolve::{Names, Positions, resolve};
 use airtcp_core::Duration;
+use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
     Position, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
@@ -11,6 +12,9 @@ use airtcp_net::wifi::{
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+/// The most stations one cell may have: each of them may hear each other.
+const MAX_STATIONS: usize = 2_000;
 
 /// Reads the cells, and checks what they have to do with nodes.
 pub(super) fn wlans(
@@ -43,10 +47,15 @@ fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     let mut stations = Vec::new();
     for name in &listed {
         let range = resolve(section, "stations", name, names)?;
+        if stations.len() + range.len() > MAX_STATIONS {
+            let problem = section.problem("stations", "too many stations in one cell");
+            section.push(problem.expected(format!("at most {MAX_STATIONS} stations")));
+            return None;
+        }
         for node in range.map(NodeId) {
             if stations.contains(&node) {
                 let message = format!("{:?} takes part twice", name.text);
-                section.push(section.problem("stations", message));
+                section.push(section.problem("stations", message).expected("each node once"));
                 return None;
             }
             stations.push(node);
@@ -128,14 +137,18 @@ pub(super) fn radio_outage(
     }
 }
 
+/// The presets by name.
+pub(super) const PRESETS: [(&str, fn() -> ChannelConfig); 4] = [
+    ("ieee", preset::ieee),
+    ("ns2", preset::ns2),
+    ("glomosim", preset::glomosim),
+    ("opnet", preset::opnet),
+];
+
 /// The preset with what the file says instead.
 fn config(section: &Section<'_>) -> Option<ChannelConfig> {
-    let mut config = match section.get::<&str>("preset")? {
-        "ns2" => preset::ns2(),
-        "glomosim" => preset::glomosim(),
-        "opnet" => preset::opnet(),
-        _ => preset::ieee(),
-    };
+    let name = section.get::<&str>("preset")?;
+    let mut config = PRESETS.iter().find(|(known, _)| *known == name)?.1();
     let before = section.problems_found();
     phy(section, &mut config.phy);
     mac(section, &mut config.mac);
@@ -328,6 +341,157 @@ fn refuse(section: &Section<'_>, keys: &[&str], choice: &str, needed: &str) {
         let message = format!("has no effect without {choice} = {needed:?}");
         section.push(section.problem(key, message).expected(format!("{choice} = {needed:?}")));
     }
+}
+
+/// A configuration as the keys and values that give it, in the order of the schema.
+pub(super) fn keys(config: &ChannelConfig) -> Vec<(&'static str, String)> {
+    let ChannelConfig {
+        phy:
+            PhyConfig {
+                preamble,
+                data_rate,
+                control_rate,
+                broadcast_rate,
+                slot,
+                sifs,
+                difs,
+                whole_microseconds,
+            },
+        mac,
+        radio:
+            RadioConfig {
+                tx_power,
+                propagation: Propagation::TwoRayGround { frequency, height },
+                rx_threshold,
+                cs_threshold,
+                reception,
+                bit_error_rate,
+            },
+    } = config;
+    let preamble = match preamble {
+        Preamble::Short => "short",
+        Preamble::Long => "long",
+    };
+    let mut keys = vec![
+        ("preamble", preamble.to_owned()),
+        ("data-rate", data_rate.to_string()),
+        ("control-rate", control_rate.to_string()),
+        ("broadcast-rate", broadcast_rate.to_string()),
+        ("slot", slot.to_string()),
+        ("sifs", sifs.to_string()),
+        ("difs", difs.to_string()),
+        ("whole-microseconds", whole_microseconds.to_string()),
+    ];
+    keys.extend(mac_keys(mac));
+    keys.extend([
+        ("tx-power", tx_power.to_string()),
+        ("frequency", format!("{} MHz", frequency / 1e6)),
+        ("antenna-height", format!("{height} m")),
+        ("rx-threshold", rx_threshold.to_string()),
+        ("cs-threshold", cs_threshold.to_string()),
+    ]);
+    match reception {
+        Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => keys.extend([
+            ("reception", "first-lock".to_owned()),
+            ("capture-ratio", capture_ratio.to_string()),
+            ("ignored-frame-sets-nav", ignored_frame_sets_nav.to_string()),
+        ]),
+        Reception::CumulativeSinr { noise, min_sinr, interference_floor } => keys.extend([
+            ("reception", "cumulative-sinr".to_owned()),
+            ("min-sinr", min_sinr.to_string()),
+            ("noise", noise.to_string()),
+            ("interference-floor", interference_floor.to_string()),
+        ]),
+    }
+    keys.push(("bit-error-rate", bit_error_rate.to_string()));
+    keys
+}
+
+fn mac_keys(mac: &MacConfig) -> Vec<(&'static str, String)> {
+    let MacConfig {
+        header,
+        llc,
+        rts_threshold,
+        cw_min,
+        cw_max,
+        backoff_draw,
+        repeat_interrupted_slot,
+        short_retry_limit,
+        long_retry_limit,
+        attempts,
+        first_access,
+        post_backoff,
+        eifs,
+        eifs_ack_rate,
+        response_timeout,
+        difs_after_timeout,
+        cts,
+        wait_for_data,
+        sense_before_data,
+        nav_from_data,
+        nav_reset,
+        queue,
+    } = mac;
+    let backoff_draw = match backoff_draw {
+        BackoffDraw::Exclusive => "exclusive",
+        BackoffDraw::Inclusive => "inclusive",
+    };
+    let attempts = match attempts {
+        Attempts::LimitPlusOne => "limit-plus-one",
+        Attempts::Limit => "limit",
+    };
+    let first_access = match first_access {
+        FirstAccess::AfterDifs => "after-difs",
+        FirstAccess::Backoff => "backoff",
+        FirstAccess::Immediate => "immediate",
+    };
+    let eifs = match eifs {
+        EifsRule::Nav => "nav",
+        EifsRule::Interval => "interval",
+    };
+    let cts = match cts {
+        CtsRule::MediumIdle => "medium-idle",
+        CtsRule::NavIdle => "nav-idle",
+    };
+    let queue = match queue {
+        QueueLimit::Packets(n) => format!("{n} packets"),
+        QueueLimit::Bytes(size) => size.to_string(),
+    };
+    let mut keys = vec![
+        ("mac-header", header.to_string()),
+        ("llc", llc.to_string()),
+        ("rts-threshold", rts_threshold.to_string()),
+        ("cw-min", cw_min.to_string()),
+        ("cw-max", cw_max.to_string()),
+        ("backoff-draw", backoff_draw.to_owned()),
+        ("repeat-interrupted-slot", repeat_interrupted_slot.to_string()),
+        ("short-retry-limit", short_retry_limit.to_string()),
+        ("long-retry-limit", long_retry_limit.to_string()),
+        ("attempts", attempts.to_owned()),
+        ("first-access", first_access.to_owned()),
+        ("post-backoff", post_backoff.to_string()),
+        ("eifs", eifs.to_owned()),
+        ("eifs-ack-rate", eifs_ack_rate.to_string()),
+    ];
+    match response_timeout {
+        ResponseTimeout::WholeFrame { margin } => keys.extend([
+            ("response-timeout", "whole-frame".to_owned()),
+            ("response-margin", margin.to_string()),
+        ]),
+        ResponseTimeout::ReceptionStart => {
+            keys.push(("response-timeout", "reception-start".to_owned()));
+        }
+    }
+    keys.extend([
+        ("difs-after-timeout", difs_after_timeout.to_string()),
+        ("cts", cts.to_owned()),
+        ("wait-for-data", wait_for_data.to_string()),
+        ("sense-before-data", sense_before_data.to_string()),
+        ("nav-from-data", nav_from_data.to_string()),
+        ("nav-reset", nav_reset.to_string()),
+        ("queue", queue),
+    ]);
+    keys
 }
 
 /// The key that a mistake in the whole is about.

@@ -147,6 +147,7 @@ impl Mechanism {
                         answers,
                         replays,
                         copies_resent,
+                        data_dropped,
                         acks_suppressed,
                         resumes,
                         resets

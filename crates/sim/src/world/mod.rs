@@ -801,8 +801,8 @@ impl World {
         let mut metrics = Vec::new();
         for (wlan, ChannelState { channel, nodes }) in self.wlan_names.iter().zip(&self.channels) {
             for (station, &node) in (0..).map(StationId).zip(nodes) {
-                let counters = channel.counters(station);
-                metrics.push(StationMetrics::new(wlan, &self.node_names[node as usize], counters));
+                let name = format!("{wlan}/{}", self.node_names[node as usize]);
+                metrics.push(StationMetrics::new(name, channel.counters(station)));
             }
         }
         metrics

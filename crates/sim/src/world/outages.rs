@@ -40,7 +40,7 @@ impl OutageWatch {
             let down = self.next_down(self.up).unwrap_or(Instant::MAX);
             let dead = now.min(down).since(self.up);
             self.outages += 1;
-            self.dead = self.dead + dead;
+            self.dead += dead;
             events.emit(now, || Event::OutageOver { dead });
             self.up = self.next_up(down).unwrap_or(Instant::MAX);
         }

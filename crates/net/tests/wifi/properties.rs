@@ -1,0 +1,288 @@
+//! What holds for every cell, whatever its rules, places and traffic.
+
+use airtcp_core::event::DropReason;
+use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_net::config::QueueLimit;
+use airtcp_net::wifi::{
+    Channel, ChannelConfig, Output, Position, Receiver, SentFrame, StationConfig, StationId,
+    StationStreams, preset,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A cell and what its stations are asked to send.
+#[derive(Clone, Debug)]
+struct Scenario {
+    config: ChannelConfig,
+    places: Vec<Position>,
+    /// When (microseconds after the one before), from which station, to which (itself: to all), how many bytes.
+    packets: Vec<(u64, usize, usize, u64)>,
+    seed: u64,
+}
+
+fn config() -> impl Strategy<Value = ChannelConfig> {
+    let base = prop::sample::select(vec![
+        preset::ieee(),
+        preset::ns2(),
+        preset::glomosim(),
+        preset::opnet(),
+    ]);
+    let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
+    (base, errors, 0_u64..5, prop::sample::select(vec![0, 256, 2347])).prop_map(
+        |(base, errors, queue, threshold)| {
+            let mut config = base;
+            config.radio.bit_error_rate = errors;
+            config.mac.queue = QueueLimit::Packets(queue);
+            config.mac.rts_threshold = Bytes(threshold);
+            config
+        },
+    )
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    (2_usize..7).prop_flat_map(|stations| {
+        let place = (0.0..700.0_f64, 0.0..300.0_f64).prop_map(|(x, y)| Position { x, y });
+        let packet = (0_u64..5000, 0..stations, 0..stations, 1_u64..1500);
+        (
+            config(),
+            prop::collection::vec(place, stations),
+            prop::collection::vec(packet, 1..60),
+            any::<u64>(),
+        )
+            .prop_map(|(config, places, packets, seed)| Scenario {
+                config,
+                places,
+                packets,
+                seed,
+            })
+    })
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Log {
+    outputs: Vec<(Instant, Output<usize>)>,
+    frames: Vec<SentFrame>,
+    /// Packets that entered a queue.
+    accepted: Vec<usize>,
+    longest_queue: usize,
+}
+
+fn channel(scenario: &Scenario) -> Channel<usize> {
+    let stations: Vec<_> =
+        scenario.places.iter().map(|&position| StationConfig { position }).collect();
+    let streams = (0..stations.len())
+        .map(|id| StationStreams::named(scenario.seed, &format!("property/{id}")));
+    Channel::new(&scenario.config, &stations, streams.collect())
+}
+
+fn run(scenario: &Scenario) -> (Channel<usize>, Log) {
+    let mut channel = channel(scenario);
+    channel.monitor();
+    let mut log = Log::default();
+    let mut now = Instant::ZERO;
+    for (packet, &(gap, from, to, size)) in scenario.packets.iter().enumerate() {
+        now += Duration::from_micros(gap);
+        run_until(&mut channel, now, &mut log);
+        let (station, to) = (StationId(from as u32), StationId(to as u32));
+        let receiver = if station == to { Receiver::Broadcast } else { Receiver::Station(to) };
+        if channel.send(now, station, receiver, packet, Bytes(size)).is_ok() {
+            log.accepted.push(packet);
+        }
+        log.longest_queue = log.longest_queue.max(channel.queue_len(station));
+    }
+    run_until(&mut channel, Instant::MAX, &mut log);
+    (channel, log)
+}
+
+fn run_until(channel: &mut Channel<usize>, until: Instant, log: &mut Log) {
+    while let Some(at) = channel.next_deadline().filter(|&at| at <= until) {
+        assert_eq!(channel.poll(at - Duration::from_nanos(1)), None, "nothing before the deadline");
+        while let Some(output) = channel.poll(at) {
+            log.outputs.push((at, output));
+        }
+        log.frames.extend(channel.monitor());
+    }
+}
+
+/// When a frame passes a station.
+fn passes(scenario: &Scenario, frame: &SentFrame, station: StationId) -> (Instant, Instant) {
+    let place = |id: StationId| scenario.places[id.0 as usize];
+    let metres = place(frame.from).distance(place(station));
+    let delay = Duration::from_nanos((metres * 1e9 / 299_792_458.0).ceil() as u64);
+    (frame.at + delay, frame.at + frame.duration + delay)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Invariant 4, conservation: sent = delivered + dropped.
+    #[test]
+    fn every_unicast_packet_comes_out_exactly_once(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        let mut ends = BTreeMap::new();
+        for &(_, output) in &log.outputs {
+            match output {
+                Output::Deliver { packet, last: true, .. } | Output::Drop { packet, .. } => {
+                    *ends.entry(packet).or_insert(0) += 1;
+                }
+                _ => {}
+            }
+        }
+        let expected: BTreeMap<_, _> = log.accepted.iter().map(|&packet| (packet, 1)).collect();
+        prop_assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn a_packet_reaches_a_station_at_most_once_and_only_whom_it_is_for(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        let mut seen = std::collections::BTreeSet::new();
+        for &(_, output) in &log.outputs {
+            let Output::Deliver { station, from, packet, .. } = output else { continue };
+            prop_assert!(seen.insert((station, packet)));
+            let (_, sender, to, _) = scenario.packets[packet];
+            prop_assert_eq!(from.0 as usize, sender);
+            prop_assert!(station != from && (to == sender || to == station.0 as usize));
+        }
+    }
+
+    /// Invariant 4: a radio receives one frame at a time, and none while it sends.
+    #[test]
+    fn a_radio_does_one_thing_at_a_time(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        for id in 0..scenario.places.len() {
+            let id = StationId(id as u32);
+            // Held back by less than 3 us (the last copy of a broadcast marks itself).
+            let slack = Duration::from_micros(3);
+            let received = log.outputs.iter().filter_map(|&(at, output)| match output {
+                Output::Deliver { station, from, .. } if station == id => {
+                    log.frames.iter().filter(|frame| frame.from == from)
+                        .map(|frame| passes(&scenario, frame, id))
+                        .find(|&(_, end)| end <= at && at <= end + slack)
+                }
+                _ => None,
+            });
+            let sent = log.frames.iter().filter(|frame| frame.from == id)
+                .map(|frame| (frame.at, frame.at + frame.duration));
+            let mut busy: Vec<_> = received.chain(sent).collect();
+            busy.sort();
+            prop_assert!(busy.windows(2).all(|w| w[0].1 <= w[1].0), "{:?}: {:?}", id, busy);
+        }
+    }
+
+    #[test]
+    fn the_queue_never_exceeds_its_limit(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        let QueueLimit::Packets(limit) = scenario.config.mac.queue else { unreachable!() };
+        prop_assert!(log.longest_queue as u64 <= limit);
+    }
+
+    #[test]
+    fn the_counters_agree_with_what_happened(scenario in scenario()) {
+        let (channel, log) = run(&scenario);
+        let count = |what: &dyn Fn(&Output<usize>) -> bool| {
+            log.outputs.iter().filter(|(_, output)| what(output)).count() as u64
+        };
+        let stations = || (0..scenario.places.len()).map(|id| channel.counters(StationId(id as u32)));
+        prop_assert_eq!(
+            stations().map(|c| c.mac_drops).sum::<u64>(),
+            count(&|o| matches!(o, Output::Drop { reason: DropReason::Retries, .. }))
+        );
+        prop_assert_eq!(
+            stations().map(|c| c.link_failures).sum::<u64>(),
+            count(&|o| matches!(o, Output::LinkFailure { .. }))
+        );
+        prop_assert_eq!(
+            stations().map(|c| c.queue_drops).sum::<u64>(),
+            (scenario.packets.len() - log.accepted.len()) as u64
+        );
+        let sent = |c: airtcp_net::wifi::StationCounters| {
+            c.rts_sent + c.cts_sent + c.acks_sent + c.data_sent + c.broadcasts_sent
+        };
+        prop_assert_eq!(stations().map(sent).sum::<u64>(), log.frames.len() as u64);
+    }
+
+    /// Invariant 5.
+    #[test]
+    fn the_same_seed_gives_the_same_run(scenario in scenario()) {
+        prop_assert_eq!(run(&scenario).1, run(&scenario).1);
+    }
+
+    /// A station has its own streams: one more, far away, changes nothing for the others.
+    #[test]
+    fn a_station_out_of_reach_changes_nothing(scenario in scenario()) {
+        let mut larger = scenario.clone();
+        larger.places.push(Position { x: 1e6, y: 0.0 });
+        prop_assert_eq!(run(&scenario).1, run(&larger).1);
+    }
+
+    /// How often a caller looks in does not matter.
+    #[test]
+    fn late_polls_see_the_same_packets(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        let mut late = channel(&scenario);
+        let mut outputs = Vec::new();
+        let mut now = Instant::ZERO;
+        for (packet, &(gap, from, to, size)) in scenario.packets.iter().enumerate() {
+            now += Duration::from_micros(gap);
+            let to = if from == to { Receiver::Broadcast } else { Receiver::Station(StationId(to as u32)) };
+            let _ = late.send(now, StationId(from as u32), to, packet, Bytes(size));
+        }
+        outputs.extend(std::iter::from_fn(|| late.poll(Instant::from_secs(1000))));
+        prop_assert_eq!(outputs, log.outputs.into_iter().map(|(_, o)| o).collect::<Vec<_>>());
+    }
+}
+
+/// A sends 1000 packets to B over a noisy channel.
+fn noisy(errors: f64, rts: bool) -> Scenario {
+    let mut config = preset::ieee();
+    config.radio.bit_error_rate = errors;
+    config.mac.queue = QueueLimit::Packets(1000);
+    config.mac.rts_threshold = Bytes(if rts { 0 } else { 2347 });
+    let places = vec![Position::default(), Position { x: 100.0, y: 0.0 }];
+    Scenario { config, places, packets: vec![(0, 0, 1, 1500); 1000], seed: 1 }
+}
+
+#[test]
+fn a_packet_whose_ack_was_lost_is_acknowledged_again_but_not_delivered_again() {
+    // §9.2.9. One ACK in 9 is lost, four data frames in five: 1000 packets need more than 5000 attempts.
+    let mut scenario = noisy(1e-3, false);
+    scenario.packets = vec![(0, 0, 1, 100); 1000];
+    let (channel, log) = run(&scenario);
+    let counters = channel.counters(StationId(1));
+    assert!(counters.duplicates > 50, "{counters:?}");
+    let delivered =
+        log.outputs.iter().filter(|(_, o)| matches!(o, Output::Deliver { .. })).count() as u64;
+    assert_eq!(counters.acks_sent, delivered + counters.duplicates);
+}
+
+#[test]
+fn a_link_failure_is_told_even_of_a_packet_that_has_arrived() {
+    let mut scenario = noisy(3e-3, false);
+    scenario.packets = vec![(0, 0, 1, 1); 1000];
+    let (channel, _) = run(&scenario);
+    let counters = channel.counters(StationId(0));
+    assert!(counters.link_failures > counters.mac_drops, "{counters:?}");
+    assert!(counters.mac_drops > 0, "{counters:?}");
+}
+
+#[test]
+fn data_after_cts_are_sent_until_their_counter_reaches_the_long_retry_limit() {
+    // §9.2.5.3. No data frame gets through (12 288 bits), most control frames do: 4 attempts each, RTS apart.
+    let mut scenario = noisy(1e-3, true);
+    scenario.config.mac.short_retry_limit = 100;
+    let (channel, _) = run(&scenario);
+    let counters = channel.counters(StationId(0));
+    assert_eq!((counters.mac_drops, counters.data_sent), (1000, 4000));
+    assert!(counters.rts_sent > 4000);
+}
+
+#[test]
+fn bit_errors_are_as_frequent_as_configured() {
+    // A broadcast of 1500 B is 12 288 bits: at 3e-5, 69.2 % arrive. 1000 broadcasts: 4 standard errors are 6 %.
+    let mut scenario = noisy(3e-5, false);
+    scenario.packets = vec![(0, 0, 0, 1500); 1000];
+    let (_, log) = run(&scenario);
+    let delivered = log.outputs.iter().filter(|(_, o)| matches!(o, Output::Deliver { .. })).count();
+    assert!((632..=752).contains(&delivered), "{delivered}");
+}

@@ -1,0 +1,355 @@
+//! Wireless cells, outages of mobiles and the mechanisms against them, in whole scenarios.
+
+use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
+use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
+use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::model::NodeId;
+use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
+use airtcp_sim::{Observers, Packet, RunMetrics, World};
+
+/// A fixed host behind an access point, and a mobile host in its cell (experiments §1).
+const DOWNLOAD: &str = r#"
+    duration = "60 s"
+    [[node]]
+    name = "FH"
+    [[node]]
+    name = "AP"
+    [[node]]
+    name = "MH"
+    [[link]]
+    between = ["FH", "AP"]
+    rate = "100 Mbit/s"
+    delay = "1 ms"
+    [[wlan]]
+    name = "cell"
+    stations = ["AP", "MH"]
+    preset = "ns2"
+    data-rate = "5.5 Mbit/s"
+    [tcp]
+    receive-buffer = "8760 B"
+    [[flow]]
+    name = "ftp"
+    from = "FH"
+    to = "MH"
+"#;
+
+fn scenario(text: &str, set: &[(&str, &str)]) -> Scenario {
+    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    Scenario::parse("t.toml", text, &set).unwrap_or_else(|error| panic!("{}", error.render()))
+}
+
+fn run(text: &str, set: &[(&str, &str)]) -> RunMetrics {
+    let mut world = World::new(&scenario(text, set), 1);
+    world.run(&mut Observers::default());
+    world.metrics()
+}
+
+fn download(set: &[(&str, &str)]) -> (FlowMetrics, RunMetrics) {
+    let metrics = run(DOWNLOAD, set);
+    (metrics.flows[0].clone(), metrics)
+}
+
+const OUTAGE: (&str, &str) = ("node.MH.outage", "{ listed = [[\"10 s\", \"20 s\"]] }");
+const M_TCP_PLUS: (&str, &str) =
+    ("node.AP.middlebox", "{ kind = \"m-tcp-plus\", mobiles = [\"MH\"] }");
+
+#[test]
+fn a_download_crosses_the_cell() {
+    let (flow, metrics) = download(&[("flow.ftp.bytes", "1 MB")]);
+    assert_eq!((flow.delivered_bytes, flow.retransmission_ratio), (1_000_000, 0.0));
+    assert_eq!(flow.state, "TimeWait");
+    let [ap, mh] = metrics.stations.as_slice() else { panic!("{:?}", metrics.stations) };
+    assert_eq!((ap.name.as_str(), mh.name.as_str()), ("cell/AP", "cell/MH"));
+    // 685 segments, the SYN ACK and the ACK of the FIN; each with RTS, CTS and ACK.
+    let StationMetrics { data_frames_sent, rts_sent, retries, .. } = ap;
+    assert!(*data_frames_sent >= 687 && data_frames_sent - retries <= 687, "{ap:?}");
+    assert!(*rts_sent >= 687 && mh.cts_sent >= 687 && mh.ack_frames_sent >= 687, "{ap:?} {mh:?}");
+}
+
+/// Routing is by hop count over whoever can be received: 250 m (spec §5).
+#[test]
+fn stations_out_of_range_are_reached_by_way_of_others() {
+    struct Nodes(Vec<u32>);
+    impl PacketTap for Nodes {
+        fn on_packet(&mut self, _: Instant, node: NodeId, d: Direction, packet: &Packet) {
+            if d == Direction::Received && packet.has_data() && !self.0.contains(&node.0) {
+                self.0.push(node.0);
+            }
+        }
+    }
+    let chain = r#"
+        duration = "5 s"
+        [[node]]
+        name = "n"
+        count = 4
+        position = ["0 m", "0 m"]
+        spacing = ["200 m", "0 m"]
+        [[wlan]]
+        name = "chain"
+        stations = ["n"]
+        preset = "ns2"
+        [[flow]]
+        from = "n0"
+        to = "n3"
+        bytes = "10 kB"
+    "#;
+    let mut nodes = Nodes(vec![]);
+    let mut world = World::new(&scenario(chain, &[]), 1);
+    world.run(&mut Observers { events: None, packets: Some(&mut nodes) });
+    assert_eq!(nodes.0, [1, 2, 3]);
+    assert_eq!(world.metrics().flows[0].delivered_bytes, 10_000);
+}
+
+/// M-TCP §3.3: above the MAC, the access point sees no failure; with the radio down it does.
+#[test]
+fn an_outage_of_the_radio_costs_retries_and_one_above_the_mac_does_not() {
+    let (above, metrics) = download(&[OUTAGE]);
+    assert_eq!(above.mac_drops, 0);
+    assert_eq!(metrics.stations[0].link_failures, 0);
+    let (phy, metrics) = download(&[OUTAGE, ("node.MH.outage.layer", "phy")]);
+    assert!(phy.mac_drops > 0 && metrics.stations[0].retries > above.mac_drops);
+    assert_eq!(metrics.stations[0].mac_drops + metrics.stations[1].mac_drops, phy.mac_drops);
+    assert!(phy.outage_dead_time.is_some_and(|dead| dead < 6.0), "{:?}", phy.outage_dead_time);
+}
+
+/// experiments §1, outage arithmetic: from an RTO of 1 s the sender tries again 2^k - 1 s after it was cut
+/// off, so that outages of 5, 10 and 30 s cost it 2, 5 and 1 s.
+#[test]
+fn a_sender_without_help_loses_what_its_back_off_says() {
+    for (end, dead) in [("15 s", 2.0), ("20 s", 5.0), ("40 s", 1.0)] {
+        let outage = format!("{{ listed = [[\"10 s\", \"{end}\"]] }}");
+        let (flow, _) = download(&[("node.MH.outage", &outage)]);
+        let found = flow.outage_dead_time.expect("one outage");
+        assert_eq!(flow.outages, 1);
+        assert!((found - dead).abs() < 0.1, "{end}: {found}, not {dead}");
+    }
+}
+
+#[test]
+fn the_dead_time_of_an_outage_is_a_series_too() {
+    let scenario = scenario(DOWNLOAD, &[OUTAGE]);
+    let mut recorder = Recorder::new(&[Series::OutageDeadTime]);
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers { events: Some(&mut recorder), packets: None });
+    let columns = recorder.columns(Series::OutageDeadTime);
+    let dead = world.metrics().flows[0].outage_dead_time.expect("one outage");
+    assert_eq!(columns.value, [dead]);
+    assert!((columns.time_s[0] - 20.0 - dead).abs() < 1e-9);
+}
+
+/// M-TCP+ §3: with the signal the sender waits in persist, its window intact.
+#[test]
+fn m_tcp_plus_is_told_of_the_outage() {
+    let (flow, metrics) = download(&[OUTAGE, M_TCP_PLUS]);
+    assert_eq!(metrics.middleboxes[0].kind, "m-tcp-plus");
+    assert_eq!(metrics.middleboxes[0].counters["freezes"], 1);
+    assert_eq!((flow.timeouts, flow.cwnd_reductions), (0, 0));
+    assert!(flow.window_probes > 0);
+    assert!(flow.outage_dead_time.is_some_and(|dead| dead < 0.1), "{:?}", flow.outage_dead_time);
+}
+
+/// M-TCP+ §3: "without the signal the algorithm is never initiated".
+#[test]
+fn without_the_signal_m_tcp_plus_changes_nothing() {
+    let (without, _) = download(&[OUTAGE]);
+    for signal in ["none", "{ missing = 1.0 }"] {
+        let (flow, metrics) = download(&[OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.signal", signal)]);
+        assert_eq!(metrics.middleboxes[0].counters["freezes"], 0, "{signal}");
+        assert_eq!(flow, without, "{signal}");
+    }
+}
+
+#[test]
+fn a_late_signal_leaves_data_to_be_replayed() {
+    let late = ("node.AP.middlebox.signal", "{ late = \"0.5 s\" }");
+    let (flow, metrics) = download(&[OUTAGE, M_TCP_PLUS, late]);
+    let counters = &metrics.middleboxes[0].counters;
+    assert_eq!((counters["freezes"], counters["replays"]), (1, 1));
+    assert!(flow.outage_dead_time.is_some_and(|dead| dead < 0.1), "{:?}", flow.outage_dead_time);
+}
+
+#[test]
+fn every_mechanism_brings_the_flow_back_sooner_than_its_back_off() {
+    let (alone, _) = download(&[OUTAGE]);
+    let alone = alone.outage_dead_time.expect("one outage");
+    for kind in ["m-tcp", "m-tcp-plus", "holdover", "snoop"] {
+        let (flow, metrics) = download(&[OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.kind", kind)]);
+        assert_eq!(metrics.middleboxes[0].kind, kind);
+        let dead = flow.outage_dead_time.expect("one outage");
+        assert!(dead < alone / 10.0, "{kind}: {dead} s, alone {alone} s");
+    }
+}
+
+/// Freeze-TCP: the mobile closes its window when its own radio warns it; M-TCP: a recovery ACK.
+#[test]
+fn a_mobile_reacts_to_its_own_radio() {
+    let (freeze, _) = download(&[OUTAGE, ("flow.ftp.receiver", "{ on-link = \"freeze\" }")]);
+    assert_eq!(freeze.timeouts, 0);
+    assert!(freeze.outage_dead_time.is_some_and(|dead| dead < 0.1), "{freeze:?}");
+    let unwarned = ("node.MH.outage.warning", "0 s");
+    let freeze = ("flow.ftp.receiver", "{ on-link = \"freeze\" }");
+    let (too_late, _) = download(&[OUTAGE, unwarned, freeze]);
+    assert!(too_late.timeouts > 0, "{too_late:?}");
+
+    let m_tcp = ("node.AP.middlebox", "{ kind = \"m-tcp\", mobiles = [\"MH\"] }");
+    let dead = |on_link| {
+        let end = ("flow.ftp.receiver", on_link);
+        // Its end is not one of the instants at which the supervisor host tries by itself.
+        let outage = ("node.MH.outage", "{ listed = [[\"10 s\", \"20.1 s\"]] }");
+        download(&[outage, m_tcp, end]).0.outage_dead_time.expect("one outage")
+    };
+    let (without, with) = (dead("{}"), dead("{ on-link = \"recovery-ack\" }"));
+    assert!(with < without / 2.0, "{with} s with the recovery ACK, {without} s without");
+}
+
+#[test]
+fn a_mobile_that_stays_away_ends_its_connection_by_max_down() {
+    let away = ("node.MH.outage", "{ listed = [[\"10 s\", \"1000 s\"]] }");
+    let (waiting, _) = download(&[away, M_TCP_PLUS]);
+    assert_eq!((waiting.aborted, waiting.outages), (None, 0));
+    let max_down = ("node.AP.middlebox.max-down", "20 s");
+    let (reset, metrics) = download(&[away, M_TCP_PLUS, max_down, ("flow.ftp.bytes", "100 MB")]);
+    assert_eq!((reset.aborted.as_deref(), reset.download_time), (Some("Reset"), None));
+    assert_eq!(metrics.middleboxes[0].counters["resets"], 1);
+}
+
+#[test]
+fn the_signal_comes_as_early_as_the_scenario_says() {
+    struct Injections(u32);
+    impl Subscriber for Injections {
+        fn on_event(&mut self, _: Instant, source: Source, event: &Event) {
+            if let (Source::Node(1), Event::Injected { .. }) = (source, event) {
+                self.0 += 1;
+            }
+        }
+    }
+    for (signal, at) in
+        [("{}", 9_950), ("{ lead = \"1 s\" }", 9_000), ("{ lead = \"0 s\" }", 10_000)]
+    {
+        let set = [OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.signal", signal)];
+        let mut world = World::new(&scenario(DOWNLOAD, &set), 1);
+        let mut count = |ms| {
+            let mut seen = Injections(0);
+            let observers = &mut Observers { events: Some(&mut seen), packets: None };
+            world.run_until(Instant::from_millis(ms), observers);
+            seen.0
+        };
+        assert_eq!(count(at - 1), 0, "{signal}");
+        assert!(count(at) > 0, "{signal}");
+    }
+}
+
+/// Cross traffic from A to B over a link of 1 Mbit/s.
+const NOISE: &str = r#"
+    duration = "100 s"
+    [[node]]
+    name = "A"
+    [[node]]
+    name = "B"
+    [[link]]
+    between = ["A", "B"]
+    rate = "1 Mbit/s"
+    delay = "5 ms"
+    [[cbr]]
+    name = "noise"
+    from = "A"
+    to = "B"
+    rate = "80 kbit/s"
+    size = "1000 B"
+"#;
+
+#[test]
+fn cross_traffic_comes_at_its_rate() {
+    let metrics = run(NOISE, &[("cbr.noise.start", "10 s"), ("cbr.noise.stop", "20 s")]);
+    let noise = &metrics.cbr[0];
+    // Ten packets a second.
+    assert_eq!((noise.packets_sent, noise.packets_received, noise.packets_dropped), (100, 100, 0));
+    assert!((noise.goodput - 972.0 * 8.0 * 10.0).abs() < 1e-6, "{}", noise.goodput);
+    assert_eq!(metrics.links[0].bytes_sent, 100_000);
+}
+
+#[test]
+fn cross_traffic_pauses() {
+    let periods =
+        |how| [("cbr.noise.on", "1 s"), ("cbr.noise.off", "3 s"), ("cbr.noise.periods", how)];
+    let stop = [("cbr.noise.stop", "100 s")];
+    let constant = run(NOISE, &[&stop[..], &periods("constant")].concat());
+    assert_eq!(constant.cbr[0].packets_sent, 250);
+    let longer = [("duration", "4000 s")];
+    let exponential = run(NOISE, &[&longer[..], &periods("exponential")].concat());
+    let sent = exponential.cbr[0].packets_sent as f64;
+    // 1000 cycles; the number in one has about its mean as deviation. A period begins with a packet.
+    assert!((sent / 10_500.0 - 1.0).abs() < 0.1, "{sent}");
+}
+
+#[test]
+fn a_saturated_source_keeps_the_link_busy_and_loses_nothing() {
+    let metrics = run(NOISE, &[("cbr.noise.rate", "saturated")]);
+    let noise = &metrics.cbr[0];
+    assert_eq!(noise.packets_dropped, 0);
+    assert!(metrics.links[0].bytes_sent.abs_diff(12_500_000) <= 2_000, "{:?}", metrics.links[0]);
+    assert_eq!(metrics.links[0].max_queue_packets, 1);
+}
+
+/// The queue has room for none of them while TCP fills it: then the source waits.
+#[test]
+fn a_saturated_source_shares_a_full_queue() {
+    let set = [
+        ("cbr.noise.rate", "saturated"),
+        ("link.A-B.queue", "{ limit = \"1 packet\" }"),
+        ("flow", "[{ from = \"A\", to = \"B\" }]"),
+    ];
+    let metrics = run(NOISE, &set);
+    assert!(metrics.cbr[0].packets_received > 1000 && metrics.cbr[0].packets_dropped < 1_000_000);
+}
+
+#[test]
+fn two_saturated_stations_share_the_channel() {
+    let cell = r#"
+        duration = "5 s"
+        [[node]]
+        name = "s"
+        count = 2
+        [[node]]
+        name = "sink"
+        [[wlan]]
+        name = "cell"
+        stations = ["s", "sink"]
+        [[cbr]]
+        name = "load"
+        from = "s"
+        to = "sink"
+        rate = "saturated"
+    "#;
+    let metrics = run(cell, &[]);
+    let [a, b] = metrics.cbr.as_slice() else { panic!("{:?}", metrics.cbr) };
+    assert_eq!((a.name.as_str(), b.name.as_str()), ("load0", "load1"));
+    let total = a.goodput + b.goodput;
+    // 11 Mbit/s: half of that is left of it, long preamble.
+    assert!((4.5e6..7e6).contains(&total) && (a.goodput / total - 0.5).abs() < 0.05, "{a:?} {b:?}");
+}
+
+/// A disconnection is one for all traffic; above the MAC only SYN and FIN pass (M-TCP §3.3).
+#[test]
+fn datagrams_are_lost_in_an_outage() {
+    let outage = ("node.B.outage", "{ listed = [[\"50 s\", \"60 s\"]] }");
+    let metrics = run(NOISE, &[outage, ("cbr.noise.stop", "90 s")]);
+    let noise = &metrics.cbr[0];
+    assert_eq!(
+        (noise.packets_sent, noise.packets_received, noise.packets_dropped),
+        (900, 800, 100)
+    );
+}
+
+#[test]
+fn cells_repeat_and_depend_on_the_seed() {
+    let scenario = scenario(DOWNLOAD, &[("duration", "5 s")]);
+    let run = |seed| {
+        let mut world = World::new(&scenario, seed);
+        world.run(&mut Observers::default());
+        world.metrics()
+    };
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3).stations, run(4).stations);
+    assert_eq!(run(3).duration, Duration::from_secs(5).as_secs_f64());
+}
