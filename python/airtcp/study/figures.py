@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +47,7 @@ _FEW_DECADES = 30
 """Greatest over least value up to which a logarithmic axis has labels between the decades."""
 
 _MANY_DECADES = 300
-"""Greatest over least value from which on only the decades of a logarithmic axis have labels."""
+"""Greatest over least value from which on a logarithmic axis has ticks at decades only."""
 
 _TIMELINE_POINTS = 2000
 """Points a line of a timeline is drawn with."""
@@ -102,10 +101,14 @@ def _label(variant: Variant, among: tuple[Variant, ...]) -> str:
     return _short(variant.key, (other.key for other in among))
 
 
-def _sparse(ticks: list[float]) -> list[str]:
-    """Labels of ticks on a logarithmic axis: on a long one only those at whole decades."""
-    long = ticks[-1] > _MANY_DECADES * ticks[0]
-    return ["" if long and math.log10(tick) % 1 else f"{tick:g}" for tick in ticks]
+def _log_x(axes: Axes, points: list[float]) -> None:
+    """Makes the x axis logarithmic, with ticks at its points or, if they span decades, at these."""
+    axes.set_xscale("log")
+    if max(points) > _MANY_DECADES * min(points):
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_xticks(points, [f"{point:g}" for point in points])
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _log_y(axes: Axes, row: Row) -> None:
@@ -268,10 +271,9 @@ class _Painter:
                 self._line(axes, index, name, points)
         _log_y(axes, row)
         if figure.log_x:
-            axes.set_xscale("log")
-            ticks = sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
-            axes.set_xticks(ticks, _sparse(ticks), fontsize=8)
-            axes.xaxis.set_minor_locator(NullLocator())
+            _log_x(
+                axes, sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
+            )
 
     def _line(self, axes: Axes, index: int, name: str, points: list[tuple[float, Cell]]) -> None:
         """Ours, joined by a line unless somebody else's numbers are drawn as one."""
