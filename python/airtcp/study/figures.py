@@ -40,6 +40,9 @@ _STYLE: dict[Any, Any] = {
 }
 
 _MARKERS = "os^Dvxp*h"
+_STYLES = ("-", "--", "-.", ":")
+"""Of the lines of a curve figure: those that coincide can all be seen."""
+
 _WRAP = 3
 """Panels side by side before they are wrapped."""
 
@@ -168,11 +171,11 @@ class _Painter:
     def _curve(self) -> Canvas:
         canvas = self._canvas(7.2, 3.8)
         axes = canvas.subplots()
-        for variant in self.figure.variants:
+        for variant, style in zip(self.figure.variants, itertools.cycle(_STYLES)):
             curve = self.results.curves[self.experiment.id, self.figure.id, variant.key]
             band = curve.band(self.study.confidence)
             name = _label(variant, self.figure.variants)
-            (line,) = axes.plot(curve.times, band.mean, label=name, linewidth=1.4)
+            (line,) = axes.plot(curve.times, band.mean, linestyle=style, linewidth=1.4, label=name)
             axes.fill_between(
                 curve.times, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0
             )
