@@ -2,8 +2,8 @@
 
 Every benchmark runs each simulator several times, interleaved, so that a change of the machine's
 load hits all alike. Times are processor seconds (user and system; all three are single-threaded),
-of which the median counts. Peers whose goodput differs from ours by more than 1 % did other work:
-that is an error.
+of which the median counts. Peers whose result differs from ours by more than the benchmark's
+tolerance did other work: that is an error.
 
 Results go to standard output, a line for each benchmark and peer (or JSON, one object a line),
 progress to standard error. Exit status: 0 measured, 1 something is missing or failed, 2 bad
@@ -19,6 +19,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 AIRTCP = ROOT / "target" / "release" / "airtcp"
 BUILD = ROOT / "target" / "peers"
-NS3_LIBRARIES = ["applications", "point-to-point", "internet", "network", "core"]
-GOODPUT_TOLERANCE = 0.01
 
 
 class BenchError(Exception):
     """Why nothing can be measured."""
+
+
+Line = tuple[str, dict[str, Any]]
+"""A line for people, with its numbers."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,26 @@ class Sample:
     """What the program printed."""
 
 
+@dataclass(frozen=True)
+class Benchmark:
+    """The same work for all simulators: `NAME.toml`, `NAME.tcl`, `NAME.cc`."""
+
+    name: str
+    measure: str
+    """What is compared beside the time, under this name in the peers' results: bit/s."""
+    of_ours: Callable[[dict[str, Any]], float]
+    """The same from our results."""
+    tolerance: float
+    """By which part of ours a peer's may differ."""
+    digits: int
+    """After the point, of the Mbit/s printed."""
+    ns3_libraries: tuple[str, ...]
+    more: Callable[[dict[str, Any], float], list[Line]]
+    """Further lines, from our result and our median time."""
+
+
 def run(command: list[str | Path]) -> Sample:
-    """Runs a simulator that prints one JSON object."""
+    """Runs a simulator that prints one JSON object on a line of its own."""
     arguments = [str(part) for part in command]
     process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -59,7 +80,12 @@ def run(command: list[str | Path]) -> Sample:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise BenchError(f"`{' '.join(arguments)}` ended with status {process.returncode}")
-    return Sample(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, json.loads(output))
+    # ns-2 prints more than it is asked to.
+    objects = [line for line in output.splitlines() if line.startswith("{")]
+    if len(objects) != 1:
+        raise BenchError(f"`{' '.join(arguments)}` printed no JSON object:\n{output}")
+    result: dict[str, Any] = json.loads(objects[0])
+    return Sample(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, result)
 
 
 def airtcp(scenario: Path, *overrides: str) -> list[str | Path]:
@@ -70,13 +96,13 @@ def airtcp(scenario: Path, *overrides: str) -> list[str | Path]:
     return command
 
 
-def compile_ns3(source: Path) -> Path:
-    """Compiles a program against ns-3, unless that is done."""
+def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
+    """Compiles a program against ns-3's libraries of these names, unless that is done."""
     program = BUILD / f"{source.stem}-ns3"
     if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
         return program
     BUILD.mkdir(parents=True, exist_ok=True)
-    libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
+    libraries = [f"-lns3-{name}" for name in names]
     command = ["g++", "-std=c++17", "-O3", "-DNDEBUG", str(source), "-o", str(program), *libraries]
     print(f"compiling {source.name} against ns-3", file=sys.stderr)
     compiler = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
@@ -104,62 +130,65 @@ def check_prerequisites() -> None:
         raise BenchError("\n".join(missing))
 
 
-def goodput_of_ours(result: dict[str, Any]) -> float:
+def compare(benchmark: Benchmark, runs: int) -> list[Line]:
+    """Runs a benchmark: a line for each peer, then the benchmark's own."""
+    name, measure = benchmark.name, benchmark.measure
+    program = compile_ns3(HERE / f"{name}.cc", benchmark.ns3_libraries)
+    commands: dict[str, list[str | Path]] = {
+        "airtcp": airtcp(HERE / f"{name}.toml"),
+        "ns-2": ["ns", HERE / f"{name}.tcl"],
+        "ns-3": [program],
+    }
+    samples: dict[str, list[Sample]] = {simulator: [] for simulator in commands}
+    for number in range(1, runs + 1):
+        for simulator, command in commands.items():
+            print(f"{name}: run {number} of {runs}, {simulator}", file=sys.stderr)
+            samples[simulator].append(run(command))
+
+    medians = {who: statistics.median(s.seconds for s in of) for who, of in samples.items()}
+    seconds = medians["airtcp"]
+    result = samples["airtcp"][0].result
+    ours = benchmark.of_ours(result)
+    lines: list[Line] = []
+    for peer in ("ns-2", "ns-3"):
+        theirs = float(samples[peer][0].result[measure])
+        mbit = [f"{rate / 1e6:.{benchmark.digits}f}" for rate in (ours, theirs)]
+        rates = f"{measure} {mbit[0]} against {mbit[1]} Mbit/s"
+        if abs(theirs - ours) > benchmark.tolerance * ours:
+            raise BenchError(f"{name}: {peer} did other work: {rates}")
+        factor = medians[peer] / seconds
+        times = f"{seconds:.2f} s against {medians[peer]:.2f} s"
+        numbers = {
+            "benchmark": name,
+            "peer": peer,
+            "factor": factor,
+            "seconds": seconds,
+            "peer_seconds": medians[peer],
+            measure: ours,
+            f"peer_{measure}": theirs,
+            "runs": runs,
+        }
+        lines.append((f"{name}: {factor:.1f}x {peer} ({times}; {rates})", numbers))
+    return lines + benchmark.more(result, seconds)
+
+
+def goodput_of_flows(result: dict[str, Any]) -> float:
     """Bit/s delivered in order over the whole run, by all flows together."""
     delivered: int = sum(flow["delivered_bytes"] for flow in result["flows"])
     return 8 * delivered / float(result["duration"])
 
 
-def mbit(rate: float) -> float:
-    """Mbit/s, as printed."""
-    return round(rate / 1e6, 1)
-
-
-def dumbbell(runs: int) -> list[tuple[str, dict[str, Any]]]:
-    """The wired dumbbell: lines for people, each with its numbers."""
-    scenario = HERE / "dumbbell.toml"
-    commands: dict[str, list[str | Path]] = {
-        "airtcp": airtcp(scenario),
-        "ns-2": ["ns", HERE / "dumbbell.tcl"],
-        "ns-3": [compile_ns3(HERE / "dumbbell.cc")],
-    }
-    samples: dict[str, list[Sample]] = {name: [] for name in commands}
-    for number in range(1, runs + 1):
-        for name, command in commands.items():
-            print(f"dumbbell: run {number} of {runs}, {name}", file=sys.stderr)
-            samples[name].append(run(command))
-
-    seconds = {name: statistics.median(s.seconds for s in of) for name, of in samples.items()}
-    ours = samples["airtcp"][0].result
-    goodput = goodput_of_ours(ours)
-    lines: list[tuple[str, dict[str, Any]]] = []
-    for peer in ("ns-2", "ns-3"):
-        theirs = float(samples[peer][0].result["goodput"])
-        goodputs = f"goodput {mbit(goodput)} against {mbit(theirs)} Mbit/s"
-        if abs(theirs - goodput) > GOODPUT_TOLERANCE * goodput:
-            raise BenchError(f"dumbbell: {peer} did other work: {goodputs}")
-        factor = seconds[peer] / seconds["airtcp"]
-        times = f"{seconds['airtcp']:.2f} s against {seconds[peer]:.2f} s"
-        numbers = {
-            "benchmark": "dumbbell",
-            "peer": peer,
-            "factor": factor,
-            "seconds": seconds["airtcp"],
-            "peer_seconds": seconds[peer],
-            "goodput": goodput,
-            "peer_goodput": theirs,
-            "runs": runs,
-        }
-        lines.append((f"dumbbell: {factor:.1f}x {peer} ({times}; {goodputs})", numbers))
-
-    events = ours["events"]
-    rate = events / seconds["airtcp"]
-    numbers = {"benchmark": "dumbbell", "events_per_second": rate, "events": events}
-    lines.append((f"dumbbell: {rate / 1e6:.1f} million events a second ({events} events)", numbers))
-    memory = bytes_per_flow(scenario)
+def more_of_dumbbell(result: dict[str, Any], seconds: float) -> list[Line]:
+    """The wired dumbbell's own lines."""
+    events = result["events"]
+    rate = events / seconds
+    speed = {"benchmark": "dumbbell", "events_per_second": rate, "events": events}
+    memory = bytes_per_flow(HERE / "dumbbell.toml")
     numbers = {"benchmark": "dumbbell", "bytes_per_flow": memory}
-    lines.append((f"dumbbell: {memory:.0f} bytes of memory a flow", numbers))
-    return lines
+    return [
+        (f"dumbbell: {rate / 1e6:.1f} million events a second ({events} events)", speed),
+        (f"dumbbell: {memory:.0f} bytes of memory a flow", numbers),
+    ]
 
 
 def bytes_per_flow(scenario: Path) -> float:
@@ -175,7 +204,35 @@ def bytes_per_flow(scenario: Path) -> float:
     return (peaks[1] - peaks[0]) / 10_000
 
 
-BENCHMARKS = {"dumbbell": dumbbell}
+def throughput_of_cell(result: dict[str, Any]) -> float:
+    """Bit/s of MSDUs (IP packets of 1500 bytes) received over the whole run, by all stations."""
+    received: int = sum(source["packets_received"] for source in result["cbr"])
+    return 8 * 1500 * received / float(result["duration"])
+
+
+BENCHMARKS = {
+    benchmark.name: benchmark
+    for benchmark in (
+        Benchmark(
+            name="dumbbell",
+            measure="goodput",
+            of_ours=goodput_of_flows,
+            tolerance=0.01,
+            digits=1,
+            ns3_libraries=("applications", "point-to-point", "internet", "network", "core"),
+            more=more_of_dumbbell,
+        ),
+        Benchmark(
+            name="saturation",
+            measure="throughput",
+            of_ours=throughput_of_cell,
+            tolerance=0.03,
+            digits=2,
+            ns3_libraries=("wifi", "propagation", "mobility", "network", "core"),
+            more=lambda result, seconds: [],
+        ),
+    )
+}
 
 
 def positive(text: str) -> int:
@@ -206,7 +263,7 @@ def main() -> int:
     try:
         check_prerequisites()
         for name in arguments.benchmarks or BENCHMARKS:
-            for line, numbers in BENCHMARKS[name](arguments.runs):
+            for line, numbers in compare(BENCHMARKS[name], arguments.runs):
                 print(json.dumps(numbers) if arguments.json else line, flush=True)
     except BenchError as error:
         print(f"bench-peers: {error}", file=sys.stderr)

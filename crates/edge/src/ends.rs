@@ -9,6 +9,38 @@ use airtcp_core::{Flags, Flow, Payload, SackBlocks, Segment, SeqNum, Timestamps}
 /// not of this connection.
 const MAX_WINDOW: u32 = 1 << 30;
 
+/// What the fixed host showed before the mobile's first acknowledgement came by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Opening {
+    /// End of its highest segment.
+    sent_end: Option<SeqNum>,
+    /// Its highest acknowledgement number.
+    ack: Option<SeqNum>,
+    /// The newest TSval of the mobile that it echoed.
+    echo: Option<SeqNum>,
+}
+
+impl Opening {
+    /// Takes note of a segment of the fixed host.
+    pub fn note<P: Payload>(&mut self, segment: &Segment<P>) {
+        self.sent_end = latest(self.sent_end, Some(segment.seq_end()));
+        self.ack = latest(self.ack, segment.ack);
+        self.echo = latest(self.echo, echo(segment));
+    }
+}
+
+/// The TSval that a segment echoes; TSval is compared like a sequence number (RFC 7323 §5.2).
+fn echo<P>(segment: &Segment<P>) -> Option<SeqNum> {
+    segment.options.timestamps.filter(|_| segment.ack.is_some()).map(|ts| SeqNum(ts.echo))
+}
+
+fn latest(a: Option<SeqNum>, b: Option<SeqNum>) -> Option<SeqNum> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.later(b)),
+        _ => a.or(b),
+    }
+}
+
 /// What was seen of a connection, from the first acknowledgement of the mobile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
@@ -17,23 +49,30 @@ pub struct Ends {
     mobile: MobileEnd,
     /// End of the highest segment of the fixed host.
     sent_end: SeqNum,
-    /// The fixed host's highest acknowledgement number.
-    fixed_ack: SeqNum,
+    /// The fixed host's highest acknowledgement number seen.
+    fixed_ack: Option<SeqNum>,
     /// The newest timestamps that the mobile may have seen.
     passed: Option<Timestamps>,
 }
 
 impl Ends {
-    /// As the first segment of the mobile shows them, when the fixed host had sent up to `sent_end`; `None` when
-    /// it acknowledges nothing or is a reset.
-    pub fn new<P: Payload>(segment: &Segment<P>, sent_end: Option<SeqNum>) -> Option<Self> {
+    /// As the first segment of the mobile shows them; `None` when it acknowledges nothing or is a reset.
+    pub fn new<P: Payload>(segment: &Segment<P>, opening: &Opening) -> Option<Self> {
         if segment.flags.contains(Flags::RST) {
             return None;
         }
         let mobile = MobileEnd::new(segment)?;
         let flow = segment.flow.reversed();
-        let sent_end = sent_end.map_or(mobile.ack, |sent| sent.later(mobile.ack));
-        Some(Self { flow, mobile, sent_end, fixed_ack: segment.seq, passed: None })
+        let sent_end = opening.sent_end.map_or(mobile.ack, |sent| sent.later(mobile.ack));
+        let mut ends = Self { flow, mobile, sent_end, fixed_ack: None, passed: None };
+        ends.note_fixed_word(opening.ack, opening.echo);
+        Some(ends)
+    }
+
+    /// The fixed host has acknowledged something: it is known where an ACK in the mobile's name must begin. A node
+    /// that was restarted may have seen but an old segment of the mobile.
+    pub fn is_fixed_known(&self) -> bool {
+        self.fixed_ack.is_some()
     }
 
     /// The mobile's end.
@@ -52,12 +91,20 @@ impl Ends {
             return false;
         }
         self.sent_end = self.sent_end.later(segment.seq_end());
-        if let Some(ack) = segment.ack
-            && ack.at_or_before(self.mobile.next_seq)
-        {
-            self.fixed_ack = self.fixed_ack.later(ack);
-        }
+        self.note_fixed_word(segment.ack, echo(segment));
         true
+    }
+
+    /// What the fixed host acknowledges and echoes, the mobile has sent, even if it did not come by here.
+    fn note_fixed_word(&mut self, ack: Option<SeqNum>, echo: Option<SeqNum>) {
+        let near = |ack: &SeqNum| ack.bytes_after(self.mobile.next_seq) <= MAX_WINDOW;
+        if let Some(ack) = ack.filter(near) {
+            self.fixed_ack = latest(self.fixed_ack, Some(ack));
+            self.mobile.next_seq = self.mobile.next_seq.later(ack);
+        }
+        if let (Some(known), Some(echo)) = (&mut self.mobile.timestamps, echo) {
+            known.value = SeqNum(known.value).later(echo).0;
+        }
     }
 
     /// Takes note of a segment of the mobile; false when it acknowledges what the fixed host did not send.
@@ -74,10 +121,12 @@ impl Ends {
         self.passed = self.newest(segment);
     }
 
-    /// A copy as it is sent now: with timestamps that the mobile does not take for old (RFC 7323 §5). It may have
-    /// seen newer ones, on a retransmission of earlier data.
+    /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile without this
+    /// connection repeats in its reset, and with timestamps that the mobile does not take for old (RFC 7323
+    /// §5). It may have seen newer ones, on a retransmission of earlier data.
     pub fn renewed<P: Payload>(&mut self, copy: &Segment<P>) -> Segment<P> {
         let mut renewed = copy.clone();
+        renewed.ack = copy.ack.map(|ack| self.fixed_ack.map_or(ack, |known| known.later(ack)));
         if copy.options.timestamps.is_some() {
             self.note_passed(copy);
             renewed.options.timestamps = self.passed;
@@ -99,7 +148,7 @@ impl Ends {
         let (first, last) = match from {
             // A window probe that was not accepted counts as sent.
             Side::Fixed => (self.mobile.ack, self.sent_end + 1),
-            Side::Mobile => (self.fixed_ack, self.mobile.next_seq),
+            Side::Mobile => (self.fixed_ack.unwrap_or(self.mobile.next_seq), self.mobile.next_seq),
         };
         segment.flags.contains(Flags::RST)
             && segment.seq.at_or_after(first)

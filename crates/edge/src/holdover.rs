@@ -14,7 +14,7 @@
 //! [`Up`](LinkSignal::Up), or being heard after a *nudge*, says that the mobile is back.
 
 use crate::connection::{Connection, Context, PerConnection};
-use crate::ends;
+use crate::ends::{self, Opening};
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
@@ -74,8 +74,8 @@ pub struct HoldoverCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
-    /// How far the fixed host had sent until then.
-    sent_end: Option<SeqNum>,
+    /// The fixed host until then.
+    opening: Opening,
     phase: Phase,
     replaying: Option<Replaying>,
     /// What was replayed last and the fixed host may send once more, in order.
@@ -112,7 +112,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
-            sent_end: None,
+            opening: Opening::default(),
             phase: Phase::Connected,
             replaying: None,
             replayed: None,
@@ -134,7 +134,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.sent_end, from, &segment);
+            self.store = Store::open(&mut self.opening, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
@@ -180,6 +180,7 @@ impl<P: Payload> Connection<P> for State<P> {
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
             (Phase::Connected, LinkSignal::Up) => {}
+            (Phase::Connected, _) if !store.ends.is_fixed_known() => {}
             (Phase::Connected, _) => {
                 cx.counters.freezes += 1;
                 cx.out

@@ -29,12 +29,15 @@
 //! - In SHRINK any segment one number long counts as a window probe (A.4), and the empty one before the
 //!   window that Linux sends.
 //! - Link signals are ignored: M-TCP finds out by itself.
+//! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist: after
+//!   [`MTcpConfig::max_down`], looked at when the timer expires, both are reset.
 //!
 //! Known weaknesses, kept: the timer is constant and takes any 0.4 s without an ACK for an outage. Without
 //! timestamps a segment is timed until the ACK after its own. What the fixed host retransmits in SHRINK goes to
 //! the mobile and stays unanswered.
 
 use crate::connection::{Connection, Context, PerConnection};
+use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
@@ -61,9 +64,11 @@ pub struct MTcpConfig {
     pub release: Duration,
     /// Most payload bytes queued for one connection; what does not fit is forwarded without a copy.
     pub fifo: Bytes,
+    /// A connection whose mobile is not heard for this long in SHRINK is reset, on both sides. `None`: never.
+    pub max_down: Option<Duration>,
 }
 
-/// 0.4 s, the head, 0.1 s, 64 KiB.
+/// 0.4 s, the head, 0.1 s, 64 KiB, no end of waiting.
 impl Default for MTcpConfig {
     fn default() -> Self {
         Self {
@@ -71,6 +76,7 @@ impl Default for MTcpConfig {
             retransmit: Retransmit::Head,
             release: Duration::from_millis(100),
             fifo: Bytes(65_536),
+            max_down: None,
         }
     }
 }
@@ -107,6 +113,8 @@ pub struct MTcpCounters {
     pub probes_answered: u64,
     /// Old segments from fixed hosts dropped, and answered with the last ACK.
     pub old_segments_answered: u64,
+    /// Connections reset because the mobile was gone for too long.
+    pub resets: u64,
 }
 
 /// M-TCP for one connection.
@@ -115,8 +123,8 @@ pub struct State<P> {
     /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
     /// `last_ack`.
     store: Option<Store<P>>,
-    /// How far the fixed host had sent until then.
-    sent_end: Option<SeqNum>,
+    /// The fixed host until then.
+    opening: Opening,
     /// Acknowledgement and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
@@ -126,6 +134,8 @@ pub struct State<P> {
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.
     shrunk: bool,
+    /// In SHRINK: when to reset the connection.
+    give_up: Option<Instant>,
     /// Duplicates of the last ACK, counted up to the threshold.
     duplicates: u32,
     /// The fixed host has sent its FIN.
@@ -138,11 +148,12 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
-            sent_end: None,
+            opening: Opening::default(),
             fixed_ack: None,
             is_trusted: false,
             withheld: false,
             shrunk: false,
+            give_up: None,
             duplicates: 0,
             fin_seen: false,
             deadline: None,
@@ -165,7 +176,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.sent_end, from, &segment);
+            self.store = Store::open(&mut self.opening, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
@@ -197,10 +208,18 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             return;
         }
+        if self.give_up.is_some_and(|due| due <= now) {
+            // What either host sends from now on the other refuses: no state is needed for that.
+            cx.counters.resets += 1;
+            cx.out.inject(Side::Fixed, store.ends.reset_fixed(last_ack));
+            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+            return *self = Self::default();
+        }
         let first = !std::mem::replace(&mut self.shrunk, true);
         if first {
             cx.counters.persist_packets += 1;
             self.withheld = false;
+            self.give_up = cx.config.max_down.map(|max| now + max);
             cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
         }
         cx.counters.local_retransmissions += match cx.config.retransmit {
@@ -300,6 +319,7 @@ impl<P: Payload> State<P> {
         if is_back {
             // B.3
             cx.counters.reconnections += 1;
+            self.give_up = None;
             self.duplicates = 0;
             if ack.before(last_ack) {
                 cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));

@@ -26,11 +26,11 @@
 //!   the time to the fixed host's next probe.
 //! - Frozen, the fixed host must see no open window: pure ACKs of the mobile are swallowed, and its data goes on
 //!   with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
-//! - A connection whose first acknowledgement from the mobile was not seen is merely forwarded; so is
-//!   one that begins while the mobile is away, until the next signal: the mobile has just been heard.
+//! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins
+//!   while the mobile is away, until the next signal: the mobile has just been heard.
 
 use crate::connection::{Connection, Context, PerConnection};
-use crate::ends;
+use crate::ends::{self, Opening};
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
@@ -101,8 +101,8 @@ pub struct MTcpPlusCounters {
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
-    /// How far the fixed host had sent until then.
-    sent_end: Option<SeqNum>,
+    /// The fixed host until then.
+    opening: Opening,
     phase: Phase,
 }
 
@@ -143,7 +143,7 @@ enum Link {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, sent_end: None, phase: Phase::Connected }
+        Self { store: None, opening: Opening::default(), phase: Phase::Connected }
     }
 }
 
@@ -169,7 +169,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.sent_end, from, &segment);
+            self.store = Store::open(&mut self.opening, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {
@@ -215,6 +215,7 @@ impl<P: Payload> Connection<P> for State<P> {
         let Some(store) = &mut self.store else { return };
         match (&mut self.phase, signal) {
             (Phase::Connected, LinkSignal::Up) => {}
+            (Phase::Connected, _) if !store.ends.is_fixed_known() => {}
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             }
@@ -446,8 +447,13 @@ impl Frozen {
             }
         }
         self.time_copies(now, store);
-        // The fixed host must see no open window. A gap in what was held may be closed now.
-        let acked_fh = store.data_end().later(self.acked_fh);
+        // The fixed host must see no open window. A gap in what was held may be closed now; but who waits for a
+        // probe takes on nothing more.
+        let held = match self.link {
+            Link::AwaitingProbe => mobile.ack,
+            Link::Away { .. } | Link::Resuming => store.data_end(),
+        };
+        let acked_fh = held.later(self.acked_fh);
         if segment.is_pure_ack() && acked_fh == self.acked_fh {
             cx.counters.acks_suppressed += 1;
             cx.out.drop(segment);

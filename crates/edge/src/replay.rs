@@ -55,7 +55,7 @@ impl Replay {
 
     /// The mobile repeated its acknowledgement. True: send the first copy again.
     pub fn on_duplicate(&mut self) -> bool {
-        self.duplicates = self.duplicates.saturating_add(1);
+        self.duplicates = (self.duplicates + 1).min(DUPLICATES + 1);
         let lost = self.duplicates == DUPLICATES && !self.recovering;
         self.recovering |= lost;
         lost

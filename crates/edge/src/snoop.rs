@@ -19,6 +19,7 @@
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
 use crate::connection::{Connection, Context, PerConnection};
+use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
@@ -71,8 +72,8 @@ pub struct SnoopCounters {
 pub struct State<P> {
     /// The copies and both ends, from the mobile's first acknowledgement on.
     store: Option<Store<P>>,
-    /// How far the fixed host had sent until then.
-    sent_end: Option<SeqNum>,
+    /// The fixed host until then.
+    opening: Opening,
     /// Smoothed RTT of the wireless link.
     srtt: Option<Duration>,
     /// The one segment being timed: its end, and when it was forwarded.
@@ -90,7 +91,7 @@ impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
-            sent_end: None,
+            opening: Opening::default(),
             srtt: None,
             timed: None,
             attempts: 0,
@@ -116,7 +117,7 @@ impl<P: Payload> Connection<P> for State<P> {
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.sent_end, from, &segment);
+            self.store = Store::open(&mut self.opening, from, &segment);
             return cx.out.forward(from.opposite(), segment);
         };
         if segment.flags.contains(Flags::RST) {

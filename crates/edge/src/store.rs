@@ -1,7 +1,7 @@
 //! What mechanisms keep of a connection that send data again: copies of the data under way to the mobile, and both ends.
 
 use crate::cache::SegmentCache;
-use crate::ends::Ends;
+use crate::ends::{Ends, Opening};
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Bytes, Flags, Payload, Segment, SeqNum};
 
@@ -25,20 +25,14 @@ pub enum Kept {
 }
 
 impl<P: Payload> Store<P> {
-    /// Takes note of a segment before there is a store: how far the fixed host has sent. The mobile's first
-    /// acknowledgement makes the store; see [`Ends::new`].
-    pub fn open(sent_end: &mut Option<SeqNum>, from: Side, segment: &Segment<P>) -> Option<Self> {
-        match from {
-            Side::Fixed => {
-                let end = segment.seq_end();
-                *sent_end = Some(sent_end.map_or(end, |sent| sent.later(end)));
-                None
-            }
-            Side::Mobile => {
-                let ends = Ends::new(segment, *sent_end)?;
-                Some(Self { ends, copies: SegmentCache::default() })
-            }
+    /// Takes note of a segment before there is a store. The mobile's first acknowledgement makes the store; see
+    /// [`Ends::new`].
+    pub fn open(opening: &mut Opening, from: Side, segment: &Segment<P>) -> Option<Self> {
+        if from == Side::Fixed {
+            opening.note(segment);
+            return None;
         }
+        Some(Self { ends: Ends::new(segment, opening)?, copies: SegmentCache::default() })
     }
 
     /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all together at most

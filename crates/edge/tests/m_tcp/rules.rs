@@ -2,7 +2,7 @@
 
 use crate::script::{ISNS, Script, with_flags, with_payload, with_window};
 use crate::{flowing, machine, open, shrunk};
-use airtcp_core::{Flags, LinkSignal, SeqNum};
+use airtcp_core::{Duration, Flags, LinkSignal, SeqNum};
 use airtcp_edge::{MTcpConfig, Retransmit, Side};
 
 // --- A: data from the fixed host ---
@@ -364,5 +364,20 @@ fn f_the_handshake_of_a_connection_opened_by_the_fixed_host() {
         assert_eq!(s.ack(1000), ["pass"], "the first ACK that is seen");
         s.data(1000, 1000);
         assert_eq!(s.ack(2000), ["drop", "to fixed: ack 1999 win 500"]);
+    }
+}
+
+#[test]
+fn a_mobile_gone_for_max_down_ends_the_connection_on_both_sides() {
+    for isn in ISNS {
+        let max_down = Some(Duration::from_secs(1));
+        let config = MTcpConfig { max_down, ..MTcpConfig::default() };
+        let mut s = Script::open(machine(config), isn);
+        s.data(0, 1000);
+        assert_eq!(s.until(1599).len(), 4, "gone since 0.4 s");
+        let sent = s.until(60_000);
+        let is_reset = |line: &String| line.contains("RST");
+        assert!(sent.len() == 2 && sent.iter().all(is_reset), "and nothing else: {sent:?}");
+        assert_eq!((s.machine.counters().resets, s.machine.held()), (1, 0));
     }
 }

@@ -50,6 +50,22 @@ fn a_syn_passes_and_frees_nothing_that_was_acknowledged() {
     });
 }
 
+#[test]
+fn a_mobile_without_the_connection_resets_it_by_its_answer_to_a_copy() {
+    // It repeats the copy's acknowledgement number (RFC 9293 §3.10.7.1): the fixed host must expect it.
+    each(|mut s| {
+        let sent = with_payload(s.mobile(1000), 100);
+        s.mobile_sends(sent.clone());
+        let acknowledged = Segment { ack: Some(sent.seq_end()), ..s.fixed(6000, 0) };
+        s.fixed_sends(acknowledged);
+        s.down();
+        let copies = s.injected_by(LinkSignal::Up);
+        let answer = with_flags(Segment { seq: copies[0].ack.unwrap(), ..s.mobile(0) }, Flags::RST);
+        s.mobile_sends(Segment { ack: None, ..answer });
+        assert_eq!(s.node.held(), 0);
+    });
+}
+
 // --- max_down ---
 
 fn max_down(s: u64) -> MTcpPlusConfig {
@@ -168,6 +184,48 @@ fn acks_in_the_mobile_s_name_carry_its_ecn_echo() {
             acks.iter().all(|ack| ack.flags == Flags::ECE && ack.options == Default::default())
         );
     });
+}
+
+// --- After a restart of the node ---
+
+#[test]
+fn acks_in_the_mobile_s_name_begin_where_the_fixed_host_expects_them() {
+    // The first segment of the mobile that comes by is an old one, sent again.
+    for isn in crate::ISNS {
+        let mut s = Script::blank(node(MTcpPlusConfig::default()), isn);
+        let expected = s.mobile(0).seq + 1600;
+        let fixed = Segment { ack: Some(expected), ..s.fixed(1000, 0) };
+        let old = with_payload(s.mobile(1000), 500);
+        s.fixed_sends(fixed.clone());
+        s.mobile_sends(old.clone());
+        assert_eq!(s.injected_by(LinkSignal::Down)[0].seq, expected);
+        let mut s = Script::blank(node(MTcpPlusConfig::default()), isn);
+        s.mobile_sends(old);
+        s.fixed_sends(fixed);
+        assert_eq!(s.injected_by(LinkSignal::Down)[0].seq, expected);
+    }
+}
+
+#[test]
+fn acks_in_the_mobile_s_name_are_no_older_than_what_the_fixed_host_echoes() {
+    for fixed_first in [true, false] {
+        let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
+        let mobile = with_timestamps(s.mobile(1000), u32::MAX - 5, 100);
+        let fixed = with_timestamps(s.fixed(1000, 0), 105, 3);
+        if fixed_first {
+            s.fixed_sends(fixed.clone());
+        }
+        s.mobile_sends(mobile);
+        s.fixed_sends(fixed);
+        assert_eq!(timestamps(&s.injected_by(LinkSignal::Down)[0]), (3, 100));
+    }
+}
+
+#[test]
+fn a_fixed_host_that_was_not_heard_is_not_frozen() {
+    let mut s = Script::blank(node(MTcpPlusConfig::default()), 0);
+    s.ack(1000);
+    assert!(s.down().is_empty());
 }
 
 // --- Several connections ---

@@ -2,7 +2,8 @@
 
 use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{Node, counters, each, probing, with};
-use airtcp_core::{Duration, Flags};
+use airtcp_core::{Bytes, Duration, Flags};
+use airtcp_edge::MTcpPlusConfig;
 
 /// Down and up again: the copies 1000:6000 are replayed.
 fn replayed(s: &mut Script<Node>) {
@@ -214,6 +215,20 @@ fn with_resume_probe_the_fixed_host_s_next_probe_opens_the_window() {
         assert_eq!(s.data(6000, 1), [">M 6000:6001"]);
         assert_eq!(s.ack(6001), [">F ack 6001 win 500"]);
         assert_eq!(counters(&s).resumes, 1);
+    });
+}
+
+#[test]
+fn with_resume_probe_nothing_more_is_promised_when_the_mobile_has_all() {
+    // 4000:6000 found no room, 6000:7000 did: the mobile's ACK closes the gap, but the replay is over.
+    let config = MTcpPlusConfig { fifo: Bytes(4000), ..probing() };
+    with(config, |mut s| {
+        s.data(6000, 1000);
+        s.down();
+        s.up();
+        assert_eq!(s.ack(6000), ["x ack 6000 win 500", "+F ack 6000 win 0"]);
+        assert_eq!(s.ack(7000), ["x ack 7000 win 500", "+F ack 7000 win 0"]);
+        assert_eq!(s.data(7000, 1), [">M 7000:7001"]);
     });
 }
 

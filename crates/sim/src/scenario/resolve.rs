@@ -232,7 +232,14 @@ fn m_tcp(section: &Section<'_>) -> Option<MiddleboxKind> {
         "all" => Retransmit::All,
         _ => Retransmit::Head,
     };
-    let config = MTcpConfig { timer: timer?, retransmit, release: release?, fifo: fifo? };
+    let max_down = section.get("max-down");
+    let config = MTcpConfig {
+        timer: timer?,
+        retransmit,
+        release: release?,
+        fifo: fifo?,
+        max_down: max_down?,
+    };
     Some(MiddleboxKind::MTcp { config, memory: memory? })
 }
 

@@ -337,7 +337,7 @@ static MIDDLEBOX: TableSchema = TableSchema {
             Is("never"),
             "A connection whose mobile has been away so long is reset.",
         )
-        .only("kind", &["m-tcp-plus", "holdover"]),
+        .only("kind", &["m-tcp", "m-tcp-plus", "holdover"]),
         field(
             "signal",
             Kind::WordOrTable("none", &SIGNAL),

@@ -1182,8 +1182,8 @@ fn mechanisms_take_their_settings_from_the_file() {
     let config = MTcpConfig::default();
     assert_eq!(kind(&[("kind", "m-tcp")]), MiddleboxKind::MTcp { config, memory });
     let config =
-        MTcpConfig { timer: ms(500), retransmit: Retransmit::All, release: ms(50), ..config };
-    let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("retransmit", "all"), ("release", "50 ms")];
+        MTcpConfig { timer: ms(500), max_down: Some(ms(60_000)), release: ms(50), ..config };
+    let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
     assert_eq!(kind(&set), MiddleboxKind::MTcp { config, memory });
     let config = SnoopConfig::default();
     assert_eq!(kind(&[("kind", "snoop")]), MiddleboxKind::Snoop { config, memory });

@@ -137,8 +137,11 @@ pub(super) fn radio_outage(
     }
 }
 
+/// A name, and what it stands for.
+type Preset = (&'static str, fn() -> ChannelConfig);
+
 /// The presets by name.
-pub(super) const PRESETS: [(&str, fn() -> ChannelConfig); 4] = [
+pub(super) const PRESETS: [Preset; 4] = [
     ("ieee", preset::ieee),
     ("ns2", preset::ns2),
     ("glomosim", preset::glomosim),

@@ -112,7 +112,8 @@ impl Mechanism {
                         persist_packets,
                         reconnections,
                         probes_answered,
-                        old_segments_answered
+                        old_segments_answered,
+                        resets
                     }
                 ),
             ),
