@@ -106,11 +106,15 @@ fn jitter_delays_the_start_by_another_time_with_each_seed() {
     network.0.flows[0].jitter = Duration::from_secs(1);
     let starts = [1, 2].map(|seed| {
         let mut first = First(None);
-        World::new(&network.0, seed).run(&mut Observers { events: Some(&mut first), packets: None });
+        World::new(&network.0, seed)
+            .run(&mut Observers { events: Some(&mut first), packets: None });
         first.0.expect("something happened")
     });
     let possible = Instant::from_secs(2)..Instant::from_secs(3);
-    assert!(starts.iter().all(|start| possible.contains(start)) && starts[0] != starts[1], "{starts:?}");
+    assert!(
+        starts.iter().all(|start| possible.contains(start)) && starts[0] != starts[1],
+        "{starts:?}"
+    );
 }
 
 #[test]

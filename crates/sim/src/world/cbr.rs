@@ -164,7 +164,9 @@ impl Cbr {
         let active = end.since(self.start).as_secs_f64();
         let payload = self.payload.0;
         let packet = payload + UDP_OVERHEAD.get();
-        let rate = |bytes: u64| if active > 0.0 { (8 * bytes * self.received) as f64 / active } else { 0.0 };
+        let rate = |bytes: u64| {
+            if active > 0.0 { (8 * bytes * self.received) as f64 / active } else { 0.0 }
+        };
         CbrMetrics {
             name: self.name.clone(),
             packets_sent: self.sent,
