@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from airtcp.study import definition
+from airtcp.study import definition, plan
+from airtcp.study.execute import Simulator
 from airtcp.study.table import StudyError
 from tests.fakes import PAPER, STUDY, write_study
 
@@ -154,3 +155,11 @@ def test_the_studies_of_the_repository_are_well_formed(file: Path) -> None:
     study = definition.load(file.parent)
     assert (file.parent / "README.md").is_file()
     assert all(experiment.claims or experiment.figures for experiment in study.experiments)
+
+
+@pytest.mark.parametrize("file", sorted(REPOSITORY.glob("studies/*/study.toml")), ids=str)
+def test_every_variant_of_the_repositorys_studies_is_a_scenario(file: Path) -> None:
+    study = definition.load(file.parent)
+    simulator = Simulator()
+    for job in plan.jobs(study, study.experiments, 1):
+        simulator.check(job)
