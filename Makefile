@@ -15,8 +15,8 @@ help: ## list the targets
 
 build: native module ## release build: .venv/bin/airtcp and target/release/airtcp
 
-demo: build ## build, then reproduce the Packet Control paper in its quick form
-	$(BIN)/airtcp study run packet-control --quick
+demo: build ## build, then reproduce Table 3 of the M-TCP+ paper in quick form
+	$(BIN)/airtcp study run m-tcp-plus --quick
 
 define stage
 	@printf '\n== %s\n' '$(1)'

@@ -68,9 +68,15 @@ step = "5 s"
 id = "E1-lines"
 kind = "lines"
 title = "goodput"
+x = "size"
+log-x = true
+[[experiment.figure.row]]
 metric = "goodput"
 label = "goodput"
-x = "size"
+log = true
+[[experiment.figure.row]]
+metric = "goodput_gain"
+label = "gain"
 
 [[experiment.claim]]
 id = "faster"
@@ -96,6 +102,22 @@ series = ["cwnd"]
 label = "window"
 unit = "segments"
 window = ["0 s", "10 s"]
+
+[[experiment.figure]]
+id = "E2-timeline"
+kind = "timeline"
+title = "window and bytes"
+window = ["0 s", "10 s"]
+shade = [["4 s", "6 s"]]
+[[experiment.figure.row]]
+series = ["cwnd"]
+label = "window"
+unit = "segments"
+[[experiment.figure.row]]
+series = ["delivered"]
+label = "delivered"
+unit = "kB"
+scale = 1e-3
 
 [[experiment.figure]]
 id = "E2-bars"

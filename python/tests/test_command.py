@@ -58,7 +58,9 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
     assert {file.name for file in finished.folder.iterdir()} == FILES
     names = {file.name for file in (finished.folder / "figures").iterdir()}
     assert names == {
-        f"{name}.{kind}" for name in ("E1", "E1-lines", "E2", "E2-bars") for kind in ("svg", "png")
+        f"{name}.{kind}"
+        for name in ("E1", "E1-lines", "E2", "E2-timeline", "E2-bars")
+        for kind in ("svg", "png")
     }
     assert "1 of 1 claims hold (4 runs a variant)" in finished.out
     assert f"report: {finished.folder / 'report.html'}" in finished.out
@@ -99,7 +101,7 @@ def test_outputs_are_the_same_bytes_at_any_number_of_jobs(
 
 def test_the_report_needs_no_other_file(finished: Finished) -> None:
     page = (finished.folder / "report.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert "src=" not in page
     assert "stylesheet" not in page
     assert "paper 200 kbit/s" in page
@@ -131,6 +133,16 @@ def test_only_and_runs_choose(tmp_path: Path) -> None:
     assert len(simulator.jobs) == 2 * 3
     cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
     assert set(cells.experiment) == {"E2"}
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_variants_key_can_be_subtracted(studies: Path, tmp_path: Path) -> None:
+    assert run("--only", "E2", "--out", "plain") == 0
+    file = studies / "small" / "study.toml"
+    file.write_text(STUDY.replace('reduce = "mean"', 'reduce = "mean"\nminus = "size"'))
+    assert run("--only", "E2", "--out", "less") == 0
+    plain, less = (pd.read_csv(tmp_path / name / "cells.csv") for name in ("plain", "less"))
+    assert list((plain.ours - less.ours).round(6)) == [1, 2]
 
 
 @pytest.mark.usefixtures("studies")

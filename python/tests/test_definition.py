@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from airtcp.study import definition
+from airtcp.study import definition, plan
+from airtcp.study.execute import Simulator
 from airtcp.study.table import StudyError
 from tests.fakes import PAPER, STUDY, write_study
 
@@ -18,9 +19,37 @@ def test_grid_values_become_variants_with_overrides(tmp_path: Path) -> None:
     assert variants[1].overrides == (("link.A-B.rate", "2 Mbit/s"),)
 
 
-def test_runs_record_what_any_experiment_of_the_scenario_needs(tmp_path: Path) -> None:
-    study = definition.load(write_study(tmp_path))
-    assert study.series == {"scenarios/one.toml": ("cwnd", "delivered")}
+def test_a_run_records_what_any_experiment_needs_of_it(tmp_path: Path) -> None:
+    text = STUDY.replace('kind = "curve"', 'kind = "curve"\nvariants = [{ size = 1 }]')
+    text = text.replace('id = "E2-timeline"', 'id = "E2-timeline"\nvariants = [{ size = 1 }]')
+    study = definition.load(write_study(tmp_path, text))
+    recorded = {dict(overrides)["link.A-B.rate"]: s for (_, overrides), s in study.series.items()}
+    assert recorded == {"1 Mbit/s": ("cwnd", "delivered"), "2 Mbit/s": ("cwnd",)}
+
+
+def test_a_list_in_a_claims_variants_stands_for_as_many(tmp_path: Path) -> None:
+    text = STUDY.replace(
+        "variants = [{ size = 1 }, { size = 2 }]", "variants = [{ size = [1, 2] }]"
+    )
+    claim = definition.load(write_study(tmp_path, text)).experiments[0].claims[0]
+    assert [variant.text for variant in claim.variants] == ["size=1", "size=2"]
+
+
+def test_references_may_come_from_several_sources(tmp_path: Path) -> None:
+    folder = write_study(tmp_path)
+    header, row = PAPER.replace("quote,place", "quote,place,source").splitlines()
+    rows = [header, f"{row},ns-2", f"{row},theory"]
+    (folder / "reference.csv").write_text("\n".join(rows), encoding="utf-8")
+    known = definition.load(folder).references["E1", "size=2", "goodput"]
+    assert [number.source for number in known] == ["ns-2", "theory"]
+
+
+def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -> None:
+    folder = write_study(tmp_path)
+    (folder / "reference.csv").write_text(PAPER, encoding="utf-8")
+    study = definition.load(folder)
+    (number,) = study.references["E1", "size=2", "goodput"]
+    assert (number.source, study.paper["E1", "size=2", "goodput"].source) == ("elsewhere", "paper")
 
 
 @pytest.mark.parametrize(
@@ -39,6 +68,30 @@ def test_runs_record_what_any_experiment_of_the_scenario_needs(tmp_path: Path) -
         ('from = "flow.goodput"', 'from = "goodput"', "from: expected one of flow.FIELD"),
         ('step = "5 s"', 'step = "5"', "step: expected a duration"),
         ('window = ["0 s", "10 s"]', 'window = ["9 s", "1 s"]', "start must be before"),
+        (
+            'test = "increasing"',
+            'test = "paper"\ntolerance = 1',
+            "paper.csv has no number.*E1,size=1",
+        ),
+        (
+            'reduce = "mean"',
+            'reduce = "mean"\nwindow = ["1 s", "2 s"]\nwindows = [["1 s", "2 s"]]',
+            "metric.cwnd.windows: not together with window",
+        ),
+        ('reduce = "mean"', 'reduce = "mean"\nminus = "n"', "'cwnd': size=1 has no number 'n'"),
+        ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
+        ("log-x = true", "log-x = 1", "log-x: expected true or false, found 1"),
+        ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),
+        (
+            'kind = "trace"',
+            'kind = "trace"\nshade = ["1 s", "2 s"]',
+            "shade: expected start and end",
+        ),
+        (
+            'kind = "trace"',
+            'kind = "timeline"\nrow = [{ label = "a" }]',
+            r"row\[0\].series: a trace",
+        ),
         ("{ size = 1 }, {", "{ size = 3 }, {", r"variants: the grid has no size=3.*'size=\d'"),
         ('test = "increasing"', 'test = "gain"', "about: is missing"),
         ('experiments = ["E1"]', 'experiments = ["E3"]', "no experiment 'E3'.*it has E1, E2"),
@@ -60,6 +113,11 @@ def test_a_wrong_study_is_refused_with_place_and_nearest_name(
     ("old", "new", "message"),
     [
         ("size=2", "size=3", r"paper.csv:2: the study computes no E1 size=3 goodput.*size=2"),
+        (
+            "§2\n",
+            "§2\nE1,size=2,goodput,kbit/s,200,,\n",
+            r"paper.csv:3: E1 size=2 goodput is there twice",
+        ),
         ("200,", "fast,", r"paper.csv:2: value: expected a number, found 'fast'"),
         ("quote", "words", r"paper.csv:1: expected the columns experiment,variant"),
     ],
@@ -97,3 +155,11 @@ def test_the_studies_of_the_repository_are_well_formed(file: Path) -> None:
     study = definition.load(file.parent)
     assert (file.parent / "README.md").is_file()
     assert all(experiment.claims or experiment.figures for experiment in study.experiments)
+
+
+@pytest.mark.parametrize("file", sorted(REPOSITORY.glob("studies/*/study.toml")), ids=str)
+def test_every_variant_of_the_repositorys_studies_is_a_scenario(file: Path) -> None:
+    study = definition.load(file.parent)
+    simulator = Simulator()
+    for job in plan.jobs(study, study.experiments, 1):
+        simulator.check(job)

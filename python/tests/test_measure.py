@@ -20,6 +20,7 @@ VALUE = np.array([1.0, 4.0, 4.0, 2.0, 2.0, 9.0, 3.0, 10.0, 0.0])
         ("mean", (4 * 1 + 2 * 2 + 2 * 1 + 9 * 1.5 + 3 * 0.5) / 6),
         ("min", 2.0),
         ("max", 9.0),
+        ("range", 9.0 - 2.0),
         ("increase", 3.0 - 4.0),
         ("count", 5.0),
         ("first-time", 2.0),
@@ -80,8 +81,9 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "scale": 1.0,
         "missing": None,
         "reduce": "",
-        "window": None,
+        "windows": (),
         "over": "mean",
+        "minus": "",
     }
     return Measure(**(values | other))  # type: ignore[arg-type]
 
@@ -95,6 +97,17 @@ def test_one_owner_can_be_chosen() -> None:
     assert measure(run(), metric("flow", "goodput", owner="b")) == 3000
     assert measure(run(), metric("link", "queue_drops", owner="A>B")) == 3
     assert measure(run(), metric("trace", "cwnd", owner="a", reduce="count")) == 5
+
+
+def test_windows_are_combined() -> None:
+    windows = ((0.0, 2.0), (2.0, 9.0), (9.0, 10.0))
+    counts = {
+        over: measure(
+            run(), metric("trace", "cwnd", owner="a", reduce="count", windows=windows, over=over)
+        )
+        for over in ("min", "max", "sum")
+    }
+    assert counts == {"min": 1, "max": 3, "sum": 5}
 
 
 def test_a_missing_value_is_left_out_or_counts_as_told() -> None:

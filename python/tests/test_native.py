@@ -65,7 +65,7 @@ cbr = [{ name = "noise", from = "MH", to = "AP", rate = "100 kbit/s", size = "12
 def test_a_wireless_run_has_stations_cross_traffic_and_dead_times() -> None:
     run = airtcp.Scenario.parse(WIRELESS).run(seed=1, trace=("outage_dead_time", "persist"))
     assert list(run.stations.index) == ["cell/AP", "cell/MH"]
-    assert run.stations.loc["cell/AP", "data_frames_sent"] > 1000
+    assert run.stations["data_frames_sent"]["cell/AP"] > 1000
     assert run.cbr.loc["noise", "packets_sent"] == 101
     flow = run.flows.loc["FH-MH"]
     assert list(run.array("outage_dead_time").value) == [flow["outage_dead_time"]]

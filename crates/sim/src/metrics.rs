@@ -128,7 +128,9 @@ pub struct CbrMetrics {
     pub packets_received: u64,
     /// Packets that were lost on the way.
     pub packets_dropped: u64,
-    /// User data that arrived, over the time from its start to its stop, bit/s.
+    /// IP packets that arrived, over the time from its start to its stop, bit/s.
+    pub throughput: f64,
+    /// User data of these over the same time, bit/s.
     pub goodput: f64,
 }
 

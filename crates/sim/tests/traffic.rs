@@ -91,6 +91,33 @@ fn a_transfer_ends_with_the_last_byte_and_an_orderly_close() {
 }
 
 #[test]
+fn jitter_delays_the_start_by_another_time_with_each_seed() {
+    struct First(Option<Instant>);
+    impl Subscriber for First {
+        fn on_event(&mut self, at: Instant, _: Source, _: &Event) {
+            self.0.get_or_insert(at);
+        }
+    }
+    let mut network = Network::new(Duration::from_secs(5));
+    let (a, b) = (network.node(), network.node());
+    network.connect(a, b, &wire(DataRate::mbps(1), Duration::from_millis(5), 100));
+    network.flow(a, b, Some(Bytes(1000)), &tcp());
+    network.0.flows[0].start = Instant::from_secs(2);
+    network.0.flows[0].jitter = Duration::from_secs(1);
+    let starts = [1, 2].map(|seed| {
+        let mut first = First(None);
+        World::new(&network.0, seed)
+            .run(&mut Observers { events: Some(&mut first), packets: None });
+        first.0.expect("something happened")
+    });
+    let possible = Instant::from_secs(2)..Instant::from_secs(3);
+    assert!(
+        starts.iter().all(|start| possible.contains(start)) && starts[0] != starts[1],
+        "{starts:?}"
+    );
+}
+
+#[test]
 fn a_flow_that_has_not_started_has_done_nothing() {
     let link = wire(DataRate::mbps(1), Duration::from_millis(5), 50);
     let mut scenario = one_link(&link, &tcp(), 10);

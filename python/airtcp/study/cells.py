@@ -32,7 +32,7 @@ class Cell:
     unit: str
     ours: Estimate
     paper: Known | None
-    reference: Known | None
+    references: tuple[Known, ...]
 
     @property
     def text(self) -> str:
@@ -127,14 +127,15 @@ def _measure_variant(
     for seed in plan.seeds(results.runs):
         run = store.get(plan.job(study, experiment, variant, seed))
         for metric in measures:
-            values[metric.name].append(measure(run, metric))
+            less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
+            values[metric.name].append(measure(run, metric) - less)
         for figure in figures:
             if figure.kind == "curve":
-                series = run.array(figure.series[0])
+                series = run.array(figure.row.series[0])
                 curves.setdefault(figure.id, []).append(
-                    sample(series, _grid(figure), figure.transform, figure.scale)
+                    sample(series, _grid(figure), figure.transform, figure.row.scale)
                 )
-            elif figure.kind == "trace" and seed == plan.FIRST_SEED:
+            elif figure.kind in ("trace", "timeline") and seed == plan.FIRST_SEED:
                 results.traces[experiment.id, figure.id, variant.key] = run
     for name, numbers in values.items():
         results.values[experiment.id, variant.key, name] = np.array(numbers)
@@ -163,7 +164,7 @@ def _cells_of(study: Study, experiment: Experiment, variant: Variant, results: R
                 unit=metric.unit,
                 ours=ours,
                 paper=study.paper.get(at),
-                reference=study.reference.get(at),
+                references=study.references.get(at, ()),
             )
         )
 
@@ -177,7 +178,7 @@ def _cells_of_curve(study: Study, experiment: Experiment, figure: Figure, result
                 continue
             key = tuple(sorted((*variant.key, ("t", f"{time:g}"))))
             ours = Estimate(float(mean), float(low), float(high), results.runs)
-            cell = Cell(experiment.id, key, figure.metric, figure.unit, ours, None, None)
+            cell = Cell(experiment.id, key, figure.row.metric, figure.row.unit, ours, None, ())
             results.add(cell)
 
 

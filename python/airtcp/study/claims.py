@@ -7,13 +7,18 @@ evidence says which numbers, and whether the opposite was shown or just nothing.
 - `close`: for each further variant, the interval of its gain over the first lies within ±tolerance.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction: one-sided
   t test, paired by seed, of each pair.
+- `lowest`: the first variant is below each of the others: the same test of each pair.
 - `gain`: the second variant improves on the first (one-sided t test, paired by seed), and the
   interval of the gain reaches into about ± tolerance.
+- `difference`: the interval of the second variant's mean less the first's, paired by seed, lies
+  within about ± tolerance.
 - `within`: each variant's mean lies in [low, high].
+- `paper`: each variant's mean differs from the paper's number by at most that part of it.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,7 +61,9 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     samples = [results.values[experiment.id, key, claim.metric] for key in keys]
     names = _short_names(keys)
     unit = study.metrics[claim.metric].unit
-    test = _Test(claim, names, samples, unit, study.confidence)
+    known = [study.paper.get((experiment.id, key_text(key), claim.metric)) for key in keys]
+    paper = [math.nan if number is None else float(number.value) for number in known]
+    test = _Test(claim, names, samples, paper, unit, study.confidence)
     holds, evidence = test.run()
     return Verdict(experiment.id, claim, holds, f"{claim.metric}: {evidence}", test.brief())
 
@@ -89,25 +96,29 @@ class _Test:
     claim: Claim
     names: list[str]
     samples: list[Floats]
+    paper: list[float]
     unit: str
     confidence: float
 
     def run(self) -> tuple[bool, str]:
-        match self.claim.kind:
-            case "equal":
-                return self._equal()
-            case "close":
-                return self._close()
-            case "increasing" | "decreasing":
-                return self._ordered(1 if self.claim.kind == "increasing" else -1)
-            case "gain":
-                return self._gain()
-            case _:
-                return self._within()
+        tests = {
+            "equal": self._equal,
+            "close": self._close,
+            "increasing": lambda: self._ordered(1, self._neighbours()),
+            "decreasing": lambda: self._ordered(-1, self._neighbours()),
+            "lowest": lambda: self._ordered(1, [(0, i) for i in range(1, len(self.samples))]),
+            "gain": self._gain,
+            "difference": self._difference,
+            "within": self._within,
+            "paper": self._paper,
+        }
+        return tests[self.claim.kind]()
 
     def brief(self) -> str:
         if self.claim.kind == "gain":
             return _percent(gain(self.samples[1], self.samples[0], self.confidence))
+        if self.claim.kind == "difference":
+            return interval(self._second_less_first(), self.unit)
         means = (estimate(sample, self.confidence).mean for sample in self.samples)
         return f"{', '.join(map(number, means))} {self.unit}"
 
@@ -136,16 +147,20 @@ class _Test:
             parts.append(f"{self._mean(index)}, difference {_percent(ratio)}")
         return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} %"
 
-    def _ordered(self, sign: int) -> tuple[bool, str]:
+    def _neighbours(self) -> list[tuple[int, int]]:
+        return list(itertools.pairwise(range(len(self.samples))))
+
+    def _ordered(self, sign: int, pairs: list[tuple[int, int]]) -> tuple[bool, str]:
+        """Tests that of each pair the second is greater (sign 1) or less (-1)."""
         limit = 1 - self.confidence
         holds, parts = True, []
         word, opposite = (">", "<") if sign > 0 else ("<", ">")
-        for index in range(1, len(self.samples)):
-            later, earlier = sign * self.samples[index], sign * self.samples[index - 1]
+        for first, second in pairs:
+            later, earlier = sign * self.samples[second], sign * self.samples[first]
             p = p_greater(later, earlier)
             shown = p < limit
             holds = holds and shown
-            pair = f"{self.names[index]} {word} {self.names[index - 1]}"
+            pair = f"{self.names[second]} {word} {self.names[first]}"
             if shown:
                 parts.append(f"{pair} shown ({_p(p)})")
             elif p_greater(earlier, later) < limit:
@@ -168,6 +183,27 @@ class _Test:
             f"{'reaches' if meets else 'misses'} {100 * about:g} ± {100 * tolerance:g} %"
         )
         return better and meets, evidence
+
+    def _second_less_first(self) -> Estimate:
+        return estimate(self.samples[1] - self.samples[0], self.confidence)
+
+    def _difference(self) -> tuple[bool, str]:
+        about, tolerance = self.claim.options["about"], self.claim.options["tolerance"]
+        ours = self._second_less_first()
+        low, high = (ours.mean, ours.mean) if math.isnan(ours.low) else (ours.low, ours.high)
+        asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}"
+        evidence = f"{self._mean(0)}, {self._mean(1)}: difference {interval(ours, self.unit)}"
+        holds = about - tolerance <= low and high <= about + tolerance
+        return holds, f"{evidence}; {asked}"
+
+    def _paper(self) -> tuple[bool, str]:
+        tolerance = self.claim.options["tolerance"]
+        holds, parts = True, []
+        for index, paper in enumerate(self.paper):
+            deviation = float(estimate(self.samples[index], self.confidence).mean) / paper - 1
+            holds = holds and abs(deviation) <= tolerance
+            parts.append(f"{self._mean(index)} ({100 * deviation:+.2g} % of {number(paper)})")
+        return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} % of the paper"
 
     def _within(self) -> tuple[bool, str]:
         low, high = self.claim.options["low"], self.claim.options["high"]

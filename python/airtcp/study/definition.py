@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import os
 import string
 import tomllib
@@ -43,39 +44,70 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A row of panels of a figure: one quantity.
+
+    Attributes:
+        series: What is drawn: series of `trace` (several), `timeline` and `curve` (one).
+        metric: Metric of `bars` and `lines`; the name of a curve's points in `cells.csv`.
+        label: Of the y axis, without the unit.
+        unit: Of the y axis.
+        scale: Factor from SI to `unit`, for series.
+        log: `lines` and `timeline`: whether the y axis is logarithmic.
+    """
+
+    series: tuple[str, ...]
+    metric: str
+    label: str
+    unit: str
+    scale: float
+    log: bool
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure of an experiment.
 
     Attributes:
         id: File name, and what the paper calls it.
         kind: `curve`: a series against time, mean over the seeds; `bars`: a metric, one bar a
-            variant; `lines`: a metric against one key of the variants; `trace`: every point of
-            some series of one run.
+            variant; `lines`: metrics against one key of the variants; `trace`: every point of
+            some series of one run; `timeline`: series of one run, the variants in one panel.
         variants: What is drawn, in this order.
-        series: Series drawn by `curve` (one) and `trace`.
+        rows: What is drawn; `lines` and `timeline` may have several.
         transform: `curve`: `value`, or `mean-rate`: value / time, for a count of bytes so far.
-        metric: Metric of `bars` and `lines`; the name of a curve's points in `cells.csv`.
         x: `lines`: the key along the x axis.
-        label: Of the y axis, without the unit.
-        unit: Of the y axis.
-        scale: Factor from SI to `unit`, for `curve` and `trace`.
-        window: `curve` and `trace`: from, to, seconds.
+        x_label: `lines`: of the x axis.
+        columns: `lines`: keys; the figure has a column of panels for each combination of values.
+        log_x: `lines`: whether the x axis is logarithmic.
+        window: `curve`, `trace` and `timeline`: from, to, seconds.
         step: `curve`: distance of the points in `cells.csv`, seconds.
+        shade: `curve`, `trace` and `timeline`: spans of time that are shaded (outages, say).
     """
 
     id: str
     kind: str
     title: str
     variants: tuple[Variant, ...]
-    series: tuple[str, ...]
+    rows: tuple[Row, ...]
     transform: str
-    metric: str
     x: str
-    label: str
-    unit: str
-    scale: float
+    x_label: str
+    columns: tuple[str, ...]
+    log_x: bool
     window: tuple[float, float]
     step: float
+    shade: tuple[tuple[float, float], ...]
+
+    @property
+    def row(self) -> Row:
+        """The only row of a figure that has one."""
+        return self.rows[0]
+
+    @property
+    def series(self) -> set[str]:
+        """All series it draws."""
+        return {name for row in self.rows for name in row.series}
 
 
 @dataclass(frozen=True)
@@ -128,8 +160,13 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Known:
-    """A number somebody else published for a cell."""
+    """A number somebody else published for a cell.
 
+    Attributes:
+        source: Whose it is, as headings and legends call it.
+    """
+
+    source: str
     value: str
     unit: str
     quote: str
@@ -142,10 +179,10 @@ class Study:
 
     Attributes:
         folder: Where it stands.
-        series: For each scenario file, the series its runs record: those of all experiments, so
-            that they share runs.
+        series: For each scenario file and overrides, the series its runs record: those of all
+            experiments, so that they share runs.
         paper: The paper's numbers by (experiment, variant, metric).
-        reference: Numbers of an independent implementation, likewise.
+        references: Numbers of independent implementations and theories, likewise.
     """
 
     name: str
@@ -159,10 +196,9 @@ class Study:
     metrics: Mapping[str, Metric]
     experiments: tuple[Experiment, ...]
     scenarios: Mapping[str, str]
-    series: Mapping[str, tuple[str, ...]]
+    series: Mapping[tuple[str, Key], tuple[str, ...]]
     paper: Mapping[tuple[str, str, str], Known]
-    reference: Mapping[tuple[str, str, str], Known]
-    reference_title: str
+    references: Mapping[tuple[str, str, str], tuple[Known, ...]]
 
     def choose(self, ids: Iterable[str]) -> tuple[Experiment, ...]:
         """The experiments with these ids, in the study's order.
@@ -263,7 +299,14 @@ class _Reader:
             raise root.error("experiment", f"ids are not unique: {', '.join(ids)}")
         scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
         quick = root.table("quick")
-        reference_title = root.text("reference", "")
+        reference_title = root.text("reference", "reference")
+        paper = {
+            cell: number
+            for cell, (number,) in _known(
+                self._folder / "paper.csv", experiments, root.text("paper-label", "paper")
+            ).items()
+        }
+        _check_claims(root, experiments, paper)
         study = Study(
             name=root.text("name", self._folder.resolve().name),
             folder=self._folder,
@@ -276,10 +319,9 @@ class _Reader:
             metrics=self._metrics,
             experiments=experiments,
             scenarios=scenarios,
-            series={name: self._series(name, experiments) for name in scenarios},
-            paper=_known(self._folder / "paper.csv", experiments),
-            reference=_known(self._folder / "reference.csv", experiments),
-            reference_title=reference_title,
+            series=self._series(experiments),
+            paper=paper,
+            references=_known(self._folder / "reference.csv", experiments, reference_title),
         )
         quick.finish()
         root.finish()
@@ -292,16 +334,19 @@ class _Reader:
         except (OSError, UnicodeDecodeError) as error:
             raise StudyError(f"{self._folder / name}: {error}") from error
 
-    def _series(self, scenario: str, experiments: Iterable[Experiment]) -> tuple[str, ...]:
-        names: set[str] = set()
+    def _series(self, experiments: Iterable[Experiment]) -> dict[tuple[str, Key], tuple[str, ...]]:
+        names: dict[tuple[str, Key], set[str]] = {}
         for experiment in experiments:
-            if experiment.scenario == scenario:
-                for metric in (self._metrics[name] for name in experiment.metrics):
-                    if isinstance(metric, Measure) and metric.kind == "trace":
-                        names.add(metric.field)
-                for figure in experiment.figures:
-                    names.update(figure.series)
-        return tuple(sorted(names))
+            measured = {
+                metric.field
+                for metric in (self._metrics[name] for name in experiment.metrics)
+                if isinstance(metric, Measure) and metric.kind == "trace"
+            }
+            for variant in experiment.variants:
+                drawn = (f.series for f in experiment.figures if variant in f.variants)
+                run = names.setdefault((experiment.scenario, variant.overrides), set())
+                run.update(measured, *drawn)
+        return {run: tuple(sorted(series)) for run, series in names.items()}
 
     def _metric(self, name: str, table: Table) -> Metric:
         unit, definition = table.text("unit"), table.text("definition")
@@ -331,8 +376,9 @@ class _Reader:
                 scale=table.number("scale", 1.0),
                 missing=table.optional_number("missing"),
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
-                window=table.window("window") if kind == "trace" else None,
+                windows=_windows(table) if kind == "trace" else (),
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
+                minus=table.text("minus", ""),
             )
         table.finish()
         return metric
@@ -348,6 +394,11 @@ class _Reader:
             metric = self._metrics[name]
             if isinstance(metric, Gain) and metric.of not in metrics:
                 raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
+            if isinstance(metric, Measure) and metric.minus:
+                for variant in variants:
+                    if not _is_number(dict(variant.key).get(metric.minus, "")):
+                        problem = f"{variant.text} has no number {metric.minus!r}"
+                        raise table.error("metrics", f"{name!r}: {problem}")
         claims = []
         for claim in table.tables("claim"):
             metric_name = claim.text("metric")
@@ -402,37 +453,60 @@ class _Reader:
         return tuple(variants.values())
 
     def _figure(self, table: Table, fixed: Variant, variants: tuple[Variant, ...]) -> Figure:
-        kind = table.choice("kind", ("curve", "bars", "lines", "trace"))
-        chosen = self._grid(table, fixed) or variants
+        kind = table.choice("kind", ("curve", "bars", "lines", "trace", "timeline"))
+        timed = kind in ("curve", "trace", "timeline")
+        chosen = self._grid(table, fixed) or _selected(table, fixed.key, variants) or variants
         for variant in chosen:
             if variant not in variants:
                 raise table.error("grid", f"not in the experiment's grid: {variant.text}")
-        metric = table.text("metric", "") if kind == "trace" else table.text("metric")
-        timed = kind in ("curve", "trace")
-        if not timed:
-            self._check_metric(table, "metric", metric)
-        series = table.texts("series") if timed else ()
-        if timed and (not series or (kind == "curve" and len(series) != 1)):
-            raise table.error("series", "a curve has one series, a trace at least one")
+        several = table.tables("row") if kind in ("lines", "timeline") else []
+        rows = tuple(self._row(row, kind) for row in several) or (self._row(table, kind),)
+        for row in several:
+            row.finish()
+        x = table.text("x") if kind == "lines" else ""
+        columns = table.texts("columns") if kind == "lines" else ()
+        for variant in chosen if kind == "lines" else ():
+            if missing := {x, *columns} - dict(variant.key).keys():
+                raise table.error("x", f"{variant.text} has no key {min(missing)!r}")
+            if not _is_number(dict(variant.key)[x]):
+                raise table.error("x", f"not a number in {variant.text}")
+        window = table.window("window") if timed else (0.0, 0.0)
+        if window is None:
+            raise table.error("window", "is missing")
         figure = Figure(
             id=table.text("id"),
             kind=kind,
             title=table.text("title"),
             variants=chosen,
-            series=series,
+            rows=rows,
             transform=table.choice("transform", ("value", "mean-rate"), "value"),
-            metric=metric,
-            x=table.text("x") if kind == "lines" else "",
-            label=table.text("label"),
-            unit=table.text("unit") if timed else self._metrics[metric].unit,
-            scale=table.number("scale", 1.0),
-            window=(table.window("window") or (0.0, 0.0)) if timed else (0.0, 0.0),
+            x=x,
+            x_label=table.text("x-label", x) if kind == "lines" else "",
+            columns=columns,
+            log_x=table.flag("log-x", False) if kind == "lines" else False,
+            window=window,
             step=table.seconds("step", 1.0) if kind == "curve" else 0.0,
+            shade=table.windows("shade") if timed else (),
         )
-        if timed and figure.window == (0.0, 0.0):
-            raise table.error("window", "is missing")
         table.finish()
         return figure
+
+    def _row(self, table: Table, kind: str) -> Row:
+        timed = kind in ("curve", "trace", "timeline")
+        metric = table.text("metric") if kind in ("curve", "bars", "lines") else ""
+        if not timed:
+            self._check_metric(table, "metric", metric)
+        series = table.texts("series") if timed else ()
+        if timed and (not series or (kind != "trace" and len(series) != 1)):
+            raise table.error("series", "a trace has at least one series, other figures one")
+        return Row(
+            series=series,
+            metric=metric,
+            label=table.text("label"),
+            unit=table.text("unit") if timed else self._metrics[metric].unit,
+            scale=table.number("scale", 1.0) if timed else 1.0,
+            log=table.flag("log", False) if kind in ("lines", "timeline") else False,
+        )
 
 
 def _sorted(pairs: Mapping[str, str]) -> Key:
@@ -447,15 +521,37 @@ def _key(table: Table) -> Key:
     return _sorted({name: _value_text(value) for name, value in table.raw().items()})
 
 
+def _windows(table: Table) -> tuple[tuple[float, float], ...]:
+    one, several = table.window("window"), table.windows("windows")
+    if one and several:
+        raise table.error("windows", "not together with window")
+    return (one,) if one else several
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _combinations(table: Table) -> list[dict[str, str]]:
+    """Keys whose values may be lists: one set of keys for each combination of the values."""
+    raw = table.raw()
+    choices = [value if isinstance(value, list) else [value] for value in raw.values()]
+    return [
+        {name: _value_text(value) for name, value in zip(raw, values, strict=True)}
+        for values in itertools.product(*choices)
+    ]
+
+
 def _axis_entry(table: Table) -> list[Variant]:
     """The points of one axis entry: one for each combination of the values its keys list."""
-    keys = table.table("key").raw()
+    keys = _combinations(table.table("key"))
     overrides = table.table("set").raw()
     table.finish()
-    choices = [value if isinstance(value, list) else [value] for value in keys.values()]
     points = []
-    for values in itertools.product(*choices):
-        key = {name: _value_text(value) for name, value in zip(keys, values, strict=True)}
+    for key in keys:
         changes = {}
         for path, value in overrides.items():
             try:
@@ -471,24 +567,34 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "close": ("tolerance",),
     "decreasing": (),
     "increasing": (),
+    "lowest": (),
     "gain": ("about", "tolerance"),
+    "difference": ("about", "tolerance"),
     "within": ("low", "high"),
+    "paper": ("tolerance",),
 }
 """The kinds of tests, and the numbers each needs."""
 
 
-def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...]) -> Claim:
+def _selected(table: Table, fixed: Key, variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """What `variants` lists, by keys less the experiment's; none if it is not there."""
     by_key = {variant.key: variant for variant in variants}
-    kind = table.choice("test", _CLAIM_OPTIONS)
-    compared = []
+    chosen = []
     for selector in table.tables("variants"):
-        key = _sorted(dict(fixed) | dict(_key(selector)))
-        if key not in by_key:
-            text = key_text(key)
-            near = nearest(text, (variant.text for variant in variants))
-            raise table.error("variants", f"the grid has no {text}{near}")
-        compared.append(by_key[key])
-    least = 1 if kind == "within" else 2
+        for keys in _combinations(selector):
+            key = _sorted(dict(fixed) | keys)
+            if key not in by_key:
+                text = key_text(key)
+                near = nearest(text, (variant.text for variant in variants))
+                raise table.error("variants", f"the grid has no {text}{near}")
+            chosen.append(by_key[key])
+    return tuple(chosen)
+
+
+def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...]) -> Claim:
+    kind = table.choice("test", _CLAIM_OPTIONS)
+    compared = _selected(table, fixed, variants)
+    least = 1 if kind in ("within", "paper") else 2
     if len(compared) < least:
         raise table.error("variants", f"{kind!r} compares at least {least}, found {len(compared)}")
     claim = Claim(
@@ -498,18 +604,41 @@ def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...])
         place=table.text("place", ""),
         kind=kind,
         metric=metric,
-        variants=tuple(compared),
+        variants=compared,
         options={name: table.number(name) for name in _CLAIM_OPTIONS[kind]},
     )
     table.finish()
     return claim
 
 
+def _check_claims(
+    root: Table, experiments: Iterable[Experiment], paper: Mapping[tuple[str, str, str], Known]
+) -> None:
+    """A comparison with the paper's numbers needs them."""
+    for experiment in experiments:
+        for claim in experiment.claims:
+            for variant in claim.variants if claim.kind == "paper" else ():
+                number = paper.get((experiment.id, variant.text, claim.metric))
+                if number is None or float(number.value) == 0:
+                    cell = f"{experiment.id},{variant.text},{claim.metric}"
+                    raise root.error(
+                        "experiment", f"claim {claim.id}: paper.csv has no number, or 0, for {cell}"
+                    )
+
+
 _KNOWN_COLUMNS = ("experiment", "variant", "metric", "unit", "value", "quote", "place")
 
 
-def _known(file: Path, experiments: Iterable[Experiment]) -> dict[tuple[str, str, str], Known]:
-    """Reads `paper.csv` or `reference.csv`; each row must be a number that the study computes."""
+def _known(
+    file: Path, experiments: Iterable[Experiment], source: str
+) -> dict[tuple[str, str, str], tuple[Known, ...]]:
+    """Reads `paper.csv` or `reference.csv`; each row must be a number that the study computes.
+
+    Args:
+        file: The table; a column `source` says whose each number is, so that there can be several.
+        experiments: What the study computes.
+        source: Whose the numbers are if the table has no such column.
+    """
     if not file.exists():
         return {}
     cells = {
@@ -518,22 +647,26 @@ def _known(file: Path, experiments: Iterable[Experiment]) -> dict[tuple[str, str
         for variant in experiment.variants
         for metric in experiment.metrics
     }
-    known: dict[tuple[str, str, str], Known] = {}
+    known: dict[tuple[str, str, str], tuple[Known, ...]] = {}
     with file.open(encoding="utf-8", newline="") as stream:
         rows = csv.DictReader(stream)
-        if tuple(rows.fieldnames or ()) != _KNOWN_COLUMNS:
-            raise StudyError(f"{file}:1: expected the columns {','.join(_KNOWN_COLUMNS)}")
+        columns = tuple(rows.fieldnames or ())
+        if columns not in (_KNOWN_COLUMNS, (*_KNOWN_COLUMNS, "source")):
+            expected = f"expected the columns {','.join(_KNOWN_COLUMNS)}"
+            raise StudyError(f"{file}:1: {expected}, and perhaps source")
         for row in rows:
             cell = (row["experiment"], row["variant"], row["metric"])
             if cell not in cells:
                 text = " ".join(cell)
                 near = nearest(text, (" ".join(other) for other in cells))
                 raise StudyError(f"{file}:{rows.line_num}: the study computes no {text}{near}")
-            try:
-                float(row["value"])
-            except (TypeError, ValueError):
+            if not _is_number(row["value"]):
                 raise StudyError(
                     f"{file}:{rows.line_num}: value: expected a number, found {row['value']!r}"
-                ) from None
-            known[cell] = Known(row["value"], row["unit"], row["quote"], row["place"])
+                )
+            whose = row.get("source", source)
+            if whose in (other.source for other in known.get(cell, ())):
+                raise StudyError(f"{file}:{rows.line_num}: {' '.join(cell)} is there twice")
+            number = Known(whose, row["value"], row["unit"], row["quote"], row["place"])
+            known[cell] = (*known.get(cell, ()), number)
     return known

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,13 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullLocator
 
-from airtcp.study.cells import Results
-from airtcp.study.definition import Experiment, Figure, Key, Study, Variant, key_text
+from airtcp.run import Run
+from airtcp.study.cells import Cell, Results
+from airtcp.study.definition import Experiment, Figure, Key, Row, Study, Variant
+from airtcp.study.measure import sample
+from airtcp.study.stats import Floats
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -34,7 +39,23 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "airtcp",
 }
 
-_MARKERS = "os^Dvxp"
+_MARKERS = "os^Dvxp*h"
+_STYLES = ("-", "--", "-.", ":")
+"""Of the lines of a curve figure: those that coincide can all be seen."""
+
+_WRAP = 3
+"""Panels side by side before they are wrapped."""
+
+_FEW_DECADES = 30
+"""Greatest over least value up to which a logarithmic axis has labels between the decades."""
+
+_MANY_DECADES = 300
+"""Greatest over least value from which on a logarithmic axis has ticks at decades only."""
+
+_TIMELINE_POINTS = 2000
+"""Points a line of a timeline is drawn with."""
+
+_PAPER, _REFERENCE = "#d62728", "#333333"
 
 
 @dataclass(frozen=True)
@@ -70,11 +91,45 @@ def draw(study: Study, experiment: Experiment, figure: Figure, results: Results)
     return Drawing(figure.id, experiment.id, figure.title, svg.getvalue(), png.getvalue())
 
 
-def _label(variant: Key, among: tuple[Variant, ...]) -> str:
-    """The keys that tell a variant from the others of its figure."""
-    shared = set(among[0].key).intersection(*(other.key for other in among[1:]))
-    own = tuple(pair for pair in variant if pair not in shared or len(among) == 1)
+def _short(key: Key, among: Iterable[Key]) -> str:
+    """The pairs that tell a key from the others."""
+    others = list(among)
+    shared = set(others[0]).intersection(*others[1:])
+    own = tuple(pair for pair in key if pair not in shared or len(others) == 1)
     return ", ".join(f"{name} {value}" for name, value in own)
+
+
+def _label(variant: Variant, among: tuple[Variant, ...]) -> str:
+    """What tells a variant from the others of its figure."""
+    return _short(variant.key, (other.key for other in among))
+
+
+def _log_x(axes: Axes, points: list[float]) -> None:
+    """Makes the x axis logarithmic, with ticks at its points or, if they span decades, at these."""
+    axes.set_xscale("log")
+    if max(points) > _MANY_DECADES * min(points):
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_xticks(points, [f"{point:g}" for point in points])
+        axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _log_y(axes: Axes, row: Row) -> None:
+    """Makes the y axis logarithmic if the row says so, with plain numbers."""
+    if row.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        low, high = axes.get_ylim()
+        axes.yaxis.set_minor_formatter("{x:g}" if high / low < _FEW_DECADES else "")
+
+
+def _value_label(row: Row) -> str:
+    return f"{row.label} ({row.unit})" if row.unit else row.label
+
+
+def _without(key: Key, names: Iterable[str]) -> Key:
+    return tuple(pair for pair in key if pair[0] not in names)
 
 
 @dataclass(frozen=True)
@@ -86,130 +141,225 @@ class _Painter:
 
     def paint(self) -> Canvas:
         figure = self.figure
-        panels = len(figure.variants) if figure.kind == "trace" else 1
-        height = max(3.4, 0.26 * len(figure.variants) + 1.2) if figure.kind == "bars" else 3.8
-        canvas = Canvas(
-            figsize=(7.2, height if panels == 1 else 3.2 * panels), layout="constrained"
-        )
-        FigureCanvasAgg(canvas)
-        axes = canvas.subplots(panels, 1, squeeze=False, sharex=True)[:, 0]
-        paint = {"curve": self._curve, "bars": self._bars, "lines": self._lines}
-        if figure.kind == "trace":
-            for panel, variant in zip(axes, figure.variants, strict=True):
-                self._trace(panel, variant)
-            axes[-1].set_xlabel("time (s)")
-        else:
-            paint[figure.kind](axes[0])
-            handles, labels = axes[0].get_legend_handles_labels()
-            if len(handles) > 1 and figure.kind == "bars":
-                canvas.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-            elif len(handles) > 1:
-                axes[0].legend(fontsize=8)
+        paint = {
+            "curve": self._curve,
+            "bars": self._bars,
+            "lines": self._lines,
+            "trace": self._trace,
+            "timeline": self._timeline,
+        }
+        canvas = paint[figure.kind]()
         canvas.suptitle(f"{figure.id}: {figure.title}", fontsize=10)
         return canvas
 
-    @property
-    def _value_label(self) -> str:
-        unit = f" ({self.figure.unit})" if self.figure.unit else ""
-        return f"{self.figure.label}{unit}"
+    @staticmethod
+    def _canvas(width: float, height: float) -> Canvas:
+        canvas = Canvas(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(canvas)
+        return canvas
 
-    def _curve(self, axes: Axes) -> None:
-        for variant in self.figure.variants:
+    def _cell(self, variant: Variant, metric: str) -> Cell:
+        return self.results.cell(self.experiment.id, variant.key, metric)
+
+    def _timed(self, axes: Axes, row: Row) -> None:
+        """What panels with time along the x axis have in common."""
+        for start, end in self.figure.shade:
+            axes.axvspan(start, end, color="#000000", alpha=0.08, linewidth=0)
+        axes.set_xlim(*self.figure.window)
+        axes.set_ylabel(_value_label(row))
+
+    def _curve(self) -> Canvas:
+        canvas = self._canvas(7.2, 3.8)
+        axes = canvas.subplots()
+        for variant, style in zip(self.figure.variants, itertools.cycle(_STYLES)):
             curve = self.results.curves[self.experiment.id, self.figure.id, variant.key]
             band = curve.band(self.study.confidence)
-            name = _label(variant.key, self.figure.variants)
-            (line,) = axes.plot(curve.times, band.mean, label=name, linewidth=1.4)
+            name = _label(variant, self.figure.variants)
+            (line,) = axes.plot(curve.times, band.mean, linestyle=style, linewidth=1.4, label=name)
             axes.fill_between(
                 curve.times, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0
             )
+        self._timed(axes, self.figure.row)
         axes.set_xlabel("time (s)")
-        axes.set_ylabel(self._value_label)
-        axes.set_xlim(*self.figure.window)
         axes.set_ylim(bottom=0)
+        if len(self.figure.variants) > 1:
+            axes.legend(fontsize=8)
+        return canvas
 
-    def _bars(self, axes: Axes) -> None:
-        variants = self.figure.variants
-        cells = [
-            self.results.cell(self.experiment.id, variant.key, self.figure.metric)
-            for variant in variants
-        ]
+    def _bars(self) -> Canvas:
+        variants, row = self.figure.variants, self.figure.row
+        canvas = self._canvas(7.2, max(3.4, 0.26 * len(variants) + 1.2))
+        axes = canvas.subplots()
+        cells = [self._cell(variant, row.metric) for variant in variants]
         places = np.arange(len(cells))
         means = np.array([cell.ours.mean for cell in cells])
         half = np.nan_to_num(np.array([cell.ours.half_width for cell in cells]))
         axes.barh(places, means, xerr=half, height=0.7, color="#9ecae1", capsize=2, label="ours")
-        for style, color, name in (("D", "#d62728", "paper"), ("x", "#333333", "reference")):
-            known = [(i, getattr(cell, name)) for i, cell in enumerate(cells)]
-            points = [(float(k.value), i) for i, k in known if k is not None]
-            if points:
+        paper = [(i, cell.paper) for i, cell in enumerate(cells) if cell.paper]
+        references = [(i, known) for i, cell in enumerate(cells) for known in cell.references]
+        for style, color, numbers in (("D", _PAPER, paper), ("x", _REFERENCE, references)):
+            for source in dict.fromkeys(known.source for _, known in numbers):
+                points = [(float(k.value), i) for i, k in numbers if k.source == source]
                 x, y = zip(*points, strict=True)
-                label = self.study.reference_title if name == "reference" else name
-                axes.plot(x, y, style, color=color, label=label, markersize=5)
-        axes.set_yticks(places, [_label(variant.key, variants) for variant in variants])
+                axes.plot(x, y, style, color=color, label=source, markersize=5)
+        axes.set_yticks(places, [_label(variant, variants) for variant in variants])
         axes.set_ylim(len(cells) - 0.4, -0.6)
-        axes.set_xlabel(self._value_label)
+        axes.set_xlabel(_value_label(row))
         axes.grid(axis="y", visible=False)
+        handles, labels = axes.get_legend_handles_labels()
+        if len(handles) > 1:
+            canvas.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+        return canvas
 
-    def _lines(self, axes: Axes) -> None:
-        groups: dict[Key, list[tuple[float, Variant]]] = {}
-        for variant in self.figure.variants:
-            rest = tuple(pair for pair in variant.key if pair[0] != self.figure.x)
-            at = float(dict(variant.key)[self.figure.x])
-            groups.setdefault(rest, []).append((at, variant))
-        shared = set.intersection(*(set(rest) for rest in groups))
-        for rest, points in groups.items():
-            cells = [
-                (at, self.results.cell(self.experiment.id, variant.key, self.figure.metric))
-                for at, variant in sorted(points, key=lambda point: point[0])
-            ]
-            name = key_text(tuple(p for p in rest if p not in shared)).replace("=", " ")
-            line = axes.errorbar(
-                [at for at, _ in cells],
-                [cell.ours.mean for _, cell in cells],
-                yerr=np.nan_to_num([cell.ours.half_width for _, cell in cells]),
-                marker="o",
-                markersize=4,
-                capsize=2,
-                label=name or "ours",
+    def _lines(self) -> Canvas:
+        figure = self.figure
+        columns = list(
+            dict.fromkeys(
+                tuple(pair for pair in variant.key if pair[0] in figure.columns)
+                for variant in figure.variants
             )
-            paper = [(at, float(cell.paper.value)) for at, cell in cells if cell.paper]
-            if paper:
-                axes.plot(
-                    *zip(*paper, strict=True),
-                    linestyle="--",
-                    marker="D",
-                    markerfacecolor="none",
-                    color=line[0].get_color(),
-                    label=f"{name} (paper)".strip(),
-                )
-        axes.set_xlabel(self.figure.x)
-        axes.set_ylabel(self._value_label)
+        )
+        rows = figure.rows
+        # One quantity in many columns is wrapped into two rows of panels.
+        wide = len(columns) if len(rows) > 1 or len(columns) <= _WRAP else -(-len(columns) // 2)
+        high = len(rows) * -(-len(columns) // wide)
+        canvas = self._canvas(max(7.2, 2.9 * wide + 0.6), max(3.8, 2.6 * high + 1.0))
+        panels = canvas.subplots(
+            high,
+            wide,
+            squeeze=False,
+            sharex=True,
+            sharey="row" if high == len(rows) else "none",
+        )
+        for index, (row, column) in enumerate(itertools.product(rows, columns)):
+            axes = panels.flat[index]
+            self._lines_panel(axes, row, column)
+            if columns != [()] and (len(rows) == 1 or index < wide):
+                axes.set_title(_short(column, columns), fontsize=9)
+            if index % wide == 0:
+                axes.set_ylabel(_value_label(row))
+            if index >= (high - 1) * wide:
+                axes.set_xlabel(figure.x_label)
+        for axes in panels.flat[len(rows) * len(columns) :]:
+            axes.set_visible(False)
+        handles: dict[str, Any] = {}
+        for axes in panels.flat:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                handles.setdefault(label, handle)
+        if len(handles) > 1:
+            canvas.legend(
+                list(handles.values()),
+                list(handles),
+                loc="outside lower center",
+                ncols=min(4, len(handles)),
+                fontsize=8,
+            )
+        return canvas
 
-    def _trace(self, axes: Axes, variant: Variant) -> None:
-        run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
-        start, end = self.figure.window
-        for name, marker in zip(self.figure.series, _MARKERS, strict=False):
-            series = run.array(name)
-            inside = (series.time >= start) & (series.time < end)
+    def _lines_panel(self, axes: Axes, row: Row, column: Key) -> None:
+        figure = self.figure
+        apart = {figure.x, *figure.columns}
+        lines = list(dict.fromkeys(_without(variant.key, apart) for variant in figure.variants))
+        for index, line in enumerate(lines):
+            points = sorted(
+                (
+                    (float(dict(variant.key)[figure.x]), self._cell(variant, row.metric))
+                    for variant in figure.variants
+                    if _without(variant.key, apart) == line and set(column) <= set(variant.key)
+                ),
+                key=lambda point: point[0],
+            )
+            if points:
+                name = _short(line, lines) if len(lines) > 1 else ""
+                self._line(axes, index, name, points)
+        _log_y(axes, row)
+        if figure.log_x:
+            _log_x(
+                axes, sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
+            )
+
+    def _line(self, axes: Axes, index: int, name: str, points: list[tuple[float, Cell]]) -> None:
+        """Ours, joined by a line unless somebody else's numbers are drawn as one."""
+        known: dict[str, list[tuple[float, float]]] = {}
+        for at, cell in points:
+            for number in (*((cell.paper,) if cell.paper else ()), *cell.references):
+                known.setdefault(number.source, []).append((at, float(number.value)))
+        colors = len(mpl.rcParams["axes.prop_cycle"])
+        color = f"C{index % colors}"
+        own = "-" if index < colors else "--"
+        axes.errorbar(
+            [at for at, _ in points],
+            [cell.ours.mean for _, cell in points],
+            yerr=np.nan_to_num([cell.ours.half_width for _, cell in points]),
+            color=color,
+            linestyle="none" if known else own,
+            linewidth=1.3,
+            marker=_MARKERS[index % len(_MARKERS)],
+            markersize=4,
+            capsize=2,
+            label=name or "ours",
+        )
+        for style, (source, numbers) in zip(("-", "--", ":x"), known.items(), strict=False):
+            label = f"{name}: {source}" if name else source
             axes.plot(
-                series.time[inside],
-                series.value[inside] * self.figure.scale,
-                marker,
-                markersize=2.5,
-                markeredgewidth=0.5,
-                label=name.replace("_", " "),
+                *zip(*numbers, strict=True), style, color=color, linewidth=1, alpha=0.8, label=label
             )
-        for index, time in enumerate(self._paper_times(variant)):
-            label = "the paper's times" if index == 0 else None
-            axes.axvline(time, color="#d62728", linestyle=":", linewidth=1, label=label)
-        axes.set_title(_label(variant.key, self.figure.variants), fontsize=9)
-        axes.set_ylabel(self._value_label)
-        axes.set_xlim(start, end)
-        axes.legend(fontsize=8, loc="lower right")
+
+    def _points(self, run: Run, name: str, scale: float) -> tuple[Floats, Floats]:
+        """Times and values of a series within the window."""
+        start, end = self.figure.window
+        series = run.array(name)
+        inside = (series.time >= start) & (series.time < end)
+        return series.time[inside], series.value[inside] * scale
+
+    def _trace(self) -> Canvas:
+        variants, row = self.figure.variants, self.figure.row
+        canvas = self._canvas(7.2, max(3.8, 3.2 * len(variants)))
+        panels = canvas.subplots(len(variants), 1, squeeze=False, sharex=True)[:, 0]
+        for axes, variant in zip(panels, variants, strict=True):
+            run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
+            for name, marker in zip(row.series, _MARKERS, strict=False):
+                axes.plot(
+                    *self._points(run, name, row.scale),
+                    marker,
+                    markersize=2.5,
+                    markeredgewidth=0.5,
+                    label=name.replace("_", " "),
+                )
+            for index, time in enumerate(self._paper_times(variant)):
+                label = "the paper's times" if index == 0 else None
+                axes.axvline(time, color=_PAPER, linestyle=":", linewidth=1, label=label)
+            axes.set_title(_label(variant, variants), fontsize=9)
+            self._timed(axes, row)
+            axes.legend(fontsize=8, loc="lower right")
+        panels[-1].set_xlabel("time (s)")
+        return canvas
+
+    def _timeline(self) -> Canvas:
+        variants, rows = self.figure.variants, self.figure.rows
+        canvas = self._canvas(7.2, max(3.8, 2.6 * len(rows) + 0.8))
+        panels = canvas.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0]
+        for axes, row in zip(panels, rows, strict=True):
+            for variant in variants:
+                run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
+                times = np.linspace(*self.figure.window, _TIMELINE_POINTS)
+                axes.plot(
+                    times,
+                    sample(run.array(row.series[0]), times, "value", row.scale),
+                    drawstyle="steps-post",
+                    linewidth=1.4,
+                    label=_label(variant, variants),
+                )
+            self._timed(axes, row)
+            _log_y(axes, row)
+        panels[0].legend(fontsize=8)
+        panels[-1].set_xlabel("time (s)")
+        return canvas
 
     def _paper_times(self, variant: Variant) -> list[float]:
         """The moments in the window that the paper gives for a variant."""
         known = (
-            self.results.cell(self.experiment.id, variant.key, metric).paper
+            self._cell(variant, metric).paper
             for metric in self.experiment.metrics
             if self.study.metrics[metric].unit == "s"
         )

@@ -26,8 +26,9 @@ class Measure:
         missing: What a run without the value counts as (an unfinished download, say); `None`: it
             has none, and is left out of the mean.
         reduce: `trace`: name of the reducer.
-        window: `trace`: from, to (exclusive), seconds; `None`: the whole run.
-        over: How the values of several owners become one.
+        windows: `trace`: from, to (exclusive), seconds, of each; none: the whole run.
+        over: How the values of several owners or windows become one.
+        minus: The key of the variants whose value is subtracted; empty: none.
     """
 
     name: str
@@ -39,8 +40,9 @@ class Measure:
     scale: float
     missing: float | None
     reduce: str
-    window: tuple[float, float] | None
+    windows: tuple[tuple[float, float], ...]
     over: str
+    minus: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ FIELD_SOURCES: Mapping[str, str] = {
     "flow": "flows",
     "link": "links",
     "middlebox": "middleboxes",
+    "station": "stations",
+    "cbr": "cbr",
     "run": "",
 }
 """The parts of a run's metrics a field can be of, and their keys in the metrics."""
@@ -164,6 +168,7 @@ REDUCERS: Mapping[str, Reducer] = {
     "mean": _mean,
     "min": _extreme(np.min),
     "max": _extreme(np.max),
+    "range": _extreme(np.ptp),
     "increase": _increase,
     "count": _count,
     "first-time": _first_time,
@@ -178,10 +183,11 @@ REDUCERS: Mapping[str, Reducer] = {
 }
 """Ways to make a number of a series within a window [start, end).
 
-`last`, `mean`, `min`, `max`, `increase` take the series as a step function (a value is in force
-until the next); the others take its points as events. A record is a value above all before it, a
-repeat a point with the value of the one before (of several values repeated, the first one's);
-repeats end with the first greater value; the gap is the longest time between two points.
+`last`, `mean`, `min`, `max`, `range` (greatest less least), `increase` take the series as a step
+function (a value is in force until the next); the others take its points as events. A record is a
+value above all before it, a repeat a point with the value of the one before (of several values
+repeated, the first one's); repeats end with the first greater value; the gap is the longest time
+between two points.
 """
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
@@ -228,12 +234,13 @@ def _field_values(run: Run, metric: Measure) -> list[float]:
 
 def _trace_values(run: Run, metric: Measure) -> list[float]:
     series = run.array(metric.field)
-    start, end = metric.window or (0.0, float(run.metrics["duration"]))
-    values = []
+    windows = metric.windows or ((0.0, float(run.metrics["duration"])),)
+    values: list[float] = []
     for index, flow in enumerate(run.metrics["flows"]):
         if metric.owner in ("", flow["name"]):
             part = series.of_flow(index)
-            values.append(REDUCERS[metric.reduce](part.time, part.value, start, end))
+            reduce = REDUCERS[metric.reduce]
+            values.extend(reduce(part.time, part.value, start, end) for start, end in windows)
     if not values:
         raise LookupError(f"metric {metric.name}: the run has no flow {metric.owner!r}")
     return values

@@ -53,7 +53,7 @@ def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Jo
         text=study.scenarios[scenario],
         overrides=variant.overrides,
         seed=seed,
-        series=study.series[scenario],
+        series=study.series[scenario, variant.overrides],
     )
 
 

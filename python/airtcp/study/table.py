@@ -106,10 +106,16 @@ class Table:
     def window(self, key: str) -> tuple[float, float] | None:
         """Two durations, start and end, in seconds."""
         values = self._typed(key, list, 'two durations such as ["5 s", "11 s"]')
-        if values is None:
-            return None
-        if len(values) != 2:  # noqa: PLR2004
-            raise self.error(key, f"expected start and end, found {len(values)} values")
+        return None if values is None else self._span(key, values)
+
+    def windows(self, key: str) -> tuple[tuple[float, float], ...]:
+        """Pairs of durations, start and end, in seconds; none if it is not there."""
+        values = self._typed(key, list, 'pairs of durations such as [["5 s", "11 s"]]') or []
+        return tuple(self._span(key, value) for value in values)
+
+    def _span(self, key: str, values: object) -> tuple[float, float]:
+        if not isinstance(values, list) or len(values) != 2:  # noqa: PLR2004
+            raise self.error(key, f"expected start and end, found {values!r}")
         start, end = (self._seconds(key, value) for value in values)
         if start >= end:
             raise self.error(key, "the start must be before the end")

@@ -209,8 +209,10 @@ pub struct FlowSpec {
     pub from: NodeId,
     /// Data receiver.
     pub to: NodeId,
-    /// When the application opens the connection.
+    /// When the application opens the connection, at the earliest.
     pub start: Instant,
+    /// It does so later by a uniform random time up to this (stream "flow/ftp0/start").
+    pub jitter: Duration,
     /// Bytes to transfer (then FIN), or an endless source.
     pub bytes: Option<Bytes>,
     /// Endpoint of `from`.

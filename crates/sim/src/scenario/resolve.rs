@@ -681,11 +681,12 @@ fn flows(sections: &[Section<'_>], tcp: &Section<'_>, network: &Network<'_>) -> 
         let count = section.get::<Option<u64>>("count");
         let start = section.get::<Instant>("start");
         let stagger = section.get::<Duration>("stagger");
+        let jitter = section.get::<Duration>("jitter");
         let bytes = section.get::<Option<Bytes>>("bytes");
         let endpoints = endpoints(section, tcp);
         let Some(pairs) = ends(section, network) else { continue };
-        let (Some(name), Some(count), Some(start), Some(stagger), Some(bytes)) =
-            (name, count, start, stagger, bytes)
+        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
+            (name, count, start, stagger, jitter, bytes)
         else {
             continue;
         };
@@ -696,9 +697,10 @@ fn flows(sections: &[Section<'_>], tcp: &Section<'_>, network: &Network<'_>) -> 
             section.push(section.problem("count", "makes too many flows").expected(most));
             continue;
         }
-        let last_start = start.since_start() + stagger * (total - 1);
+        let last_start = start.since_start() + stagger * (total - 1) + jitter;
         if duration.is_some_and(|d| last_start >= d) {
-            let key = if section.has("stagger") { "stagger" } else { "start" };
+            let keys = ["jitter", "stagger"];
+            let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
             let message = format!("a flow starts at {last_start}, after the end of the run");
             section.push(section.problem(key, message).expected("a start before `duration`"));
         }
@@ -728,6 +730,7 @@ fn flows(sections: &[Section<'_>], tcp: &Section<'_>, network: &Network<'_>) -> 
                 from,
                 to,
                 start: start + stagger * k,
+                jitter,
                 bytes,
                 sender: sender.clone(),
                 receiver: receiver.clone(),

@@ -1372,6 +1372,12 @@ static FLOW: TableSchema = TableSchema {
             "Each further flow of this entry starts later by this much.",
         ),
         field(
+            "jitter",
+            TIME,
+            Is("0 s"),
+            "Each flow starts later by a random time, uniform up to this much.",
+        ),
+        field(
             "bytes",
             Kind::WordOr("endless", &Kind::Size { min: 1, max: u64::MAX }),
             Is("endless"),

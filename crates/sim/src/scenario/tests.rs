@@ -3,7 +3,7 @@
 use super::Scenario;
 use super::model::{CbrSpec, MiddleboxKind, NodeId, OnOff, OutageLayer, SignalSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig};
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
 use airtcp_net::wifi::{Power, Reception, preset};
 use airtcp_tcp::TcpConfig;
@@ -514,6 +514,14 @@ fn the_topology_must_carry_the_flows() {
         "to = \"MH\"\nstart = \"20 s\"",
         &[
             "t.toml:21:9: flow.FH-MH.start: a flow starts at 20 s, after the end of the run (expected a \
+             start before `duration`)",
+        ],
+    );
+    refuses(
+        TO,
+        "to = \"MH\"\njitter = \"20 s\"",
+        &[
+            "t.toml:21:10: flow.FH-MH.jitter: a flow starts at 20 s, after the end of the run (expected a \
              start before `duration`)",
         ],
     );

@@ -162,13 +162,18 @@ impl Cbr {
     pub(super) fn metrics(&self, now: Instant) -> CbrMetrics {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let active = end.since(self.start).as_secs_f64();
-        let bits = 8 * self.payload.0 * self.received;
+        let payload = self.payload.0;
+        let packet = payload + UDP_OVERHEAD.get();
+        let rate = |bytes: u64| {
+            if active > 0.0 { (8 * bytes * self.received) as f64 / active } else { 0.0 }
+        };
         CbrMetrics {
             name: self.name.clone(),
             packets_sent: self.sent,
             packets_received: self.received,
             packets_dropped: self.dropped,
-            goodput: if active > 0.0 { bits as f64 / active } else { 0.0 },
+            throughput: rate(packet),
+            goodput: rate(payload),
         }
     }
 }

@@ -243,10 +243,10 @@ impl World {
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows
                 .iter()
-                .map(|FlowSpec { name, start, bytes, .. }| FlowInfo {
-                    name: name.clone(),
-                    start: *start,
-                    bytes: *bytes,
+                .map(|flow| FlowInfo {
+                    name: flow.name.clone(),
+                    start: start_of(flow, seed),
+                    bytes: flow.bytes,
                     mac_drops: 0,
                 })
                 .collect(),
@@ -256,7 +256,8 @@ impl World {
             world.nodes[mechanism.node as usize].mechanism = Some(index);
         }
         for (index, (flow, [forward, backward])) in (0..).zip(flows.iter().zip(of_flows)) {
-            let FlowSpec { name, from, to, start, bytes, sender, receiver } = flow;
+            let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
+            let start = world.flows[index as usize].start;
             let mut isn = Stream::new(seed, &format!("flow/{name}/isn"));
             let mut isn = || SeqNum(isn.bits() as u32);
             let tuple = addr::of_flow(index, *from, *to);
@@ -265,7 +266,7 @@ impl World {
             world.sockets.push(Socket {
                 endpoint: Endpoint::new(sender.clone(), tuple, isn()),
                 app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
-                open_at: Some(*start),
+                open_at: Some(start),
                 node: from.0,
                 path: forward,
                 source: Source::Sender(index),
@@ -273,7 +274,7 @@ impl World {
             let outages = world.outages_of(scenario, *from, *to, [forward, backward]);
             world.sockets.push(Socket {
                 endpoint: passive,
-                app: App::Sink(Sink::new(OutageWatch::new(outages, *start))),
+                app: App::Sink(Sink::new(OutageWatch::new(outages, start))),
                 open_at: None,
                 node: to.0,
                 path: backward,
@@ -847,6 +848,15 @@ impl World {
             aborted: sender.endpoint.aborted().map(|reason| format!("{reason:?}")),
         }
     }
+}
+
+/// When a flow opens its connection.
+fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
+    if flow.jitter.is_zero() {
+        return flow.start;
+    }
+    let mut stream = Stream::new(seed, &format!("flow/{}/start", flow.name));
+    flow.start + stream.duration(Duration::ZERO, flow.jitter)
 }
 
 /// A wireless channel at the start of the run.

@@ -54,6 +54,7 @@ impl Network {
             from,
             to,
             start: Instant::ZERO,
+            jitter: Duration::ZERO,
             bytes,
             sender: tcp.clone(),
             receiver: tcp.clone(),
