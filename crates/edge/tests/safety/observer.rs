@@ -114,7 +114,7 @@ pub(crate) struct Observer {
     pub(crate) hosts: [Host; 2],
     /// The highest acknowledgement that the fixed host was shown (since the node's crash).
     pub(crate) told: u32,
-    /// The node crashed, or a late SYN told it to forget: it may repeat what is old, which the fixed host ignores.
+    /// The node crashed, or a late SYN or a RST told it to forget: it may repeat what is old, which the fixed host ignores.
     has_forgotten: bool,
     /// What the mechanism holds back and may still forward.
     kept: Vec<Seg>,
@@ -170,7 +170,8 @@ impl Observer {
     pub(crate) fn on_input(&mut self, side: Side, segment: &Seg) {
         let i = index(side);
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.shift(&self.hosts[i]) };
-        self.has_forgotten |= segment.flags.contains(Flags::SYN) && self.hosts[0].end > 1;
+        let begins_late = segment.flags.contains(Flags::SYN) && self.hosts[0].end > 1;
+        self.has_forgotten |= begins_late || segment.flags.contains(Flags::RST);
         let other_isn = self.hosts[1 - i].isn;
         self.hosts[i].note(segment, other_isn, shift);
     }

@@ -7,6 +7,7 @@ use crate::subjects::{
 };
 use crate::world::{Outcome, run};
 use airtcp_edge::{Middlebox, Resume};
+use airtcp_tcp::config::SpuriousDetection;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -28,11 +29,13 @@ proptest! {
 
     #[test]
     fn m_tcp_is_safe(case in case()) {
+        let case = without_f_rto(case);
         check(&case, m_tcp, Promise::EndToEnd)?;
     }
 
     #[test]
     fn m_tcp_that_retransmits_all_is_safe(case in case()) {
+        let case = without_f_rto(case);
         check(&case, m_tcp_all, Promise::EndToEnd)?;
     }
 
@@ -73,10 +76,21 @@ proptest! {
 
     #[test]
     fn mechanisms_without_custody_lose_nothing_in_a_crash(case in case_with_crash()) {
-        check(&case, m_tcp, Promise::EndToEnd)?;
+        check(&without_f_rto(case.clone()), m_tcp, Promise::EndToEnd)?;
         check(&case, snoop, Promise::EndToEnd)?;
         check(&case, holdover, Promise::EndToEnd)?;
     }
+}
+
+/// M-TCP acknowledges in two steps, all but a byte and then that byte. F-RTO (RFC 5682 §2.1) takes the second for
+/// the proof that a time-out was spurious, and does not retransmit what else was lost until the next one: the
+/// transfer goes on, but not within [`BOUND`](crate::world::BOUND).
+fn without_f_rto(mut case: Case) -> Case {
+    let detection = &mut case.configs[0].spurious;
+    if *detection == SpuriousDetection::FRto {
+        *detection = SpuriousDetection::None;
+    }
+    case
 }
 
 /// Among many cases there is one that `node` fails, for the reason named.

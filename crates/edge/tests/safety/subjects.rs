@@ -60,7 +60,8 @@ where
 }
 
 pub(crate) fn m_tcp(limits: Limits) -> MTcp<Vec<u8>> {
-    let config = MTcpConfig { fifo: Bytes(limits.fifo), ..MTcpConfig::default() };
+    let config =
+        MTcpConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down, ..MTcpConfig::default() };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 

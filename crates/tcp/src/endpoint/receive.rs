@@ -275,7 +275,9 @@ impl<P: Payload> Endpoint<P> {
             let is_old = (ts.value.wrapping_sub(self.rx.ts_recent) as i32) < 0;
             if is_old && !flags.intersects(Flags::RST | Flags::SYN) {
                 self.count_data(segment, Arrival::Duplicate);
-                return Reply::PureAck;
+                // An ACK of an old ACK serves nobody, and may be old itself where the network reorders: two
+                // hosts would answer each other for ever.
+                return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
             }
         }
         if !self.rx.is_acceptable(segment) {
@@ -321,15 +323,19 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Outside the window: an old duplicate, a probe of our closed window, or nonsense. Each gets an ACK
-    /// (unless it is a RST), and a probe's acknowledgement counts.
+    /// (unless it is a RST), and the acknowledgement of the first two counts, as in 4.4BSD: two hosts that were
+    /// shown smaller windows than before number their ACKs below what the other expects, and would otherwise
+    /// answer them for ever.
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         if segment.flags.contains(Flags::RST) {
             return Reply::None;
         }
         self.count_data(segment, Arrival::Duplicate);
         let probe = segment.seq == self.rx.nxt && self.rx.wnd() == 0;
+        let duplicate = segment.seq_end().at_or_before(self.rx.nxt)
+            && self.rx.nxt.bytes_after(segment.seq) <= self.rx.capacity;
         if let Some(ack) = segment.ack
-            && probe
+            && (probe || duplicate)
             && self.is_synchronised()
             && ack.at_or_before(self.tx.max)
         {
