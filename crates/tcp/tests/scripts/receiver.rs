@@ -229,6 +229,35 @@ fn paws_drops_and_answers_an_old_timestamp() {
     );
 }
 
+// Otherwise two hosts behind a network that reorders ACKs answer each other for ever.
+#[test]
+fn an_ack_with_an_old_timestamp_gets_no_answer() {
+    run_open(
+        &TcpConfig { timestamps: true, ..config() },
+        "1.000 < . 1:1001(1000) ack 1 <TS val 1000 ecr 100>
+         1.000 > . 1:1(0) ack 1001 <TS val 1000 ecr 1000>
+         1.100 < . 1001:1001(0) ack 1 <TS val 999 ecr 100>
+         1.200 < . 1001:2001(1000) ack 1 <TS val 1000 ecr 100>
+         1.200 > . 1:1(0) ack 2001 <TS val 1200 ecr 1000>",
+    );
+}
+
+// A peer that was shown a smaller window than before numbers its ACKs below what we expect (as 4.4BSD, which
+// also takes them).
+#[test]
+fn the_acknowledgement_of_an_old_segment_counts() {
+    run_open(
+        &config(),
+        "1.000 < . 1:1001(1000) ack 1
+         1.000 > . 1:1(0) ack 1001
+         1.100 write 1000
+         1.100 > P 1:1001(1000) ack 1001
+         1.200 < . 501:501(0) ack 1001
+         1.200 > . 1001:1001(0) ack 1001
+         1.200 ? flight 0",
+    );
+}
+
 #[test]
 fn paws_spares_rst() {
     run_open(
