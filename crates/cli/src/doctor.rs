@@ -13,7 +13,7 @@ pub(crate) struct Args {
     /// One JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Exit code 1 if this command cannot work here; may be repeated.
+    /// Exit code 1 unless this command will work here; may be repeated.
     #[arg(long, value_name = "COMMAND")]
     require: Vec<Required>,
     /// What the program starts itself with, to try things in namespaces of its own.
@@ -79,11 +79,12 @@ fn table(report: &Report) -> String {
     let mut out = String::new();
     for command in Live::ALL {
         let _ = writeln!(out, "airtcp {command}");
-        let groups: [(&str, fn(&Check) -> &'static [Live]); 2] =
-            [("needs", |check| check.needed_for), ("is better with", |check| check.helps)];
-        for (title, of) in groups {
+        let needed = report.checks.iter().filter(|c| c.needed_for.contains(&command));
+        let helping = report.checks.iter().filter(|c| c.helps.contains(&command));
+        let (needed, helping): (Vec<&Check>, Vec<&Check>) = (needed.collect(), helping.collect());
+        for (title, checks) in [("needs", needed), ("is better with", helping)] {
             let _ = writeln!(out, "  {title}");
-            for check in report.checks.iter().filter(|check| of(check).contains(&command)) {
+            for check in checks {
                 let (state, name, found) = (check.state.name(), check.name, &check.found);
                 let _ = writeln!(out, "    {state:<8}  {name:<name_width$}  {found}");
                 if !check.mend.is_empty() {

@@ -1,7 +1,7 @@
 //! The command line of airtcp, as a library so that the Python package can offer it too.
 //!
 //! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success, 1 a
-//! run failed or was interrupted, 2 bad input.
+//! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
 #[cfg(target_os = "linux")]
 mod doctor;

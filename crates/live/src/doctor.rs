@@ -194,7 +194,11 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             NOBODY,
             "the command behind the link runs in a network namespace",
         ),
-        tun(of(Feature::Tun, &kernel("CONFIG_TUN"))).named(
+        tun(of(
+            Feature::Tun,
+            &(kernel("CONFIG_TUN") + "; in a container, the device /dev/net/tun"),
+        ))
+        .named(
             "tun",
             LINK,
             NOBODY,
@@ -228,7 +232,7 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             "af-packet",
             NOBODY,
             GATEWAY,
-            "captures for comparison",
+            "captures by tcpdump and tshark",
         ),
         of(Feature::AfXdp, &kernel("CONFIG_XDP_SOCKETS")).named(
             "af-xdp",
@@ -298,15 +302,15 @@ fn queue_rule(nft: Finding, xt: Finding, nft_tool: bool, iptables_tool: bool) ->
         (_, true) if iptables_tool => Finding::ok("NFQUEUE target of iptables"),
         (true, true) => Finding::missing(
             "the kernel has it; neither nft nor iptables is installed",
-            "install nftables",
+            "install nft (Debian: apt install nftables)",
         ),
         (true, false) => Finding::missing(
             "the kernel has the queue statement of nftables; nft is not installed",
-            "install nftables",
+            "install nft (Debian: apt install nftables)",
         ),
         (false, true) => Finding::missing(
             "the kernel has the NFQUEUE target of iptables; iptables is not installed",
-            "install iptables",
+            "install iptables (Debian: apt install iptables)",
         ),
         (false, false) if nft.state == State::Unknown || xt.state == State::Unknown => {
             Finding::unknown(nft.found, AS_ROOT)
@@ -389,8 +393,14 @@ mod tests {
         let (yes, no) = (|| Finding::ok(""), || Finding::missing("no", "mend"));
         assert_eq!(queue_rule(yes(), no(), true, false).state, State::Ok);
         assert_eq!(queue_rule(no(), yes(), false, true).state, State::Ok);
-        assert_eq!(queue_rule(yes(), no(), false, true).mend, "install nftables");
-        assert_eq!(queue_rule(no(), yes(), true, false).mend, "install iptables");
+        assert_eq!(
+            queue_rule(yes(), no(), false, true).mend,
+            "install nft (Debian: apt install nftables)"
+        );
+        assert_eq!(
+            queue_rule(no(), yes(), true, false).mend,
+            "install iptables (Debian: apt install iptables)"
+        );
         assert_eq!(queue_rule(no(), no(), true, true).state, State::Missing);
     }
 }

@@ -22,6 +22,12 @@ pub(super) fn checks() -> Vec<Check> {
         "packets in bundles (GRO, GSO, TSO): several times the throughput",
     ));
     checks.extend(SETTINGS.iter().map(|setting| setting.check(&setting.read())));
+    checks.push(reverse_path(interfaces_with_strict_filter()).named(
+        "rp_filter",
+        NOBODY,
+        GATEWAY,
+        "the strict reverse path filter drops packets of mobiles that come by another way",
+    ));
     checks.push(systemd(Path::new("/run/systemd/system").is_dir()).named(
         "systemd",
         NOBODY,
@@ -168,6 +174,32 @@ fn clock_source(current: Option<&str>) -> Finding {
     }
 }
 
+/// The entries of net.ipv4.conf with the strict filter; on an interface the greater of its own and that of
+/// `all` counts (Documentation/networking/ip-sysctl.rst of Linux).
+fn interfaces_with_strict_filter() -> io::Result<Vec<String>> {
+    let mut strict = Vec::new();
+    for entry in fs::read_dir("/proc/sys/net/ipv4/conf")? {
+        let folder = entry?;
+        // An interface may vanish meanwhile.
+        if fs::read_to_string(folder.path().join("rp_filter")).is_ok_and(|v| v.trim() == "1") {
+            strict.push(folder.file_name().to_string_lossy().into_owned());
+        }
+    }
+    strict.sort();
+    Ok(strict)
+}
+
+fn reverse_path(strict: io::Result<Vec<String>>) -> Finding {
+    match strict {
+        Err(error) => Finding::unknown(error.to_string(), AS_ROOT),
+        Ok(strict) if strict.is_empty() => Finding::ok("strict nowhere"),
+        Ok(strict) => Finding::degraded(
+            format!("strict on {}", strict.join(", ")),
+            "sysctl -w net.ipv4.conf.all.rp_filter=2 (it outweighs that of each interface)",
+        ),
+    }
+}
+
 fn systemd(running: bool) -> Finding {
     if running {
         Finding::ok("running")
@@ -202,13 +234,6 @@ const SETTINGS: &[Setting] = &[
         wanted: "1",
         helps: GATEWAY,
         purpose: "the same for IPv6",
-    },
-    Setting {
-        name: "net.ipv4.conf.all.rp_filter",
-        wants: |v| v != "1",
-        wanted: "2",
-        helps: GATEWAY,
-        purpose: "the strict filter drops packets of mobiles that come by two ways",
     },
     Setting {
         name: "net.ipv4.tcp_slow_start_after_idle",
@@ -328,6 +353,17 @@ mod tests {
         assert_eq!(clock_source(Some("kvm-clock\n")).state, State::Ok);
         assert_eq!(clock_source(Some("acpi_pm\n")).state, State::Degraded);
         assert_eq!(clock_source(None).state, State::Unknown);
+    }
+
+    #[test]
+    fn a_strict_reverse_path_filter_is_named_with_its_interfaces() {
+        assert_eq!(reverse_path(Ok(vec![])).state, State::Ok);
+        let strict = reverse_path(Ok(vec!["eth0".into(), "eth1".into()]));
+        assert_eq!(
+            (strict.state, strict.found.as_str()),
+            (State::Degraded, "strict on eth0, eth1")
+        );
+        assert_eq!(reverse_path(Err(io::ErrorKind::NotFound.into())).state, State::Unknown);
     }
 
     #[test]

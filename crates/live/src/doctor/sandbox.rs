@@ -52,6 +52,9 @@ pub(super) enum Outcome {
     Refused(String),
 }
 
+/// Uses a feature once.
+type Try = fn() -> io::Result<()>;
+
 /// Every feature that was tried.
 pub(super) type Features = BTreeMap<Feature, Outcome>;
 
@@ -73,7 +76,7 @@ pub fn probe() -> String {
     match enter() {
         Ok(how) => {
             found.insert(Feature::Namespace, Outcome::Works(how.to_owned()));
-            let tries: [(Feature, fn() -> io::Result<()>); 7] = [
+            let tries: [(Feature, Try); 7] = [
                 (Feature::Tun, tun),
                 (Feature::Nfqueue, nfqueue),
                 (Feature::NftQueue, nft_queue),
