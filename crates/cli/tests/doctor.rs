@@ -147,6 +147,22 @@ fn an_unknown_command_cannot_be_required() {
     assert_eq!(doctor(&["--require", "simulator"]).status.code(), Some(2));
 }
 
+/// In a mount namespace of its own, which needs root and unshare(1); elsewhere the test says that it did
+/// nothing.
+#[test]
+fn a_device_file_that_is_not_there_is_missed_and_not_made() {
+    let script = "mount -t tmpfs none /dev/net && { \"$0\" doctor --json; ls /dev/net; }";
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_airtcp")])
+        .output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        eprintln!("skipped: no mount namespace");
+        return;
+    };
+    let report = report(&output);
+    assert_eq!(state(&report, "tun"), "missing");
+}
+
 #[test]
 fn nothing_is_left_behind_in_the_namespace_it_was_called_in() {
     // The probes make a TUN device, a queueing discipline on the loopback and a table.

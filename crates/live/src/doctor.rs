@@ -196,7 +196,7 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
         ),
         tun(of(
             Feature::Tun,
-            &(kernel("CONFIG_TUN") + "; in a container, the device /dev/net/tun"),
+            &(kernel("CONFIG_TUN") + ": modprobe tun; in a container, the device /dev/net/tun"),
         ))
         .named(
             "tun",
