@@ -5,6 +5,7 @@ use airtcp_live::doctor::{Check, Live, Report, State, Verdict, examine, probe};
 use clap::ValueEnum;
 use std::env;
 use std::fmt::Write;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Arguments of `airtcp doctor`.
@@ -59,9 +60,13 @@ pub(crate) fn doctor(args: &Args) -> i32 {
 
 /// This very command line (of the binary or of the Python package), told to probe.
 fn myself() -> Command {
-    let program = env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-    let mut command = Command::new(program);
-    command.args(env::args_os().skip(1)).arg("--probe");
+    let mut command = Command::new("/proc/self/exe");
+    let mut line = env::args_os();
+    if let Some(name) = line.next() {
+        // Python finds its virtual environment by the name that it was called by.
+        command.arg0(name);
+    }
+    command.args(line).arg("--probe");
     command
 }
 

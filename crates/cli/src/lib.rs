@@ -133,7 +133,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
 
 /// Writes `text` to standard output; returns the exit code.
 fn print(text: &str) -> i32 {
-    match io::stdout().write_all(text.as_bytes()) {
+    let mut stdout = io::stdout();
+    // Python's process would end without flushing.
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
         Err(error) => {
