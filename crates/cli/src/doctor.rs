@@ -66,8 +66,7 @@ fn myself() -> Command {
         // Python finds its virtual environment by the name that it was called by.
         command.arg0(name);
     }
-    // A process with threads cannot enter a user namespace, and NumPy's library starts some.
-    command.args(line).arg("--probe").env("OPENBLAS_NUM_THREADS", "1");
+    command.args(line).arg("--probe");
     command
 }
 

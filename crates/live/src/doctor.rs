@@ -266,7 +266,10 @@ fn namespace(features: &Result<Features, String>) -> Finding {
             "run as root, or allow user namespaces (user.max_user_namespaces > 0, \
              kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
         ),
-        Ok(None) => Finding::unknown("not tried", AS_ROOT),
+        Ok(None) => Finding::unknown(
+            "not tried: a process with threads cannot enter a user namespace",
+            "run the native `airtcp doctor` instead of the Python package's, or run it as root",
+        ),
         Err(why) => Finding::unknown(why.clone(), AS_ROOT),
     }
 }

@@ -88,7 +88,8 @@ pub fn probe() -> String {
             ];
             found.extend(tries.map(|(feature, attempt)| (feature, outcome(attempt()))));
         }
-        // unshare(2): this process has threads, which says nothing about the machine.
+        // unshare(2): this process has threads (libraries of Python start some), which says nothing about
+        // the machine.
         Err(Errno::EINVAL) => {}
         Err(error) => {
             found.insert(Feature::Namespace, Outcome::Refused(error.to_string()));
