@@ -1,7 +1,7 @@
 //! What this machine can do for the live commands, what is missing, how to mend it.
 //!
-//! Everything is looked at without changing it: what the kernel tells ([`host`]), what can be tried in a
-//! namespace that nobody else sees ([`sandbox`]), which programs are installed ([`tools`]). Each look gives a
+//! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried in a
+//! namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each look gives a
 //! [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are not required: what
 //! cannot be seen without them is [`State::Unknown`].
 
