@@ -1,8 +1,10 @@
 //! The command line of airtcp, as a library so that the Python package can offer it too.
 //!
 //! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success, 1 a
-//! run failed or was interrupted, 2 bad input.
+//! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
+#[cfg(target_os = "linux")]
+mod doctor;
 mod files;
 mod run;
 mod study;
@@ -39,6 +41,11 @@ enum Command {
         #[arg(long)]
         markdown: bool,
     },
+    /// Looks at what this machine can do for the live commands, what is missing, how to mend it.
+    ///
+    /// Changes nothing. Works without root, and then says what it could not see.
+    #[cfg(target_os = "linux")]
+    Doctor(doctor::Args),
     /// Reproduces a paper: `study list`, `study run STUDY` (needs the Python package).
     #[command(disable_help_flag = true)]
     Study {
@@ -116,16 +123,25 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
             } else {
                 format!("{:#}\n", airtcp_sim::scenario::json_schema())
             };
-            match io::stdout().write_all(text.as_bytes()) {
-                Ok(()) => SUCCESS,
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
-                Err(error) => {
-                    complain(&format!("cannot write to standard output: {error}"));
-                    FAILURE
-                }
-            }
+            print(&text)
         }
+        #[cfg(target_os = "linux")]
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Study { args } => study::hand_over(&args),
+    }
+}
+
+/// Writes `text` to standard output; returns the exit code.
+fn print(text: &str) -> i32 {
+    let mut stdout = io::stdout();
+    // Python's process would end without flushing.
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
+        Err(error) => {
+            complain(&format!("cannot write to standard output: {error}"));
+            FAILURE
+        }
     }
 }
 

@@ -1,0 +1,170 @@
+//! `airtcp doctor`: a table for people grouped by command, or one JSON object.
+
+use crate::{FAILURE, SUCCESS, print};
+use airtcp_live::doctor::{Check, Live, Report, State, Verdict, examine, probe};
+use clap::ValueEnum;
+use std::env;
+use std::fmt::Write;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Arguments of `airtcp doctor`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// One JSON object instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Exit code 1 unless this command will work here; may be repeated.
+    #[arg(long, value_name = "COMMAND")]
+    require: Vec<Required>,
+    /// What the program starts itself with, to try things in namespaces of its own.
+    #[arg(long, hide = true)]
+    probe: bool,
+}
+
+/// A command that `--require` can name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Required {
+    Link,
+    Gateway,
+    Cc,
+}
+
+impl Required {
+    fn live(self) -> Live {
+        match self {
+            Self::Link => Live::Link,
+            Self::Gateway => Live::Gateway,
+            Self::Cc => Live::Cc,
+        }
+    }
+}
+
+/// Examines the machine and prints what it found; returns the exit code.
+pub(crate) fn doctor(args: &Args) -> i32 {
+    if args.probe {
+        return print(&probe());
+    }
+    let report = examine(&mut myself());
+    let text = if args.json {
+        let json = serde_json::to_string(&report).expect("names, states and strings");
+        format!("{json}\n")
+    } else {
+        table(&report)
+    };
+    match print(&text) {
+        SUCCESS if args.require.iter().any(|r| !works(verdict(&report, r.live()))) => FAILURE,
+        code => code,
+    }
+}
+
+/// This very command line (of the binary or of the Python package), told to probe.
+fn myself() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    let mut line = env::args_os();
+    if let Some(name) = line.next() {
+        // Python finds its virtual environment by the name that it was called by.
+        command.arg0(name);
+    }
+    command.args(line).arg("--probe");
+    command
+}
+
+fn verdict(report: &Report, command: Live) -> &Verdict {
+    report.verdicts.iter().find(|v| v.command == command).expect("one for each command")
+}
+
+fn works(verdict: &Verdict) -> bool {
+    matches!(verdict.state, State::Ok | State::Degraded)
+}
+
+/// For each command its checks, each with its mend below; then one line of verdicts.
+fn table(report: &Report) -> String {
+    let name_width = report.checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for command in Live::ALL {
+        let _ = writeln!(out, "airtcp {command}");
+        let needed = report.checks.iter().filter(|c| c.needed_for.contains(&command));
+        let helping = report.checks.iter().filter(|c| c.helps.contains(&command));
+        let (needed, helping): (Vec<&Check>, Vec<&Check>) = (needed.collect(), helping.collect());
+        for (title, checks) in [("needs", needed), ("is better with", helping)] {
+            let _ = writeln!(out, "  {title}");
+            for check in checks {
+                let (state, name, found) = (check.state.name(), check.name, &check.found);
+                let _ = writeln!(out, "    {state:<8}  {name:<name_width$}  {found}");
+                if !check.mend.is_empty() {
+                    let (purpose, mend) = (check.purpose, &check.mend);
+                    let _ = writeln!(out, "              for: {purpose}");
+                    let _ = writeln!(out, "              mend: {mend}");
+                }
+            }
+        }
+        out.push('\n');
+    }
+    let verdicts: Vec<_> = report.verdicts.iter().map(sentence).collect();
+    let _ = writeln!(out, "{}", verdicts.join("; "));
+    out
+}
+
+fn sentence(verdict: &Verdict) -> String {
+    let (command, lacks) = (verdict.command, verdict.lacks.join(", "));
+    match verdict.state {
+        State::Ok => format!("{command}: will work"),
+        State::Degraded => format!("{command}: will work, could be better"),
+        State::Unknown => format!("{command}: cannot tell ({lacks})"),
+        State::Missing => format!("{command}: will not work here ({lacks})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &'static str, state: State) -> Check {
+        Check {
+            name,
+            state,
+            found: "what was found".into(),
+            needed_for: &[Live::Link],
+            helps: &[Live::Cc],
+            purpose: "something",
+            mend: if state == State::Ok { String::new() } else { "do this".into() },
+        }
+    }
+
+    #[test]
+    fn the_table_is_grouped_by_command_and_ends_with_the_verdicts() {
+        let checks = vec![check("tun", State::Ok), check("namespaces", State::Missing)];
+        let of = |command, state, lacks| Verdict { command, state, lacks };
+        let verdicts = vec![
+            of(Live::Link, State::Missing, vec!["namespaces"]),
+            of(Live::Gateway, State::Ok, vec![]),
+            of(Live::Cc, State::Degraded, vec![]),
+        ];
+        let shown = table(&Report { checks, verdicts });
+        let rows = "    ok        tun         what was found
+    missing   namespaces  what was found
+              for: something
+              mend: do this
+";
+        let wanted = format!(
+            "airtcp link\n  needs\n{rows}  is better with\n\n\
+             airtcp gateway\n  needs\n  is better with\n\n\
+             airtcp cc\n  needs\n  is better with\n{rows}\n\
+             link: will not work here (namespaces); gateway: will work; cc: will work, could be better\n"
+        );
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
+    fn a_command_works_unless_something_it_needs_is_missing_or_unknown() {
+        for (state, wanted) in [
+            (State::Ok, true),
+            (State::Degraded, true),
+            (State::Unknown, false),
+            (State::Missing, false),
+        ] {
+            assert_eq!(works(&Verdict { command: Live::Cc, state, lacks: vec![] }), wanted);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Netlink messages, as few as airtcp needs: written and read without a copy of the kernel's headers.
+//!
+//! Read first: netlink(7), RFC 3549 §2. A message is a header, a header of its family, and attributes
+//! (length, type, value, padded to four bytes), which may hold attributes. [`Message`] writes one,
+//! [`attributes`] reads them, [`Netlink`] asks the kernel and tells its refusals apart from its answers.
+
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+/// Size of `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
+const TYPE_MASK: u16 = 0x3fff;
+const NESTED: u16 = 0x8000;
+
+/// One request to the kernel.
+pub(crate) struct Message(Vec<u8>);
+
+impl Message {
+    /// A request `kind` with the family's own `header`; `flags` are added to `NLM_F_REQUEST`.
+    pub(crate) fn new(kind: u16, flags: i32, header: &[u8]) -> Self {
+        let flags = (flags | libc::NLM_F_REQUEST) as u16;
+        let mut bytes = vec![0; 4];
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(flags.to_ne_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(header);
+        Self(bytes)
+    }
+    /// A request of netfilter: `struct nfgenmsg`, whose resource is in network order.
+    pub(crate) fn netfilter(subsystem: i32, kind: i32, flags: i32, family: i32, id: u16) -> Self {
+        let id = id.to_be_bytes();
+        Self::new((subsystem << 8 | kind) as u16, flags, &[family as u8, 0, id[0], id[1]])
+    }
+    pub(crate) fn with(mut self, kind: u16, value: &[u8]) -> Self {
+        attribute(&mut self.0, kind, value);
+        self
+    }
+    /// Adds a string as the kernel wants it, with its NUL.
+    pub(crate) fn with_name(self, kind: u16, name: &str) -> Self {
+        self.with(kind, &terminated(name))
+    }
+    pub(crate) fn with_nested(self, kind: u16, value: &[u8]) -> Self {
+        self.with(kind | NESTED, value)
+    }
+    /// The bytes on the socket.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        self.0
+    }
+}
+
+fn terminated(name: &str) -> Vec<u8> {
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.push(0);
+    bytes
+}
+
+fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    bytes.extend((4 + value.len() as u16).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+/// The bytes of one attribute, to be nested in another.
+pub(crate) fn one(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    attribute(&mut bytes, kind, value);
+    bytes
+}
+
+/// The bytes of one attribute that is a string.
+pub(crate) fn one_name(kind: u16, name: &str) -> Vec<u8> {
+    one(kind, &terminated(name))
+}
+
+/// Attributes (type without its flags, value) up to the end or the first that is malformed.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let kind = u16_at(bytes, 2)?;
+        let value = bytes.get(4..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & TYPE_MASK, value))
+    })
+}
+
+/// The name in an attribute that is a string.
+pub(crate) fn name(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value.strip_suffix(&[0]).unwrap_or(value)).ok()
+}
+
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// An open netlink socket.
+pub(crate) struct Netlink(Socket);
+
+impl Netlink {
+    /// Opens a socket of `protocol` (`NETLINK_ROUTE`, …).
+    pub(crate) fn open(protocol: i32) -> io::Result<Self> {
+        let socket =
+            Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(Protocol::from(protocol)))?;
+        // The kernel answers at once; that it might not shall not hang the program.
+        socket.set_read_timeout(Some(Duration::from_secs(1)))?;
+        Ok(Self(socket))
+    }
+
+    /// Sends `request` and returns the body (behind `nlmsghdr`) of the first answer: empty if it was a
+    /// plain acknowledgement, an error if the kernel refused.
+    pub(crate) fn ask(&self, request: &[u8]) -> io::Result<Vec<u8>> {
+        (&self.0).write_all(request)?;
+        let mut buffer = vec![0; 32 * 1024];
+        let length = (&self.0).read(&mut buffer)?;
+        answer(&buffer[..length])
+    }
+}
+
+fn answer(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let malformed = || io::Error::from(io::ErrorKind::InvalidData);
+    let length = u32_at(bytes, 0).ok_or_else(malformed)? as usize;
+    let body = bytes.get(HEADER..length).ok_or_else(malformed)?;
+    if u16_at(bytes, 4) != Some(libc::NLMSG_ERROR as u16) {
+        return Ok(body.to_vec());
+    }
+    match u32_at(body, 0).ok_or_else(malformed)? as i32 {
+        0 => Ok(Vec::new()),
+        errno => Err(io::Error::from_raw_os_error(-errno)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_its_length_and_padded_attributes() {
+        let bytes = Message::new(36, 4, &[9; 4]).with_name(1, "clsact").finish();
+        assert_eq!(u32_at(&bytes, 0), Some(16 + 4 + 12));
+        assert_eq!(bytes.len(), 32);
+        let found: Vec<_> = attributes(&bytes[20..]).collect();
+        assert_eq!(found, [(1, b"clsact\0".as_slice())]);
+    }
+
+    #[test]
+    fn nested_attributes_are_found_without_their_flag() {
+        let inner = [one(1, &[7]), one_name(2, "queue")].concat();
+        let bytes = Message::new(0, 0, &[]).with_nested(4, &inner).finish();
+        let (kind, value) = attributes(&bytes[HEADER..]).next().unwrap();
+        assert_eq!(kind, 4);
+        let names: Vec<_> = attributes(value).map(|(k, v)| (k, name(v))).collect();
+        assert_eq!(names, [(1, Some("\u{7}")), (2, Some("queue"))]);
+    }
+
+    #[test]
+    fn malformed_attributes_end_the_list() {
+        assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0);
+        assert_eq!(attributes(&[200, 0, 1, 0]).count(), 0);
+        assert_eq!(attributes(&[4, 0]).count(), 0);
+    }
+
+    #[test]
+    fn a_refusal_is_an_error_and_an_acknowledgement_is_empty() {
+        let with = |errno: i32| {
+            let header = Message::new(libc::NLMSG_ERROR as u16, 0, &errno.to_ne_bytes()).finish();
+            answer(&header)
+        };
+        assert!(with(0).unwrap().is_empty());
+        assert_eq!(with(-libc::ENOENT).unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        assert!(answer(&[1, 2, 3]).is_err());
+    }
+}
