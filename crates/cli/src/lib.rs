@@ -4,6 +4,7 @@
 //! run failed or was interrupted, 2 bad input.
 
 mod files;
+mod link;
 mod run;
 mod study;
 mod table;
@@ -33,6 +34,8 @@ struct Cli {
 enum Command {
     /// Runs a scenario: a table for people, or JSON.
     Run(RunArgs),
+    /// Runs a command behind an emulated link, in real time (docs/link.md).
+    Link(link::LinkArgs),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// The same as documentation (docs/scenario.md).
@@ -110,6 +113,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     }
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Link(args) => link::run(&args),
         Command::Schema { markdown } => {
             let text = if markdown {
                 airtcp_sim::scenario::markdown()
