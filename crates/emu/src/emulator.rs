@@ -18,6 +18,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 
+/// The variable that tells the command the address of the outside end.
+pub const OUTSIDE: &str = "AIRTCP_LINK_OUTSIDE";
+
 /// A link: its two directions and the seed of their random streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
@@ -43,7 +46,8 @@ pub struct Outcome {
 ///
 /// The outside end is in the calling thread's namespace, which gets a device and its addresses, and, when
 /// it forwards packets, a table of nftables that masquerades the inside. SIGINT and SIGQUIT are left to the
-/// command, as a shell does; SIGTERM and SIGHUP are passed to it. It is killed when this process is.
+/// command, as a shell does; SIGTERM and SIGHUP are passed to it. It is killed when this process is. It finds
+/// the address of the outside end in [`OUTSIDE`].
 ///
 /// # Errors
 /// Something needed is missing: the network is then as before.
@@ -70,7 +74,7 @@ pub fn around_command(
                 // The other end failed; its error is the one to tell.
                 return Ok((ExitStatus::default(), 0));
             }
-            let mut child = spawn(command)?;
+            let mut child = spawn(command, slot)?;
             let watch = signals.handle();
             let pid = Pid::from_raw(child.id() as i32);
             thread::scope(|scope| {
@@ -166,11 +170,12 @@ fn masquerade(slot: Slot, tell: &mut dyn FnMut(&str)) -> Option<Nat> {
 
 /// Starts the command so that it is killed when the calling thread ends, which only a process can arrange
 /// for itself: `setpriv` does, and becomes the command.
-fn spawn(command: &[OsString]) -> Result<Child, EmuError> {
+fn spawn(command: &[OsString], slot: Slot) -> Result<Child, EmuError> {
     let failed = |source| EmuError::Program { program: "setpriv", package: "util-linux", source };
     Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "--"])
         .args(command)
+        .env(OUTSIDE, slot.ipv4(End::Outside).to_string())
         .spawn()
         .map_err(failed)
 }
