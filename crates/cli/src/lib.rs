@@ -35,7 +35,7 @@ enum Command {
     /// Runs a scenario: a table for people, or JSON.
     Run(RunArgs),
     /// Runs a command behind an emulated link, in real time (docs/link.md).
-    Link(link::LinkArgs),
+    Link(Box<link::LinkArgs>),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// The same as documentation (docs/scenario.md).

@@ -75,6 +75,7 @@ pub(crate) fn run(
     let mut lateness = Lateness::new();
     let mut refused_by_kernel = 0;
     let mut buffer = [0; BUFFER];
+    let mut vigil = Vigil::default();
     loop {
         for Direction { to, link, .. } in &mut directions {
             while let Some(due) = link.next_deadline().filter(|&due| due <= clock()) {
@@ -87,7 +88,7 @@ pub(crate) fn run(
             }
         }
         let next = directions.iter().filter_map(|d| d.link.next_deadline()).min();
-        let wait = next.map(|next| next.since(clock()));
+        let wait = vigil.wait(clock(), next);
         let ready = wait_for([inside.as_fd(), outside.as_fd(), stop], wait)?;
         if ready[2] {
             break;
@@ -104,6 +105,40 @@ pub(crate) fn run(
     }
     let [up, down] = directions.map(|direction| direction.link.counters());
     Ok(Report { up, down, lateness, dropped_by_kernel: 0, refused_by_kernel, real_time })
+}
+
+/// When to sleep and when to stay awake. The kernel wakes a sleeper some tens of microseconds late, so the
+/// last of the wait is spent asking; but a real-time thread that never sleeps is stopped by the kernel for
+/// tens of milliseconds, so staying awake is rationed.
+#[derive(Debug, Default)]
+struct Vigil {
+    /// How long it may stay awake.
+    credit: Duration,
+    awake: bool,
+    seen: Instant,
+}
+
+impl Vigil {
+    /// This long before a packet's time sleep ends.
+    const AWAKE: Duration = Duration::from_micros(80);
+    /// One part in so many of the time not spent awake is credit.
+    const RATION: u64 = 5;
+    const MOST: Duration = Duration::from_millis(2);
+
+    /// How long to sleep when the next packet is due at `due`; `None`: until one comes in.
+    fn wait(&mut self, now: Instant, due: Option<Instant>) -> Option<Duration> {
+        let passed = now.since(self.seen);
+        self.seen = now;
+        self.credit = if self.awake {
+            self.credit - passed
+        } else {
+            (self.credit + passed / Self::RATION).min(Self::MOST)
+        };
+        let wait = due.map(|due| due.since(now));
+        self.awake = !self.credit.is_zero() && wait.is_some_and(|wait| wait <= Self::AWAKE);
+        // Without credit it sleeps to the end.
+        if self.credit.is_zero() { wait } else { wait.map(|wait| wait - Self::AWAKE) }
+    }
 }
 
 /// Which of the three are readable, at the latest when `wait` is over.
@@ -127,4 +162,35 @@ fn be_real_time() -> bool {
     // Without the right to either, the emulator is later; it says how late.
     let _ = nix::sys::prctl::set_timerslack(1);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, Realtime(Fifo)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    #[test]
+    fn sleep_ends_before_the_packet_is_due() {
+        let mut vigil = Vigil::default();
+        let now = Instant::from_secs(1);
+        assert_eq!(vigil.wait(now, None), None);
+        assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(420)));
+        assert_eq!(vigil.wait(now + us(420), Some(now + us(500))), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn staying_awake_is_rationed() {
+        // A packet every 50 us for 1 s: all of it could be spent awake; a sixth is allowed.
+        let mut vigil = Vigil::default();
+        let (mut now, mut asleep) = (Instant::ZERO, Duration::ZERO);
+        while now < Instant::from_secs(1) {
+            let wait = vigil.wait(now, Some(now + us(50))).expect("a packet is due");
+            asleep += wait;
+            now += wait.max(us(5));
+        }
+        assert!((us(800_000)..us(860_000)).contains(&asleep), "{asleep}");
+    }
 }
