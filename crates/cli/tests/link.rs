@@ -267,6 +267,19 @@ fn sigterm_goes_to_the_command() {
 }
 
 #[test]
+fn a_device_that_vanishes_ends_the_run_at_once() {
+    if !possible() {
+        return;
+    }
+    let script = "ip link delete $(ip -o link | grep -o 'airtcp[0-9]*' | head -n 1); exec sleep 30";
+    let start = Instant::now();
+    let output = airtcp(&["--", "sh", "-c", script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the link broke"), "{}", stderr(&output));
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
 fn links_nest() {
     if !possible() {
         return;

@@ -61,6 +61,7 @@ pub fn around_command(
     Port::configure(slot, End::Outside, false)?;
     let (inside_is, inside_made) = mpsc::channel();
     let (start, started) = mpsc::channel::<()>();
+    let (command_is, command_started) = mpsc::channel();
     let (ended, stop) = UnixStream::pair()?;
     thread::scope(|scope| {
         let runner = scope.spawn(move || -> Result<(ExitStatus, u64), EmuError> {
@@ -77,6 +78,7 @@ pub fn around_command(
             let mut child = spawn(command, slot)?;
             let watch = signals.handle();
             let pid = Pid::from_raw(child.id() as i32);
+            let _ = command_is.send(pid);
             thread::scope(|scope| {
                 scope.spawn(|| pass_on(&mut signals, pid));
                 let status = child.wait();
@@ -95,10 +97,14 @@ pub fn around_command(
         let _ = start.send(());
         let configs = [setup.up, setup.down];
         let report = pump::run(&inside, &outside, configs, setup.seed, stop.as_fd());
+        if let (Err(_), Ok(pid)) = (&report, command_started.recv()) {
+            // Without its link the command has nothing to wait for.
+            let _ = kill(pid, Signal::SIGKILL);
+        }
         let joined = runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let (status, inside_drops) = joined?;
         let dropped_by_kernel = inside_drops + port::dropped_by_kernel(slot)?;
-        let report = Report { dropped_by_kernel, ..report? };
+        let report = Report { dropped_by_kernel, ..report.map_err(EmuError::Link)? };
         Ok(Outcome { code: code(status), report })
     })
 }
@@ -133,7 +139,9 @@ pub fn between(
         slot.ipv4(End::Inside),
         slot.ipv4(End::Outside)
     ));
-    let report = pump::run(&inside, &outside, [setup.up, setup.down], setup.seed, stop.as_fd())?;
+    let configs = [setup.up, setup.down];
+    let report = pump::run(&inside, &outside, configs, setup.seed, stop.as_fd());
+    let report = report.map_err(EmuError::Link)?;
     let drops = || port::dropped_by_kernel(slot).map_err(EmuError::from);
     let dropped_by_kernel = inner.within(drops)? + outer.within(drops)?;
     Ok(Outcome { code: 0, report: Report { dropped_by_kernel, ..report } })

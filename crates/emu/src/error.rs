@@ -40,6 +40,9 @@ pub enum EmuError {
     /// The addresses could not be set.
     #[error("`ip` refused the addresses of the link: {0}")]
     Addresses(String),
+    /// A device of the link cannot be read any more.
+    #[error("the link broke: {0} (was one of its devices deleted?)")]
+    Link(io::Error),
     /// A system call that does not fail failed.
     #[error("{0}")]
     Io(#[from] io::Error),

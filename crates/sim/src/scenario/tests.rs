@@ -3,7 +3,7 @@
 use super::model::{CbrSpec, MiddleboxKind, NodeId, OnOff, OutageLayer, SignalSpec};
 use super::{EmulatedLink, Override, Scenario};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig};
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
 use airtcp_net::wifi::{Power, Reception, preset};
 use airtcp_tcp::TcpConfig;
