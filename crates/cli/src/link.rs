@@ -3,12 +3,12 @@
 use crate::{BAD_INPUT, FAILURE, complain, override_pair};
 use airtcp_core::Duration;
 use airtcp_emu::{Report, Setup};
-use airtcp_net::LinkCounters;
+use airtcp_net::{LinkCounters, Trace};
 use airtcp_sim::scenario::{EmulatedLink, Override};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `airtcp link`.
 #[derive(Debug, Args)]
@@ -52,6 +52,12 @@ pub(crate) struct LinkArgs {
     /// The same from the network to the command only.
     #[arg(long, value_name = "P")]
     down_loss: Option<String>,
+    /// Mahimahi trace that takes the place of the rate from the command to the network.
+    #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
+    up_trace: Option<PathBuf>,
+    /// Mahimahi trace that takes the place of the rate from the network to the command.
+    #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
+    down_trace: Option<PathBuf>,
     /// Sets any key of the link file, such as `down.outage.listed=[["5 s", "10 s"]]`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
@@ -72,14 +78,24 @@ pub(crate) struct LinkArgs {
 
 /// Runs the emulator and returns the exit code: the command's, unless the emulator itself failed.
 pub(crate) fn run(args: &LinkArgs) -> i32 {
-    let link = match read(args) {
-        Ok(link) => link,
+    let prepared = || -> Result<_, String> {
+        let link = read(args)?;
+        Ok((link, trace(args.up_trace.as_deref())?, trace(args.down_trace.as_deref())?))
+    };
+    let (link, up_trace, down_trace) = match prepared() {
+        Ok(prepared) => prepared,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
     };
-    let setup = Setup { up: &link.up, down: &link.down, seed: args.seed };
+    let setup = Setup {
+        up: &link.up,
+        down: &link.down,
+        up_trace: up_trace.as_ref(),
+        down_trace: down_trace.as_ref(),
+        seed: args.seed,
+    };
     let outcome = match args.between.as_deref() {
         Some([first, second]) => airtcp_emu::between(setup, [first, second], &mut complain),
         _ => airtcp_emu::around_command(setup, &args.command, &mut complain),
@@ -99,17 +115,23 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
 /// The link of the file and the options.
 fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
     let (name, text) = match &args.config {
-        Some(path) => {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
-                io::ErrorKind::InvalidData => format!("airtcp: {name}: not UTF-8 text"),
-                _ => format!("airtcp: {name}: {e}"),
-            })?;
-            (name, text)
-        }
+        Some(path) => (path.display().to_string(), contents(path)?),
         None => ("link".to_owned(), String::new()),
     };
     EmulatedLink::parse(&name, &text, &overrides(args)).map_err(|error| error.render())
+}
+
+fn trace(path: Option<&Path>) -> Result<Option<Trace>, String> {
+    let Some(path) = path else { return Ok(None) };
+    let trace = Trace::parse(&contents(path)?);
+    trace.map(Some).map_err(|error| format!("airtcp: {}: {error}", path.display()))
+}
+
+fn contents(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| match e.kind() {
+        io::ErrorKind::InvalidData => format!("airtcp: {}: not UTF-8 text", path.display()),
+        _ => format!("airtcp: {}: {e}", path.display()),
+    })
 }
 
 /// The options as keys of the file: those for both directions first, as one for a single direction is stronger

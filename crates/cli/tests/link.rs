@@ -174,6 +174,32 @@ fn a_download_has_the_rate_of_the_link() {
 }
 
 #[test]
+fn a_trace_sets_the_rate() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 1_000_000;
+    // 1504 bytes every 2 ms: 6.016 Mbit/s.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    std::fs::write(&file, "2\n4\n6\n").unwrap();
+    let options = ["--delay", "5ms", "--queue", "60kB", "--down-trace", file.to_str().unwrap()];
+    let (output, found) = behind_link(&options, "download", source(SIZE));
+    let [took] = found[..] else { panic!("{}", stderr(&output)) };
+    let goodput = SIZE as f64 * 8.0 / took;
+    assert!((4.5e6..6.016e6 * 1448.0 / 1504.0).contains(&goodput), "{goodput} bit/s");
+
+    std::fs::write(&file, "2\nsoon\n").unwrap();
+    let output = airtcp(&options).args(["--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("trace: line 2: \"soon\" is not a time"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn an_outage_that_holds_delays_and_loses_nothing() {
     if !possible() {
         return;

@@ -6,6 +6,7 @@ use crate::nat::{self, Nat};
 use crate::port::{self, End, Port, Slot};
 use crate::pump::{self, Report};
 use airtcp_net::config::LinkConfig;
+use airtcp_net::{Link, LinkStreams, Trace};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -28,8 +29,26 @@ pub struct Setup<'a> {
     pub up: &'a LinkConfig,
     /// From the outside to the inside.
     pub down: &'a LinkConfig,
+    /// Recorded rate that takes the place of `up`'s.
+    pub up_trace: Option<&'a Trace>,
+    /// Recorded rate that takes the place of `down`'s.
+    pub down_trace: Option<&'a Trace>,
     /// Same seed, same draws; what they meet depends on the traffic.
     pub seed: u64,
+}
+
+impl Setup<'_> {
+    /// Up and down.
+    fn links(&self) -> [Link<Vec<u8>>; 2] {
+        let directions = [("up", self.up, self.up_trace), ("down", self.down, self.down_trace)];
+        directions.map(|(name, config, trace)| {
+            let link = Link::new(config, LinkStreams::named(self.seed, name));
+            match trace {
+                Some(trace) => link.with_trace(trace.clone()),
+                None => link,
+            }
+        })
+    }
 }
 
 /// How a run ended.
@@ -95,8 +114,7 @@ pub fn around_command(
         };
         let _nat = masquerade(slot, tell);
         let _ = start.send(());
-        let configs = [setup.up, setup.down];
-        let report = pump::run(&inside, &outside, configs, setup.seed, stop.as_fd());
+        let report = pump::run(&inside, &outside, setup.links(), stop.as_fd());
         if let (Err(_), Ok(pid)) = (&report, command_started.recv()) {
             // Without its link the command has nothing to wait for.
             let _ = kill(pid, Signal::SIGKILL);
@@ -139,8 +157,7 @@ pub fn between(
         slot.ipv4(End::Inside),
         slot.ipv4(End::Outside)
     ));
-    let configs = [setup.up, setup.down];
-    let report = pump::run(&inside, &outside, configs, setup.seed, stop.as_fd());
+    let report = pump::run(&inside, &outside, setup.links(), stop.as_fd());
     let report = report.map_err(EmuError::Link)?;
     let drops = || port::dropped_by_kernel(slot).map_err(EmuError::from);
     let dropped_by_kernel = inner.within(drops)? + outer.within(drops)?;

@@ -4,8 +4,7 @@ use crate::lateness::Lateness;
 use crate::packet;
 use crate::port::{MTU, Port};
 use airtcp_core::{Duration, Instant};
-use airtcp_net::config::LinkConfig;
-use airtcp_net::{Link, LinkCounters, LinkStreams, Output};
+use airtcp_net::{Link, LinkCounters, Output};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::io;
@@ -52,25 +51,15 @@ struct Direction<'a> {
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
-    configs: [&LinkConfig; 2],
-    seed: u64,
+    [up, down]: [Link<Vec<u8>>; 2],
     stop: BorrowedFd<'_>,
 ) -> io::Result<Report> {
     let real_time = be_real_time();
     let origin = std::time::Instant::now();
     let clock = || Instant::from_nanos(origin.elapsed().as_nanos() as u64);
-    let [up, down] = configs;
     let mut directions = [
-        Direction {
-            from: inside,
-            to: outside,
-            link: Link::new(up, LinkStreams::named(seed, "up")),
-        },
-        Direction {
-            from: outside,
-            to: inside,
-            link: Link::new(down, LinkStreams::named(seed, "down")),
-        },
+        Direction { from: inside, to: outside, link: up },
+        Direction { from: outside, to: inside, link: down },
     ];
     let mut lateness = Lateness::new();
     let mut refused_by_kernel = 0;
