@@ -145,6 +145,12 @@ impl Opportunities {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{
+        DelayConfig, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
+        QueueLimit, Schedule,
+    };
+    use crate::{Dropped, Link, LinkStreams, Output, PacketMeta};
+    use airtcp_core::{DataRate, event::DropReason};
 
     fn ms(n: u64) -> Instant {
         Instant::from_millis(n)
@@ -217,6 +223,32 @@ mod tests {
         // The first line of the next round.
         assert_eq!(server.serve(ms(1), Bytes(1500)), ms(5));
         assert_eq!(server.serve(ms(1), Bytes(1500)), ms(10));
+    }
+
+    #[test]
+    fn an_outage_that_holds_leaves_opportunities_unused() {
+        let config = LinkConfig {
+            rate: DataRate::mbps(1),
+            delay: DelayConfig { base: Duration::from_millis(3), variation: None },
+            loss: LossConfig::None,
+            loss_place: LossPlace::Medium,
+            outage: Some(OutageConfig {
+                schedule: Schedule::Listed(vec![(ms(15), ms(35))]),
+                mode: OutageMode::Hold,
+            }),
+            queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
+        };
+        let mut link = Link::new(&config, LinkStreams::named(1, "test"))
+            .with_trace(Trace::parse("10\n").unwrap());
+        let meta = PacketMeta { size: Bytes(1500), data: true };
+        assert!(link.send(ms(0), 1, meta).is_ok());
+        assert!(link.send(ms(0), 2, meta).is_ok());
+        // Both wait for an opportunity.
+        assert_eq!(link.send(ms(0), 3, meta), Err(Dropped(3, DropReason::Queue)));
+        assert_eq!(link.next_deadline(), Some(ms(13)));
+        assert_eq!(link.poll(ms(13)), Some(Output::Deliver(1)));
+        assert_eq!(link.next_deadline(), Some(ms(43)));
+        assert_eq!(link.poll(ms(43)), Some(Output::Deliver(2)));
     }
 
     #[test]
