@@ -6,6 +6,8 @@
 #[cfg(target_os = "linux")]
 mod doctor;
 mod files;
+#[cfg(target_os = "linux")]
+mod link;
 mod run;
 mod study;
 mod table;
@@ -35,6 +37,9 @@ struct Cli {
 enum Command {
     /// Runs a scenario: a table for people, or JSON.
     Run(RunArgs),
+    /// Runs a command behind an emulated link, in real time (docs/link.md).
+    #[cfg(target_os = "linux")]
+    Link(Box<link::LinkArgs>),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// The same as documentation (docs/scenario.md).
@@ -117,6 +122,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     }
     match cli.command {
         Command::Run(args) => run::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Link(args) => link::run(&args),
         Command::Schema { markdown } => {
             let text = if markdown {
                 airtcp_sim::scenario::markdown()

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server, flight),
 //! then its parts, each readable alone: [`queue`] (drop-tail and RED admission), [`loss`], [`delay`],
-//! [`schedule`] (outages, of the link and above the MAC). [`wifi`] is the other medium: 802.11, shared by many
+//! [`schedule`] (outages, of the link and above the MAC), [`trace`] (a recorded rate). [`wifi`] is the other medium: 802.11, shared by many
 //! stations, with its own narration.
 //!
 //! Time and randomness are arguments: a simulator calls [`Link::poll`] at the instants
@@ -15,7 +15,9 @@ pub mod link;
 pub mod loss;
 pub mod queue;
 pub mod schedule;
+pub mod trace;
 pub mod wifi;
 
 pub use link::{Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
 pub use schedule::AboveMac;
+pub use trace::{Trace, TraceError};

@@ -20,6 +20,7 @@ use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
 use crate::delay::Delay;
 use crate::loss::Loss;
 use crate::queue::{Admission, Arrival};
+use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
 use std::cmp::Ordering;
@@ -92,6 +93,8 @@ pub struct Link<T> {
     rate: DataRate,
     /// The latest packet size and its transmission time: packets come in few sizes, divisions are slow.
     transmission: (Bytes, Duration),
+    /// Instead of the rate.
+    opportunities: Option<Box<Opportunities>>,
     delay: Delay,
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
@@ -133,6 +136,7 @@ impl<T> Link<T> {
         Self {
             rate: *rate,
             transmission: (Bytes::ZERO, Duration::ZERO),
+            opportunities: None,
             in_flight: InFlight::new(delay.reorders()),
             delay,
             loss: Loss::new(loss, streams.loss).map(Box::new),
@@ -145,6 +149,12 @@ impl<T> Link<T> {
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
         }
+    }
+
+    /// The link with the recorded rate of `trace` instead of its constant one; before the first packet.
+    pub fn with_trace(mut self, trace: Trace) -> Self {
+        self.opportunities = Some(Box::new(Opportunities::new(trace)));
+        self
     }
 
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
@@ -233,6 +243,9 @@ impl<T> Link<T> {
     /// When the server starts on a packet that comes now: at once, or when it is free and the link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
+        if let Some(opportunities) = &self.opportunities {
+            return start_by_trace(opportunities, self.outage.as_deref(), now);
+        }
         let earliest = self.free_at.max(now);
         match &self.outage {
             Some(outage) => start_beside(outage, earliest),
@@ -243,10 +256,15 @@ impl<T> Link<T> {
     /// Decides the packet's times and fate.
     #[inline]
     fn serve(&mut self, start: Instant, item: T, PacketMeta { size, data }: PacketMeta) {
-        if self.transmission.0 != size {
-            self.transmission = transmission(self.rate, size);
-        }
-        let departure = start + self.transmission.1;
+        let departure = match &mut self.opportunities {
+            Some(opportunities) => opportunities.serve(start, size),
+            None => {
+                if self.transmission.0 != size {
+                    self.transmission = transmission(self.rate, size);
+                }
+                start + self.transmission.1
+            }
+        };
         let arrival = departure + self.delay.draw(departure);
         let unlucky = self.loss_place == LossPlace::Medium && self.loses(data);
         let lost = if self.outage_takes(start, departure) {
@@ -279,6 +297,24 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
         OutageMode::Hold => outage.schedule.next_up(earliest).unwrap_or(Instant::MAX),
         OutageMode::Drop => earliest,
     }
+}
+
+/// The first opportunity of a packet that comes now: one at which the link is up, or lets packets be lost.
+#[inline(never)]
+fn start_by_trace(
+    opportunities: &Opportunities,
+    outage: Option<&OutageConfig>,
+    now: Instant,
+) -> Instant {
+    let mut start = opportunities.start(now);
+    while let Some(outage) = outage {
+        let up = start_beside(outage, start);
+        if up == start {
+            break;
+        }
+        start = opportunities.start(up);
+    }
+    start
 }
 
 /// Whether an outage takes a packet serialised from `start` to `departure`.

@@ -25,6 +25,7 @@ fn tables() -> Vec<&'static TableSchema> {
     }
     let mut seen = Vec::new();
     visit(&SCENARIO, &mut seen);
+    visit(&schema::EMULATED_LINK, &mut seen);
     seen
 }
 

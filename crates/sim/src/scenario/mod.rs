@@ -19,7 +19,7 @@ mod wlan;
 
 pub use diagnostic::{Diagnostic, ScenarioError};
 pub use document::{json_schema, markdown};
-pub use model::Scenario;
+pub use model::{EmulatedLink, Override, Scenario};
 
 impl Scenario {
     /// Reads a scenario from the text of a TOML file.
@@ -39,4 +39,30 @@ impl Scenario {
     ) -> Result<Self, ScenarioError> {
         resolve::parse(source_name, text, overrides)
     }
+}
+
+impl EmulatedLink {
+    /// Reads the link of the emulator from the text of a TOML file: the keys of a scenario's `[[link]]`, and
+    /// tables `up` and `down` for what differs in one direction. Overrides as in [`Scenario::parse`].
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse(
+        source_name: &str,
+        text: &str,
+        overrides: &[Override],
+    ) -> Result<Self, ScenarioError> {
+        resolve::parse_link(source_name, text, overrides)
+    }
+}
+
+/// Reads a duration as scenarios write it (`20 ms`).
+///
+/// # Errors
+/// What was expected.
+pub fn duration(text: &str) -> Result<airtcp_core::Duration, String> {
+    let nanos = units::parse(text, units::DURATION);
+    nanos
+        .map(airtcp_core::Duration::from_nanos)
+        .map_err(|_| "expected a duration, such as 20 ms".to_owned())
 }

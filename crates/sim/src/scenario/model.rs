@@ -148,6 +148,26 @@ pub struct Link {
     pub config: LinkConfig,
 }
 
+/// The link of the real-time emulator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmulatedLink {
+    /// From the command (or the first namespace) to the network outside.
+    pub up: LinkConfig,
+    /// From the network outside to the command.
+    pub down: LinkConfig,
+}
+
+/// A key that a command-line option sets over the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// What diagnostics call it: `--rate`.
+    pub option: String,
+    /// Dotted path of the key.
+    pub path: String,
+    /// A value in TOML syntax or a bare string.
+    pub value: String,
+}
+
 /// An 802.11 channel and its stations. Two stations that can receive each other are neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wlan {

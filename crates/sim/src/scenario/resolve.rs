@@ -3,11 +3,11 @@
 
 use super::diagnostic::{Problem, ScenarioError, Source, Spot};
 use super::model::{
-    CbrSpec, FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, NodeOutage, OnOff,
-    OutageLayer, Scenario, SignalSpec, Wlan,
+    CbrSpec, EmulatedLink, FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, NodeOutage,
+    OnOff, OutageLayer, Override, Scenario, SignalSpec, Wlan,
 };
 use super::reader::{Layer, Name, Problems, Section};
-use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS};
+use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS, TableSchema};
 use super::tree::{self, Table, Tree};
 use super::wlan::{radio_outage, wlans};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -30,25 +30,57 @@ pub(super) fn parse(
     text: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
+    let overrides = overrides.iter().map(|(path, value)| ("--set", path.as_str(), value.as_str()));
+    read(source_name, text, overrides, |root, problems| scenario(root, problems, source_name))
+}
+
+/// Reads an emulated link; see [`EmulatedLink::parse`].
+pub(super) fn parse_link(
+    source_name: &str,
+    text: &str,
+    overrides: &[Override],
+) -> Result<EmulatedLink, ScenarioError> {
+    let overrides = overrides.iter().map(|o| (&*o.option, &*o.path, &*o.value));
+    read(source_name, text, overrides, |root, problems| {
+        let section = top(&schema::EMULATED_LINK, root, problems);
+        let up = link_config(&section.overridden_by(&section, "up"));
+        let down = link_config(&section.overridden_by(&section, "down"));
+        Some(EmulatedLink { up: up?, down: down? })
+    })
+}
+
+/// Reads a text and overrides (option, path, value) and makes something of the tree.
+fn read<'a, T>(
+    source_name: &str,
+    text: &str,
+    overrides: impl Iterator<Item = (&'a str, &'a str, &'a str)> + Clone,
+    resolve: impl FnOnce(&Table, &Problems) -> Option<T>,
+) -> Result<T, ScenarioError> {
     let mut sources = vec![Source { name: source_name.to_owned(), text: text.to_owned() }];
-    sources.extend(overrides.iter().map(|(path, value)| Source {
-        name: "--set".to_owned(),
+    sources.extend(overrides.clone().map(|(option, path, value)| Source {
+        name: option.to_owned(),
         text: tree::override_text(path, value),
     }));
     let mut root =
         Tree::document(text, 0).map_err(|problems| ScenarioError::new(problems, &sources))?;
     let problems = Problems::default();
-    for (i, (path, value)) in overrides.iter().enumerate() {
+    for (i, (_, path, value)) in overrides.enumerate() {
         if let Err(problem) = tree::set(&mut root, i + 1, path, value) {
             problems.borrow_mut().push(problem);
         }
     }
-    let scenario = scenario(&root, &problems, source_name);
+    let resolved = resolve(&root, &problems);
     let problems = problems.into_inner();
-    match scenario {
-        Some(scenario) if problems.is_empty() => Ok(scenario),
+    match resolved {
+        Some(resolved) if problems.is_empty() => Ok(resolved),
         _ => Err(ScenarioError::new(problems, &sources)),
     }
+}
+
+/// The top level of a file.
+fn top<'a>(schema: &'static TableSchema, root: &'a Table, problems: &'a Problems) -> Section<'a> {
+    let layer = Layer { schema, table: root, path: String::new(), spot: Spot::default() };
+    Section::new(problems, schema, vec![layer], Spot::default(), String::new())
 }
 
 /// `name` of the file without folder and ending, made a name.
@@ -61,14 +93,7 @@ fn stem(source_name: &str) -> String {
 }
 
 fn scenario(root: &Table, problems: &Problems, source_name: &str) -> Option<Scenario> {
-    let layer = |schema, table| Layer { schema, table, path: String::new(), spot: Spot::default() };
-    let top = Section::new(
-        problems,
-        &schema::SCENARIO,
-        vec![layer(&schema::SCENARIO, root)],
-        Spot::default(),
-        String::new(),
-    );
+    let top = top(&schema::SCENARIO, root, problems);
     let name = top.get::<Option<Name>>("name");
     let duration = top.get::<Duration>("duration");
     let node_sections = top.elements("node");

@@ -490,6 +490,32 @@ static LINK: TableSchema = TableSchema {
     ],
 };
 
+pub(super) static EMULATED_LINK: TableSchema = TableSchema {
+    name: "emulated link",
+    about: "The top level of the file of `airtcp link --config`: a link in each direction, which \
+            differ only in what `up` and `down` override. Times count from the start of the \
+            emulator.",
+    fields: &[
+        Field { fallback: Is("100 Gbit/s"), ..RATE },
+        Field { fallback: Is("0 s"), ..DELAY },
+        LOSS,
+        OUTAGE,
+        QUEUE,
+        field(
+            "up",
+            Kind::Table(&DIRECTION),
+            Absent("as the link"),
+            "What differs from the command to the network outside.",
+        ),
+        field(
+            "down",
+            Kind::Table(&DIRECTION),
+            Absent("as the link"),
+            "What differs from the network outside to the command.",
+        ),
+    ],
+};
+
 /// A key whose default depends on the preset.
 const fn by_preset(key: &'static str, kind: Kind, meaning: &'static str) -> Field {
     field(key, kind, Absent("as the preset"), meaning)

@@ -1,7 +1,7 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
-use super::Scenario;
 use super::model::{CbrSpec, MiddleboxKind, NodeId, OnOff, OutageLayer, SignalSpec};
+use super::{EmulatedLink, Override, Scenario};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig};
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
@@ -110,7 +110,7 @@ fn quantities_need_a_known_unit() {
         "\"250 kbits\"",
         &[
             "t.toml:14:8: link.BS-MH.rate: \"250 kbits\" has an unknown unit (expected a unit of bit/s, \
-             kbit/s, Mbit/s, Gbit/s, bps, kbps, Mbps or Gbps; did you mean `kbit/s`?)",
+             kbit/s, Mbit/s, Gbit/s, bps, kbps, Mbps, Gbps, kbit, mbit or gbit; did you mean `kbit/s`?)",
         ],
     );
     refuses(
@@ -1291,4 +1291,34 @@ fn cross_traffic_is_read_and_checked() {
     ] {
         assert_eq!(noise(keys).unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn an_emulated_link_has_the_keys_of_a_link() {
+    let text = "rate = \"8mbit\"\ndelay = \"20 ms\"\n[down]\nqueue = { limit = \"60 kB\" }\n";
+    let rate = Override {
+        option: "--up-rate".to_owned(),
+        path: "up.rate".to_owned(),
+        value: "1 Mbit/s".to_owned(),
+    };
+    let link = EmulatedLink::parse("link.toml", text, &[rate]).unwrap();
+    assert_eq!(link.up.rate, DataRate::mbps(1));
+    assert_eq!(link.down.rate, DataRate::mbps(8));
+    assert_eq!(link.up.delay.base, Duration::from_millis(20));
+    let limit = |bytes| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(bytes)) };
+    assert_eq!(link.down.queue, limit(60_000));
+    assert_ne!(link.up.queue, limit(60_000));
+}
+
+#[test]
+fn an_option_of_the_emulator_is_named_in_its_diagnostic() {
+    let rate = Override {
+        option: "--rate".to_owned(),
+        path: "rate".to_owned(),
+        value: "8 Mbits".to_owned(),
+    };
+    let error = EmulatedLink::parse("link.toml", "delais = \"1 s\"", &[rate]).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"), "{told}");
+    assert!(told.contains("--rate:1:6: rate: "), "{told}");
 }

@@ -18,7 +18,7 @@ pub(super) const DURATION: &[Unit] = &[
     ("s", 1_000_000_000),
     ("min", 60_000_000_000),
 ];
-/// Base unit: bit per second.
+/// Base unit: bit per second. The last three are those of `tc`.
 pub(super) const RATE: &[Unit] = &[
     ("bit/s", 1),
     ("kbit/s", 1_000),
@@ -28,6 +28,9 @@ pub(super) const RATE: &[Unit] = &[
     ("kbps", 1_000),
     ("Mbps", 1_000_000),
     ("Gbps", 1_000_000_000),
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
 ];
 /// Base unit: byte.
 pub(super) const SIZE: &[Unit] = &[

@@ -1,0 +1,205 @@
+//! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
+
+use crate::{BAD_INPUT, FAILURE, complain, override_pair};
+use airtcp_core::Duration;
+use airtcp_emu::{Report, Setup};
+use airtcp_net::{LinkCounters, Trace};
+use airtcp_sim::scenario::{EmulatedLink, Override};
+use clap::Args;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `airtcp link`.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// Link file (docs/link.md); options override it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Serialisation rate, such as `8mbit` or "250 kbit/s" [default: 100 Gbit/s].
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// The same from the command to the network only.
+    #[arg(long, value_name = "RATE")]
+    up_rate: Option<String>,
+    /// The same from the network to the command only.
+    #[arg(long, value_name = "RATE")]
+    down_rate: Option<String>,
+    /// One-way propagation delay, such as `20ms` [default: 0 s].
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
+    /// The same from the command to the network only.
+    #[arg(long, value_name = "TIME")]
+    up_delay: Option<String>,
+    /// The same from the network to the command only.
+    #[arg(long, value_name = "TIME")]
+    down_delay: Option<String>,
+    /// Capacity of the queue, such as `60kB` or "50 packets" [default: 50 packets].
+    #[arg(long, value_name = "LIMIT")]
+    queue: Option<String>,
+    /// The same from the command to the network only.
+    #[arg(long, value_name = "LIMIT")]
+    up_queue: Option<String>,
+    /// The same from the network to the command only.
+    #[arg(long, value_name = "LIMIT")]
+    down_queue: Option<String>,
+    /// Probability that a packet is lost, such as 0.01.
+    #[arg(long, value_name = "P")]
+    loss: Option<String>,
+    /// The same from the command to the network only.
+    #[arg(long, value_name = "P")]
+    up_loss: Option<String>,
+    /// The same from the network to the command only.
+    #[arg(long, value_name = "P")]
+    down_loss: Option<String>,
+    /// Mahimahi trace that takes the place of the rate from the command to the network.
+    #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
+    up_trace: Option<PathBuf>,
+    /// Mahimahi trace that takes the place of the rate from the network to the command.
+    #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
+    down_trace: Option<PathBuf>,
+    /// Sets any key of the link file, such as `down.outage.listed=[["5 s", "10 s"]]`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
+    set: Vec<(String, String)>,
+    /// Seed of losses and delays.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The emulator has failed when one packet in 100 is released later than this after its time.
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = airtcp_sim::scenario::duration)]
+    late: Duration,
+    /// Joins two existing namespaces (`ip netns`) instead of running a command: up is from the first to
+    /// the second.
+    #[arg(long, num_args = 2, value_names = ["NAMESPACE", "NAMESPACE"], conflicts_with = "command")]
+    between: Option<Vec<String>>,
+    /// Runs in a network namespace of its own, behind the link.
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "between")]
+    command: Vec<OsString>,
+}
+
+/// Runs the emulator and returns the exit code: the command's, unless the emulator itself failed.
+pub(crate) fn run(args: &LinkArgs) -> i32 {
+    let prepared = || -> Result<_, String> {
+        let link = read(args)?;
+        Ok((link, trace(args.up_trace.as_deref())?, trace(args.down_trace.as_deref())?))
+    };
+    let (link, up_trace, down_trace) = match prepared() {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            let _ = writeln!(io::stderr(), "{message}");
+            return BAD_INPUT;
+        }
+    };
+    let setup = Setup {
+        up: &link.up,
+        down: &link.down,
+        up_trace: up_trace.as_ref(),
+        down_trace: down_trace.as_ref(),
+        seed: args.seed,
+    };
+    let outcome = match args.between.as_deref() {
+        Some([first, second]) => airtcp_emu::between(setup, [first, second], &mut complain),
+        _ => airtcp_emu::around_command(setup, &args.command, &mut complain),
+    };
+    match outcome {
+        Ok(outcome) => {
+            let kept_up = summary(&outcome.report, args.late);
+            if outcome.code == 0 && !kept_up { FAILURE } else { outcome.code }
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            FAILURE
+        }
+    }
+}
+
+/// The link of the file and the options.
+fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
+    let (name, text) = match &args.config {
+        Some(path) => (path.display().to_string(), contents(path)?),
+        None => ("link".to_owned(), String::new()),
+    };
+    EmulatedLink::parse(&name, &text, &overrides(args)).map_err(|error| error.render())
+}
+
+fn trace(path: Option<&Path>) -> Result<Option<Trace>, String> {
+    let Some(path) = path else { return Ok(None) };
+    let trace = Trace::parse(&contents(path)?);
+    trace.map(Some).map_err(|error| format!("airtcp: {}: {error}", path.display()))
+}
+
+fn contents(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| match e.kind() {
+        io::ErrorKind::InvalidData => format!("airtcp: {}: not UTF-8 text", path.display()),
+        _ => format!("airtcp: {}: {e}", path.display()),
+    })
+}
+
+/// The options as keys of the file: those for both directions first, as one for a single direction is stronger
+/// anyway.
+fn overrides(args: &LinkArgs) -> Vec<Override> {
+    let options = [
+        ("--rate", "rate", &args.rate),
+        ("--up-rate", "up.rate", &args.up_rate),
+        ("--down-rate", "down.rate", &args.down_rate),
+        ("--delay", "delay", &args.delay),
+        ("--up-delay", "up.delay", &args.up_delay),
+        ("--down-delay", "down.delay", &args.down_delay),
+        ("--queue", "queue.limit", &args.queue),
+        ("--up-queue", "up.queue.limit", &args.up_queue),
+        ("--down-queue", "down.queue.limit", &args.down_queue),
+        ("--loss", "loss.p", &args.loss),
+        ("--up-loss", "up.loss.p", &args.up_loss),
+        ("--down-loss", "down.loss.p", &args.down_loss),
+    ];
+    let set = |option: &str, path: &str, value: &str| Override {
+        option: option.to_owned(),
+        path: path.to_owned(),
+        value: value.to_owned(),
+    };
+    let mut overrides = Vec::new();
+    for (option, path, value) in options {
+        let Some(value) = value else { continue };
+        if let Some(table) = path.strip_suffix(".p") {
+            overrides.push(set(option, &format!("{table}.kind"), "bernoulli"));
+        }
+        overrides.push(set(option, path, value));
+    }
+    overrides.extend(args.set.iter().map(|(path, value)| set("--set", path, value)));
+    overrides
+}
+
+/// Tells what the link did and whether the emulator kept up with it.
+fn summary(report: &Report, bound: Duration) -> bool {
+    let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time } = report;
+    for (name, counters) in [("up", up), ("down", down)] {
+        let LinkCounters {
+            packets_sent, bytes_sent, queue_drops, loss_drops, outage_drops, ..
+        } = counters;
+        complain(&format!(
+            "{name}: {packets_sent} packets, {bytes_sent}; dropped: {queue_drops} by the queue, \
+             {loss_drops} by loss, {outage_drops} by outages"
+        ));
+    }
+    let policy = if *real_time { "SCHED_FIFO" } else { "without SCHED_FIFO" };
+    let micros = |late: Duration| late.as_nanos() / 1000;
+    complain(&format!(
+        "lateness of {} packets: p50 {} us, p99 {} us, max {} us ({policy})",
+        lateness.count(),
+        micros(lateness.quantile(0.5)),
+        micros(lateness.quantile(0.99)),
+        micros(lateness.max())
+    ));
+    if *refused_by_kernel > 0 {
+        complain(&format!("{refused_by_kernel} packets came out while their device was down"));
+    }
+    let kept_up = report.kept_up(bound);
+    if !kept_up {
+        complain(&format!(
+            "THE EMULATOR DID NOT KEEP UP: p99 of lateness {} us, at most {} us are allowed (--late); \
+             {dropped_by_kernel} packets were dropped before it could read them. Do not trust this run.",
+            micros(lateness.quantile(0.99)),
+            micros(bound)
+        ));
+    }
+    kept_up
+}

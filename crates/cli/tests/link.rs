@@ -1,0 +1,436 @@
+//! `airtcp link` for real: kernel TCP and UDP through the emulator.
+//!
+//! The command behind the link is this test program again, in the role that [`ROLE`] names; the other end
+//! are threads of the test. Without the right to make network namespaces the tests say so and pass.
+
+#![cfg(target_os = "linux")]
+
+use airtcp_emu::emulator::OUTSIDE;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The variable that makes [`inside`] do something: a role, `:`, and the port outside.
+const ROLE: &str = "AIRTCP_LINK_TEST_ROLE";
+/// The variable that names another host than the outside end.
+const HOST: &str = "AIRTCP_LINK_TEST_HOST";
+/// Where the program in a role says what it found.
+const TELL: &str = "found: ";
+
+fn airtcp(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
+    command.arg("link").args(args);
+    command
+}
+
+/// Whether this test can be done here.
+fn possible() -> bool {
+    let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
+    let possible = made.is_ok_and(|s| s.success()) && Path::new("/dev/net/tun").exists();
+    if !possible {
+        eprintln!("skipped: needs the right to make network namespaces, and /dev/net/tun");
+    }
+    possible
+}
+
+/// Runs this program in a role behind a link.
+fn behind_link(options: &[&str], role: &str, port: u16) -> (Output, Vec<f64>) {
+    let program = std::env::current_exe().unwrap();
+    let mut command = airtcp(options);
+    command.arg("--").arg(program).args(["--exact", "inside", "--nocapture"]);
+    found(command.env(ROLE, format!("{role}:{port}")))
+}
+
+/// Runs it and reads what the program in a role found.
+fn found(command: &mut Command) -> (Output, Vec<f64>) {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find_map(|l| l.split_once(TELL)).map_or("", |(_, numbers)| numbers);
+    let numbers = line.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    (output, numbers)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Echoes datagrams in the background; its port.
+fn echo() -> u16 {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || answer(&socket));
+    port
+}
+
+fn answer(socket: &UdpSocket) {
+    let mut buffer = [0; 2000];
+    while let Ok((size, peer)) = socket.recv_from(&mut buffer) {
+        let _ = socket.send_to(&buffer[..size], peer);
+    }
+}
+
+/// Sends `size` bytes of the pattern to each who connects; its port.
+fn source(size: usize) -> u16 {
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut peer, _)) = listener.accept() {
+            let _ = peer.write_all(&pattern(size));
+        }
+    });
+    port
+}
+
+/// Bytes that do not repeat (xorshift).
+fn pattern(size: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..size).map(next).collect()
+}
+
+/// The part of this program that runs behind the link; nothing when it was not asked to.
+#[test]
+fn inside() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let (role, port) = role.split_once(':').unwrap();
+    let host = std::env::var(HOST).or_else(|_| std::env::var(OUTSIDE)).unwrap();
+    let outside = format!("{host}:{port}");
+    let found = match role {
+        "echo" => return answer(&UdpSocket::bind(outside).unwrap()),
+        "ping" => round_trips(&outside),
+        _ => vec![download(&outside)],
+    };
+    let found: Vec<String> = found.iter().map(f64::to_string).collect();
+    println!("\n{TELL}{}", found.join(" "));
+}
+
+/// Milliseconds of 25 round trips begun every 100 ms; one that does not come back is missing.
+fn round_trips(outside: &str) -> Vec<f64> {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect(outside).unwrap();
+    let start = Instant::now();
+    let at = move |i: u64| start + Duration::from_millis(100 * i);
+    let receiver = socket.try_clone().unwrap();
+    receiver.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
+    let sender = std::thread::spawn(move || {
+        for i in 0..25 {
+            std::thread::sleep(at(i).saturating_duration_since(Instant::now()));
+            let _ = socket.send(&i.to_be_bytes());
+        }
+    });
+    let mut trips = Vec::new();
+    let mut number = [0; 8];
+    while trips.len() < 25 && receiver.recv(&mut number).is_ok() {
+        trips.push((Instant::now() - at(u64::from_be_bytes(number))).as_secs_f64() * 1e3);
+    }
+    sender.join().unwrap();
+    trips
+}
+
+/// Seconds of a download of the pattern.
+fn download(outside: &str) -> f64 {
+    let start = Instant::now();
+    let mut bytes = Vec::new();
+    TcpStream::connect(outside).unwrap().read_to_end(&mut bytes).unwrap();
+    let took = start.elapsed().as_secs_f64();
+    assert!(!bytes.is_empty() && bytes == pattern(bytes.len()), "payload damaged");
+    took
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+#[test]
+fn a_round_trip_takes_both_delays() {
+    if !possible() {
+        return;
+    }
+    let (output, trips) =
+        behind_link(&["--up-delay", "20 ms", "--down-delay", "30 ms"], "ping", echo());
+    assert_eq!(trips.len(), 25, "{}", stderr(&output));
+    assert!(trips.iter().all(|&t| t >= 50.0), "{trips:?}");
+    assert!(median(trips.clone()) < 55.0, "{trips:?}");
+}
+
+#[test]
+fn a_download_has_the_rate_of_the_link() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 2_000_000;
+    let options = ["--rate", "8mbit", "--delay", "20ms", "--queue", "60kB"];
+    let (output, found) = behind_link(&options, "download", source(SIZE));
+    let [took] = found[..] else { panic!("{}", stderr(&output)) };
+    // 1448 bytes of payload in a packet of 1500; slow start and recovery take their part.
+    let goodput = SIZE as f64 * 8.0 / took;
+    assert!((6.0e6..8.0e6 * 1448.0 / 1500.0).contains(&goodput), "{goodput} bit/s");
+}
+
+#[test]
+fn a_trace_sets_the_rate() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 1_000_000;
+    // 1504 bytes every 2 ms: 6.016 Mbit/s.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    std::fs::write(&file, "2\n4\n6\n").unwrap();
+    let options = ["--delay", "5ms", "--queue", "60kB", "--down-trace", file.to_str().unwrap()];
+    let (output, found) = behind_link(&options, "download", source(SIZE));
+    let [took] = found[..] else { panic!("{}", stderr(&output)) };
+    let goodput = SIZE as f64 * 8.0 / took;
+    assert!((4.5e6..6.016e6 * 1448.0 / 1504.0).contains(&goodput), "{goodput} bit/s");
+
+    std::fs::write(&file, "2\nsoon\n").unwrap();
+    let output = airtcp(&options).args(["--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("trace: line 2: \"soon\" is not a time"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn an_outage_that_holds_delays_and_loses_nothing() {
+    if !possible() {
+        return;
+    }
+    let outage = "down.outage={ mode = \"hold\", listed = [[\"0.5 s\", \"2.5 s\"]] }";
+    let (output, trips) = behind_link(&["--set", outage], "ping", echo());
+    assert_eq!(trips.len(), 25, "{}", stderr(&output));
+    let longest = trips.iter().copied().fold(0.0, f64::max);
+    assert!((1800.0..2100.0).contains(&longest), "{trips:?}");
+}
+
+#[test]
+fn the_status_is_that_of_the_command() {
+    if !possible() {
+        return;
+    }
+    let code = |script| airtcp(&["--", "sh", "-c", script]).output().unwrap().status.code();
+    assert_eq!(code("exit 7"), Some(7));
+    assert_eq!(code("kill -KILL $$"), Some(128 + 9));
+    assert_eq!(airtcp(&["--", "no-such-command"]).output().unwrap().status.code(), Some(127));
+}
+
+/// A link around a command that says where it is and sleeps.
+struct Sleeper {
+    emulator: Child,
+    /// The device outside.
+    device: String,
+    /// The process id of the command.
+    command: String,
+}
+
+impl Sleeper {
+    fn start() -> Self {
+        let script = "awk -F: '/airtcp/ { print $1 }' /proc/net/dev; echo $$; exec sleep 30";
+        let mut emulator = airtcp(&["--", "sh", "-c", script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut text = String::new();
+        let stdout = emulator.stdout.as_mut().unwrap();
+        while text.matches('\n').count() < 2 {
+            let mut byte = [0];
+            stdout.read_exact(&mut byte).unwrap();
+            text.push(byte[0].into());
+        }
+        let mut lines = text.lines().map(|l| l.trim().to_owned());
+        Self { emulator, device: lines.next().unwrap(), command: lines.next().unwrap() }
+    }
+
+    fn exists(&self) -> [bool; 2] {
+        let device = Path::new("/sys/class/net").join(&self.device);
+        [device.exists(), Path::new("/proc").join(&self.command).exists()]
+    }
+
+    /// Waits until neither is there.
+    fn is_gone(&self) -> bool {
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until {
+            if self.exists() == [false, false] {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+}
+
+#[test]
+fn kill_9_leaves_neither_device_nor_command() {
+    if !possible() {
+        return;
+    }
+    let mut sleeper = Sleeper::start();
+    assert_eq!(sleeper.exists(), [true, true]);
+    sleeper.emulator.kill().unwrap();
+    sleeper.emulator.wait().unwrap();
+    assert!(sleeper.is_gone());
+}
+
+#[test]
+fn sigterm_goes_to_the_command() {
+    if !possible() {
+        return;
+    }
+    let mut sleeper = Sleeper::start();
+    let id = sleeper.emulator.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(sleeper.emulator.wait().unwrap().code(), Some(128 + 15));
+    assert!(sleeper.is_gone());
+}
+
+#[test]
+fn a_device_that_vanishes_ends_the_run_at_once() {
+    if !possible() {
+        return;
+    }
+    let script = "ip link delete $(ip -o link | grep -o 'airtcp[0-9]*' | head -n 1); exec sleep 30";
+    let start = Instant::now();
+    let output = airtcp(&["--", "sh", "-c", script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the link broke"), "{}", stderr(&output));
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn links_nest() {
+    if !possible() {
+        return;
+    }
+    if Command::new("nft").arg("--version").output().is_err() {
+        eprintln!("skipped: needs `nft`, to reach over the namespace in the middle");
+        return;
+    }
+    let script = format!(
+        "export {HOST}=${OUTSIDE}; exec {} link --delay 15ms -- {} --exact inside --nocapture",
+        env!("CARGO_BIN_EXE_airtcp"),
+        std::env::current_exe().unwrap().display()
+    );
+    let mut command = airtcp(&["--delay", "10ms", "--", "sh", "-c", &script]);
+    let (output, trips) = found(command.env(ROLE, format!("ping:{}", echo())));
+    assert_eq!(trips.len(), 25, "{}", stderr(&output));
+    assert!((50.0..56.0).contains(&median(trips)));
+}
+
+/// A network namespace with a name, while it lives.
+struct Named(String);
+
+impl Named {
+    fn new(what: &str) -> Self {
+        let name = format!("airtcp-test-{what}-{}", std::process::id());
+        let added = Command::new("ip").args(["netns", "add", &name]).status().unwrap();
+        assert!(added.success());
+        Self(name)
+    }
+    fn exec(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.0]).args(args);
+        command
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).status();
+    }
+}
+
+#[test]
+fn two_namespaces_are_joined() {
+    if !possible() {
+        return;
+    }
+    let (first, second) = (Named::new("a"), Named::new("b"));
+    let options = ["--late", "1 s", "--delay", "10 ms", "--between", &first.0, &second.0];
+    let mut emulator = airtcp(&options).stderr(Stdio::piped()).spawn().unwrap();
+    // "airtcp: airtcp0: 100.64.0.2 in A, 100.64.0.1 in B"
+    let mut lines = BufReader::new(emulator.stderr.take().unwrap()).lines();
+    let line = lines.find_map(|l| l.ok().filter(|l| l.contains(" in ")));
+    let line = line.expect("the emulator tells the addresses");
+    let before = format!(" in {}", second.0);
+    let host = line.split(&before).next().unwrap().rsplit(' ').next().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let test = [program.to_str().unwrap(), "--exact", "inside", "--nocapture"];
+    let mut echo = second
+        .exec(&test)
+        .env(HOST, host)
+        .env(ROLE, "echo:7777")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let (_, trips) = found(first.exec(&test).env(HOST, host).env(ROLE, "ping:7777"));
+    echo.kill().unwrap();
+    echo.wait().unwrap();
+    let id = emulator.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(emulator.wait().unwrap().code(), Some(0), "{rest:?}");
+    assert_eq!(trips.len(), 25, "{rest:?}");
+    assert!((20.0..25.0).contains(&median(trips)));
+    let left = first.exec(&["cat", "/proc/net/dev"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&left.stdout).contains("airtcp"));
+}
+
+#[test]
+fn an_emulator_that_is_too_late_fails_loudly() {
+    if !possible() {
+        return;
+    }
+    let (output, trips) = behind_link(&["--late", "1 ns"], "ping", echo());
+    assert_eq!(trips.len(), 25);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("DID NOT KEEP UP"), "{}", stderr(&output));
+}
+
+#[test]
+fn bad_input_is_refused_with_the_option_and_the_nearest_name() {
+    let refused = |args: &[&str], told: &str| {
+        let output = airtcp(args).args(["--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    };
+    refused(&["--delay", "20"], "--delay:1:7: delay: 20 has no unit");
+    refused(&["--rate", "8 mbits"], "did you mean `Mbit/s`?");
+    refused(&["--loss", "1.5"], "--loss:1:8: loss.p: 1.5");
+    refused(&["--set", "delais=1 s"], "delais: unknown key (did you mean `delay`?)");
+    refused(&["--config", "/nonexistent.toml"], "/nonexistent.toml: No such file");
+}
+
+#[test]
+fn a_namespace_that_is_not_there_is_named() {
+    let output = airtcp(&["--between", "no-such-a", "no-such-b"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no network namespace \"no-such-a\""), "{}", stderr(&output));
+}
+
+#[test]
+fn without_privileges_one_line_says_what_is_missing() {
+    if !possible() {
+        return;
+    }
+    let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"];
+    let output = Command::new("setpriv")
+        .args(nobody)
+        .args(["--bounding-set=-all", env!("CARGO_BIN_EXE_airtcp"), "link", "--", "true"])
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("CAP_NET_ADMIN"), "{told}");
+}
