@@ -15,7 +15,8 @@ help: ## list the targets
 
 build: native module ## release build: .venv/bin/airtcp and target/release/airtcp
 
-demo: build ## build, then reproduce Table 3 of the M-TCP+ paper in quick form
+demo: build ## build, then reproduce the Packet Control paper and Table 3 of M-TCP+ in quick form
+	$(BIN)/airtcp study run packet-control --quick
 	$(BIN)/airtcp study run m-tcp-plus --quick
 
 define stage
