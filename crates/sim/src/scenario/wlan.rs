@@ -161,7 +161,7 @@ fn config(section: &Section<'_>) -> Option<ChannelConfig> {
     }
     if let Err(error) = config.check() {
         let key = culprit(&error);
-        let key = if section.has(key) { key } else { "preset" };
+        let key = if section.has(&key) { &key } else { "preset" };
         section.push(section.problem(key, error.to_string()));
         return None;
     }
@@ -175,11 +175,39 @@ fn set<T: FromDecoded>(section: &Section<'_>, key: &str, value: &mut T) {
     }
 }
 
-/// Overrides `value` by what `meaning` makes of the word the file has for `key`.
-fn choose<T>(section: &Section<'_>, key: &str, value: &mut T, meaning: impl FnOnce(&str) -> T) {
-    if let Some(Some(word)) = section.get::<Option<&str>>(key) {
-        *value = meaning(word);
+/// The words for the values of a key, as the schema lists them.
+type Words<T, const N: usize> = [(&'static str, T); N];
+
+const PREAMBLE: Words<Preamble, 2> = [("long", Preamble::Long), ("short", Preamble::Short)];
+const BACKOFF_DRAW: Words<BackoffDraw, 2> =
+    [("inclusive", BackoffDraw::Inclusive), ("exclusive", BackoffDraw::Exclusive)];
+const ATTEMPTS: Words<Attempts, 2> =
+    [("limit", Attempts::Limit), ("limit-plus-one", Attempts::LimitPlusOne)];
+const FIRST_ACCESS: Words<FirstAccess, 3> = [
+    ("immediate", FirstAccess::Immediate),
+    ("after-difs", FirstAccess::AfterDifs),
+    ("backoff", FirstAccess::Backoff),
+];
+const EIFS: Words<EifsRule, 2> = [("interval", EifsRule::Interval), ("nav", EifsRule::Nav)];
+const CTS: Words<CtsRule, 2> =
+    [("nav-idle", CtsRule::NavIdle), ("medium-idle", CtsRule::MediumIdle)];
+
+/// The word the file has for `key`.
+fn given<'a>(section: &Section<'a>, key: &str) -> Option<&'a str> {
+    section.get::<Option<&str>>(key).flatten()
+}
+
+/// Overrides `value` if the file has a word for `key`.
+fn choose<T: Copy>(section: &Section<'_>, key: &str, value: &mut T, words: &[(&str, T)]) {
+    let given = given(section, key);
+    if let Some((_, meant)) = words.iter().find(|(word, _)| Some(*word) == given) {
+        *value = *meant;
     }
+}
+
+/// The word for `value`.
+fn word<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> String {
+    words.iter().find(|(_, meant)| meant == value).map_or("", |(word, _)| word).to_owned()
 }
 
 fn set_power(section: &Section<'_>, key: &str, value: &mut Power) {
@@ -201,10 +229,7 @@ fn phy(section: &Section<'_>, phy: &mut PhyConfig) {
         difs,
         whole_microseconds,
     } = phy;
-    choose(section, "preamble", preamble, |word| match word {
-        "short" => Preamble::Short,
-        _ => Preamble::Long,
-    });
+    choose(section, "preamble", preamble, &PREAMBLE);
     set(section, "data-rate", data_rate);
     set(section, "control-rate", control_rate);
     set(section, "broadcast-rate", broadcast_rate);
@@ -244,34 +269,18 @@ fn mac(section: &Section<'_>, mac: &mut MacConfig) {
     set(section, "rts-threshold", rts_threshold);
     set(section, "cw-min", cw_min);
     set(section, "cw-max", cw_max);
-    choose(section, "backoff-draw", backoff_draw, |word| match word {
-        "exclusive" => BackoffDraw::Exclusive,
-        _ => BackoffDraw::Inclusive,
-    });
+    choose(section, "backoff-draw", backoff_draw, &BACKOFF_DRAW);
     set(section, "repeat-interrupted-slot", repeat_interrupted_slot);
     set(section, "short-retry-limit", short_retry_limit);
     set(section, "long-retry-limit", long_retry_limit);
-    choose(section, "attempts", attempts, |word| match word {
-        "limit-plus-one" => Attempts::LimitPlusOne,
-        _ => Attempts::Limit,
-    });
-    choose(section, "first-access", first_access, |word| match word {
-        "after-difs" => FirstAccess::AfterDifs,
-        "backoff" => FirstAccess::Backoff,
-        _ => FirstAccess::Immediate,
-    });
+    choose(section, "attempts", attempts, &ATTEMPTS);
+    choose(section, "first-access", first_access, &FIRST_ACCESS);
     set(section, "post-backoff", post_backoff);
-    choose(section, "eifs", eifs, |word| match word {
-        "nav" => EifsRule::Nav,
-        _ => EifsRule::Interval,
-    });
+    choose(section, "eifs", eifs, &EIFS);
     set(section, "eifs-ack-rate", eifs_ack_rate);
     response(section, response_timeout);
     set(section, "difs-after-timeout", difs_after_timeout);
-    choose(section, "cts", cts, |word| match word {
-        "medium-idle" => CtsRule::MediumIdle,
-        _ => CtsRule::NavIdle,
-    });
+    choose(section, "cts", cts, &CTS);
     set(section, "wait-for-data", wait_for_data);
     set(section, "sense-before-data", sense_before_data);
     set(section, "nav-from-data", nav_from_data);
@@ -282,11 +291,13 @@ fn mac(section: &Section<'_>, mac: &mut MacConfig) {
 fn response(section: &Section<'_>, timeout: &mut ResponseTimeout) {
     const MARGIN: Duration = Duration::from_micros(4);
     let preset = *timeout;
-    choose(section, "response-timeout", timeout, |word| match (word, preset) {
-        ("whole-frame", ResponseTimeout::WholeFrame { .. }) => preset,
-        ("whole-frame", _) => ResponseTimeout::WholeFrame { margin: MARGIN },
-        _ => ResponseTimeout::ReceptionStart,
-    });
+    if let Some(word) = given(section, "response-timeout") {
+        *timeout = match (word, preset) {
+            ("whole-frame", ResponseTimeout::WholeFrame { .. }) => preset,
+            ("whole-frame", _) => ResponseTimeout::WholeFrame { margin: MARGIN },
+            _ => ResponseTimeout::ReceptionStart,
+        };
+    }
     match timeout {
         ResponseTimeout::WholeFrame { margin } => set(section, "response-margin", margin),
         ResponseTimeout::ReceptionStart => {
@@ -317,12 +328,14 @@ fn receive(section: &Section<'_>, reception: &mut Reception) {
     const FIRST_LOCK: [&str; 2] = ["capture-ratio", "ignored-frame-sets-nav"];
     const SINR: [&str; 3] = ["min-sinr", "noise", "interference-floor"];
     let preset = *reception;
-    choose(section, "reception", reception, |word| match (word, preset) {
-        ("first-lock", Reception::FirstLock { .. })
-        | ("cumulative-sinr", Reception::CumulativeSinr { .. }) => preset,
-        ("first-lock", _) => preset::ns2().radio.reception,
-        _ => preset::ieee().radio.reception,
-    });
+    if let Some(word) = given(section, "reception") {
+        *reception = match (word, preset) {
+            ("first-lock", Reception::FirstLock { .. })
+            | ("cumulative-sinr", Reception::CumulativeSinr { .. }) => preset,
+            ("first-lock", _) => preset::ns2().radio.reception,
+            _ => preset::ieee().radio.reception,
+        };
+    }
     match reception {
         Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
             set(section, "capture-ratio", capture_ratio);
@@ -371,12 +384,8 @@ pub(super) fn keys(config: &ChannelConfig) -> Vec<(&'static str, String)> {
                 bit_error_rate,
             },
     } = config;
-    let preamble = match preamble {
-        Preamble::Short => "short",
-        Preamble::Long => "long",
-    };
     let mut keys = vec![
-        ("preamble", preamble.to_owned()),
+        ("preamble", word(preamble, &PREAMBLE)),
         ("data-rate", data_rate.to_string()),
         ("control-rate", control_rate.to_string()),
         ("broadcast-rate", broadcast_rate.to_string()),
@@ -435,27 +444,6 @@ fn mac_keys(mac: &MacConfig) -> Vec<(&'static str, String)> {
         nav_reset,
         queue,
     } = mac;
-    let backoff_draw = match backoff_draw {
-        BackoffDraw::Exclusive => "exclusive",
-        BackoffDraw::Inclusive => "inclusive",
-    };
-    let attempts = match attempts {
-        Attempts::LimitPlusOne => "limit-plus-one",
-        Attempts::Limit => "limit",
-    };
-    let first_access = match first_access {
-        FirstAccess::AfterDifs => "after-difs",
-        FirstAccess::Backoff => "backoff",
-        FirstAccess::Immediate => "immediate",
-    };
-    let eifs = match eifs {
-        EifsRule::Nav => "nav",
-        EifsRule::Interval => "interval",
-    };
-    let cts = match cts {
-        CtsRule::MediumIdle => "medium-idle",
-        CtsRule::NavIdle => "nav-idle",
-    };
     let queue = match queue {
         QueueLimit::Packets(n) => format!("{n} packets"),
         QueueLimit::Bytes(size) => size.to_string(),
@@ -466,14 +454,14 @@ fn mac_keys(mac: &MacConfig) -> Vec<(&'static str, String)> {
         ("rts-threshold", rts_threshold.to_string()),
         ("cw-min", cw_min.to_string()),
         ("cw-max", cw_max.to_string()),
-        ("backoff-draw", backoff_draw.to_owned()),
+        ("backoff-draw", word(backoff_draw, &BACKOFF_DRAW)),
         ("repeat-interrupted-slot", repeat_interrupted_slot.to_string()),
         ("short-retry-limit", short_retry_limit.to_string()),
         ("long-retry-limit", long_retry_limit.to_string()),
-        ("attempts", attempts.to_owned()),
-        ("first-access", first_access.to_owned()),
+        ("attempts", word(attempts, &ATTEMPTS)),
+        ("first-access", word(first_access, &FIRST_ACCESS)),
         ("post-backoff", post_backoff.to_string()),
-        ("eifs", eifs.to_owned()),
+        ("eifs", word(eifs, &EIFS)),
         ("eifs-ack-rate", eifs_ack_rate.to_string()),
     ];
     match response_timeout {
@@ -487,7 +475,7 @@ fn mac_keys(mac: &MacConfig) -> Vec<(&'static str, String)> {
     }
     keys.extend([
         ("difs-after-timeout", difs_after_timeout.to_string()),
-        ("cts", cts.to_owned()),
+        ("cts", word(cts, &CTS)),
         ("wait-for-data", wait_for_data.to_string()),
         ("sense-before-data", sense_before_data.to_string()),
         ("nav-from-data", nav_from_data.to_string()),
@@ -498,31 +486,18 @@ fn mac_keys(mac: &MacConfig) -> Vec<(&'static str, String)> {
 }
 
 /// The key that a mistake in the whole is about.
-fn culprit(error: &WifiError) -> &'static str {
-    let key = |which: &'static str| match which {
-        "data_rate" => "data-rate",
-        "control_rate" => "control-rate",
-        "broadcast_rate" => "broadcast-rate",
-        "eifs_ack_rate" => "eifs-ack-rate",
-        "cw_min" => "cw-min",
-        "cw_max" => "cw-max",
-        "short_retry_limit" => "short-retry-limit",
-        "long_retry_limit" => "long-retry-limit",
-        "height" => "antenna-height",
-        "bit_error_rate" => "bit-error-rate",
-        "capture_ratio" => "capture-ratio",
-        "min_sinr" => "min-sinr",
-        other => other,
-    };
-    match error {
+fn culprit(error: &WifiError) -> String {
+    let field = match error {
+        WifiError::Range { which: "height", .. } => "antenna-height",
         WifiError::Rate { which, .. }
         | WifiError::ContentionWindow { which, .. }
         | WifiError::RetryLimit { which }
-        | WifiError::Range { which, .. } => key(which),
+        | WifiError::Range { which, .. } => which,
         WifiError::ContentionWindows { .. } => "cw-min",
         WifiError::Sifs { .. } => "sifs",
         WifiError::Slot => "slot",
         WifiError::Unreachable { .. } => "rx-threshold",
         WifiError::CarrierSense { .. } => "cs-threshold",
-    }
+    };
+    field.replace('_', "-")
 }

@@ -2,8 +2,8 @@
 //! one event queue.
 //!
 //! A packet costs one event a hop: the wake-up of the link that delivers it, in which the next link takes
-//! it (or the endpoint, whose answer goes out at once); over a wireless channel one for each frame of the
-//! exchange and each back-off. Everything a component says ("send this", "wake me then") is carried out
+//! it (or the endpoint, whose answer goes out at once); over a wireless channel a few, for the channel looks
+//! ahead to the next thing that shows. Everything a component says ("send this", "wake me then") is carried out
 //! here; no component knows another.
 //!
 //! Addresses: node `i` is 10.0.0.0 + `i` + 1; see [`addr`] for the ports.
