@@ -5,7 +5,7 @@
 //! [`FlowTable`], runs their timers, hands link signals to all connections of a mobile, and bounds what they
 //! hold in all.
 
-use crate::flow_table::{FlowState, FlowTable, FlowTableConfig};
+use crate::flow_table::{FlowState, FlowTable, FlowTableConfig, Tracked};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,12 +24,15 @@ pub trait Connection<P: Payload>: FlowState + Sized {
         segment: Segment<P>,
         cx: &mut Context<'_, P, Self>,
     );
-    /// As [`Middlebox::on_link`].
-    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Context<'_, P, Self>);
+    /// As [`Middlebox::on_link`]. Nothing, for a mechanism that looks at segments only.
+    fn on_link(&mut self, _now: Instant, _signal: LinkSignal, _cx: &mut Context<'_, P, Self>) {}
     /// As [`Middlebox::on_timer`]; called only when the deadline has passed, and must move it beyond `now`.
-    fn on_timer(&mut self, now: Instant, cx: &mut Context<'_, P, Self>);
-    /// As [`Middlebox::next_deadline`].
-    fn next_deadline(&self) -> Option<Instant>;
+    /// Nothing, for a mechanism without timers.
+    fn on_timer(&mut self, _now: Instant, _cx: &mut Context<'_, P, Self>) {}
+    /// As [`Middlebox::next_deadline`]. `None`, for a mechanism without timers.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// What a [`Connection`] works with.
@@ -47,33 +50,37 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
 /// A mechanism for all connections of an edge node.
 #[derive(Clone, Debug)]
 pub struct PerConnection<P: Payload, C: Connection<P>> {
-    config: C::Config,
-    counters: C::Counters,
     connections: FlowTable<C>,
+    shared: Shared<C::Config, C::Counters>,
+    /// The last signal about each mobile that is not in reach: a connection that begins then must know.
+    signals: BTreeMap<MobileId, LinkSignal>,
+}
+
+/// What connections have in common.
+#[derive(Clone, Debug)]
+struct Shared<Config, Counters> {
+    config: Config,
+    counters: Counters,
     /// Payload bytes that all connections together may hold.
     memory: u64,
     /// When connections want to be woken; entries may be stale, and then wake nobody.
     deadlines: BTreeSet<(Instant, Flow)>,
-    /// The last signal about each mobile that is not in reach: a connection that begins then must know.
-    signals: BTreeMap<MobileId, LinkSignal>,
 }
 
 impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// Without connections. They will hold at most `memory` payload bytes in all.
     pub fn new(config: C::Config, table: FlowTableConfig, memory: u64) -> Self {
+        let (counters, deadlines) = (C::Counters::default(), BTreeSet::new());
         Self {
-            config,
-            counters: C::Counters::default(),
             connections: FlowTable::new(table),
-            memory,
-            deadlines: BTreeSet::new(),
+            shared: Shared { config, counters, memory, deadlines },
             signals: BTreeMap::new(),
         }
     }
 
     /// What was done since the start.
     pub fn counters(&self) -> C::Counters {
-        self.counters
+        self.shared.counters
     }
 
     /// Connections known.
@@ -90,25 +97,26 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     pub fn held(&self) -> u64 {
         self.connections.held()
     }
+}
 
-    /// Calls into one connection, then keeps account of its deadline and of what it holds.
-    fn call(
+impl<Config, Counters> Shared<Config, Counters> {
+    /// Calls into a connection, and takes note of a deadline that moved earlier. One that moved later is found by
+    /// the earlier entry, as in any lazy timer queue.
+    fn call<P: Payload, C: Connection<P, Config = Config, Counters = Counters>>(
         &mut self,
         key: Flow,
+        tracked: &mut Tracked<'_, C>,
         out: &mut Actions<P>,
         act: impl FnOnce(&mut C, &mut Context<'_, P, C>),
     ) {
-        let room = self.memory.saturating_sub(self.connections.held());
+        let room = self.memory.saturating_sub(tracked.all_held());
         let (config, counters) = (&self.config, &mut self.counters);
-        let deadline = self.connections.with(&key, |connection| {
+        let earlier = tracked.with(|connection| {
             let before = connection.next_deadline();
             act(connection, &mut Context { config, counters, out, room });
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
-        // A deadline that moved later is found by the earlier entry, as in any lazy timer queue.
-        if let Some(Some(deadline)) = deadline {
-            self.deadlines.insert((deadline, key));
-        }
+        self.deadlines.extend(earlier.map(|deadline| (deadline, key)));
     }
 }
 
@@ -118,15 +126,16 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
             Side::Fixed => segment.flow,
             Side::Mobile => segment.flow.reversed(),
         };
-        let Some(tracked) = self.connections.track(now, from, &segment) else {
+        let Some(mut tracked) = self.connections.track(now, from, &segment) else {
             return out.forward(from.opposite(), segment);
         };
         if tracked.is_new
             && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip))
         {
-            self.call(key, out, |connection, cx| connection.on_link(now, signal, cx));
+            let signalled = |c: &mut C, cx: &mut Context<'_, P, C>| c.on_link(now, signal, cx);
+            self.shared.call(key, &mut tracked, out, signalled);
         }
-        self.call(key, out, |connection, cx| connection.on_segment(now, from, segment, cx));
+        self.shared.call(key, &mut tracked, out, |c, cx| c.on_segment(now, from, segment, cx));
     }
 
     fn on_link(
@@ -143,28 +152,30 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         let keys: Vec<Flow> =
             self.connections.keys().filter(|key| key.dst.ip == mobile.0).copied().collect();
         for key in keys {
-            self.call(key, out, |connection, cx| connection.on_link(now, signal, cx));
-        }
-    }
-
-    fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
-        while let Some(&(deadline, key)) = self.deadlines.first()
-            && deadline <= now
-        {
-            self.deadlines.pop_first();
-            self.call(key, out, |connection, cx| {
-                if connection.next_deadline().is_some_and(|due| due <= now) {
-                    connection.on_timer(now, cx);
-                }
-            });
-            // `call` enters a deadline that moved earlier; here the old entry is gone.
-            if let Some(Some(next)) = self.connections.with(&key, |c| c.next_deadline()) {
-                self.deadlines.insert((next, key));
+            if let Some(mut tracked) = self.connections.get(&key) {
+                self.shared.call(key, &mut tracked, out, |c, cx| c.on_link(now, signal, cx));
             }
         }
     }
 
+    fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
+        while let Some(&(deadline, key)) = self.shared.deadlines.first()
+            && deadline <= now
+        {
+            self.shared.deadlines.pop_first();
+            let Some(mut tracked) = self.connections.get(&key) else { continue };
+            self.shared.call(key, &mut tracked, out, |connection, cx| {
+                if connection.next_deadline().is_some_and(|due| due <= now) {
+                    connection.on_timer(now, cx);
+                }
+            });
+            // Its entry is gone: a deadline that moved later, or not at all, needs one too.
+            let next = tracked.with(|connection| connection.next_deadline());
+            self.shared.deadlines.extend(next.map(|deadline| (deadline, key)));
+        }
+    }
+
     fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.first().map(|&(deadline, _)| deadline)
+        self.shared.deadlines.first().map(|&(deadline, _)| deadline)
     }
 }

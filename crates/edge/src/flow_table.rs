@@ -54,13 +54,29 @@ pub trait FlowState: Default {
     }
 }
 
-/// A connection found by [`FlowTable::track`].
+/// A connection in the table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tracked<'a, S> {
-    /// Its state.
-    pub state: &'a mut S,
-    /// This is its first segment (or the first after it was forgotten).
+    state: &'a mut S,
+    /// What all states hold.
+    held: &'a mut u64,
+    /// [`FlowTable::track`] was given its first segment (or the first after it was forgotten).
     pub is_new: bool,
+}
+
+impl<S: FlowState> Tracked<'_, S> {
+    /// Does something with the state, and keeps account of what it holds.
+    pub fn with<R>(&mut self, act: impl FnOnce(&mut S) -> R) -> R {
+        let before = self.state.held() as u64;
+        let result = act(self.state);
+        *self.held = *self.held - before + self.state.held() as u64;
+        result
+    }
+
+    /// Payload bytes held by all states of the table.
+    pub fn all_held(&self) -> u64 {
+        *self.held
+    }
 }
 
 /// Soft state of type `S` for each of a bounded number of connections.
@@ -121,7 +137,7 @@ impl<S: FlowState> FlowTable<S> {
             }
             MapEntry::Vacant(vacant) => {
                 let state = &mut vacant.insert(Entry::starting(now, from, segment)).state;
-                return Some(Tracked { state, is_new: true });
+                return Some(Tracked { state, held: &mut self.held, is_new: true });
             }
         };
         let known = entry.get_mut();
@@ -137,16 +153,13 @@ impl<S: FlowState> FlowTable<S> {
         } else {
             entry.to_back();
         }
-        Some(Tracked { state: &mut entry.into_mut().state, is_new })
+        Some(Tracked { state: &mut entry.into_mut().state, held: &mut self.held, is_new })
     }
 
-    /// Does something with the state of a known connection, by its flow from the fixed to the mobile host.
-    pub fn with<R>(&mut self, key: &Flow, act: impl FnOnce(&mut S) -> R) -> Option<R> {
+    /// A known connection, by its flow from the fixed to the mobile host.
+    pub fn get(&mut self, key: &Flow) -> Option<Tracked<'_, S>> {
         let state = &mut self.flows.get_mut(key)?.state;
-        let before = state.held() as u64;
-        let result = act(state);
-        self.held = self.held - before + state.held() as u64;
-        Some(result)
+        Some(Tracked { state, held: &mut self.held, is_new: false })
     }
 
     /// Forgets a connection that is not committed.
@@ -380,12 +393,12 @@ mod tests {
         let mut table = FlowTable::<Holding>::new(config);
         table.track(s(0), Side::Fixed, &segment(1, ACK));
         let key = segment(1, ACK).flow;
-        table.with(&key, |state| state.0 = 1000);
+        table.get(&key).unwrap().with(|state| state.0 = 1000);
         assert_eq!(table.held(), 1000);
         assert!(table.track(s(1), Side::Fixed, &segment(1, Flags::SYN)).is_none());
         assert!(table.track(s(99), Side::Fixed, &segment(2, ACK)).is_none(), "no room");
         assert_eq!(table.track(s(99), Side::Fixed, &segment(1, ACK)).unwrap().state.0, 1000);
-        table.with(&key, |state| state.0 = 0);
+        table.get(&key).unwrap().with(|state| state.0 = 0);
         assert!(table.track(s(200), Side::Fixed, &segment(2, ACK)).is_some(), "not committed");
         assert_eq!((table.held(), table.evicted()), (0, 1));
     }
@@ -396,7 +409,7 @@ mod tests {
         let mut table =
             FlowTable::<Holding>::new(FlowTableConfig { limit: 2, idle, hash_key: (1, 2) });
         table.track(s(0), Side::Fixed, &segment(1, ACK));
-        table.with(&segment(1, ACK).flow, |state| state.0 = 1000);
+        table.get(&segment(1, ACK).flow).unwrap().with(|state| state.0 = 1000);
         table.track(s(1), Side::Fixed, &segment(2, ACK));
         assert!(table.track(s(99), Side::Fixed, &segment(3, ACK)).is_some(), "in the place of 2");
         let known: Vec<u16> = table.keys().map(|key| key.src.port).collect();

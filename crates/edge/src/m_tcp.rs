@@ -41,7 +41,7 @@ use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
-use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
@@ -191,9 +191,6 @@ impl<P: Payload> Connection<P> for State<P> {
             Side::Mobile => self.on_mobile(now, segment, cx),
         }
     }
-
-    /// Nothing: M-TCP finds out by itself.
-    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Cx<'_, P>) {}
 
     /// C, or E when nothing is queued.
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {

@@ -92,23 +92,29 @@ impl PacketControl {
 
 impl<P: Payload> Middlebox<P> for PacketControl {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let filters = self.flows.track(now, from, &segment).map(|tracked| tracked.state);
+        let tracked = self.flows.track(now, from, &segment);
         let counters = &mut self.counters;
         match from {
-            Side::Fixed => match filters.map_or(Data::Forward, |f| f.on_fixed(&segment)) {
-                Data::Forward => out.forward(Side::Mobile, segment),
-                Data::Drop { answer } => {
-                    counters.data_dropped += 1;
-                    let flow = segment.flow;
-                    out.drop(segment);
-                    if let Some(acks) = answer {
-                        counters.acks_generated += 1;
-                        out.inject(Side::Fixed, acks.latest_ack(flow.reversed()));
+            Side::Fixed => {
+                let verdict = tracked.map(|mut t| t.with(|filters| filters.on_fixed(&segment)));
+                match verdict.unwrap_or(Data::Forward) {
+                    Data::Forward => out.forward(Side::Mobile, segment),
+                    Data::Drop { answer } => {
+                        counters.data_dropped += 1;
+                        let flow = segment.flow;
+                        out.drop(segment);
+                        if let Some(acks) = answer {
+                            counters.acks_generated += 1;
+                            out.inject(Side::Fixed, acks.latest_ack(flow.reversed()));
+                        }
                     }
                 }
-            },
+            }
             Side::Mobile => {
-                match filters.map_or(Ack::Forward, |f| f.on_mobile(&segment, self.threshold)) {
+                let threshold = self.threshold;
+                let verdict =
+                    tracked.map(|mut t| t.with(|filters| filters.on_mobile(&segment, threshold)));
+                match verdict.unwrap_or(Ack::Forward) {
                     Ack::Forward => {
                         counters.acks_forwarded += u64::from(segment.is_pure_ack());
                         out.forward(Side::Fixed, segment);

@@ -23,7 +23,7 @@ use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
-use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
 
 /// The time-out before the first RTT sample (as RFC 6298 §2.1).
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -132,9 +132,6 @@ impl<P: Payload> Connection<P> for State<P> {
             Side::Mobile => self.on_mobile(now, segment, cx),
         }
     }
-
-    /// Nothing: Snoop looks at segments only.
-    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Cx<'_, P>) {}
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
         self.deadline = None;

@@ -35,11 +35,6 @@ impl<P: Payload> Connection<P> for AcknowledgesEarly {
             cx.out.inject(Side::Fixed, ack);
         }
     }
-    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Context<'_, P, Self>) {}
-    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
 }
 
 /// Keeps copies while the link is down, acknowledges them, and replays them all: but each one without its
@@ -96,10 +91,6 @@ impl<P: Payload> Connection<P> for Misplaces<P> {
             }
         }
     }
-    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
 }
 
 /// Lets nothing to the mobile while the link is down, and trusts that the signal `Up` will come.
@@ -128,10 +119,6 @@ impl<P: Payload> Connection<P> for WaitsForUp {
     }
     fn on_link(&mut self, _: Instant, signal: LinkSignal, _: &mut Context<'_, P, Self>) {
         self.down = signal != LinkSignal::Up;
-    }
-    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
     }
 }
 
@@ -169,10 +156,6 @@ impl<P: Payload> Connection<P> for AcknowledgesFin {
     }
     fn on_link(&mut self, _: Instant, signal: LinkSignal, _: &mut Context<'_, P, Self>) {
         self.down = signal == LinkSignal::Down;
-    }
-    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! The mechanisms under test, and the plain forwarder they are compared with.
 
-use airtcp_core::{Bytes, Duration, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Bytes, Duration, Instant, Payload, Segment};
 use airtcp_edge::{
     Connection, Context, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
     MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig,
@@ -43,11 +43,6 @@ impl<P: Payload> Connection<P> for Plain {
         cx: &mut Context<'_, P, Self>,
     ) {
         cx.out.forward(from.opposite(), segment);
-    }
-    fn on_link(&mut self, _: Instant, _: LinkSignal, _: &mut Context<'_, P, Self>) {}
-    fn on_timer(&mut self, _: Instant, _: &mut Context<'_, P, Self>) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
     }
 }
 
