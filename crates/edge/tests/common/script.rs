@@ -1,40 +1,28 @@
 //! Segments of one connection through a middlebox, and what becomes of them, in words. Numbers are relative to
 //! the two initial sequence numbers, so that the same script runs across a wraparound.
 
-use airtcp_core::event::DropReason;
-use airtcp_core::{
-    Addr, Duration, Flags, Flow, Instant, Length, LinkSignal, Options, Segment, SeqNum, Timestamps,
-};
-use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
-use std::net::{IpAddr, Ipv4Addr};
+#[path = "segments.rs"]
+mod segments;
 
-pub(crate) type Seg = Segment<Length>;
+use airtcp_core::event::DropReason;
+use airtcp_core::{Duration, Instant, Length, LinkSignal, SeqNum, Timestamps};
+use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
+use segments::Hosts;
+pub(crate) use segments::{Seg, with_flags, with_payload, with_timestamps, with_window};
 
 /// Where the sequence space starts: in the middle, and so that scripts cross the wraparound.
 pub(crate) const ISNS: [u32; 4] = [1_000_000, u32::MAX - 500, u32::MAX - 1500, u32::MAX];
 
-/// The mobile's window field.
-pub(crate) const WINDOW: u16 = 500;
-
 pub(crate) struct Script<M> {
     pub(crate) machine: M,
     pub(crate) now: Instant,
-    flow: Flow,
-    fixed_isn: SeqNum,
-    mobile_isn: SeqNum,
+    hosts: Hosts,
 }
 
 impl<M: Middlebox<Length>> Script<M> {
     /// No segment yet.
     pub(crate) fn blank(machine: M, isn: u32) -> Self {
-        let addr = |last, port| Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port);
-        Self {
-            machine,
-            now: Instant::ZERO,
-            flow: Flow { src: addr(1, 80), dst: addr(3, 5001) },
-            fixed_isn: SeqNum(isn),
-            mobile_isn: SeqNum(isn ^ 0x5555_5555),
-        }
+        Self { machine, now: Instant::ZERO, hosts: Hosts::new(isn) }
     }
 
     /// The mobile opened the connection: its last ACK of the handshake went by.
@@ -46,27 +34,12 @@ impl<M: Middlebox<Length>> Script<M> {
 
     /// A segment from the fixed host.
     pub(crate) fn fixed(&self, seq: u32, len: u64) -> Seg {
-        Segment {
-            flow: self.flow,
-            seq: self.fixed_isn + seq,
-            ack: Some(self.mobile_isn),
-            window: 8760,
-            payload: Length(len),
-            ..Segment::default()
-        }
+        self.hosts.fixed(seq, len)
     }
-
     /// A pure ACK from the mobile.
     pub(crate) fn mobile(&self, ack: u32) -> Seg {
-        Segment {
-            flow: self.flow.reversed(),
-            seq: self.mobile_isn,
-            ack: Some(self.fixed_isn + ack),
-            window: WINDOW,
-            ..Segment::default()
-        }
+        self.hosts.mobile(ack)
     }
-
     pub(crate) fn data(&mut self, seq: u32, len: u64) -> Vec<String> {
         self.pass(Side::Fixed, self.fixed(seq, len))
     }
@@ -86,7 +59,7 @@ impl<M: Middlebox<Length>> Script<M> {
 
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
         let mut out = Actions::new();
-        self.machine.on_link(self.now, MobileId(self.flow.dst.ip), signal, &mut out);
+        self.machine.on_link(self.now, MobileId(self.hosts.flow.dst.ip), signal, &mut out);
         out.drain().map(|action| self.describe(&action, None)).collect()
     }
 
@@ -120,24 +93,24 @@ impl<M: Middlebox<Length>> Script<M> {
                 "drop".to_owned()
             }
             Action::Inject { to: Side::Fixed, segment } => {
-                assert_eq!((segment.flow, segment.seq_len()), (self.flow.reversed(), 0));
+                assert_eq!((segment.flow, segment.seq_len()), (self.hosts.flow.reversed(), 0));
                 let mut text = format!(
                     "to fixed: ack {} win {}",
-                    relative(segment.ack.unwrap(), self.fixed_isn),
+                    relative(segment.ack.unwrap(), self.hosts.fixed_isn),
                     segment.window
                 );
-                let seq = relative(segment.seq, self.mobile_isn);
+                let seq = relative(segment.seq, self.hosts.mobile_isn);
                 if seq != 0 {
                     text += &format!(" seq {seq}");
                 }
                 text + &extras(segment)
             }
             Action::Inject { to: Side::Mobile, segment } => {
-                assert_eq!(segment.flow, self.flow);
-                let start = relative(segment.seq, self.fixed_isn);
+                assert_eq!(segment.flow, self.hosts.flow);
+                let start = relative(segment.seq, self.hosts.fixed_isn);
                 let text =
                     format!("to mobile: {start}:{}", start as i64 + segment.payload.0 as i64);
-                let ack = relative(segment.ack.unwrap(), self.mobile_isn);
+                let ack = relative(segment.ack.unwrap(), self.hosts.mobile_isn);
                 let ack = if ack == 0 { String::new() } else { format!(" ack {ack}") };
                 text + &ack + &extras(segment)
             }
@@ -155,18 +128,4 @@ fn extras(segment: &Seg) -> String {
         text += &format!(" TS val {value} ecr {echo}");
     }
     text
-}
-
-pub(crate) fn with_flags(segment: Seg, flags: Flags) -> Seg {
-    Segment { flags, ..segment }
-}
-pub(crate) fn with_window(segment: Seg, window: u16) -> Seg {
-    Segment { window, ..segment }
-}
-pub(crate) fn with_payload(segment: Seg, len: u64) -> Seg {
-    Segment { payload: Length(len), ..segment }
-}
-pub(crate) fn with_timestamps(segment: Seg, value: u32, echo: u32) -> Seg {
-    let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
-    Segment { options, ..segment }
 }

@@ -1,15 +1,16 @@
 //! Segments of one connection and what becomes of them. Numbers are relative to the two initial sequence
 //! numbers, so that the same script runs across a wraparound.
 
+#[path = "../common/segments.rs"]
+mod segments;
+
 use airtcp_core::event::DropReason;
-use airtcp_core::{Addr, Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
-use airtcp_core::{Length, Options, Timestamps};
+use airtcp_core::{Duration, Instant, Payload};
 use airtcp_edge::{
     Action, Actions, FlowTableConfig, Middlebox, PacketControl, PacketControlCounters, Side,
 };
-use std::net::{IpAddr, Ipv4Addr};
-
-pub(crate) type Seg = Segment<Length>;
+use segments::Hosts;
+pub(crate) use segments::{Seg, with_flags, with_payload, with_timestamps, with_window};
 
 /// What the base station did with a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +24,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Script {
     pub(crate) filter: PacketControl,
     pub(crate) now: Instant,
-    flow: Flow,
-    fixed_isn: SeqNum,
-    mobile_isn: SeqNum,
+    hosts: Hosts,
 }
 
 impl Script {
@@ -40,39 +39,21 @@ impl Script {
 
     /// No segment yet.
     pub(crate) fn blank(threshold: u32, isn: u32) -> Self {
-        let addr = |last, port| Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port);
         Self {
             filter: PacketControl::new(threshold, FlowTableConfig::default()).unwrap(),
             now: Instant::ZERO,
-            flow: Flow { src: addr(1, 80), dst: addr(3, 5001) },
-            fixed_isn: SeqNum(isn),
-            mobile_isn: SeqNum(isn ^ 0x5555_5555),
+            hosts: Hosts::new(isn),
         }
     }
 
     /// A segment from the fixed host.
     pub(crate) fn fixed(&self, seq: u32, len: u64) -> Seg {
-        Segment {
-            flow: self.flow,
-            seq: self.fixed_isn + seq,
-            ack: Some(self.mobile_isn),
-            window: 8760,
-            payload: Length(len),
-            ..Segment::default()
-        }
+        self.hosts.fixed(seq, len)
     }
-
     /// A pure ACK from the mobile.
     pub(crate) fn mobile(&self, ack: u32) -> Seg {
-        Segment {
-            flow: self.flow.reversed(),
-            seq: self.mobile_isn,
-            ack: Some(self.fixed_isn + ack),
-            window: 500,
-            ..Segment::default()
-        }
+        self.hosts.mobile(ack)
     }
-
     pub(crate) fn data(&mut self, seq: u32, len: u64) -> Verdict {
         self.fixed_sends(self.fixed(seq, len))
     }
@@ -122,19 +103,6 @@ impl Script {
     }
 }
 
-pub(crate) fn with_flags(segment: Seg, flags: Flags) -> Seg {
-    Segment { flags, ..segment }
-}
-pub(crate) fn with_window(segment: Seg, window: u16) -> Seg {
-    Segment { window, ..segment }
-}
-pub(crate) fn with_payload(segment: Seg, len: u64) -> Seg {
-    Segment { payload: Length(len), ..segment }
-}
-pub(crate) fn with_timestamps(segment: Seg, value: u32, echo: u32) -> Seg {
-    let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
-    Segment { options, ..segment }
-}
 /// Payload length, for messages.
 pub(crate) fn len(segment: &Seg) -> usize {
     segment.payload.len()

@@ -7,15 +7,14 @@
 //!
 //! Numbers are relative to the two initial sequence numbers, so that the same script runs across a wraparound.
 
-use airtcp_core::event::DropReason;
-use airtcp_core::{
-    Addr, Duration, Flags, Flow, Instant, Length, LinkSignal, Options, Payload, Segment, SeqNum,
-    Timestamps,
-};
-use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
-use std::net::{IpAddr, Ipv4Addr};
+#[path = "../common/segments.rs"]
+mod segments;
 
-pub(crate) type Seg = Segment<Length>;
+use airtcp_core::event::DropReason;
+use airtcp_core::{Duration, Flags, Instant, Length, LinkSignal, Payload};
+use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
+use segments::Hosts;
+pub(crate) use segments::{Seg, with_flags, with_payload, with_timestamps, with_window};
 
 /// Where the sequence space starts: in the middle, and so that scripts cross the wraparound.
 pub(crate) const ISNS: [u32; 4] = [1_000_000, u32::MAX - 500, u32::MAX - 3500, u32::MAX - 6000];
@@ -23,22 +22,13 @@ pub(crate) const ISNS: [u32; 4] = [1_000_000, u32::MAX - 500, u32::MAX - 3500, u
 pub(crate) struct Script<M> {
     pub(crate) node: M,
     pub(crate) now: Instant,
-    flow: Flow,
-    fixed_isn: SeqNum,
-    mobile_isn: SeqNum,
+    hosts: Hosts,
 }
 
 impl<M: Middlebox<Length>> Script<M> {
     /// No segment yet.
     pub(crate) fn blank(node: M, isn: u32) -> Self {
-        let addr = |last, port| Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port);
-        Self {
-            node,
-            now: Instant::ZERO,
-            flow: Flow { src: addr(1, 80), dst: addr(3, 5001) },
-            fixed_isn: SeqNum(isn),
-            mobile_isn: SeqNum(isn ^ 0x5555_5555),
-        }
+        Self { node, now: Instant::ZERO, hosts: Hosts::new(isn) }
     }
 
     /// Six segments of 1000 bytes are under way from the fixed host, and the mobile has acknowledged the first.
@@ -54,27 +44,12 @@ impl<M: Middlebox<Length>> Script<M> {
 
     /// A segment from the fixed host.
     pub(crate) fn fixed(&self, seq: u32, len: u64) -> Seg {
-        Segment {
-            flow: self.flow,
-            seq: self.fixed_isn + seq,
-            ack: Some(self.mobile_isn),
-            window: 8760,
-            payload: Length(len),
-            ..Segment::default()
-        }
+        self.hosts.fixed(seq, len)
     }
-
     /// A pure ACK from the mobile.
     pub(crate) fn mobile(&self, ack: u32) -> Seg {
-        Segment {
-            flow: self.flow.reversed(),
-            seq: self.mobile_isn,
-            ack: Some(self.fixed_isn + ack),
-            window: 500,
-            ..Segment::default()
-        }
+        self.hosts.mobile(ack)
     }
-
     pub(crate) fn data(&mut self, seq: u32, len: u64) -> Vec<String> {
         self.fixed_sends(self.fixed(seq, len))
     }
@@ -99,7 +74,7 @@ impl<M: Middlebox<Length>> Script<M> {
 
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
         let mut out = Actions::new();
-        self.node.on_link(self.now, MobileId(self.flow.dst.ip), signal, &mut out);
+        self.node.on_link(self.now, MobileId(self.hosts.flow.dst.ip), signal, &mut out);
         out.drain().map(|action| self.show(&action)).collect()
     }
 
@@ -158,7 +133,7 @@ impl<M: Middlebox<Length>> Script<M> {
     /// The segments that the node made itself at this signal.
     pub(crate) fn injected_by(&mut self, signal: LinkSignal) -> Vec<Seg> {
         let mut out = Actions::new();
-        self.node.on_link(self.now, MobileId(self.flow.dst.ip), signal, &mut out);
+        self.node.on_link(self.now, MobileId(self.hosts.flow.dst.ip), signal, &mut out);
         injections(out.drain().collect())
     }
 
@@ -178,7 +153,7 @@ impl<M: Middlebox<Length>> Script<M> {
                 format!(">{} {}", letter(to), self.describe(segment))
             }
             Action::Inject { to, segment } => {
-                let from_fixed = segment.flow.src == self.flow.src;
+                let from_fixed = segment.flow.src == self.hosts.flow.src;
                 assert_eq!(*to == Side::Mobile, from_fixed, "in the name of the other side");
                 format!("+{} {}", letter(to), self.describe(segment))
             }
@@ -187,8 +162,8 @@ impl<M: Middlebox<Length>> Script<M> {
     }
 
     fn describe(&self, segment: &Seg) -> String {
-        let from_fixed = segment.flow.src == self.flow.src;
-        let isn = if from_fixed { self.fixed_isn } else { self.mobile_isn };
+        let from_fixed = segment.flow.src == self.hosts.flow.src;
+        let isn = if from_fixed { self.hosts.fixed_isn } else { self.hosts.mobile_isn };
         let mut text = String::new();
         for (flag, letter) in [(Flags::FIN, "F "), (Flags::RST, "R ")] {
             if segment.flags.contains(flag) {
@@ -201,7 +176,7 @@ impl<M: Middlebox<Length>> Script<M> {
         }
         if !from_fixed && let Some(ack) = segment.ack {
             let space = if text.is_empty() || text.ends_with(' ') { "" } else { " " };
-            let ack = ack.offset_from(self.fixed_isn);
+            let ack = ack.offset_from(self.hosts.fixed_isn);
             text += &format!("{space}ack {ack} win {}", segment.window);
         }
         text
@@ -214,18 +189,4 @@ fn injections(actions: Vec<Action<Length>>) -> Vec<Seg> {
         Action::Forward { .. } | Action::Drop { .. } => None,
     };
     actions.into_iter().filter_map(injected).collect()
-}
-
-pub(crate) fn with_flags(segment: Seg, flags: Flags) -> Seg {
-    Segment { flags, ..segment }
-}
-pub(crate) fn with_window(segment: Seg, window: u16) -> Seg {
-    Segment { window, ..segment }
-}
-pub(crate) fn with_payload(segment: Seg, len: u64) -> Seg {
-    Segment { payload: Length(len), ..segment }
-}
-pub(crate) fn with_timestamps(segment: Seg, value: u32, echo: u32) -> Seg {
-    let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
-    Segment { options, ..segment }
 }
