@@ -175,7 +175,7 @@ class _Test:
         ratio = gain(self.samples[1], self.samples[0], self.confidence)
         p = p_greater(self.samples[1], self.samples[0])
         better = p < 1 - self.confidence
-        low, high = (ratio.mean, ratio.mean) if math.isnan(ratio.low) else (ratio.low, ratio.high)
+        low, high = ratio.ends
         meets = low <= about + tolerance and high >= about - tolerance
         evidence = (
             f"{self._mean(0)}, {self._mean(1)}: gain {_percent(ratio)}; "
@@ -190,7 +190,7 @@ class _Test:
     def _difference(self) -> tuple[bool, str]:
         about, tolerance = self.claim.options["about"], self.claim.options["tolerance"]
         ours = self._second_less_first()
-        low, high = (ours.mean, ours.mean) if math.isnan(ours.low) else (ours.low, ours.high)
+        low, high = ours.ends
         asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}"
         evidence = f"{self._mean(0)}, {self._mean(1)}: difference {interval(ours, self.unit)}"
         holds = about - tolerance <= low and high <= about + tolerance

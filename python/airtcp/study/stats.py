@@ -26,6 +26,11 @@ class Estimate(NamedTuple):
         """Half the length of the interval."""
         return (self.high - self.low) / 2
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends of the interval; the mean twice where there is none."""
+        return (self.mean, self.mean) if math.isnan(self.low) else (self.low, self.high)
+
     def scaled(self, factor: float) -> Estimate:
         """In another unit."""
         return Estimate(self.mean * factor, self.low * factor, self.high * factor, self.runs)
