@@ -4,7 +4,7 @@
 //! the bounded memory of connections, and [`connection`] makes a middlebox of a state machine for one of them.
 //! Mechanisms share [`cache`] (copies of segments), [`mobile_end`] (ACKs in the mobile's name), [`ends`] (both ends),
 //! [`store`] (both) and [`replay`] (when to send copies again), and each has a file of its own:
-//! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`].
+//! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`]; [`mechanism`] is any of them.
 //!
 //! The same code sees simulated and live traffic. So nothing here takes a segment for one MSS, sequence
 //! numbers are compared on the circle only, and state is soft: when it is missing, full or forgotten, segments
@@ -17,6 +17,7 @@ pub mod flow_table;
 pub mod holdover;
 pub mod m_tcp;
 pub mod m_tcp_plus;
+pub mod mechanism;
 pub mod middlebox;
 pub mod mobile_end;
 pub mod packet_control;
@@ -30,6 +31,7 @@ pub use flow_table::{FlowState, FlowTable, FlowTableConfig};
 pub use holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 pub use m_tcp::{MTcp, MTcpConfig, MTcpCounters, Retransmit};
 pub use m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
+pub use mechanism::{Mechanism, MechanismConfig};
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};
 pub use mobile_end::MobileEnd;
 pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};

@@ -2,7 +2,7 @@
 //! filled in, every value checked; building a world from it cannot fail.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, SnoopConfig};
+use airtcp_edge::MechanismConfig;
 use airtcp_net::config::{LinkConfig, Schedule};
 use airtcp_net::wifi::{ChannelConfig, StationConfig};
 use airtcp_tcp::TcpConfig;
@@ -75,7 +75,9 @@ pub enum OutageLayer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MiddleboxSpec {
     /// Which mechanism.
-    pub kind: MiddleboxKind,
+    pub mechanism: MechanismConfig,
+    /// Payload bytes held for all connections together; zero for a mechanism that holds none.
+    pub memory: Bytes,
     /// Nodes reached over the wireless side: a segment to one of them goes Fixed → Mobile, a segment
     /// from one of them Mobile → Fixed; others pass untouched.
     pub mobiles: Vec<NodeId>,
@@ -95,44 +97,6 @@ pub struct SignalSpec {
     pub delay: Duration,
     /// Probability that a signal is lost.
     pub missing: f64,
-}
-
-/// The mechanisms a node can run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MiddleboxKind {
-    /// TCP Packet Control (algorithms §1.3).
-    PacketControl {
-        /// R, the duplicate-ACK threshold at the base station; at least 3.
-        threshold: u32,
-    },
-    /// M-TCP's supervisor host (algorithms §1.1).
-    MTcp {
-        /// Its settings.
-        config: MTcpConfig,
-        /// Payload bytes held for all connections together.
-        memory: Bytes,
-    },
-    /// M-TCP+'s intelligent host (algorithms §1.2).
-    MTcpPlus {
-        /// Its settings.
-        config: MTcpPlusConfig,
-        /// Payload bytes held for all connections together.
-        memory: Bytes,
-    },
-    /// airtcp's own (docs/holdover.md).
-    Holdover {
-        /// Its settings.
-        config: HoldoverConfig,
-        /// Payload bytes held for all connections together.
-        memory: Bytes,
-    },
-    /// Snoop (algorithms §4).
-    Snoop {
-        /// Its settings.
-        config: SnoopConfig,
-        /// Payload bytes held for all connections together.
-        memory: Bytes,
-    },
 }
 
 /// A unidirectional link.

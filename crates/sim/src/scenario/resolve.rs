@@ -3,15 +3,17 @@
 
 use super::diagnostic::{Problem, ScenarioError, Source, Spot};
 use super::model::{
-    CbrSpec, EmulatedLink, FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, NodeOutage,
-    OnOff, OutageLayer, Override, Scenario, SignalSpec, Wlan,
+    CbrSpec, EmulatedLink, FlowSpec, Link, MiddleboxSpec, Node, NodeId, NodeOutage, OnOff,
+    OutageLayer, Override, Scenario, SignalSpec, Wlan,
 };
 use super::reader::{Layer, Name, Problems, Section};
 use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS, TableSchema};
 use super::tree::{self, Table, Tree};
 use super::wlan::{radio_outage, wlans};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig};
+use airtcp_edge::{
+    HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, Retransmit, SnoopConfig,
+};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
     QueueConfig, QueueLimit, Schedule, Variation,
@@ -226,70 +228,71 @@ pub(super) fn resolve(
 }
 
 fn middlebox(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
-    let kind = middlebox_kind(section, section.get::<&str>("kind")?)?;
+    let mechanism = mechanism(section, section.get::<&str>("kind")?)?;
     let mobiles = section.get::<Vec<Name>>("mobiles");
     let signal = signal(section);
     let mobiles = mobiles?;
     let ids: Option<Vec<Range<u32>>> =
         mobiles.iter().map(|name| resolve(section, "mobiles", name, names)).collect();
     let ids: BTreeSet<NodeId> = ids?.into_iter().flatten().map(NodeId).collect();
-    Some(MiddleboxSpec { kind: kind?, mobiles: ids.into_iter().collect(), signal: signal? })
+    let (mechanism, memory) = mechanism?;
+    Some(MiddleboxSpec { mechanism, memory, mobiles: ids.into_iter().collect(), signal: signal? })
 }
 
-/// `None` for no mechanism, `Some(None)` for a wrong one.
-fn middlebox_kind(section: &Section<'_>, kind: &str) -> Option<Option<MiddleboxKind>> {
-    Some(match kind {
+/// With the memory for all connections. `None` for no mechanism, `Some(None)` for a wrong one.
+fn mechanism(section: &Section<'_>, kind: &str) -> Option<Option<(MechanismConfig, Bytes)>> {
+    let config = match kind {
         "packet-control" => {
-            section.get("threshold").map(|threshold| MiddleboxKind::PacketControl { threshold })
+            let config = section
+                .get("threshold")
+                .map(|threshold| MechanismConfig::PacketControl { threshold });
+            return Some(config.map(|config| (config, Bytes(0))));
         }
-        "m-tcp" => m_tcp(section),
-        "m-tcp-plus" => m_tcp_plus(section),
-        "holdover" => holdover(section),
-        "snoop" => snoop(section),
+        "m-tcp" => m_tcp(section).map(MechanismConfig::MTcp),
+        "m-tcp-plus" => m_tcp_plus(section).map(MechanismConfig::MTcpPlus),
+        "holdover" => holdover(section).map(MechanismConfig::Holdover),
+        "snoop" => snoop(section).map(MechanismConfig::Snoop),
         _ => return None,
-    })
+    };
+    let memory = section.get("memory");
+    Some(config.and_then(|config| Some((config, memory?))))
 }
 
-fn m_tcp(section: &Section<'_>) -> Option<MiddleboxKind> {
-    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
-    let (timer, release) = (section.get("timer"), section.get("release"));
+fn m_tcp(section: &Section<'_>) -> Option<MTcpConfig> {
+    let (fifo, timer, release) =
+        (section.get("fifo"), section.get("timer"), section.get("release"));
     let retransmit = match section.get::<&str>("retransmit")? {
         "all" => Retransmit::All,
         _ => Retransmit::Head,
     };
     let max_down = section.get("max-down");
-    let config = MTcpConfig {
+    Some(MTcpConfig {
         timer: timer?,
         retransmit,
         release: release?,
         fifo: fifo?,
         max_down: max_down?,
-    };
-    Some(MiddleboxKind::MTcp { config, memory: memory? })
+    })
 }
 
-fn m_tcp_plus(section: &Section<'_>) -> Option<MiddleboxKind> {
-    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
-    let max_down = section.get("max-down");
+fn m_tcp_plus(section: &Section<'_>) -> Option<MTcpPlusConfig> {
+    let (fifo, max_down) = (section.get("fifo"), section.get("max-down"));
     let resume = match section.get::<&str>("resume")? {
         "probe" => Resume::Probe,
         _ => Resume::Flush,
     };
-    let config = MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down? };
-    Some(MiddleboxKind::MTcpPlus { config, memory: memory? })
+    Some(MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down? })
 }
 
-fn holdover(section: &Section<'_>) -> Option<MiddleboxKind> {
-    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
-    let config = HoldoverConfig { fifo: fifo?, max_down: section.get("max-down")? };
-    Some(MiddleboxKind::Holdover { config, memory: memory? })
+fn holdover(section: &Section<'_>) -> Option<HoldoverConfig> {
+    let (fifo, max_down) = (section.get("fifo"), section.get("max-down"));
+    Some(HoldoverConfig { fifo: fifo?, max_down: max_down? })
 }
 
-fn snoop(section: &Section<'_>) -> Option<MiddleboxKind> {
-    let (fifo, memory) = (section.get("fifo"), section.get("memory"));
-    let (min_timeout, attempts) = (section.get("min-timeout"), section.get("attempts"));
-    let config = SnoopConfig { fifo: fifo?, min_timeout: min_timeout?, attempts: attempts? };
-    Some(MiddleboxKind::Snoop { config, memory: memory? })
+fn snoop(section: &Section<'_>) -> Option<SnoopConfig> {
+    let (fifo, min_timeout) = (section.get("fifo"), section.get("min-timeout"));
+    let attempts = section.get("attempts");
+    Some(SnoopConfig { fifo: fifo?, min_timeout: min_timeout?, attempts: attempts? })
 }
 
 /// What a middlebox is told: `None` when that is wrong.
@@ -321,13 +324,7 @@ fn fifos(sections: &[Section<'_>], network: &Network<'_>, flows: &[FlowSpec]) {
         let node = section.get::<Name>("name").and_then(|n| network.names.get(&n.text).cloned());
         let spec = node.and_then(|node| network.nodes.get(node.start as usize));
         let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
-        let fifo = match spec.kind {
-            MiddleboxKind::PacketControl { .. } => continue,
-            MiddleboxKind::MTcp { config, .. } => config.fifo,
-            MiddleboxKind::MTcpPlus { config, .. } => config.fifo,
-            MiddleboxKind::Holdover { config, .. } => config.fifo,
-            MiddleboxKind::Snoop { config, .. } => config.fifo,
-        };
+        let Some(fifo) = spec.mechanism.fifo() else { continue };
         let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
         let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { continue };
         if fifo.get() < mss {

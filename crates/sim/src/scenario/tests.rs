@@ -1,9 +1,11 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
-use super::model::{CbrSpec, MiddleboxKind, NodeId, OnOff, OutageLayer, SignalSpec};
+use super::model::{CbrSpec, NodeId, OnOff, OutageLayer, SignalSpec};
 use super::{EmulatedLink, Override, Scenario};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig};
+use airtcp_edge::{
+    HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
+};
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
 use airtcp_net::wifi::{Power, Reception, preset};
 use airtcp_tcp::TcpConfig;
@@ -784,7 +786,7 @@ fn a_middlebox_serves_its_mobiles() {
     let set = |value: &str| vec![("node.BS.middlebox.kind".to_owned(), value.to_owned())];
     let scenario = parse(&text).unwrap();
     let spec = scenario.nodes[1].middlebox.clone().unwrap();
-    assert_eq!(spec.kind, MiddleboxKind::PacketControl { threshold: 6 });
+    assert_eq!(spec.mechanism, MechanismConfig::PacketControl { threshold: 6 });
     assert_eq!(spec.mobiles, [NodeId(2)]);
     // A later choice silences the keys of the earlier one.
     let without = Scenario::parse("t.toml", &text, &set("none")).unwrap();
@@ -1166,30 +1168,36 @@ fn mechanisms_take_their_settings_from_the_file() {
         let set: Vec<_> =
             set.iter().map(|(key, value)| (format!("node.AP.middlebox.{key}"), *value)).collect();
         let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), *value)).collect();
-        cell(&set).unwrap().nodes.remove(0).middlebox.unwrap().kind
+        cell(&set)
+            .unwrap()
+            .nodes
+            .remove(0)
+            .middlebox
+            .map(|spec| (spec.mechanism, spec.memory))
+            .unwrap()
     };
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
-    assert_eq!(kind(&[]), MiddleboxKind::MTcpPlus { config: MTcpPlusConfig::default(), memory });
+    assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
     let config =
         MTcpPlusConfig { fifo: Bytes(8760), resume: Resume::Probe, max_down: Some(ms(60_000)) };
     let set = [("fifo", "8760 B"), ("resume", "probe"), ("max-down", "60 s"), ("memory", "1 MB")];
-    assert_eq!(kind(&set), MiddleboxKind::MTcpPlus { config, memory: Bytes(1_000_000) });
+    assert_eq!(kind(&set), (MechanismConfig::MTcpPlus(config), Bytes(1_000_000)));
     let config = HoldoverConfig::default();
-    assert_eq!(kind(&[("kind", "holdover")]), MiddleboxKind::Holdover { config, memory });
+    assert_eq!(kind(&[("kind", "holdover")]), (MechanismConfig::Holdover(config), memory));
     let config = HoldoverConfig { fifo: Bytes(8760), max_down: Some(ms(60_000)) };
     let set = [("kind", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s")];
-    assert_eq!(kind(&set), MiddleboxKind::Holdover { config, memory });
+    assert_eq!(kind(&set), (MechanismConfig::Holdover(config), memory));
     let config = MTcpConfig::default();
-    assert_eq!(kind(&[("kind", "m-tcp")]), MiddleboxKind::MTcp { config, memory });
+    assert_eq!(kind(&[("kind", "m-tcp")]), (MechanismConfig::MTcp(config), memory));
     let config =
         MTcpConfig { timer: ms(500), max_down: Some(ms(60_000)), release: ms(50), ..config };
     let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
-    assert_eq!(kind(&set), MiddleboxKind::MTcp { config, memory });
+    assert_eq!(kind(&set), (MechanismConfig::MTcp(config), memory));
     let config = SnoopConfig::default();
-    assert_eq!(kind(&[("kind", "snoop")]), MiddleboxKind::Snoop { config, memory });
+    assert_eq!(kind(&[("kind", "snoop")]), (MechanismConfig::Snoop(config), memory));
     let config = SnoopConfig { min_timeout: ms(50), attempts: 3, ..config };
     let set = [("kind", "snoop"), ("min-timeout", "50 ms"), ("attempts", "3")];
-    assert_eq!(kind(&set), MiddleboxKind::Snoop { config, memory });
+    assert_eq!(kind(&set), (MechanismConfig::Snoop(config), memory));
 }
 
 #[test]

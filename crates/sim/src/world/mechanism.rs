@@ -1,64 +1,27 @@
 //! A middlebox on a node, and which traffic is its business.
 
 use crate::metrics::MiddleboxMetrics;
-use crate::scenario::model::{MiddleboxKind, MiddleboxSpec};
+use crate::scenario::model::MiddleboxSpec;
 use airtcp_core::Length;
-use airtcp_edge::{
-    FlowTableConfig, Holdover, HoldoverCounters, MTcp, MTcpCounters, MTcpPlus, MTcpPlusCounters,
-    Middlebox, PacketControl, PacketControlCounters, Side, Snoop, SnoopCounters,
-};
+use airtcp_edge::{FlowTableConfig, Mechanism, MechanismConfig, Middlebox, Side};
 
-/// A mechanism of `airtcp-edge` at work.
-pub(super) struct Mechanism {
+/// A mechanism of `airtcp-edge` at work on a node.
+pub(super) struct EdgeNode {
     pub(super) node: u32,
     /// Nodes of the mobile side, ascending.
     mobiles: Vec<u32>,
-    machine: Machine,
+    config: MechanismConfig,
+    mechanism: Mechanism<Length>,
 }
 
-enum Machine {
-    PacketControl(PacketControl),
-    MTcp(MTcp<Length>),
-    MTcpPlus(MTcpPlus<Length>),
-    Holdover(Holdover<Length>),
-    Snoop(Snoop<Length>),
-}
-
-/// All counters of a mechanism by name, and what its flow table refused.
-macro_rules! counters {
-    ($machine:expr, $counters:ident { $($field:ident),* $(,)? }) => {{
-        let $counters { $($field),* } = $machine.counters();
-        [$((stringify!($field), $field),)* ("segments_refused", $machine.segments_refused())]
-            .into_iter()
-            .collect()
-    }};
-}
-
-impl Mechanism {
+impl EdgeNode {
     /// On node number `node`.
     pub(super) fn new(node: u32, spec: &MiddleboxSpec) -> Self {
-        let table = FlowTableConfig::default();
-        let machine = match spec.kind {
-            MiddleboxKind::PacketControl { threshold } => Machine::PacketControl(
-                PacketControl::new(threshold, table)
-                    .expect("a resolved scenario has a threshold of at least 3"),
-            ),
-            MiddleboxKind::MTcp { config, memory } => {
-                Machine::MTcp(MTcp::new(config, table, memory.get()))
-            }
-            MiddleboxKind::MTcpPlus { config, memory } => {
-                Machine::MTcpPlus(MTcpPlus::new(config, table, memory.get()))
-            }
-            MiddleboxKind::Holdover { config, memory } => {
-                Machine::Holdover(Holdover::new(config, table, memory.get()))
-            }
-            MiddleboxKind::Snoop { config, memory } => {
-                Machine::Snoop(Snoop::new(config, table, memory.get()))
-            }
-        };
+        let mechanism = Mechanism::new(&spec.mechanism, FlowTableConfig::default(), spec.memory)
+            .expect("a resolved scenario has a threshold of at least 3");
         let mut mobiles: Vec<u32> = spec.mobiles.iter().map(|mobile| mobile.0).collect();
         mobiles.sort_unstable();
-        Self { node, mobiles, machine }
+        Self { node, mobiles, config: spec.mechanism, mechanism }
     }
 
     /// The nodes of the mobile side.
@@ -73,103 +36,14 @@ impl Mechanism {
         if is_mobile(to) { Some(Side::Fixed) } else { is_mobile(from).then_some(Side::Mobile) }
     }
 
-    pub(super) fn middlebox(&mut self) -> &mut dyn Middlebox<Length> {
-        match &mut self.machine {
-            Machine::PacketControl(machine) => machine,
-            Machine::MTcp(machine) => machine,
-            Machine::MTcpPlus(machine) => machine,
-            Machine::Holdover(machine) => machine,
-            Machine::Snoop(machine) => machine,
-        }
+    pub(super) fn middlebox(&mut self) -> &mut impl Middlebox<Length> {
+        &mut self.mechanism
     }
 
     pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
-        let (kind, counters) = match &self.machine {
-            Machine::PacketControl(machine) => (
-                "packet-control",
-                counters!(
-                    machine,
-                    PacketControlCounters {
-                        acks_old_dropped,
-                        acks_duplicate_dropped,
-                        acks_forwarded,
-                        data_dropped,
-                        acks_generated,
-                    }
-                ),
-            ),
-            Machine::MTcp(machine) => (
-                "m-tcp",
-                counters!(
-                    machine,
-                    MTcpCounters {
-                        segments_copied,
-                        overflows,
-                        acks_reduced,
-                        releases,
-                        duplicates_suppressed,
-                        local_retransmissions,
-                        persist_packets,
-                        reconnections,
-                        probes_answered,
-                        old_segments_answered,
-                        resets
-                    }
-                ),
-            ),
-            Machine::MTcpPlus(machine) => (
-                "m-tcp-plus",
-                counters!(
-                    machine,
-                    MTcpPlusCounters {
-                        segments_copied,
-                        overflows,
-                        held_peak,
-                        freezes,
-                        bytes_promised,
-                        answers,
-                        replays,
-                        copies_resent,
-                        acks_suppressed,
-                        resumes,
-                        resets
-                    }
-                ),
-            ),
-            Machine::Holdover(machine) => (
-                "holdover",
-                counters!(
-                    machine,
-                    HoldoverCounters {
-                        segments_copied,
-                        overflows,
-                        held_peak,
-                        freezes,
-                        answers,
-                        replays,
-                        copies_resent,
-                        data_dropped,
-                        acks_suppressed,
-                        resumes,
-                        resets
-                    }
-                ),
-            ),
-            Machine::Snoop(machine) => (
-                "snoop",
-                counters!(
-                    machine,
-                    SnoopCounters {
-                        segments_copied,
-                        overflows,
-                        local_retransmissions,
-                        timeouts,
-                        duplicates_suppressed,
-                    }
-                ),
-            ),
-        };
-        MiddleboxMetrics { name: name.to_owned(), kind, counters }
+        let mut counters = self.mechanism.counters();
+        counters.insert("segments_refused", self.mechanism.segments_refused());
+        MiddleboxMetrics { name: name.to_owned(), kind: self.config.name(), counters }
     }
 }
 
@@ -177,15 +51,17 @@ impl Mechanism {
 mod tests {
     use super::*;
     use crate::scenario::model::NodeId;
+    use airtcp_core::Bytes;
 
     #[test]
     fn sides_are_told_by_the_mobiles() {
         let mobiles = vec![NodeId(7), NodeId(3)];
-        let kind = MiddleboxKind::PacketControl { threshold: 6 };
-        let mechanism = Mechanism::new(1, &MiddleboxSpec { kind, mobiles, signal: None });
-        assert_eq!(mechanism.side(0, 3), Some(Side::Fixed));
-        assert_eq!(mechanism.side(3, 0), Some(Side::Mobile));
-        assert_eq!(mechanism.side(3, 7), Some(Side::Fixed));
-        assert_eq!(mechanism.side(0, 2), None);
+        let mechanism = MechanismConfig::PacketControl { threshold: 6 };
+        let spec = MiddleboxSpec { mechanism, memory: Bytes(0), mobiles, signal: None };
+        let edge = EdgeNode::new(1, &spec);
+        assert_eq!(edge.side(0, 3), Some(Side::Fixed));
+        assert_eq!(edge.side(3, 0), Some(Side::Mobile));
+        assert_eq!(edge.side(3, 7), Some(Side::Fixed));
+        assert_eq!(edge.side(0, 2), None);
     }
 }

@@ -28,13 +28,13 @@ use airtcp_core::{
     Bytes, Duration, Event, Events, Flags, Flow, Instant, Length, LinkSignal, Segment, SeqNum,
     Source, Stream, Subscriber,
 };
-use airtcp_edge::{Action, Actions, MobileId, Side};
+use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
 use airtcp_net::config::Schedule;
 use airtcp_net::wifi::{self, Channel, Receiver, StationId, StationStreams};
 use airtcp_net::{AboveMac, Dropped, Link, LinkStreams, Output};
 use airtcp_tcp::{Endpoint, Io};
 use cbr::Cbr;
-use mechanism::Mechanism;
+use mechanism::EdgeNode;
 pub(crate) use outages::OutageWatch;
 use packets::{PacketId, Packets};
 use routing::Edge;
@@ -185,7 +185,7 @@ pub struct World {
     /// Sender and receiver of each flow, in turn.
     sockets: Vec<Socket>,
     /// Of the nodes that have one.
-    mechanisms: Vec<Mechanism>,
+    mechanisms: Vec<EdgeNode>,
     cbr: Vec<Cbr>,
     feeds: Vec<Feed>,
     hops: Vec<Hop>,
@@ -206,9 +206,9 @@ impl World {
         let Scenario { name, duration, nodes, links, wlans, flows, cbr } = scenario;
         let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, nodes, seed)).collect();
         let Paths { hops, radio_hops, of_flows, of_cbr } = paths(scenario, &channels);
-        let mechanisms: Vec<Mechanism> = (0..)
+        let mechanisms: Vec<EdgeNode> = (0..)
             .zip(nodes)
-            .filter_map(|(n, node)| Some(Mechanism::new(n, node.middlebox.as_ref()?)))
+            .filter_map(|(n, node)| Some(EdgeNode::new(n, node.middlebox.as_ref()?)))
             .collect();
         let mut world = Self {
             scenario: name.clone(),

@@ -2,12 +2,11 @@
 #![allow(dead_code)] // Each test binary uses its own part of this.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_edge::MechanismConfig;
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
 };
-use airtcp_sim::scenario::model::{
-    FlowSpec, Link, MiddleboxKind, MiddleboxSpec, Node, NodeId, Scenario,
-};
+use airtcp_sim::scenario::model::{FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario};
 use airtcp_tcp::TcpConfig;
 
 /// A link with constant delay, a drop-tail queue of `queue` packets, and no losses.
@@ -87,7 +86,8 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.connect(base, mobile, &wireless);
     network.flow(fixed, mobile, None, &tcp);
     network.0.nodes[1].middlebox = threshold.map(|threshold| MiddleboxSpec {
-        kind: MiddleboxKind::PacketControl { threshold },
+        mechanism: MechanismConfig::PacketControl { threshold },
+        memory: Bytes(0),
         mobiles: vec![mobile],
         signal: None,
     });

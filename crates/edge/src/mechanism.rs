@@ -1,0 +1,219 @@
+//! All mechanisms behind one type, for shells that run the one that a configuration names.
+
+use crate::flow_table::FlowTableConfig;
+use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
+use crate::m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
+use crate::middlebox::{Actions, Middlebox, MobileId, Side};
+use crate::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
+use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
+use airtcp_core::{Bytes, Instant, LinkSignal, Payload, Segment};
+use std::collections::BTreeMap;
+
+/// Which mechanism, with its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MechanismConfig {
+    /// TCP Packet Control.
+    PacketControl {
+        /// R, the duplicate-ACK threshold at the base station; at least 3.
+        threshold: u32,
+    },
+    /// M-TCP's supervisor host.
+    MTcp(MTcpConfig),
+    /// M-TCP+'s intelligent host.
+    MTcpPlus(MTcpPlusConfig),
+    /// airtcp's own (docs/holdover.md).
+    Holdover(HoldoverConfig),
+    /// Snoop.
+    Snoop(SnoopConfig),
+}
+
+impl MechanismConfig {
+    /// The mechanism's name in configurations and results.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::PacketControl { .. } => "packet-control",
+            Self::MTcp(_) => "m-tcp",
+            Self::MTcpPlus(_) => "m-tcp-plus",
+            Self::Holdover(_) => "holdover",
+            Self::Snoop(_) => "snoop",
+        }
+    }
+
+    /// Payload bytes that one connection may hold; `None` for a mechanism that holds none.
+    pub const fn fifo(&self) -> Option<Bytes> {
+        match self {
+            Self::PacketControl { .. } => None,
+            Self::MTcp(config) => Some(config.fifo),
+            Self::MTcpPlus(config) => Some(config.fifo),
+            Self::Holdover(config) => Some(config.fifo),
+            Self::Snoop(config) => Some(config.fifo),
+        }
+    }
+}
+
+/// A mechanism at work.
+#[derive(Clone, Debug)]
+pub enum Mechanism<P: Payload> {
+    /// TCP Packet Control.
+    PacketControl(PacketControl),
+    /// M-TCP's supervisor host.
+    MTcp(MTcp<P>),
+    /// M-TCP+'s intelligent host.
+    MTcpPlus(MTcpPlus<P>),
+    /// airtcp's own.
+    Holdover(Holdover<P>),
+    /// Snoop.
+    Snoop(Snoop<P>),
+}
+
+/// The same expression for whichever mechanism it is.
+macro_rules! each {
+    ($mechanism:expr, $machine:ident => $result:expr) => {
+        match $mechanism {
+            Mechanism::PacketControl($machine) => $result,
+            Mechanism::MTcp($machine) => $result,
+            Mechanism::MTcpPlus($machine) => $result,
+            Mechanism::Holdover($machine) => $result,
+            Mechanism::Snoop($machine) => $result,
+        }
+    };
+}
+
+/// All counters of a mechanism by name. The pattern is exhaustive: a new counter must be named here.
+macro_rules! counters {
+    ($machine:expr, $counters:ident { $($field:ident),* $(,)? }) => {{
+        let $counters { $($field),* } = $machine.counters();
+        BTreeMap::from([$((stringify!($field), $field)),*])
+    }};
+}
+
+impl<P: Payload> Mechanism<P> {
+    /// Without connections; all together they will hold at most `memory` payload bytes.
+    ///
+    /// # Errors
+    /// Packet Control's threshold is below 3.
+    pub fn new(
+        config: &MechanismConfig,
+        table: FlowTableConfig,
+        memory: Bytes,
+    ) -> Result<Self, ThresholdTooSmall> {
+        let memory = memory.get();
+        Ok(match *config {
+            MechanismConfig::PacketControl { threshold } => {
+                Self::PacketControl(PacketControl::new(threshold, table)?)
+            }
+            MechanismConfig::MTcp(config) => Self::MTcp(MTcp::new(config, table, memory)),
+            MechanismConfig::MTcpPlus(config) => {
+                Self::MTcpPlus(MTcpPlus::new(config, table, memory))
+            }
+            MechanismConfig::Holdover(config) => {
+                Self::Holdover(Holdover::new(config, table, memory))
+            }
+            MechanismConfig::Snoop(config) => Self::Snoop(Snoop::new(config, table, memory)),
+        })
+    }
+
+    /// Segments forwarded untouched because the flow table was full.
+    pub fn segments_refused(&self) -> u64 {
+        each!(self, machine => machine.segments_refused())
+    }
+
+    /// What was done since the start, by the names of the counters.
+    pub fn counters(&self) -> BTreeMap<&'static str, u64> {
+        match self {
+            Self::PacketControl(machine) => counters!(
+                machine,
+                PacketControlCounters {
+                    acks_old_dropped,
+                    acks_duplicate_dropped,
+                    acks_forwarded,
+                    data_dropped,
+                    acks_generated,
+                }
+            ),
+            Self::MTcp(machine) => counters!(
+                machine,
+                MTcpCounters {
+                    segments_copied,
+                    overflows,
+                    acks_reduced,
+                    releases,
+                    duplicates_suppressed,
+                    local_retransmissions,
+                    persist_packets,
+                    reconnections,
+                    probes_answered,
+                    old_segments_answered,
+                    resets,
+                }
+            ),
+            Self::MTcpPlus(machine) => counters!(
+                machine,
+                MTcpPlusCounters {
+                    segments_copied,
+                    overflows,
+                    held_peak,
+                    freezes,
+                    bytes_promised,
+                    answers,
+                    replays,
+                    copies_resent,
+                    acks_suppressed,
+                    resumes,
+                    resets,
+                }
+            ),
+            Self::Holdover(machine) => counters!(
+                machine,
+                HoldoverCounters {
+                    segments_copied,
+                    overflows,
+                    held_peak,
+                    freezes,
+                    answers,
+                    replays,
+                    copies_resent,
+                    data_dropped,
+                    acks_suppressed,
+                    resumes,
+                    resets,
+                }
+            ),
+            Self::Snoop(machine) => counters!(
+                machine,
+                SnoopCounters {
+                    segments_copied,
+                    overflows,
+                    local_retransmissions,
+                    timeouts,
+                    duplicates_suppressed,
+                }
+            ),
+        }
+    }
+}
+
+impl<P: Payload> Middlebox<P> for Mechanism<P> {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        each!(self, machine => machine.on_segment(now, from, segment, out));
+    }
+
+    fn on_link(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        out: &mut Actions<P>,
+    ) {
+        each!(self, machine => Middlebox::<P>::on_link(machine, now, mobile, signal, out));
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
+        each!(self, machine => machine.on_timer(now, out));
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        each!(self, machine => Middlebox::<P>::next_deadline(machine))
+    }
+}
