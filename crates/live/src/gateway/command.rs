@@ -1,0 +1,160 @@
+//! What the rest of the daemon asks of the loop, and what it answers.
+
+use super::config::GatewayConfig;
+use airtcp_core::LinkSignal;
+use airtcp_edge::MobileId;
+use nix::sys::eventfd::EventFd;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+/// One thing for the loop to do.
+#[derive(Debug)]
+pub enum Command {
+    /// A source reports something about the link to a mobile.
+    Signal(MobileSignal),
+    /// What the gateway is doing now.
+    Status(mpsc::Sender<Status>),
+    /// Goes on with another configuration, whose mechanisms keep the flows that they know; the answer says what could not
+    /// be taken over.
+    Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
+    /// Ends the loop. Flows are left to the hosts, but for those whose bytes were promised: see [`Status::committed`].
+    Stop,
+}
+
+/// What a source says about a mobile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MobileSignal {
+    /// About which mobile.
+    pub mobile: MobileId,
+    /// What.
+    pub signal: LinkSignal,
+    /// Who says so.
+    pub source: SignalSource,
+}
+
+/// Where link signals come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignalSource {
+    /// A person or a program, by the control socket.
+    Control,
+    /// `airtcp agent` on the mobile.
+    Agent,
+    /// Carrier of an interface.
+    Carrier,
+    /// The neighbour table.
+    Neighbour,
+    /// A timetable of outages.
+    Timetable,
+    /// The mobile is not heard.
+    Silence,
+}
+
+/// What the gateway is doing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Of each group of mobiles, in the order of the configuration.
+    pub groups: Vec<GroupStatus>,
+    /// Connections known, the longest known first; at most as many as [`Status::LISTED`].
+    pub flows: Vec<FlowStatus>,
+    /// Connections known in all.
+    pub flow_count: u64,
+    /// Of these, connections that the gateway has promised bytes of.
+    pub committed: u64,
+    /// Payload bytes held.
+    pub held: u64,
+    /// Mobiles that are not in reach, by address, with the last signal ("fading", "down").
+    pub away: BTreeMap<String, String>,
+    /// Counters of the data path and the shell, by the names of their metrics.
+    pub counters: BTreeMap<String, u64>,
+    /// Signals taken, by source and signal ("control", "down").
+    pub signals: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+impl Status {
+    /// Most connections listed.
+    pub const LISTED: usize = 1000;
+}
+
+/// What the gateway is doing for one group of mobiles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupStatus {
+    /// Its name.
+    pub name: String,
+    /// Its mechanism.
+    pub mechanism: String,
+    /// Connections known.
+    pub flows: u64,
+    /// Payload bytes held.
+    pub held: u64,
+    /// Segments forwarded untouched because a limit was reached.
+    pub segments_refused: u64,
+    /// What the mechanism counted.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// What the gateway is doing for one connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// The fixed host's end.
+    pub fixed: String,
+    /// The mobile's end.
+    pub mobile: String,
+    /// Group of mobiles.
+    pub group: String,
+    /// Mechanism.
+    pub mechanism: String,
+    /// "connected", "frozen", "resuming" or "reset".
+    pub state: String,
+    /// Seconds since that began, unless it is connected.
+    pub since: Option<f64>,
+    /// Payload bytes held.
+    pub held: u64,
+    /// Bytes were acknowledged that only the gateway holds.
+    pub committed: bool,
+}
+
+/// The way to the loop, for any thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    commands: mpsc::Sender<Command>,
+    wake: Arc<EventFd>,
+}
+
+/// The loop's end of it.
+#[derive(Debug)]
+pub struct Inbox {
+    /// Commands, first one first.
+    pub commands: mpsc::Receiver<Command>,
+    /// Readable while there may be commands.
+    pub wake: Arc<EventFd>,
+}
+
+/// Both ends.
+///
+/// # Errors
+/// No more file descriptors.
+pub fn channel() -> io::Result<(Handle, Inbox)> {
+    let wake = Arc::new(EventFd::from_flags(
+        nix::sys::eventfd::EfdFlags::EFD_NONBLOCK | nix::sys::eventfd::EfdFlags::EFD_CLOEXEC,
+    )?);
+    let (sender, commands) = mpsc::channel();
+    Ok((Handle { commands: sender, wake: wake.clone() }, Inbox { commands, wake }))
+}
+
+impl Handle {
+    /// Sends a command; false when the loop has ended.
+    pub fn send(&self, command: Command) -> bool {
+        // A full counter is readable all the same.
+        self.commands.send(command).is_ok() && self.wake.write(1).is_ok()
+    }
+
+    /// Asks for the status and waits for it; `None` when the loop has ended.
+    pub fn status(&self) -> Option<Status> {
+        let (answer, status) = mpsc::channel();
+        self.send(Command::Status(answer)).then(|| status.recv().ok()).flatten()
+    }
+}

@@ -1,0 +1,70 @@
+//! How packets reach the gateway and go on: the contract between the loop and what carries packets.
+
+use airtcp_edge::Side;
+use airtcp_wire::Checksums;
+use bytes::Bytes;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// Which of the packets that wait for a [`Verdict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketId(pub u32);
+
+/// A packet on its way through this host, held until its verdict.
+#[derive(Clone, Debug)]
+pub struct Intercepted {
+    /// For the verdict.
+    pub id: PacketId,
+    /// From the IP header on; up to 64 KiB and several segments in one where offloads are on.
+    pub packet: Bytes,
+    /// Index of the interface it came in by; `None` when the data path cannot tell.
+    pub input: Option<u32>,
+    /// Index of the interface it is about to leave by.
+    pub output: Option<u32>,
+    /// Whether its checksums are there to be verified: offloads fill them in later, or have verified them.
+    pub checksums: Checksums,
+}
+
+/// What becomes of an intercepted packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it came.
+    Pass,
+    /// It goes no further.
+    Drop,
+}
+
+/// Carries packets. Whatever ends the process, packets flow as if there were no gateway.
+pub trait DataPath {
+    /// Waits until there are packets, `wake` is readable, or `timeout` is over (`None`: for ever), and appends
+    /// the packets that are there to `batch`, a bounded number.
+    ///
+    /// # Errors
+    /// The data path is broken; the loop ends.
+    fn receive(
+        &mut self,
+        wake: BorrowedFd<'_>,
+        timeout: Option<Duration>,
+        batch: &mut Vec<Intercepted>,
+    ) -> io::Result<()>;
+
+    /// Decides about a packet, in the order of arrival. May take effect only with [`DataPath::flush`].
+    ///
+    /// # Errors
+    /// As [`DataPath::receive`].
+    fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()>;
+
+    /// Sends a packet of the gateway's own making (an IP packet with right checksums, no larger than `mtu` says
+    /// for that side), after all that was decided before.
+    ///
+    /// # Errors
+    /// The packet could not be sent; others may.
+    fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()>;
+
+    /// Lets all decisions take effect.
+    ///
+    /// # Errors
+    /// As [`DataPath::receive`].
+    fn flush(&mut self) -> io::Result<()>;
+}
