@@ -1,0 +1,407 @@
+//! The gateway without I/O: packets and signals in, verdicts and packets out. The third shell of the
+//! mechanisms, beside the simulator and the tests.
+//!
+//! Read first: `airtcp_edge::middlebox` (the contract), [`datapath`](super::datapath).
+//!
+//! A packet belongs to a group of mobiles by its addresses (and interfaces), and is handed to that group's mechanism as
+//! a [`Segment`]. What the mechanism forwards passes as it came, byte for byte; what it drops or keeps is dropped;
+//! what it makes itself is cut to the receiver's MSS (copies may be super-packets of segmentation offload) and
+//! encoded. Whatever is no TCP segment, is malformed, or belongs to a connection that no one else can
+//! speak for (MPTCP, TCP-AO, MD5) passes untouched.
+
+use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
+use super::config::{CopyMode, GatewayConfig, Group, Limits};
+use super::datapath::{Intercepted, Verdict};
+use super::mobiles::Mobiles;
+use super::payload::SharedBytes;
+use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_edge::{
+    Action, Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Side, ThresholdTooSmall,
+};
+use airtcp_wire::{DecodeError, decode_with, encode, foreign_option};
+use hashlink::LruCache;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::RandomState;
+use std::net::IpAddr;
+
+/// Payload and options of a segment to a host whose MSS is not known: fits in the smallest MTU of IPv6 (1280 B,
+/// RFC 8200 §5), and in practice of IPv4.
+const SAFE_MSS: u16 = 1220;
+
+/// Connections whose MSS is remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// How often to look whether a mobile that is back still needs its packets intercepted.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// One thing for the loop to do besides the verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send a packet.
+    Inject {
+        /// Out of this side.
+        to: Side,
+        /// From the IP header on.
+        packet: Vec<u8>,
+    },
+    /// Intercept the packets of a mobile of a group that [copies when fading](CopyMode::WhenFading) from now on, or no
+    /// longer.
+    Watch {
+        /// Which mobile.
+        mobile: MobileId,
+        /// From now on.
+        watched: bool,
+    },
+}
+
+/// Packets by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    passed: u64,
+    dropped: u64,
+    injected: u64,
+    /// Passed untouched: not TCP, a fragment, malformed.
+    undecodable: u64,
+    /// Passed untouched: of no group.
+    unconcerned: u64,
+    /// Passed untouched: nobody else can speak for this connection.
+    foreign: u64,
+    /// Could not be encoded.
+    unsendable: u64,
+}
+
+/// A group at work.
+struct Worker {
+    config: Group,
+    /// Indices of the group's interfaces; empty: any.
+    interfaces: Vec<u32>,
+    mechanism: Mechanism<SharedBytes>,
+}
+
+/// What the two hosts of a connection can receive in one segment, by their SYNs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Receivable {
+    fixed: Option<u16>,
+    mobile: Option<u16>,
+    /// A SYN carried an option that nobody else can speak for.
+    is_foreign: bool,
+}
+
+/// All groups at work.
+pub struct Shell {
+    workers: Vec<Worker>,
+    mobiles: Mobiles,
+    /// By the flow from the fixed to the mobile host.
+    receivable: LruCache<Flow, Receivable, RandomState>,
+    /// Mobiles whose packets are intercepted because they faded.
+    watched: BTreeSet<MobileId>,
+    /// When to look whether some of them can be left alone.
+    settle: Option<Instant>,
+    counters: Counters,
+    signals: BTreeMap<(SignalSource, &'static str), u64>,
+    actions: Actions<SharedBytes>,
+}
+
+/// What a configuration that cannot be put to work suffers from.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// See there.
+    #[error("group {group:?}: {source}")]
+    Threshold {
+        /// Name of the group.
+        group: String,
+        /// What is wrong.
+        source: ThresholdTooSmall,
+    },
+    /// An interface that is not there.
+    #[error("group {group:?}: there is no interface {interface:?}")]
+    Interface {
+        /// Name of the group.
+        group: String,
+        /// Name of the interface.
+        interface: String,
+    },
+}
+
+impl Shell {
+    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name.
+    ///
+    /// # Errors
+    /// A group cannot be put to work.
+    pub fn new(
+        config: &GatewayConfig,
+        hash_key: (u64, u64),
+        index: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Self, ShellError> {
+        let table = table(&config.limits, hash_key);
+        let worker = |group: &Group| {
+            let mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
+                .map_err(|source| ShellError::Threshold { group: group.name.clone(), source })?;
+            let interfaces = interfaces(group, &index)?;
+            Ok(Worker { config: group.clone(), interfaces, mechanism })
+        };
+        Ok(Self {
+            workers: config.groups.iter().map(worker).collect::<Result<_, _>>()?,
+            mobiles: Mobiles::new(config.signals.silence),
+            receivable: LruCache::with_hasher(REMEMBERED, RandomState::new()),
+            watched: BTreeSet::new(),
+            settle: None,
+            counters: Counters::default(),
+            signals: BTreeMap::new(),
+            actions: Actions::new(),
+        })
+    }
+
+    /// A packet on its way through this host.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        intercepted: &Intercepted,
+        effects: &mut Vec<Effect>,
+    ) -> Verdict {
+        let packet = &intercepted.packet;
+        let payload = |range| SharedBytes(packet.slice(range));
+        let segment = match decode_with(packet, intercepted.checksums, payload) {
+            Ok(segment) => segment,
+            Err(DecodeError::NotTcp { .. }) => return self.pass(|c| &mut c.unconcerned),
+            Err(_) => return self.pass(|c| &mut c.undecodable),
+        };
+        let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
+            return self.pass(|c| &mut c.unconcerned);
+        };
+        let flow = match from {
+            Side::Fixed => segment.flow,
+            Side::Mobile => segment.flow.reversed(),
+        };
+        let is_foreign = foreign_option(packet).is_some();
+        if segment.flags.contains(Flags::SYN) {
+            self.note_syn(flow, from, &segment, is_foreign);
+        }
+        if is_foreign || self.receivable.peek(&flow).is_some_and(|known| known.is_foreign) {
+            return self.pass(|c| &mut c.foreign);
+        }
+        let mobile = MobileId(flow.dst.ip);
+        match from {
+            Side::Fixed if segment.seq_len() > 0 => self.mobiles.sent(now, mobile),
+            Side::Fixed => {}
+            Side::Mobile => {
+                if let Some(signal) = self.mobiles.heard(mobile) {
+                    self.tell(now, mobile, signal, effects);
+                }
+            }
+        }
+        self.workers[n].mechanism.on_segment(now, from, segment, &mut self.actions);
+        let verdict = self.carry_out(effects);
+        match verdict {
+            Verdict::Pass => self.counters.passed += 1,
+            Verdict::Drop => self.counters.dropped += 1,
+        }
+        verdict
+    }
+
+    /// A source says something about a mobile.
+    pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
+        *self.signals.entry((signal.source, name(signal.signal))).or_default() += 1;
+        if let Some(told) = self.mobiles.note(signal) {
+            self.tell(now, signal.mobile, told, effects);
+        }
+    }
+
+    /// The deadline passed.
+    pub fn on_timer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        while let Some((mobile, signal)) = self.mobiles.silent(now) {
+            *self.signals.entry((SignalSource::Silence, name(signal))).or_default() += 1;
+            self.tell(now, mobile, signal, effects);
+        }
+        for n in 0..self.workers.len() {
+            let mechanism = &mut self.workers[n].mechanism;
+            if mechanism.next_deadline().is_some_and(|due| due <= now) {
+                mechanism.on_timer(now, &mut self.actions);
+                self.carry_out(effects);
+            }
+        }
+        if self.settle.is_some_and(|due| due <= now) {
+            self.settle(now, effects);
+        }
+    }
+
+    /// When to call [`Shell::on_timer`] next.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let mechanisms = self.workers.iter().filter_map(|worker| worker.mechanism.next_deadline());
+        mechanisms.chain(self.mobiles.next_deadline()).chain(self.settle).min()
+    }
+
+    fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {
+        *counter(&mut self.counters) += 1;
+        Verdict::Pass
+    }
+
+    /// The group that a packet belongs to, and from which side it comes.
+    fn concerns(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
+        let find = |ip: IpAddr, interface: Option<u32>| {
+            self.workers.iter().position(|worker| worker.has(ip, interface))
+        };
+        let to_mobile = find(flow.dst.ip, packet.output).map(|n| (n, Side::Fixed));
+        to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
+    }
+
+    fn note_syn(
+        &mut self,
+        flow: Flow,
+        from: Side,
+        segment: &Segment<SharedBytes>,
+        is_foreign: bool,
+    ) {
+        if self.receivable.get(&flow).is_none() {
+            self.receivable.insert(flow, Receivable::default());
+        }
+        let Some(known) = self.receivable.get_mut(&flow) else { return };
+        // A SYN without ACK opens another connection in place of the one known.
+        known.is_foreign = is_foreign || known.is_foreign && segment.ack.is_some();
+        match from {
+            Side::Fixed => known.fixed = segment.options.mss,
+            Side::Mobile => known.mobile = segment.options.mss,
+        }
+    }
+
+    /// Tells the mechanisms of a mobile.
+    fn tell(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        effects: &mut Vec<Effect>,
+    ) {
+        for n in 0..self.workers.len() {
+            let worker = &mut self.workers[n];
+            if !worker.has_address(mobile.0) {
+                continue;
+            }
+            if worker.config.copy == CopyMode::WhenFading {
+                if signal == LinkSignal::Up {
+                    self.settle = Some(now + SETTLING);
+                } else if self.watched.insert(mobile) {
+                    effects.push(Effect::Watch { mobile, watched: true });
+                }
+            }
+            worker.mechanism.on_link(now, mobile, signal, &mut self.actions);
+            self.carry_out(effects);
+        }
+    }
+
+    /// Leaves the mobiles alone that are back and have all that was promised.
+    fn settle(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
+        let workers = &self.workers;
+        self.watched.retain(|&mobile| {
+            let is_settled = !away.contains(&mobile)
+                && workers.iter().all(|worker| worker.mechanism.is_settled(mobile));
+            if is_settled {
+                effects.push(Effect::Watch { mobile, watched: false });
+            }
+            !is_settled
+        });
+        let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
+        self.settle = is_unsettled.then(|| now + SETTLING);
+    }
+
+    /// Turns actions into effects, and into the verdict about the packet that led to them, if one did.
+    fn carry_out(&mut self, effects: &mut Vec<Effect>) -> Verdict {
+        // A packet that is kept is not forwarded.
+        let mut verdict = Verdict::Drop;
+        for action in self.actions.drain() {
+            match action {
+                Action::Forward { .. } => verdict = Verdict::Pass,
+                Action::Drop { .. } => {}
+                Action::Inject { to, segment } => {
+                    let flow = match to {
+                        Side::Mobile => segment.flow,
+                        Side::Fixed => segment.flow.reversed(),
+                    };
+                    let known = self.receivable.peek(&flow).copied().unwrap_or_default();
+                    let mss = match to {
+                        Side::Mobile => known.mobile,
+                        Side::Fixed => known.fixed,
+                    };
+                    for piece in pieces(segment, mss.unwrap_or(SAFE_MSS)) {
+                        let mut packet = Vec::new();
+                        match encode(&piece, &mut packet) {
+                            Ok(()) => effects.push(Effect::Inject { to, packet }),
+                            Err(_) => self.counters.unsendable += 1,
+                        }
+                        self.counters.injected += 1;
+                    }
+                }
+            }
+        }
+        verdict
+    }
+}
+
+impl Worker {
+    fn has_address(&self, ip: IpAddr) -> bool {
+        self.config.addresses.iter().any(|net| net.contains(&ip))
+    }
+
+    fn has(&self, ip: IpAddr, interface: Option<u32>) -> bool {
+        let is_there = |index| self.interfaces.contains(&index);
+        self.has_address(ip)
+            && (self.interfaces.is_empty() || interface.is_none_or(is_there))
+    }
+}
+
+fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
+    FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
+}
+
+fn interfaces(
+    group: &Group,
+    index: impl Fn(&str) -> Option<u32>,
+) -> Result<Vec<u32>, ShellError> {
+    let find = |interface: &String| {
+        index(interface).ok_or_else(|| ShellError::Interface {
+            group: group.name.clone(),
+            interface: interface.clone(),
+        })
+    };
+    group.interfaces.iter().map(find).collect()
+}
+
+fn name(signal: LinkSignal) -> &'static str {
+    match signal {
+        LinkSignal::Fading => "fading",
+        LinkSignal::Down => "down",
+        LinkSignal::Up => "up",
+    }
+}
+
+/// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH are the last one's,
+/// CWR is the first one's.
+fn pieces<P: Payload>(segment: Segment<P>, mss: u16) -> impl Iterator<Item = Segment<P>> {
+    let most = usize::from(mss).saturating_sub(segment.options.encoded_len()).max(1);
+    let (last, first) = (Flags::FIN | Flags::PSH, Flags::CWR);
+    let len = segment.payload.len();
+    let count = len.div_ceil(most).max(1);
+    (0..count).map(move |n| {
+        if count == 1 {
+            return segment.clone();
+        }
+        let start = n * most;
+        let mut flags = segment.flags;
+        if n + 1 < count {
+            flags -= last;
+        }
+        if n > 0 {
+            flags -= first;
+        }
+        Segment {
+            seq: segment.seq + start as u32,
+            flags,
+            payload: segment.payload.slice(start, most.min(len - start)),
+            ..segment.clone()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

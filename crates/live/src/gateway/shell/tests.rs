@@ -1,0 +1,251 @@
+//! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed host.
+
+use super::*;
+use crate::gateway::config::{DataPathConfig, Signals};
+use crate::gateway::datapath::PacketId;
+use airtcp_core::{Addr, Bytes, Options, SeqNum};
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig};
+use airtcp_wire::{Checksums, decode};
+
+const MOBILE: MobileId = MobileId(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
+/// To the fixed and the mobile host; other MSS values than the default, to tell them apart.
+const MSS: [u16; 2] = [1000, 500];
+
+fn config(copy: CopyMode) -> GatewayConfig {
+    let group = Group {
+        name: "phones".to_owned(),
+        addresses: vec!["10.0.0.0/24".parse().unwrap()],
+        interfaces: Vec::new(),
+        mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+        copy,
+    };
+    GatewayConfig {
+        data_path: DataPathConfig::Nfqueue { queue: 1, length: 100 },
+        state: "/nowhere".into(),
+        control: "/nowhere".into(),
+        limits: Limits { memory: Bytes(1 << 20), flows: 10, idle: Duration::from_secs(300) },
+        groups: vec![group],
+        signals: Signals::default(),
+        metrics: None,
+        record: None,
+    }
+}
+
+struct Bench {
+    shell: Shell,
+    now: Instant,
+    effects: Vec<Effect>,
+}
+
+impl Bench {
+    fn new(config: &GatewayConfig) -> Self {
+        let shell = Shell::new(config, (1, 2), |_| None).unwrap();
+        Self { shell, now: Instant::ZERO, effects: Vec::new() }
+    }
+
+    fn packet(&mut self, packet: Vec<u8>) -> Verdict {
+        let intercepted = Intercepted {
+            id: PacketId(1),
+            packet: packet.into(),
+            input: None,
+            output: None,
+            checksums: Checksums::Verify,
+        };
+        self.shell.on_packet(self.now, &intercepted, &mut self.effects)
+    }
+
+    fn segment(&mut self, segment: &Segment<Vec<u8>>) -> Verdict {
+        self.packet(encoded(segment))
+    }
+
+    fn signal(&mut self, signal: LinkSignal) {
+        let signal = MobileSignal { mobile: MOBILE, signal, source: SignalSource::Control };
+        self.shell.on_signal(self.now, signal, &mut self.effects);
+    }
+
+    /// Handshake, and `len` bytes under way to the mobile.
+    fn establish(&mut self, len: usize) {
+        let syn = |mss| Options { mss: Some(mss), ..Options::default() };
+        let mut from_mobile = from_mobile(99, 0);
+        from_mobile.flags = Flags::SYN;
+        from_mobile.ack = None;
+        from_mobile.options = syn(MSS[1]);
+        assert_eq!(self.segment(&from_mobile), Verdict::Pass);
+        let mut from_fixed = from_fixed(499, 0);
+        from_fixed.flags = Flags::SYN;
+        from_fixed.options = syn(MSS[0]);
+        assert_eq!(self.segment(&from_fixed), Verdict::Pass);
+        assert_eq!(self.segment(&self::from_mobile(100, 0)), Verdict::Pass);
+        assert_eq!(self.segment(&self::from_fixed(500, len)), Verdict::Pass);
+    }
+
+    fn injected(&mut self) -> Vec<(Side, Segment<Vec<u8>>)> {
+        let inject = |effect| match effect {
+            Effect::Inject { to, packet } => {
+                Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
+            }
+            Effect::Watch { .. } => None,
+        };
+        self.effects.drain(..).filter_map(inject).collect()
+    }
+}
+
+fn encoded(segment: &Segment<Vec<u8>>) -> Vec<u8> {
+    let mut packet = Vec::new();
+    encode(segment, &mut packet).unwrap();
+    packet
+}
+
+fn flow() -> Flow {
+    let fixed = Addr::new("192.0.2.1".parse().unwrap(), 80);
+    Flow { src: fixed, dst: Addr::new(MOBILE.0, 5000) }
+}
+
+fn from_fixed(seq: u32, len: usize) -> Segment<Vec<u8>> {
+    Segment {
+        flow: flow(),
+        seq: SeqNum(seq),
+        ack: Some(SeqNum(100)),
+        window: 1000,
+        payload: (0..len).map(|n| n as u8).collect(),
+        ..Segment::default()
+    }
+}
+
+fn from_mobile(seq: u32, len: usize) -> Segment<Vec<u8>> {
+    Segment {
+        flow: flow().reversed(),
+        seq: SeqNum(seq),
+        ack: Some(SeqNum(500)),
+        payload: vec![7; len],
+        window: 2000,
+        ..Segment::default()
+    }
+}
+
+#[test]
+fn what_is_no_tcp_segment_passes() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    assert_eq!(bench.packet(vec![0x45, 0, 0]), Verdict::Pass);
+    let mut udp = Vec::new();
+    airtcp_wire::encode_udp(&flow(), &vec![1_u8], &mut udp).unwrap();
+    assert_eq!(bench.packet(udp), Verdict::Pass);
+    let mut damaged = encoded(&from_fixed(1, 10));
+    *damaged.last_mut().unwrap() ^= 1;
+    assert_eq!(bench.packet(damaged), Verdict::Pass);
+    assert_eq!((bench.shell.counters.undecodable, bench.shell.counters.unconcerned), (2, 1));
+}
+
+#[test]
+fn who_is_in_no_group_is_left_alone() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    let mut other = from_fixed(1, 10);
+    other.flow.dst.ip = "10.0.1.7".parse().unwrap();
+    assert_eq!(bench.segment(&other), Verdict::Pass);
+    assert_eq!(bench.shell.counters.unconcerned, 1);
+}
+
+#[test]
+fn an_outage_freezes_the_fixed_host_and_the_copies_are_replayed_in_the_mobile_s_mss() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(1200);
+    assert_eq!(bench.effects, []);
+    bench.signal(LinkSignal::Down);
+    let injected = bench.injected();
+    let (side, promise) = injected.last().unwrap();
+    assert_eq!((*side, promise.ack, promise.window), (Side::Fixed, Some(SeqNum(1700)), 0));
+    bench.signal(LinkSignal::Up);
+    let injected = bench.injected();
+    let cut: Vec<_> = injected.iter().map(|(to, s)| (*to, s.seq, s.payload.len())).collect();
+    let pieces = [(500, 500), (1000, 500), (1500, 200)];
+    assert_eq!(cut, pieces.map(|(seq, len)| (Side::Mobile, SeqNum(seq), len)));
+    let bytes: Vec<u8> = injected.into_iter().flat_map(|(_, s)| s.payload).collect();
+    assert_eq!(bytes, from_fixed(500, 1200).payload);
+}
+
+#[test]
+fn frozen_data_is_kept_and_not_passed() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.injected();
+    assert_eq!(bench.segment(&from_fixed(600, 100)), Verdict::Drop);
+    assert_eq!(bench.injected().last().unwrap().1.ack, Some(SeqNum(700)));
+}
+
+#[test]
+fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    let mut syn = from_mobile(99, 0);
+    (syn.flags, syn.ack) = (Flags::SYN, None);
+    // Timestamps take twelve bytes: two NOPs, and then MP_CAPABLE in their place.
+    syn.options.timestamps = Some(Default::default());
+    let mut packet = encoded(&syn);
+    packet[42] = 30;
+    let fixed = |packet: &mut Vec<u8>| {
+        let checksum = etherparse::checksum::Sum16BitWords::new();
+        packet[36..38].copy_from_slice(&[0, 0]);
+        let header: [u8; 12] = packet[8..20].try_into().unwrap();
+        let sum = checksum
+            .add_slice(&header[4..])
+            .add_2bytes([0, 6])
+            .add_2bytes(((packet.len() - 20) as u16).to_be_bytes())
+            .add_slice(&packet[20..])
+            .ones_complement();
+        packet[36..38].copy_from_slice(&sum.to_ne_bytes());
+    };
+    fixed(&mut packet);
+    assert_eq!(bench.packet(packet), Verdict::Pass);
+    assert_eq!(bench.shell.counters.foreign, 1);
+    bench.segment(&from_mobile(100, 0));
+    bench.segment(&from_fixed(500, 100));
+    bench.signal(LinkSignal::Down);
+    assert_eq!((bench.shell.counters.foreign, bench.effects.len()), (3, 0));
+}
+
+#[test]
+fn a_mobile_that_owes_an_answer_and_is_silent_is_down_until_it_is_heard() {
+    let mut config = config(CopyMode::Always);
+    config.signals.silence = Some(Duration::from_secs(1));
+    let mut bench = Bench::new(&config);
+    bench.establish(100);
+    bench.now = Instant::ZERO + Duration::from_secs(1);
+    assert_eq!(bench.shell.next_deadline(), Some(bench.now));
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.injected().last().unwrap().1.window, 0);
+    assert_eq!(bench.segment(&from_mobile(100, 0)), Verdict::Drop, "until it has all");
+    let replayed = bench.injected();
+    assert_eq!((replayed[0].0, replayed[0].1.seq), (Side::Mobile, SeqNum(500)));
+}
+
+#[test]
+fn a_mobile_is_watched_from_fading_until_all_is_settled() {
+    let mut bench = Bench::new(&config(CopyMode::WhenFading));
+    bench.signal(LinkSignal::Fading);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+    bench.effects.clear();
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.injected();
+    bench.now += SETTLING;
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, [], "the mobile lacks what was promised");
+    let all = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
+    assert_eq!(bench.segment(&all), Verdict::Pass);
+    bench.now += SETTLING;
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
+    assert_eq!(bench.shell.settle, None);
+}
+
+#[test]
+fn a_segment_is_cut_to_what_the_receiver_takes() {
+    let mut segment = from_fixed(u32::MAX, 25);
+    segment.flags = Flags::FIN | Flags::PSH | Flags::CWR;
+    segment.options.timestamps = Some(Default::default());
+    let cut: Vec<_> = pieces(segment, 22).map(|s| (s.seq.0, s.flags, s.payload.len())).collect();
+    let (first, last) = (Flags::CWR, Flags::FIN | Flags::PSH);
+    assert_eq!(cut, [(u32::MAX, first, 10), (9, Flags::empty(), 10), (19, last, 5)]);
+    assert_eq!(pieces(from_fixed(1, 0), 100).count(), 1, "without payload there is one");
+}
