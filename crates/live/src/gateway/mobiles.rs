@@ -65,7 +65,10 @@ impl Mobiles {
     }
 
     /// Takes a source's word; what the mechanisms are to be told, if anything.
-    pub fn note(&mut self, MobileSignal { mobile, signal, source }: MobileSignal) -> Option<LinkSignal> {
+    pub fn note(
+        &mut self,
+        MobileSignal { mobile, signal, source }: MobileSignal,
+    ) -> Option<LinkSignal> {
         let known = self.known.entry(mobile).or_default();
         let before = known.signal();
         let knows_best = matches!(source, SignalSource::Agent | SignalSource::Control);
@@ -121,7 +124,9 @@ impl Mobiles {
             let Some(known) = self.known.get_mut(&mobile) else { continue };
             known.is_watched = false;
             let owing = known.owes_since.zip(self.silence);
-            if let Some(due) = owing.map(|(since, silence)| since + silence).filter(|&due| due > now) {
+            if let Some(due) =
+                owing.map(|(since, silence)| since + silence).filter(|&due| due > now)
+            {
                 // It was heard and owes another answer.
                 known.is_watched = true;
                 self.deadlines.insert((due, mobile));
@@ -204,7 +209,11 @@ mod tests {
             let mut mobiles = Mobiles::new(None);
             says(&mut mobiles, Neighbour, Down);
             assert_eq!(says(&mut mobiles, source, Up), Some(Up));
-            assert_eq!(says(&mut mobiles, source, Up), Some(Up), "told again: it may have been missed");
+            assert_eq!(
+                says(&mut mobiles, source, Up),
+                Some(Up),
+                "told again: it may have been missed"
+            );
         }
     }
 

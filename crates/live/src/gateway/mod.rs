@@ -11,4 +11,6 @@
 pub mod command;
 pub mod config;
 pub mod datapath;
+pub mod mobiles;
 pub mod payload;
+pub mod shell;

@@ -18,7 +18,7 @@ use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::{
     Action, Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Side, ThresholdTooSmall,
 };
-use airtcp_wire::{DecodeError, decode_with, encode, foreign_option};
+use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
@@ -28,7 +28,7 @@ use std::net::IpAddr;
 /// RFC 8200 §5), and in practice of IPv4.
 const SAFE_MSS: u16 = 1220;
 
-/// Connections whose MSS is remembered.
+/// Connections whose hosts are remembered.
 const REMEMBERED: usize = 1 << 16;
 
 /// How often to look whether a mobile that is back still needs its packets intercepted.
@@ -78,12 +78,13 @@ struct Worker {
     mechanism: Mechanism<SharedBytes>,
 }
 
-/// What the two hosts of a connection can receive in one segment, by their SYNs.
+/// What is remembered of the two hosts of a connection, for as long as there is room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Receivable {
-    fixed: Option<u16>,
-    mobile: Option<u16>,
-    /// A SYN carried an option that nobody else can speak for.
+struct HostPair {
+    /// What each can receive in one segment, by its SYN.
+    fixed_mss: Option<u16>,
+    mobile_mss: Option<u16>,
+    /// They use an option that nobody else can speak for.
     is_foreign: bool,
 }
 
@@ -92,7 +93,7 @@ pub struct Shell {
     workers: Vec<Worker>,
     mobiles: Mobiles,
     /// By the flow from the fixed to the mobile host.
-    receivable: LruCache<Flow, Receivable, RandomState>,
+    hosts: LruCache<Flow, HostPair, RandomState>,
     /// Mobiles whose packets are intercepted because they faded.
     watched: BTreeSet<MobileId>,
     /// When to look whether some of them can be left alone.
@@ -143,7 +144,7 @@ impl Shell {
         Ok(Self {
             workers: config.groups.iter().map(worker).collect::<Result<_, _>>()?,
             mobiles: Mobiles::new(config.signals.silence),
-            receivable: LruCache::with_hasher(REMEMBERED, RandomState::new()),
+            hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
             watched: BTreeSet::new(),
             settle: None,
             counters: Counters::default(),
@@ -160,9 +161,9 @@ impl Shell {
         effects: &mut Vec<Effect>,
     ) -> Verdict {
         let packet = &intercepted.packet;
-        let payload = |range| SharedBytes(packet.slice(range));
-        let segment = match decode_with(packet, intercepted.checksums, payload) {
-            Ok(segment) => segment,
+        let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
+        let (segment, foreign_option) = match decode_with(packet, intercepted.checksums, payload) {
+            Ok(Decoded { segment, foreign_option }) => (segment, foreign_option),
             Err(DecodeError::NotTcp { .. }) => return self.pass(|c| &mut c.unconcerned),
             Err(_) => return self.pass(|c| &mut c.undecodable),
         };
@@ -173,11 +174,12 @@ impl Shell {
             Side::Fixed => segment.flow,
             Side::Mobile => segment.flow.reversed(),
         };
-        let is_foreign = foreign_option(packet).is_some();
         if segment.flags.contains(Flags::SYN) {
-            self.note_syn(flow, from, &segment, is_foreign);
+            self.note_syn(flow, from, &segment);
+        } else if foreign_option.is_some() {
+            self.host_pair(flow).is_foreign = true;
         }
-        if is_foreign || self.receivable.peek(&flow).is_some_and(|known| known.is_foreign) {
+        if self.hosts.peek(&flow).is_some_and(|hosts| hosts.is_foreign) {
             return self.pass(|c| &mut c.foreign);
         }
         let mobile = MobileId(flow.dst.ip);
@@ -245,22 +247,20 @@ impl Shell {
         to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
     }
 
-    fn note_syn(
-        &mut self,
-        flow: Flow,
-        from: Side,
-        segment: &Segment<SharedBytes>,
-        is_foreign: bool,
-    ) {
-        if self.receivable.get(&flow).is_none() {
-            self.receivable.insert(flow, Receivable::default());
+    fn host_pair(&mut self, flow: Flow) -> &mut HostPair {
+        self.hosts.entry(flow).or_insert_with(HostPair::default)
+    }
+
+    fn note_syn(&mut self, flow: Flow, from: Side, segment: &Segment<SharedBytes>) {
+        let opens = segment.ack.is_none();
+        let hosts = self.host_pair(flow);
+        if opens {
+            // Another connection takes the place of the one known.
+            *hosts = HostPair::default();
         }
-        let Some(known) = self.receivable.get_mut(&flow) else { return };
-        // A SYN without ACK opens another connection in place of the one known.
-        known.is_foreign = is_foreign || known.is_foreign && segment.ack.is_some();
         match from {
-            Side::Fixed => known.fixed = segment.options.mss,
-            Side::Mobile => known.mobile = segment.options.mss,
+            Side::Fixed => hosts.fixed_mss = segment.options.mss,
+            Side::Mobile => hosts.mobile_mss = segment.options.mss,
         }
     }
 
@@ -318,10 +318,10 @@ impl Shell {
                         Side::Mobile => segment.flow,
                         Side::Fixed => segment.flow.reversed(),
                     };
-                    let known = self.receivable.peek(&flow).copied().unwrap_or_default();
+                    let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
                     let mss = match to {
-                        Side::Mobile => known.mobile,
-                        Side::Fixed => known.fixed,
+                        Side::Mobile => hosts.mobile_mss,
+                        Side::Fixed => hosts.fixed_mss,
                     };
                     for piece in pieces(segment, mss.unwrap_or(SAFE_MSS)) {
                         let mut packet = Vec::new();
@@ -345,8 +345,7 @@ impl Worker {
 
     fn has(&self, ip: IpAddr, interface: Option<u32>) -> bool {
         let is_there = |index| self.interfaces.contains(&index);
-        self.has_address(ip)
-            && (self.interfaces.is_empty() || interface.is_none_or(is_there))
+        self.has_address(ip) && (self.interfaces.is_empty() || interface.is_none_or(is_there))
     }
 }
 
@@ -354,10 +353,7 @@ fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
 }
 
-fn interfaces(
-    group: &Group,
-    index: impl Fn(&str) -> Option<u32>,
-) -> Result<Vec<u32>, ShellError> {
+fn interfaces(group: &Group, index: impl Fn(&str) -> Option<u32>) -> Result<Vec<u32>, ShellError> {
     let find = |interface: &String| {
         index(interface).ok_or_else(|| ShellError::Interface {
             group: group.name.clone(),
