@@ -11,6 +11,7 @@
 pub mod command;
 pub mod config;
 pub mod datapath;
+pub mod driver;
 pub mod mobiles;
 pub mod payload;
 pub mod shell;
