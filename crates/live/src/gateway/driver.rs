@@ -33,6 +33,11 @@ pub fn now() -> Instant {
     Instant::from_nanos(Duration::from(time).as_nanos() as u64)
 }
 
+/// Index of an interface.
+pub fn interface(name: &str) -> Option<u32> {
+    nix::net::if_::if_nametoindex(name).ok()
+}
+
 /// A shell and what connects it with the world.
 pub struct Driver<D, I> {
     shell: Shell,
@@ -99,7 +104,9 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                 let _ = answer.send(status);
             }
             Command::Reload(config, answer) => {
-                let _ = answer.send(self.shell.reload(&config).map_err(|error| error.to_string()));
+                let _ = answer.send(
+                    self.shell.reload(&config, &interface).map_err(|error| error.to_string()),
+                );
             }
             Command::Stop => return false,
         }
@@ -115,6 +122,7 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                         self.injections_failed += 1;
                     }
                 }
+                Effect::Forget { group, flow } => self.shell.forget(&group, &flow),
                 Effect::Watch { mobile, watched } => {
                     if let Err(error) = self.interception.watch(mobile, watched) {
                         tracing::warn!(mobile = %mobile.0, %error, "cannot change what is intercepted");

@@ -15,6 +15,8 @@ use super::datapath::{Intercepted, Verdict};
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
 use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_edge::journal::Note;
+use airtcp_edge::m_tcp_plus::{self, State};
 use airtcp_edge::{
     Action, Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Side, ThresholdTooSmall,
 };
@@ -22,6 +24,7 @@ use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
+use std::io;
 use std::net::IpAddr;
 
 /// Payload and options of a segment to a host whose MSS is not known: fits in the smallest MTU of IPv6 (1280 B,
@@ -33,6 +36,18 @@ const REMEMBERED: usize = 1 << 16;
 
 /// How often to look whether a mobile that is back still needs its packets intercepted.
 const SETTLING: Duration = Duration::from_millis(100);
+
+/// Keeps what would be lost with the process: what [`MTcpPlus`](airtcp_edge::MTcpPlus) promised.
+pub trait Keeper {
+    /// Writes down a note of a group's mechanism, so that it survives the process.
+    ///
+    /// # Errors
+    /// It was not written; the promise is then not given.
+    fn write(&mut self, group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()>;
+
+    /// Forgets what was written about a connection.
+    fn forget(&mut self, group: &str, flow: &Flow);
+}
 
 /// One thing for the loop to do besides the verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +67,13 @@ pub enum Effect {
         /// From now on.
         watched: bool,
     },
+    /// [Forget](Keeper::forget) a connection, now that all else is done.
+    Forget {
+        /// Of this group.
+        group: String,
+        /// From the fixed to the mobile host.
+        flow: Flow,
+    },
 }
 
 /// Packets by what became of them.
@@ -68,6 +90,8 @@ struct Counters {
     foreign: u64,
     /// Could not be encoded.
     unsendable: u64,
+    /// Promises that were not given because they could not be written down.
+    unkept: u64,
 }
 
 /// A group at work.
@@ -100,7 +124,9 @@ pub struct Shell {
     settle: Option<Instant>,
     counters: Counters,
     signals: BTreeMap<(SignalSource, &'static str), u64>,
+    table: FlowTableConfig,
     actions: Actions<SharedBytes>,
+    keeper: Box<dyn Keeper>,
 }
 
 /// What a configuration that cannot be put to work suffers from.
@@ -122,27 +148,37 @@ pub enum ShellError {
         /// Name of the interface.
         interface: String,
     },
+    /// Bytes of its connections were acknowledged that only the gateway holds.
+    #[error(
+        "group {group:?} cannot go or change its mechanism now: {committed} of its connections were \
+         promised bytes that their mobiles lack; try again when those are back"
+    )]
+    Committed {
+        /// Name of the group.
+        group: String,
+        /// Connections.
+        committed: usize,
+    },
 }
 
 impl Shell {
-    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name.
+    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name; `keeper` keeps
+    /// promises.
     ///
     /// # Errors
     /// A group cannot be put to work.
     pub fn new(
         config: &GatewayConfig,
         hash_key: (u64, u64),
-        index: impl Fn(&str) -> Option<u32>,
+        index: &dyn Fn(&str) -> Option<u32>,
+        keeper: Box<dyn Keeper>,
     ) -> Result<Self, ShellError> {
         let table = table(&config.limits, hash_key);
-        let worker = |group: &Group| {
-            let mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
-                .map_err(|source| ShellError::Threshold { group: group.name.clone(), source })?;
-            let interfaces = interfaces(group, &index)?;
-            Ok(Worker { config: group.clone(), interfaces, mechanism })
-        };
+        let worker = |group: &Group| Worker::new(group, table, &config.limits, index);
         Ok(Self {
             workers: config.groups.iter().map(worker).collect::<Result<_, _>>()?,
+            table,
+            keeper,
             mobiles: Mobiles::new(config.signals.silence),
             hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
             watched: BTreeSet::new(),
@@ -151,6 +187,109 @@ impl Shell {
             signals: BTreeMap::new(),
             actions: Actions::new(),
         })
+    }
+
+    /// Goes on with another configuration. A group keeps its connections if it keeps its name and mechanism.
+    ///
+    /// # Errors
+    /// Nothing was changed: the configuration cannot be put to work, or a group that is to go, or to change its
+    /// mechanism, has promised bytes.
+    pub fn reload(
+        &mut self,
+        config: &GatewayConfig,
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<(), ShellError> {
+        let table = table(&config.limits, self.table.hash_key);
+        let worker = |group: &Group| Worker::new(group, table, &config.limits, index);
+        let mut workers: Vec<Worker> =
+            config.groups.iter().map(worker).collect::<Result<_, _>>()?;
+        for old in &self.workers {
+            let committed = old.mechanism.reports().filter(|report| report.committed).count();
+            if committed > 0 && !workers.iter().any(|new| new.succeeds(old)) {
+                let group = old.config.name.clone();
+                return Err(ShellError::Committed { group, committed });
+            }
+        }
+        for new in &mut workers {
+            let Some(old) = self.workers.iter_mut().find(|old| new.succeeds(old)) else { continue };
+            let memory = config.limits.memory;
+            if old.mechanism.reconfigure(&new.config.mechanism, table, memory).is_ok() {
+                std::mem::swap(&mut old.mechanism, &mut new.mechanism);
+            }
+        }
+        self.workers = workers;
+        self.table = table;
+        self.mobiles.set_silence(config.signals.silence);
+        for n in 0..self.workers.len() {
+            self.write_down(n);
+        }
+        Ok(())
+    }
+
+    /// Puts a connection back that an earlier process promised bytes of; false when no group wants it any more.
+    pub fn restore(
+        &mut self,
+        now: Instant,
+        group: &str,
+        flow: Flow,
+        connection: State<SharedBytes>,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let found = self.workers.iter().position(|worker| worker.config.name == group);
+        let Some(n) = found else { return false };
+        let worker = &mut self.workers[n];
+        if !worker.mechanism.restore(now, flow, connection) {
+            return false;
+        }
+        let mobile = MobileId(flow.dst.ip);
+        if worker.config.copy == CopyMode::WhenFading && self.watched.insert(mobile) {
+            effects.push(Effect::Watch { mobile, watched: true });
+            self.settle = Some(now + SETTLING);
+        }
+        self.write_down(n);
+        true
+    }
+
+    /// What it is doing.
+    pub fn status(&self, now: Instant) -> Status {
+        let away = self.mobiles.away();
+        let mut status = Status {
+            away: away.map(|(id, signal)| (id.0.to_string(), name(signal).to_owned())).collect(),
+            counters: self.counters.by_name(),
+            ..Status::default()
+        };
+        for (&(source, signal), &count) in &self.signals {
+            let of_source = status.signals.entry(source.name().to_owned()).or_default();
+            of_source.insert(signal.to_owned(), count);
+        }
+        for Worker { config, mechanism, .. } in &self.workers {
+            status.groups.push(GroupStatus {
+                name: config.name.clone(),
+                mechanism: config.mechanism.name().to_owned(),
+                flows: mechanism.flows() as u64,
+                held: mechanism.held(),
+                segments_refused: mechanism.segments_refused(),
+                counters: owned(mechanism.counters()),
+            });
+            status.flow_count += mechanism.flows() as u64;
+            status.held += mechanism.held();
+            for report in mechanism.reports() {
+                status.committed += u64::from(report.committed);
+                if status.flows.len() < Status::LISTED {
+                    status.flows.push(FlowStatus {
+                        fixed: report.flow.src.to_string(),
+                        mobile: report.flow.dst.to_string(),
+                        group: config.name.clone(),
+                        mechanism: config.mechanism.name().to_owned(),
+                        state: report.phase.name().to_owned(),
+                        since: report.since.map(|since| now.since(since).as_secs_f64()),
+                        held: report.held,
+                        committed: report.committed,
+                    });
+                }
+            }
+        }
+        status
     }
 
     /// A packet on its way through this host.
@@ -193,7 +332,7 @@ impl Shell {
             }
         }
         self.workers[n].mechanism.on_segment(now, from, segment, &mut self.actions);
-        let verdict = self.carry_out(effects);
+        let verdict = self.carry_out(n, effects);
         match verdict {
             Verdict::Pass => self.counters.passed += 1,
             Verdict::Drop => self.counters.dropped += 1,
@@ -219,7 +358,7 @@ impl Shell {
             let mechanism = &mut self.workers[n].mechanism;
             if mechanism.next_deadline().is_some_and(|due| due <= now) {
                 mechanism.on_timer(now, &mut self.actions);
-                self.carry_out(effects);
+                self.carry_out(n, effects);
             }
         }
         if self.settle.is_some_and(|due| due <= now) {
@@ -285,7 +424,7 @@ impl Shell {
                 }
             }
             worker.mechanism.on_link(now, mobile, signal, &mut self.actions);
-            self.carry_out(effects);
+            self.carry_out(n, effects);
         }
     }
 
@@ -295,7 +434,7 @@ impl Shell {
         let workers = &self.workers;
         self.watched.retain(|&mobile| {
             let is_settled = !away.contains(&mobile)
-                && workers.iter().all(|worker| worker.mechanism.is_settled(mobile));
+                && workers.iter().all(|worker| !worker.mechanism.is_interrupted(mobile));
             if is_settled {
                 effects.push(Effect::Watch { mobile, watched: false });
             }
@@ -305,8 +444,38 @@ impl Shell {
         self.settle = is_unsettled.then(|| now + SETTLING);
     }
 
-    /// Turns actions into effects, and into the verdict about the packet that led to them, if one did.
-    fn carry_out(&mut self, effects: &mut Vec<Effect>) -> Verdict {
+    /// Forgets what was written about a connection: [`Effect::Forget`].
+    pub fn forget(&mut self, group: &str, flow: &Flow) {
+        self.keeper.forget(group, flow);
+    }
+
+    /// Writes down what the mechanism of a group noted, and takes back what it may not promise; the connections to be
+    /// forgotten.
+    fn write_down(&mut self, n: usize) -> Vec<Flow> {
+        let Worker { config, mechanism, .. } = &mut self.workers[n];
+        let (mut unkept, mut released) = (Vec::new(), Vec::new());
+        for note in mechanism.drain_journal() {
+            match note {
+                Note::Released(flow) => released.push(flow),
+                Note::Committed(flow, _) | Note::Input(flow, _) => {
+                    if let Err(error) = self.keeper.write(&config.name, &note) {
+                        tracing::error!(%flow, %error, "a promise cannot be kept and is not given");
+                        unkept.push(flow);
+                    }
+                }
+            }
+        }
+        for flow in unkept {
+            self.counters.unkept += 1;
+            mechanism.withhold(&flow, &mut self.actions);
+        }
+        released
+    }
+
+    /// Turns the actions of a group's mechanism into effects, and into the verdict about the packet that led to
+    /// them, if one did.
+    fn carry_out(&mut self, n: usize, effects: &mut Vec<Effect>) -> Verdict {
+        let released = self.write_down(n);
         // A packet that is kept is not forwarded.
         let mut verdict = Verdict::Drop;
         for action in self.actions.drain() {
@@ -334,11 +503,68 @@ impl Shell {
                 }
             }
         }
+        let group = &self.workers[n].config.name;
+        let forget = |flow| Effect::Forget { group: group.clone(), flow };
+        effects.extend(released.into_iter().map(forget));
         verdict
     }
 }
 
+impl Counters {
+    fn by_name(self) -> BTreeMap<String, u64> {
+        let Self {
+            passed,
+            dropped,
+            injected,
+            undecodable,
+            unconcerned,
+            foreign,
+            unsendable,
+            unkept,
+        } = self;
+        owned([
+            ("packets_passed", passed),
+            ("packets_dropped", dropped),
+            ("packets_injected", injected),
+            ("packets_undecodable", undecodable),
+            ("packets_unconcerned", unconcerned),
+            ("packets_foreign", foreign),
+            ("packets_unsendable", unsendable),
+            ("promises_unkept", unkept),
+        ])
+    }
+}
+
+fn owned(counters: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
 impl Worker {
+    fn new(
+        group: &Group,
+        table: FlowTableConfig,
+        limits: &Limits,
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<Self, ShellError> {
+        let mut mechanism = Mechanism::new(&group.mechanism, table, limits.memory)
+            .map_err(|source| ShellError::Threshold { group: group.name.clone(), source })?;
+        mechanism.keep_journal();
+        let find = |interface: &String| {
+            index(interface).ok_or_else(|| ShellError::Interface {
+                group: group.name.clone(),
+                interface: interface.clone(),
+            })
+        };
+        let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(Self { config: group.clone(), interfaces, mechanism })
+    }
+
+    /// The same group, perhaps with other settings.
+    fn succeeds(&self, old: &Self) -> bool {
+        self.config.name == old.config.name
+            && self.config.mechanism.name() == old.config.mechanism.name()
+    }
+
     fn has_address(&self, ip: IpAddr) -> bool {
         self.config.addresses.iter().any(|net| net.contains(&ip))
     }
@@ -351,16 +577,6 @@ impl Worker {
 
 fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
-}
-
-fn interfaces(group: &Group, index: impl Fn(&str) -> Option<u32>) -> Result<Vec<u32>, ShellError> {
-    let find = |interface: &String| {
-        index(interface).ok_or_else(|| ShellError::Interface {
-            group: group.name.clone(),
-            interface: interface.clone(),
-        })
-    };
-    group.interfaces.iter().map(find).collect()
 }
 
 fn name(signal: LinkSignal) -> &'static str {

@@ -4,8 +4,10 @@ use super::*;
 use crate::gateway::config::{DataPathConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
-use airtcp_edge::{MTcpPlusConfig, MechanismConfig};
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
 use airtcp_wire::{Checksums, decode};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 const MOBILE: MobileId = MobileId(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
 /// To the fixed and the mobile host; other MSS values than the default, to tell them apart.
@@ -33,14 +35,46 @@ fn config(copy: CopyMode) -> GatewayConfig {
 
 struct Bench {
     shell: Shell,
+    written: Written,
     now: Instant,
     effects: Vec<Effect>,
 }
 
+/// What was written down of each connection: the state it leads to.
+#[derive(Clone, Debug, Default)]
+struct Written(Rc<RefCell<Notes>>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    is_full: bool,
+    connections: BTreeMap<Flow, m_tcp_plus::Snapshot<SharedBytes>>,
+}
+
+impl Keeper for Written {
+    fn write(&mut self, _group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()> {
+        let mut notes = self.0.borrow_mut();
+        if notes.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        match note.clone() {
+            Note::Committed(flow, snapshot) => drop(notes.connections.insert(flow, *snapshot)),
+            Note::Input(flow, input) => notes.connections.get_mut(&flow).unwrap().apply(input),
+            Note::Released(_) => unreachable!("forgetting comes last"),
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, _group: &str, flow: &Flow) {
+        self.0.borrow_mut().connections.remove(flow);
+    }
+}
+
 impl Bench {
     fn new(config: &GatewayConfig) -> Self {
-        let shell = Shell::new(config, (1, 2), |_| None).unwrap();
-        Self { shell, now: Instant::ZERO, effects: Vec::new() }
+        let written = Written::default();
+        let keeper = Box::new(written.clone());
+        let shell = Shell::new(config, (1, 2), &|_| None, keeper).unwrap();
+        Self { shell, written, now: Instant::ZERO, effects: Vec::new() }
     }
 
     fn packet(&mut self, packet: Vec<u8>) -> Verdict {
@@ -84,7 +118,7 @@ impl Bench {
             Effect::Inject { to, packet } => {
                 Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
             }
-            Effect::Watch { .. } => None,
+            Effect::Watch { .. } | Effect::Forget { .. } => None,
         };
         self.effects.drain(..).filter_map(inject).collect()
     }
@@ -226,6 +260,7 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
     assert_eq!(bench.effects, [], "the mobile lacks what was promised");
     let all = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
     assert_eq!(bench.segment(&all), Verdict::Pass);
+    bench.effects.clear();
     bench.now += SETTLING;
     bench.shell.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
@@ -241,4 +276,93 @@ fn a_segment_is_cut_to_what_the_receiver_takes() {
     let (first, last) = (Flags::CWR, Flags::FIN | Flags::PSH);
     assert_eq!(cut, [(u32::MAX, first, 10), (9, Flags::empty(), 10), (19, last, 5)]);
     assert_eq!(pieces(from_fixed(1, 0), 100).count(), 1, "without payload there is one");
+}
+
+#[test]
+fn a_promise_that_cannot_be_written_down_is_not_given() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.written.0.borrow_mut().is_full = true;
+    bench.signal(LinkSignal::Down);
+    assert_eq!(bench.injected(), []);
+    assert_eq!(bench.shell.counters.unkept, 1);
+    bench.written.0.borrow_mut().is_full = false;
+    bench.segment(&from_fixed(500, 100));
+    let injected = bench.injected();
+    let (_, answer) = injected.iter().find(|(to, _)| *to == Side::Fixed).unwrap();
+    assert_eq!((answer.ack, answer.window), (Some(SeqNum(600)), 0), "the next answer promises it");
+    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+}
+
+#[test]
+fn another_process_goes_on_with_what_was_promised() {
+    let config = config(CopyMode::WhenFading);
+    let mut first = Bench::new(&config);
+    first.establish(100);
+    first.signal(LinkSignal::Down);
+    first.segment(&from_fixed(600, 50));
+    let mut second = Bench::new(&config);
+    let written = first.written.0.take().connections;
+    for (flow, Snapshot { connection, .. }) in written {
+        let effects = &mut second.effects;
+        assert!(second.shell.restore(second.now, "phones", flow, connection.clone(), effects));
+        assert!(!second.shell.restore(second.now, "gone", flow, connection, effects));
+    }
+    assert_eq!(second.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+    assert_eq!(second.written.0.borrow().connections.len(), 1, "and writes it down again");
+    second.signal(LinkSignal::Up);
+    let replayed: Vec<u8> = second.injected().into_iter().flat_map(|(_, s)| s.payload).collect();
+    assert_eq!(replayed, [from_fixed(500, 100).payload, from_fixed(600, 50).payload].concat());
+}
+
+#[test]
+fn what_was_written_down_is_forgotten_when_all_else_is_done() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.effects.clear();
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+    let Some(Effect::Forget { group, flow }) = bench.effects.pop() else { panic!("kept") };
+    bench.shell.forget(&group, &flow);
+    assert_eq!(bench.written.0.borrow().connections.len(), 0);
+}
+
+#[test]
+fn a_reload_keeps_connections_and_refuses_to_break_promises() {
+    let mut config = config(CopyMode::Always);
+    let mut bench = Bench::new(&config);
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.injected();
+    let renamed = || {
+        let mut renamed = self::config(CopyMode::Always);
+        renamed.groups[0].name = "tablets".to_owned();
+        renamed
+    };
+    let error = bench.shell.reload(&renamed(), &|_| None).unwrap_err();
+    assert!(matches!(error, ShellError::Committed { committed: 1, .. }), "{error}");
+    config.limits.flows = 1;
+    bench.shell.reload(&config, &|_| None).unwrap();
+    bench.signal(LinkSignal::Up);
+    assert_eq!(bench.injected()[0].1.seq, SeqNum(500));
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+    bench.shell.reload(&renamed(), &|_| None).unwrap();
+    assert_eq!(bench.shell.status(bench.now).flow_count, 0);
+}
+
+#[test]
+fn the_status_tells_what_is_done_for_whom() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.now += Duration::from_secs(2);
+    let status = bench.shell.status(bench.now);
+    assert_eq!(status.away, BTreeMap::from([("10.0.0.7".to_owned(), "down".to_owned())]));
+    assert_eq!(status.signals["control"]["down"], 1);
+    assert_eq!((status.flow_count, status.committed, status.held), (1, 1, 100));
+    let [flow] = &status.flows[..] else { panic!("{status:?}") };
+    assert_eq!((flow.state.as_str(), flow.since), ("frozen", Some(2.0)));
+    assert_eq!((flow.fixed.as_str(), flow.mobile.as_str()), ("192.0.2.1:80", "10.0.0.7:5000"));
+    assert_eq!(status.groups[0].counters["freezes"], 1);
 }
