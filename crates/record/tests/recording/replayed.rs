@@ -1,22 +1,20 @@
 //! A recording, replayed, gives the same actions; a recording that was changed is found out.
 
-mod common;
-
+use crate::gateway::{Gateway, USER_DATA, mechanisms};
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig};
 use airtcp_record::{Contents, ReplayError, replay};
-use common::{Gateway, USER_DATA, mechanisms};
 use proptest::prelude::*;
 
 /// A recording of a download with an outage, and its steps.
-fn recording(mechanism: MechanismConfig, contents: Contents) -> (Vec<u8>, u64) {
+pub(crate) fn recording(mechanism: MechanismConfig, contents: Contents) -> (Vec<u8>, u64) {
     let mut gateway = Gateway::new(mechanism, contents);
     gateway.outage();
     assert!(gateway.interventions > 0, "{} did nothing", mechanism.name());
     (gateway.writer.take(), gateway.steps)
 }
 
-fn m_tcp_plus() -> MechanismConfig {
+pub(crate) fn m_tcp_plus() -> MechanismConfig {
     MechanismConfig::MTcpPlus(MTcpPlusConfig::default())
 }
 
@@ -128,6 +126,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn whatever_happens_is_replayed(events in prop::collection::vec(event(), 0..60)) {
         for mechanism in mechanisms() {
