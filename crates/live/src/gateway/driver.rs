@@ -122,7 +122,6 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                         self.injections_failed += 1;
                     }
                 }
-                Effect::Forget { group, flow } => self.shell.forget(&group, &flow),
                 Effect::Watch { mobile, watched } => {
                     if let Err(error) = self.interception.watch(mobile, watched) {
                         tracing::warn!(mobile = %mobile.0, %error, "cannot change what is intercepted");
@@ -130,5 +129,6 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                 }
             }
         }
+        self.shell.settle();
     }
 }

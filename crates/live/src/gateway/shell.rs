@@ -45,8 +45,8 @@ pub trait Keeper {
     /// It was not written; the promise is then not given.
     fn write(&mut self, group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()>;
 
-    /// Forgets what was written about a connection.
-    fn forget(&mut self, group: &str, flow: &Flow);
+    /// Lets the notes about released connections take effect: all that came with them was done.
+    fn settle(&mut self);
 }
 
 /// One thing for the loop to do besides the verdict.
@@ -66,13 +66,6 @@ pub enum Effect {
         mobile: MobileId,
         /// From now on.
         watched: bool,
-    },
-    /// [Forget](Keeper::forget) a connection, now that all else is done.
-    Forget {
-        /// Of this group.
-        group: String,
-        /// From the fixed to the mobile host.
-        flow: Flow,
     },
 }
 
@@ -121,7 +114,7 @@ pub struct Shell {
     /// Mobiles whose packets are intercepted because they faded.
     watched: BTreeSet<MobileId>,
     /// When to look whether some of them can be left alone.
-    settle: Option<Instant>,
+    unwatch: Option<Instant>,
     counters: Counters,
     signals: BTreeMap<(SignalSource, &'static str), u64>,
     table: FlowTableConfig,
@@ -182,7 +175,7 @@ impl Shell {
             mobiles: Mobiles::new(config.signals.silence),
             hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
             watched: BTreeSet::new(),
-            settle: None,
+            unwatch: None,
             counters: Counters::default(),
             signals: BTreeMap::new(),
             actions: Actions::new(),
@@ -244,7 +237,7 @@ impl Shell {
         let mobile = MobileId(flow.dst.ip);
         if worker.config.copy == CopyMode::WhenFading && self.watched.insert(mobile) {
             effects.push(Effect::Watch { mobile, watched: true });
-            self.settle = Some(now + SETTLING);
+            self.unwatch = Some(now + SETTLING);
         }
         self.write_down(n);
         true
@@ -361,15 +354,15 @@ impl Shell {
                 self.carry_out(n, effects);
             }
         }
-        if self.settle.is_some_and(|due| due <= now) {
-            self.settle(now, effects);
+        if self.unwatch.is_some_and(|due| due <= now) {
+            self.unwatch(now, effects);
         }
     }
 
     /// When to call [`Shell::on_timer`] next.
     pub fn next_deadline(&self) -> Option<Instant> {
         let mechanisms = self.workers.iter().filter_map(|worker| worker.mechanism.next_deadline());
-        mechanisms.chain(self.mobiles.next_deadline()).chain(self.settle).min()
+        mechanisms.chain(self.mobiles.next_deadline()).chain(self.unwatch).min()
     }
 
     fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {
@@ -418,7 +411,7 @@ impl Shell {
             }
             if worker.config.copy == CopyMode::WhenFading {
                 if signal == LinkSignal::Up {
-                    self.settle = Some(now + SETTLING);
+                    self.unwatch = Some(now + SETTLING);
                 } else if self.watched.insert(mobile) {
                     effects.push(Effect::Watch { mobile, watched: true });
                 }
@@ -429,7 +422,7 @@ impl Shell {
     }
 
     /// Leaves the mobiles alone that are back and have all that was promised.
-    fn settle(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn unwatch(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
         let workers = &self.workers;
         self.watched.retain(|&mobile| {
@@ -441,41 +434,35 @@ impl Shell {
             !is_settled
         });
         let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
-        self.settle = is_unsettled.then(|| now + SETTLING);
+        self.unwatch = is_unsettled.then(|| now + SETTLING);
     }
 
-    /// Forgets what was written about a connection: [`Effect::Forget`].
-    pub fn forget(&mut self, group: &str, flow: &Flow) {
-        self.keeper.forget(group, flow);
+    /// To be called when the effects of the last call were carried out.
+    pub fn settle(&mut self) {
+        self.keeper.settle();
     }
 
-    /// Writes down what the mechanism of a group noted, and takes back what it may not promise; the connections to be
-    /// forgotten.
-    fn write_down(&mut self, n: usize) -> Vec<Flow> {
+    /// Writes down what the mechanism of a group noted, and takes back what it may not promise.
+    fn write_down(&mut self, n: usize) {
         let Worker { config, mechanism, .. } = &mut self.workers[n];
-        let (mut unkept, mut released) = (Vec::new(), Vec::new());
+        let mut unkept = Vec::new();
         for note in mechanism.drain_journal() {
-            match note {
-                Note::Released(flow) => released.push(flow),
-                Note::Committed(flow, _) | Note::Input(flow, _) => {
-                    if let Err(error) = self.keeper.write(&config.name, &note) {
-                        tracing::error!(%flow, %error, "a promise cannot be kept and is not given");
-                        unkept.push(flow);
-                    }
-                }
+            if let Err(error) = self.keeper.write(&config.name, &note) {
+                let (Note::Committed(flow, _) | Note::Input(flow, _) | Note::Released(flow)) = note;
+                tracing::error!(%flow, %error, "a promise cannot be kept and is not given");
+                unkept.push(flow);
             }
         }
         for flow in unkept {
             self.counters.unkept += 1;
             mechanism.withhold(&flow, &mut self.actions);
         }
-        released
     }
 
     /// Turns the actions of a group's mechanism into effects, and into the verdict about the packet that led to
     /// them, if one did.
     fn carry_out(&mut self, n: usize, effects: &mut Vec<Effect>) -> Verdict {
-        let released = self.write_down(n);
+        self.write_down(n);
         // A packet that is kept is not forwarded.
         let mut verdict = Verdict::Drop;
         for action in self.actions.drain() {
@@ -503,9 +490,6 @@ impl Shell {
                 }
             }
         }
-        let group = &self.workers[n].config.name;
-        let forget = |flow| Effect::Forget { group: group.clone(), flow };
-        effects.extend(released.into_iter().map(forget));
         verdict
     }
 }

@@ -48,6 +48,7 @@ struct Written(Rc<RefCell<Notes>>);
 struct Notes {
     is_full: bool,
     connections: BTreeMap<Flow, m_tcp_plus::Snapshot<SharedBytes>>,
+    released: Vec<Flow>,
 }
 
 impl Keeper for Written {
@@ -59,13 +60,16 @@ impl Keeper for Written {
         match note.clone() {
             Note::Committed(flow, snapshot) => drop(notes.connections.insert(flow, *snapshot)),
             Note::Input(flow, input) => notes.connections.get_mut(&flow).unwrap().apply(input),
-            Note::Released(_) => unreachable!("forgetting comes last"),
+            Note::Released(flow) => notes.released.push(flow),
         }
         Ok(())
     }
 
-    fn forget(&mut self, _group: &str, flow: &Flow) {
-        self.0.borrow_mut().connections.remove(flow);
+    fn settle(&mut self) {
+        let mut notes = self.0.borrow_mut();
+        for flow in std::mem::take(&mut notes.released) {
+            notes.connections.remove(&flow);
+        }
     }
 }
 
@@ -118,7 +122,7 @@ impl Bench {
             Effect::Inject { to, packet } => {
                 Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
             }
-            Effect::Watch { .. } | Effect::Forget { .. } => None,
+            Effect::Watch { .. } => None,
         };
         self.effects.drain(..).filter_map(inject).collect()
     }
@@ -264,7 +268,7 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
     bench.now += SETTLING;
     bench.shell.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
-    assert_eq!(bench.shell.settle, None);
+    assert_eq!(bench.shell.unwatch, None);
 }
 
 #[test]
@@ -323,8 +327,8 @@ fn what_was_written_down_is_forgotten_when_all_else_is_done() {
     bench.signal(LinkSignal::Up);
     bench.effects.clear();
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    let Some(Effect::Forget { group, flow }) = bench.effects.pop() else { panic!("kept") };
-    bench.shell.forget(&group, &flow);
+    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+    bench.shell.settle();
     assert_eq!(bench.written.0.borrow().connections.len(), 0);
 }
 
