@@ -42,6 +42,10 @@ enum Command {
     Link(Box<link::LinkArgs>),
     /// Prints the JSON Schema of the scenario file.
     Schema {
+        /// That of the gateway's configuration file instead (docs/gateway-config.md).
+        #[cfg(target_os = "linux")]
+        #[arg(long)]
+        gateway: bool,
         /// The same as documentation (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
@@ -124,14 +128,15 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Run(args) => run::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
-        Command::Schema { markdown } => {
-            let text = if markdown {
-                airtcp_sim::scenario::markdown()
-            } else {
-                format!("{:#}\n", airtcp_sim::scenario::json_schema())
-            };
-            print(&text)
-        }
+        #[cfg(target_os = "linux")]
+        Command::Schema { gateway: true, markdown } => print(&match markdown {
+            true => airtcp_live::gateway::config::markdown(),
+            false => format!("{:#}\n", airtcp_live::gateway::config::json_schema()),
+        }),
+        Command::Schema { markdown, .. } => print(&match markdown {
+            true => airtcp_sim::scenario::markdown(),
+            false => format!("{:#}\n", airtcp_sim::scenario::json_schema()),
+        }),
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Study { args } => study::hand_over(&args),

@@ -34,6 +34,11 @@ impl Problem {
         self.expected = Some(what.into());
         self
     }
+    /// Suggests what was meant.
+    pub fn suggest(mut self, what: impl Into<String>) -> Self {
+        self.suggestion = Some(what.into());
+        self
+    }
     /// Suggests the candidate nearest to `found`; says what there is instead when none is near.
     pub fn nearest<'a>(
         mut self,

@@ -91,7 +91,11 @@ fn type_name(kind: &Kind) -> String {
             format!("`{word}`, or table [{}](#{})", t.name, anchor(t.name))
         }
         Kind::Duration { min, max } => {
-            let above = if min.is_zero() { "" } else { ", above 0" };
+            let above = match min.as_nanos() {
+                0 => String::new(),
+                1 => ", above 0".to_owned(),
+                _ => format!(", at least {min}"),
+            };
             let at_most =
                 if *max == Duration::MAX { String::new() } else { format!(", at most {max}") };
             format!("duration{above}{at_most}")

@@ -820,10 +820,14 @@ impl Kind {
                 format!("a number above {min}, at most {max}")
             }
             Self::Duration { min, max } => {
-                let above = if min.is_zero() { "" } else { " above zero" };
+                let above = match min.as_nanos() {
+                    0 => String::new(),
+                    1 => " above zero".to_owned(),
+                    _ => format!(" of at least {min}"),
+                };
                 let at_most =
                     if *max == Duration::MAX { String::new() } else { format!(", at most {max}") };
-                let example = (*max).min(Duration::from_millis(170));
+                let example = Duration::from_millis(170).clamp(*min, *max);
                 format!("a duration{above}{at_most} with its unit, such as \"{example}\"")
             }
             Self::DurationPair => "[low, high], such as [\"153 ms\", \"195 ms\"]".to_owned(),
