@@ -4,6 +4,8 @@
 //! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod files;
 #[cfg(target_os = "linux")]
@@ -40,6 +42,9 @@ enum Command {
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(target_os = "linux")]
     Link(Box<link::LinkArgs>),
+    /// Tells a gateway how this mobile's link is (docs/agent.md).
+    #[cfg(target_os = "linux")]
+    Agent(Box<agent::AgentArgs>),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// The same as documentation (docs/scenario.md).
@@ -124,6 +129,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Run(args) => run::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(&args),
         Command::Schema { markdown } => {
             let text = if markdown {
                 airtcp_sim::scenario::markdown()

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`config`] (what is to be done), `shell` (packets and signals in, verdicts and packets
 //! out; no I/O), [`datapath`] (how packets get here and go on), [`command`] (what the rest of the
-//! daemon asks of the loop), `daemon` (the loop).
+//! daemon asks of the loop), [`signals`] (who says when a mobile is out of reach), `daemon` (the loop).
 //!
 //! How the parts play together: one thread, the *loop*, owns the shell and the data path. All other threads
 //! (control socket, metrics, sources of link signals) talk to it by [`Command`](command::Command)s only. Time is the
@@ -12,3 +12,4 @@ pub mod command;
 pub mod config;
 pub mod datapath;
 pub mod payload;
+pub mod signals;
