@@ -4,6 +4,8 @@
 //! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod files;
 #[cfg(target_os = "linux")]
@@ -40,6 +42,9 @@ enum Command {
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(target_os = "linux")]
     Link(Box<link::LinkArgs>),
+    /// Tells a gateway how this mobile's link is (docs/agent.md).
+    #[cfg(target_os = "linux")]
+    Agent(Box<agent::AgentArgs>),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// That of the gateway's configuration file instead (docs/gateway-config.md).
@@ -129,6 +134,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
         #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(&args),
+        #[cfg(target_os = "linux")]
         Command::Schema { gateway: true, markdown } => print(&match markdown {
             true => airtcp_live::gateway::config::markdown(),
             false => format!("{:#}\n", airtcp_live::gateway::config::json_schema()),
@@ -171,7 +178,7 @@ mod tests {
         let pair = |k: &str, v: &str| Ok((k.to_owned(), v.to_owned()));
         assert_eq!(override_pair("tcp.recovery=reno"), pair("tcp.recovery", "reno"));
         assert_eq!(override_pair("a = {b = 1}"), pair("a", "{b = 1}"));
-        assert_eq!(override_pair("link.\"a=b\".rate=1"), pair("link.\"a=b\".rate", "1"));
+        assert_eq!(override_pair("link."a=b".rate=1"), pair("link."a=b".rate", "1"));
         assert!(override_pair("tcp.recovery").is_err());
     }
 
