@@ -9,6 +9,8 @@ mod agent;
 mod doctor;
 mod files;
 #[cfg(target_os = "linux")]
+mod gateway;
+#[cfg(target_os = "linux")]
 mod link;
 mod run;
 mod study;
@@ -45,6 +47,9 @@ enum Command {
     /// Tells a gateway how this mobile's link is (docs/agent.md).
     #[cfg(target_os = "linux")]
     Agent(Box<agent::AgentArgs>),
+    /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
+    #[cfg(target_os = "linux")]
+    Gateway(gateway::GatewayArgs),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// That of the gateway's configuration file instead (docs/gateway-config.md).
@@ -133,6 +138,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Run(args) => run::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Gateway(args) => gateway::run(&args),
         #[cfg(target_os = "linux")]
         Command::Agent(args) => agent::run(&args),
         #[cfg(target_os = "linux")]

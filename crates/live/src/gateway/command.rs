@@ -20,6 +20,8 @@ pub enum Command {
     /// Goes on with another configuration, whose mechanisms keep the flows that they know; the answer says what could not
     /// be taken over.
     Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
+    /// Answers when all commands before it are done.
+    Ping(mpsc::Sender<()>),
     /// Ends the loop. Flows are left to the hosts, but for those whose bytes were promised: see [`Status::committed`].
     Stop,
 }
