@@ -38,8 +38,7 @@ pub struct MobileSignal {
 }
 
 /// Where link signals come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignalSource {
     /// A person or a program, by the control socket.
     Control,
@@ -53,6 +52,20 @@ pub enum SignalSource {
     Timetable,
     /// The mobile is not heard.
     Silence,
+}
+
+impl SignalSource {
+    /// Its name in status and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Agent => "agent",
+            Self::Carrier => "carrier",
+            Self::Neighbour => "neighbour",
+            Self::Timetable => "timetable",
+            Self::Silence => "silence",
+        }
+    }
 }
 
 /// What the gateway is doing.
