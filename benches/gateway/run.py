@@ -2,10 +2,11 @@
 
 run.py [--seconds S] [--rounds N] [-- COMMAND …]
 
-As root, with iproute2 and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host (10.99.2.2, behind interface `mobile` of
-the gateway) are network namespaces of this machine, joined by veth pairs; all share its processors, so compare within one run only.
-COMMAND is run as the gateway, in its namespace, until SIGTERM; by default the pass-through loop of
-crates/live/examples. The rounds alternate; medians are printed.
+As root, with iproute2 and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host (10.99.2.2,
+behind the gateway's interface `mobile`) are network namespaces of this machine, joined by veth pairs;
+all share its processors, so compare within one run only. COMMAND is run as the gateway, in its namespace,
+until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds alternate; medians
+are printed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SEGMENT = 1448
 PATIENCE = 20.0
 
 
-class Failed(Exception):
+class BenchError(Exception):
     """Something this needs is not there or did not work."""
 
 
@@ -79,16 +80,18 @@ def run(*command: str) -> str:
     try:
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     except FileNotFoundError as error:
-        raise Failed(f"{command[0]} not found") from error
+        raise BenchError(f"{command[0]} not found") from error
     except subprocess.CalledProcessError as error:
-        raise Failed(f"{' '.join(command)}: {(error.stderr or error.stdout).strip()}") from error
+        raise BenchError(
+            f"{' '.join(command)}: {(error.stderr or error.stdout).strip()}"
+        ) from error
     return done.stdout
 
 
 @contextmanager
-def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], stderr: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is ended by SIGTERM."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr) as process:
         try:
             yield process
         finally:
@@ -107,15 +110,15 @@ def gateway(net: Net, command: list[str]) -> Iterator[None]:
         # A packet on its way shows that listener and rules are there.
         while not net.queued():
             if process.poll() is not None:
-                raise Failed(f"{command[0]} ended with status {process.returncode}")
+                raise BenchError(f"{command[0]} ended with status {process.returncode}")
             if time.monotonic() > end:
-                raise Failed(f"{command[0]}: no packet came to its queue")
+                raise BenchError(f"{command[0]}: no packet came to its queue")
             probe = f"timeout 1 iperf3 --client {MOBILE} --bytes 1K >/dev/null || sleep 0.1"
             net.sh("a", probe)
         before = net.queued() or 0
         yield
         if (net.queued() or 0) <= before:
-            raise Failed(f"{command[0]}: the packets did not come to its queue")
+            raise BenchError(f"{command[0]}: the packets did not come to its queue")
 
 
 def rate(net: Net, seconds: float) -> float:
@@ -145,10 +148,12 @@ def main() -> int:
     parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="what runs the gateway")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
-        raise Failed("needs root, to make network namespaces")
+        raise BenchError("needs root, to make network namespaces")
     with ExitStack() as stack:
         net = stack.enter_context(Net())
-        stack.enter_context(running(net.inside("b", "iperf3", "--server")))
+        server = net.inside("b", "iperf3", "--server")
+        # It complains about SIGTERM.
+        stack.enter_context(running(server, subprocess.DEVNULL))
         options = arguments.command, arguments.seconds, arguments.rounds
         kernel, through = measure(net, *options)
         # One segment a packet.
@@ -156,9 +161,9 @@ def main() -> int:
         kernel_single, through_single = measure(net, *options)
     rates = [bits / 8 / SEGMENT / 1e3 for bits in (through_single, kernel_single)]
     print(
-        f"gateway: {through / kernel:.0%} of kernel forwarding with GSO "
+        f"gateway: {100 * through / kernel:.0f} % of kernel forwarding with GSO "
         f"({through / 1e9:.1f} of {kernel / 1e9:.1f} Gbit/s), "
-        f"{through_single / kernel_single:.0%} of its packet rate without "
+        f"{100 * through_single / kernel_single:.0f} % of its packet rate without "
         f"({rates[0]:.0f} of {rates[1]:.0f} kpps)"
     )
     return 0
@@ -167,6 +172,6 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Failed as failure:
+    except BenchError as failure:
         print(f"bench-gateway: {failure}", file=sys.stderr)
         sys.exit(1)

@@ -11,7 +11,7 @@ use airtcp_live::gateway::config::{
     CopyMode, DataPathConfig, GatewayConfig, Group, Limits, Signals,
 };
 use airtcp_live::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
-use airtcp_live::gateway::datapath::rules::{self, Rules};
+use airtcp_live::gateway::datapath::rules::{self, Rules, Watcher};
 use airtcp_live::gateway::datapath::{DataPath, Intercepted, Verdict};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
@@ -643,6 +643,32 @@ fn a_watched_mobile_stays_watched_over_a_reload() {
     assert!(text.contains("-A AIRTCP-WATCHED -s 10.99.2.2/32"), "{text}");
     rules.change(|rules| rules.watch(&[MOBILE[0].parse().unwrap()], false).unwrap());
     assert!(!ours(&net).join("\n").contains("-A AIRTCP-WATCHED"));
+}
+
+#[test]
+fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let fading = || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], CopyMode::WhenFading)]);
+    let mobile = |number: u8| IpAddr::from([10, 99, 2, number]);
+    let watcher = in_gateway(&net, move || {
+        let watcher = Watcher::new(Rules::install(&fading()).unwrap(), |error| panic!("{error}"));
+        for number in 0..200 {
+            watcher.watch(mobile(number), true);
+        }
+        for number in 3..200 {
+            watcher.watch(mobile(number), false);
+        }
+        // Done after all that was asked before.
+        watcher.replace(&fading()).unwrap();
+        watcher
+    });
+    let watched = ours(&net).into_iter().filter(|line| line.starts_with("-A AIRTCP-WATCHED -s"));
+    assert_eq!(watched.count(), 3);
+    drop(watcher);
+    assert_eq!(ours(&net), Vec::<String>::new());
 }
 
 #[test]
