@@ -3,10 +3,10 @@
 run.py [--seconds S] [--rounds N] [-- COMMAND …]
 
 As root, with iproute2 and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host (10.99.2.2,
-behind the gateway's interface `mobile`) are network namespaces of this machine, joined by veth pairs;
-all share its processors, so compare within one run only. COMMAND is run as the gateway, in its namespace,
-until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds alternate; medians
-are printed.
+behind the gateway's interface `mobile`) are network namespaces of this machine, joined by veth
+pairs; all share its processors, so compare within one run only. COMMAND is run as the gateway, in
+its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds
+alternate; medians are printed.
 """
 
 from __future__ import annotations
