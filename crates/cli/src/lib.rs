@@ -7,6 +7,8 @@
 mod doctor;
 mod files;
 #[cfg(target_os = "linux")]
+mod gateway;
+#[cfg(target_os = "linux")]
 mod link;
 mod run;
 mod study;
@@ -40,6 +42,9 @@ enum Command {
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(target_os = "linux")]
     Link(Box<link::LinkArgs>),
+    /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
+    #[cfg(target_os = "linux")]
+    Gateway(gateway::GatewayArgs),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// That of the gateway's configuration file instead (docs/gateway-config.md).
@@ -128,6 +133,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Run(args) => run::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Gateway(args) => gateway::run(&args),
         #[cfg(target_os = "linux")]
         Command::Schema { gateway: true, markdown } => print(&match markdown {
             true => airtcp_live::gateway::config::markdown(),
