@@ -4,6 +4,8 @@
 //! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod files;
 #[cfg(target_os = "linux")]
@@ -42,6 +44,9 @@ enum Command {
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(target_os = "linux")]
     Link(Box<link::LinkArgs>),
+    /// Tells a gateway how this mobile's link is (docs/agent.md).
+    #[cfg(target_os = "linux")]
+    Agent(Box<agent::AgentArgs>),
     /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
     #[cfg(target_os = "linux")]
     Gateway(gateway::GatewayArgs),
@@ -135,6 +140,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Link(args) => link::run(&args),
         #[cfg(target_os = "linux")]
         Command::Gateway(args) => gateway::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(&args),
         #[cfg(target_os = "linux")]
         Command::Schema { gateway: true, markdown } => print(&match markdown {
             true => airtcp_live::gateway::config::markdown(),
