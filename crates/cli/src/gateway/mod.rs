@@ -1,5 +1,6 @@
 //! `airtcp gateway`: runs a gateway, and asks a running one.
 
+mod check;
 mod run;
 mod status;
 
@@ -28,6 +29,11 @@ enum Command {
     Daemon {
         /// As `--config`.
         config: PathBuf,
+    },
+    /// Says what a configuration would do, or what is wrong with it; changes nothing.
+    CheckConfig {
+        /// The gateway's configuration (docs/gateway-config.md).
+        file: PathBuf,
     },
     /// Shows what a running gateway does: its groups, mobiles out of reach, connections.
     Status(status::StatusArgs),
@@ -93,6 +99,7 @@ pub(crate) fn run(args: &GatewayArgs) -> i32 {
     };
     match command {
         Command::Daemon { config } => run::daemon(config),
+        Command::CheckConfig { file } => check::check(file),
         Command::Status(args) => status::status(args),
         Command::Signal { mobile, signal, socket } => {
             let request = control::mobiles(mobile).and_then(|mobiles| {

@@ -58,7 +58,7 @@ pub(super) fn daemon(path: &Path) -> i32 {
 }
 
 /// The configuration in a file.
-fn read(path: &Path) -> Result<GatewayConfig, String> {
+pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| format!("airtcp: {name}: {error}"))?;
     GatewayConfig::parse(&name, &text).map_err(|error| error.render())

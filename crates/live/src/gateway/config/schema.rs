@@ -71,7 +71,8 @@ pub(super) static GATEWAY: TableSchema = TableSchema {
             "state",
             Kind::Text(&PATH),
             Is("/run/airtcp"),
-            "Folder for what must survive a crash of the gateway. It should be in memory (tmpfs), with room for `limits.memory` of each group.",
+            "Folder for what must survive a crash of the gateway. It should be in memory (tmpfs); what is held for connections in \
+             an outage takes up to four times `limits.memory` of each group there.",
         ),
         field(
             "control",
