@@ -157,6 +157,20 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     }
 }
 
+/// This very command line (of the binary or of the Python package), with one more argument.
+#[cfg(target_os = "linux")]
+fn myself(argument: &str) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new("/proc/self/exe");
+    let mut line = std::env::args_os();
+    if let Some(name) = line.next() {
+        // Python finds its virtual environment by the name that it was called by.
+        command.arg0(name);
+    }
+    command.args(line).arg(argument);
+    command
+}
+
 /// Writes `text` to standard output; returns the exit code.
 fn print(text: &str) -> i32 {
     let mut stdout = io::stdout();

@@ -1,12 +1,16 @@
 //! The loop: packets from the kernel into the links, packets out of the links to the kernel at their time.
 
+use crate::EmuError;
+use crate::control::{Control, DirectionStatus, LatenessStatus, Order, Status};
 use crate::lateness::Lateness;
+use crate::log::{Event, Log};
 use crate::packet;
 use crate::port::{MTU, Port};
 use airtcp_core::{Duration, Instant};
 use airtcp_net::{Link, LinkCounters, Output};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -40,33 +44,93 @@ impl Report {
     }
 }
 
+/// A link to be emulated, and where to log what passes.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) link: Link<Vec<u8>>,
+    pub(crate) log: Option<Log>,
+}
+
 /// One direction.
 struct Direction<'a> {
     from: &'a Port,
     to: &'a Port,
-    link: Link<Vec<u8>>,
+    lane: Lane,
+}
+
+impl Direction<'_> {
+    /// Logs what has happened inside the link.
+    fn log_until(&mut self, now: Instant) {
+        let Some(log) = &self.lane.log else { return };
+        while let Some(departure) = self.lane.link.next_departure(now) {
+            log.note(Event::Departure(departure));
+        }
+    }
+
+    /// Offers a packet to the link.
+    fn offer(&mut self, now: Instant, packet: &[u8]) {
+        let meta = packet::meta(packet);
+        self.log_until(now);
+        if let Some(log) = &self.lane.log {
+            log.note(Event::Arrival(now, meta.size));
+        }
+        // What the link refuses it has counted.
+        let refused = self.lane.link.send(now, packet.to_vec(), meta).is_err();
+        if let Some(log) = self.lane.log.as_ref().filter(|_| refused) {
+            log.note(Event::Refusal(now, meta.size));
+        }
+    }
+
+    /// Begins or ends an outage.
+    fn steer(&mut self, now: Instant, down: bool) {
+        self.log_until(now);
+        if down {
+            self.lane.link.take_down(now);
+        } else {
+            self.lane.link.take_up(now);
+        }
+        if let Some(log) = &self.lane.log {
+            log.note(Event::Steered(now, down));
+        }
+    }
+
+    /// The end: what the link did.
+    fn end(mut self, now: Instant) -> Result<LinkCounters, EmuError> {
+        self.log_until(now);
+        if let Some(log) = self.lane.log {
+            log.note(Event::End(now));
+            log.close()?;
+        }
+        Ok(self.lane.link.counters())
+    }
 }
 
 /// Emulates until `stop` is readable. Logical time is the monotonic clock's since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
-    [up, down]: [Link<Vec<u8>>; 2],
+    [up, down]: [Lane; 2],
+    control: Option<&Control>,
     stop: BorrowedFd<'_>,
-) -> io::Result<Report> {
+) -> Result<Report, EmuError> {
     let real_time = be_real_time();
-    let origin = std::time::Instant::now();
-    let clock = || Instant::from_nanos(origin.elapsed().as_nanos() as u64);
+    let origin = monotonic_nanos()?;
+    // The clock that could be read once can be read again.
+    let clock = || Instant::from_nanos(monotonic_nanos().unwrap_or(origin) - origin);
     let mut directions = [
-        Direction { from: inside, to: outside, link: up },
-        Direction { from: outside, to: inside, link: down },
+        Direction { from: inside, to: outside, lane: up },
+        Direction { from: outside, to: inside, lane: down },
     ];
     let mut lateness = Lateness::new();
     let mut refused_by_kernel = 0;
     let mut buffer = [0; BUFFER];
     let mut vigil = Vigil::default();
+    let bell = control.and_then(Control::bell);
+    let sources = [inside.as_fd(), outside.as_fd(), stop].into_iter().chain(bell);
+    let mut sources: Vec<PollFd<'_>> =
+        sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     loop {
-        for Direction { to, link, .. } in &mut directions {
+        for Direction { to, lane: Lane { link, .. }, .. } in &mut directions {
             while let Some(due) = link.next_deadline().filter(|&due| due <= clock()) {
                 // All that is due by then, and nothing later: the lateness is that of this packet.
                 let Some(Output::Deliver(packet)) = link.poll(due) else { continue };
@@ -76,24 +140,45 @@ pub(crate) fn run(
                 lateness.record(clock().since(due));
             }
         }
-        let next = directions.iter().filter_map(|d| d.link.next_deadline()).min();
+        let next = directions.iter().filter_map(|d| d.lane.link.next_deadline()).min();
         let wait = vigil.wait(clock(), next);
-        let ready = wait_for([inside.as_fd(), outside.as_fd(), stop], wait)?;
-        if ready[2] {
+        let ready = wait_for(&mut sources, wait).map_err(EmuError::Link)?;
+        if ready[STOP] {
             break;
         }
-        for (Direction { from, link, .. }, _) in
-            directions.iter_mut().zip(ready).filter(|(_, ready)| *ready)
-        {
+        if let Some(control) = control.filter(|_| ready[BELL]) {
+            control.carry_out(|order| {
+                let now = clock();
+                obey(order, &mut directions, now);
+                let [uplink, downlink] =
+                    [0, 1].map(|i| DirectionStatus::of(&directions[i].lane.link, now));
+                Status {
+                    monotonic_ns: origin + now.as_nanos(),
+                    uplink,
+                    downlink,
+                    lateness: LatenessStatus::of(&lateness),
+                    real_time,
+                }
+            });
+        }
+        for (direction, _) in directions.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
             for _ in 0..BATCH {
-                let Some(packet) = from.receive(&mut buffer)? else { break };
-                // What the link refuses it has counted.
-                let _ = link.send(clock(), packet.to_vec(), packet::meta(packet));
+                let received = direction.from.receive(&mut buffer).map_err(EmuError::Link)?;
+                let Some(packet) = received else { break };
+                direction.offer(clock(), packet);
             }
         }
     }
-    let [up, down] = directions.map(|direction| direction.link.counters());
-    Ok(Report { up, down, lateness, dropped_by_kernel: 0, refused_by_kernel, real_time })
+    let now = clock();
+    let [up, down] = directions.map(|direction| direction.end(now));
+    Ok(Report {
+        up: up?,
+        down: down?,
+        lateness,
+        dropped_by_kernel: 0,
+        refused_by_kernel,
+        real_time,
+    })
 }
 
 /// When to sleep and when to stay awake. The kernel wakes a sleeper some tens of microseconds late, so the
@@ -130,16 +215,45 @@ impl Vigil {
     }
 }
 
-/// Which of the three are readable, at the latest when `wait` is over.
-fn wait_for(fds: [BorrowedFd<'_>; 3], wait: Option<Duration>) -> io::Result<[bool; 3]> {
-    let mut polled = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+/// Carries out an order.
+fn obey(order: Order, directions: &mut [Direction<'_>; 2], now: Instant) {
+    let (down, which) = match order {
+        Order::Down(which) => (true, which),
+        Order::Up(which) => (false, which),
+        Order::Status => return,
+    };
+    for (direction, _) in directions.iter_mut().zip(which.include()).filter(|(_, is)| *is) {
+        direction.steer(now, down);
+    }
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC, which other processes can compare with.
+fn monotonic_nanos() -> io::Result<u64> {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
+    Ok(std::time::Duration::from(now).as_nanos() as u64)
+}
+
+/// The two devices come first, in the order of the directions that read them.
+const STOP: usize = 2;
+/// Where the control socket rings, if there is one.
+const BELL: usize = 3;
+/// What the pump waits for.
+const SOURCES: usize = 4;
+
+/// Which of the sources are readable, at the latest when `wait` is over.
+fn wait_for(sources: &mut [PollFd<'_>], wait: Option<Duration>) -> io::Result<[bool; SOURCES]> {
     let wait =
         wait.map(|wait| TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos())));
-    match ppoll(&mut polled, wait, None) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+    match ppoll(sources, wait, None) {
+        Ok(_) => {}
+        Err(nix::errno::Errno::EINTR) => return Ok([false; SOURCES]),
         Err(error) => return Err(error.into()),
     }
-    Ok(polled.map(|fd| fd.any().unwrap_or(false)))
+    let mut ready = [false; SOURCES];
+    for (ready, source) in ready.iter_mut().zip(sources) {
+        *ready = source.any().unwrap_or(false);
+    }
+    Ok(ready)
 }
 
 /// Takes the lowest real-time priority for this thread, and wakes it without slack.

@@ -15,6 +15,9 @@
 //! - A lost packet is reported at the instant it would have arrived.
 //! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
 //! - At equal times a departure comes before an arrival to the queue.
+//! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third rule: what
+//!   will happen is not known beforehand, so a packet is decided when its service starts, which is one more
+//!   wake-up. Its times are the same.
 
 use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
 use crate::delay::Delay;
@@ -90,6 +93,7 @@ pub struct LinkCounters {
 /// real-time emulator. Calls must not go back in time.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
+    /// That of the server, or the mean of its trace.
     rate: DataRate,
     /// The latest packet size and its transmission time: packets come in few sizes, divisions are slow.
     transmission: (Bytes, Duration),
@@ -106,6 +110,8 @@ pub struct Link<T> {
     /// When the server becomes, or became, free.
     free_at: Instant,
     in_flight: InFlight<T>,
+    /// Of a link that can be taken down at run time.
+    steering: Option<Box<Steering<T>>>,
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
     counters: LinkCounters,
@@ -114,9 +120,43 @@ pub struct Link<T> {
 /// A packet's place in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// When its service starts.
+    /// When its service starts; in a steered link known of the first only, [`Instant::MAX`] of the others.
     start: Instant,
     size: Bytes,
+}
+
+/// What a link needs that can be taken down at run time.
+#[derive(Clone, Debug)]
+struct Steering<T> {
+    mode: OutageMode,
+    down: bool,
+    /// The end of the latest outage by hand.
+    up_since: Instant,
+    /// The packets in the queue, not yet decided.
+    undecided: VecDeque<Undecided<T>>,
+    /// Departures not yet reported, when there is somebody to report them to.
+    departures: Option<VecDeque<Departure>>,
+}
+
+/// A packet whose service has not begun.
+#[derive(Clone, Debug)]
+struct Undecided<T> {
+    arrived: Instant,
+    item: T,
+    meta: PacketMeta,
+}
+
+/// A packet has left the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When the packet was offered.
+    pub arrived: Instant,
+    /// When its last byte left.
+    pub at: Instant,
+    /// Size on the link.
+    pub size: Bytes,
+    /// It will not arrive: an outage or the loss model took it.
+    pub lost: bool,
 }
 
 /// A packet between acceptance and arrival. In order, it comes out when its predecessors have, too.
@@ -138,6 +178,7 @@ impl<T> Link<T> {
             transmission: (Bytes::ZERO, Duration::ZERO),
             opportunities: None,
             in_flight: InFlight::new(delay.reorders()),
+            steering: None,
             delay,
             loss: Loss::new(loss, streams.loss).map(Box::new),
             loss_place: *loss_place,
@@ -151,10 +192,88 @@ impl<T> Link<T> {
         }
     }
 
-    /// The link with the recorded rate of `trace` instead of its constant one; before the first packet.
+    /// The link with the recorded rate of `trace` instead of its constant one; before the first packet. RED counts
+    /// its idle time in packets of the trace's mean rate.
     pub fn with_trace(mut self, trace: Trace) -> Self {
+        self.rate = trace.mean_rate();
         self.opportunities = Some(Box::new(Opportunities::new(trace)));
         self
+    }
+
+    /// The link with [`Link::take_down`] and [`Link::take_up`], whose outages do to packets what `mode` says;
+    /// before the first packet.
+    pub fn steered(mut self, mode: OutageMode) -> Self {
+        self.steering = Some(Box::new(Steering {
+            mode,
+            down: false,
+            up_since: Instant::ZERO,
+            undecided: VecDeque::new(),
+            departures: None,
+        }));
+        self
+    }
+
+    /// A steered link that keeps its departures for [`Link::next_departure`]; before the first packet. Without
+    /// effect on a link that is not steered.
+    pub fn reporting_departures(mut self) -> Self {
+        if let Some(steering) = &mut self.steering {
+            steering.departures = Some(VecDeque::new());
+        }
+        self
+    }
+
+    /// Begins an outage at `now` that ends at [`Link::take_up`]. It does what one of the schedule between the
+    /// same instants does, to the packets in the queue and in service too: those in the queue wait or are lost as
+    /// their turn comes, the one in service arrives (under [`OutageMode::Hold`]) or is lost (under
+    /// [`OutageMode::Drop`]), those that have left the server arrive. Without effect on a link that is taken
+    /// down already or not steered.
+    pub fn take_down(&mut self, now: Instant) {
+        self.start_services_before(now);
+        let Some(steering) = self.steering.as_mut().filter(|steering| !steering.down) else {
+            return;
+        };
+        steering.down = true;
+        match steering.mode {
+            OutageMode::Hold => {
+                if let Some(first) = self.waiting.front_mut() {
+                    first.start = Instant::MAX;
+                }
+            }
+            OutageMode::Drop if self.free_at > now => {
+                if let Some(newest) = steering.departures.as_mut().and_then(VecDeque::back_mut) {
+                    newest.lost = true;
+                }
+                self.in_flight.lose_newest();
+            }
+            OutageMode::Drop => {}
+        }
+    }
+
+    /// Ends the outage that [`Link::take_down`] began, if one did. One of the schedule goes on.
+    pub fn take_up(&mut self, now: Instant) {
+        self.start_services_before(now);
+        let Some(steering) = self.steering.as_mut().filter(|steering| steering.down) else {
+            return;
+        };
+        steering.down = false;
+        if steering.mode == OutageMode::Hold {
+            steering.up_since = now;
+            self.foresee_first();
+        }
+    }
+
+    /// Whether the link is down at `now`, by hand or by schedule.
+    pub fn is_down(&self, now: Instant) -> bool {
+        self.steering.as_ref().is_some_and(|steering| steering.down)
+            || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
+    }
+
+    /// The next packet that has left the server by `now`, if the link reports them; call until `None`.
+    pub fn next_departure(&mut self, now: Instant) -> Option<Departure> {
+        self.start_services(now);
+        let departures = self.steering.as_mut()?.departures.as_mut()?;
+        departures.front().filter(|departure| departure.at <= now)?;
+        departures.pop_front()
     }
 
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
@@ -166,12 +285,12 @@ impl<T> Link<T> {
             self.counters.loss_drops += 1;
             return Err(Dropped(item, DropReason::Loss));
         }
-        let start = self.service_start(now);
+        let start = self.service_start_of_new(now);
         let arrival = Arrival {
             size,
             packets: self.waiting.len(),
             bytes: self.waiting_bytes,
-            idle: (start == now).then(|| now.since(self.free_at)),
+            idle: self.is_idle(now, start).then(|| now.since(self.free_at)),
         };
         let (rate, accepted) = (self.rate, self.accepted);
         if !self.admission.admits(arrival, || mean_transmission(rate, accepted)) {
@@ -186,15 +305,25 @@ impl<T> Link<T> {
         }
         self.accepted.0 += 1;
         self.accepted.1 += size;
-        self.serve(start, item, meta);
+        if self.steering.is_some() {
+            self.accept_steered(now, start, item, meta);
+        } else {
+            self.serve(start, item, meta);
+        }
         Ok(())
     }
 
     /// When [`Link::poll`] next has something; `None` while there is nothing to wait for.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
+        let mut next = self.in_flight.next_arrival();
+        if self.steering.is_some() {
+            // Also when the next packet is to be decided.
+            let start = self.waiting.front().map(|waiting| waiting.start);
+            next = next.into_iter().chain(start).min();
+        }
         // A packet behind an outage without end never arrives.
-        self.in_flight.next_arrival().filter(|&arrival| arrival < Instant::MAX)
+        next.filter(|&next| next < Instant::MAX)
     }
 
     /// The next packet that has come out by `now`, in the order of logical time; call until `None`.
@@ -225,7 +354,7 @@ impl<T> Link<T> {
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight.len() + self.steering.as_ref().map_or(0, |s| s.undecided.len())
     }
 
     /// Packets whose service has started by `now` leave the queue.
@@ -237,12 +366,80 @@ impl<T> Link<T> {
             }
             self.waiting_bytes -= size;
             self.waiting.pop_front();
+            if self.steering.is_some() {
+                self.decide_first(start);
+            }
         }
+    }
+
+    /// The same without those that start at `now`: outages are half-open.
+    fn start_services_before(&mut self, now: Instant) {
+        self.start_services(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
+    }
+
+    /// When the service of a packet that comes now starts, as far as that is known.
+    #[inline]
+    fn service_start_of_new(&self, now: Instant) -> Instant {
+        // In a steered link that depends on those before it.
+        if self.steering.is_some() && !self.waiting.is_empty() {
+            return Instant::MAX;
+        }
+        self.service_start(now)
+    }
+
+    /// A steered link puts a packet into its queue, or serves it at once.
+    #[inline(never)]
+    fn accept_steered(&mut self, now: Instant, start: Instant, item: T, meta: PacketMeta) {
+        let Some(steering) = &mut self.steering else { return };
+        steering.undecided.push_back(Undecided { arrived: now, item, meta });
+        if start == now {
+            self.decide_first(start);
+        }
+    }
+
+    /// Serves the first undecided packet of a steered link from `start` on.
+    #[inline(never)]
+    fn decide_first(&mut self, start: Instant) {
+        let Some(steering) = &mut self.steering else { return };
+        let Some(Undecided { arrived, item, meta }) = steering.undecided.pop_front() else {
+            return;
+        };
+        let lost = self.serve(start, item, meta).is_some();
+        let departure = Departure { arrived, at: self.free_at, size: meta.size, lost };
+        if let Some(departures) = self.steering.as_mut().and_then(|s| s.departures.as_mut()) {
+            departures.push_back(departure);
+        }
+        self.foresee_first();
+    }
+
+    /// When the service of the first undecided packet of a steered link starts.
+    fn foresee_first(&mut self) {
+        let undecided = self.steering.as_ref().and_then(|s| s.undecided.front());
+        let Some(arrived) = undecided.map(|packet| packet.arrived) else { return };
+        let start = self.service_start(arrived);
+        if let Some(first) = self.waiting.front_mut() {
+            first.start = start;
+        }
+    }
+
+    /// Whether a packet that comes now, to be served from `start` on, finds neither packets nor an outage.
+    #[inline]
+    fn is_idle(&self, now: Instant, start: Instant) -> bool {
+        // By a trace nothing is served at once.
+        let awaits_trace = || self.opportunities.is_some() && self.waiting.is_empty();
+        start == now || (awaits_trace() && self.free_at <= now)
     }
 
     /// When the server starts on a packet that comes now: at once, or when it is free and the link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
+        let now = match &self.steering {
+            Some(steering) if steering.down && steering.mode == OutageMode::Hold => {
+                return Instant::MAX;
+            }
+            Some(steering) => now.max(steering.up_since),
+            None => now,
+        };
         if let Some(opportunities) = &self.opportunities {
             return start_by_trace(opportunities, self.outage.as_deref(), now);
         }
@@ -253,9 +450,14 @@ impl<T> Link<T> {
         }
     }
 
-    /// Decides the packet's times and fate.
+    /// Decides the packet's times and fate; whether and why it is lost.
     #[inline]
-    fn serve(&mut self, start: Instant, item: T, PacketMeta { size, data }: PacketMeta) {
+    fn serve(
+        &mut self,
+        start: Instant,
+        item: T,
+        PacketMeta { size, data }: PacketMeta,
+    ) -> Option<DropReason> {
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),
             None => {
@@ -274,6 +476,7 @@ impl<T> Link<T> {
         };
         self.free_at = departure;
         self.in_flight.push(Flight { arrival, size, item, lost });
+        lost
     }
 
     #[inline]
@@ -283,7 +486,8 @@ impl<T> Link<T> {
 
     #[inline]
     fn outage_takes(&self, start: Instant, departure: Instant) -> bool {
-        self.outage.as_ref().is_some_and(|outage| is_taken(outage, start, departure))
+        self.steering.as_ref().is_some_and(|s| s.down && s.mode == OutageMode::Drop)
+            || self.outage.as_ref().is_some_and(|outage| is_taken(outage, start, departure))
     }
 }
 
@@ -380,6 +584,18 @@ impl<T> InFlight<T> {
         }
     }
 
+    /// An outage takes the packet pushed last.
+    fn lose_newest(&mut self) {
+        match self {
+            Self::InOrder(queue) => {
+                if let Some(newest) = queue.back_mut() {
+                    newest.lost = Some(DropReason::Outage);
+                }
+            }
+            Self::Overtaking(flights) => flights.lose_newest(),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::InOrder(queue) => queue.len(),
@@ -406,6 +622,14 @@ impl<T> Overtaking<T> {
     #[inline(never)]
     fn next_arrival(&self) -> Option<Instant> {
         self.heap.peek().map(|ranked| ranked.flight.arrival)
+    }
+
+    fn lose_newest(&mut self) {
+        let mut flights = std::mem::take(&mut self.heap).into_vec();
+        if let Some(newest) = flights.iter_mut().max_by_key(|ranked| ranked.ordinal) {
+            newest.flight.lost = Some(DropReason::Outage);
+        }
+        self.heap = flights.into();
     }
 
     #[inline(never)]

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Reads the configuration and the files that it names, and prints what it would do; returns the exit code.
-pub(crate) fn check(path: &Path) -> i32 {
+pub(super) fn check(path: &Path) -> i32 {
     let config = match read(path) {
         Ok(config) => config,
         Err(message) => {
@@ -36,9 +36,11 @@ pub(crate) fn check(path: &Path) -> i32 {
 }
 
 /// The configuration in a file, or what is wrong with it or with a file that it names.
-fn read(path: &Path) -> Result<GatewayConfig, String> {
-    let config = run::read(path)?;
-    let source_name = path.display();
+pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
+    let source_name = path.display().to_string();
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("airtcp: {source_name}: {error}"))?;
+    let config = GatewayConfig::parse(&source_name, &text).map_err(|error| error.render())?;
     if let Some(AgentConfig { keys, .. }) = &config.signals.agent {
         Keys::read(keys)
             .map_err(|error| format!("airtcp: {source_name}: signals.agent.keys: {error}"))?;
