@@ -1,7 +1,7 @@
 //! How packets reach the gateway and go on: the contract between the loop and what carries packets.
 //!
 //! Read in this order: [`DataPath`], [`nfqueue`] (packets of this host's kernel), `inject` (packets of the gateway's
-//! own), [`rules`] (which packets come).
+//! own), [`rules`] (which packets come), [`tun`] (where there is no NFQUEUE).
 //!
 //! # Connection tracking
 //! The gateway sees packets in FORWARD, where a mobile has its own address on either way, whatever this host
@@ -19,6 +19,7 @@
 mod inject;
 pub mod nfqueue;
 pub mod rules;
+pub mod tun;
 
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
