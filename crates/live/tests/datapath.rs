@@ -736,11 +736,11 @@ fn a_gateway_that_does_not_read_holds_up_no_more_than_its_queue() {
     if !possible() {
         return;
     }
-    const LENGTH: u32 = 4;
+    const LENGTH: u32 = 1;
     let net = Net::new();
     let _rules = install(&net, config(QUEUE, LENGTH, always().groups));
     let path = in_gateway(&net, || Nfqueue::open(QUEUE, LENGTH).unwrap());
-    // The first packets stay in the queue; their retransmissions pass.
+    // The first packet stays in the queue; its retransmission passes.
     net.download(FIXED[0], 1_000_000);
     drop(path);
 }

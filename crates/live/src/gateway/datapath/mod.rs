@@ -59,7 +59,7 @@ pub enum Verdict {
 /// Carries packets. Whatever ends the process, packets flow as if there were no gateway.
 pub trait DataPath {
     /// Waits until there are packets, `wake` is readable, or `timeout` is over (`None`: for ever), and appends
-    /// the packets that are there to `batch`, a bounded number.
+    /// the packets that are there to `batch`, a bounded number. While packets come it does not look at `wake`.
     ///
     /// # Errors
     /// The data path is broken; the loop ends.
@@ -80,7 +80,7 @@ pub trait DataPath {
     /// for that side), after all that was decided before.
     ///
     /// # Errors
-    /// The packet could not be sent; others may.
+    /// The packet could not be sent, at once or at all; others may.
     fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()>;
 
     /// Lets all decisions take effect.

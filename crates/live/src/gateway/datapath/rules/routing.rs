@@ -37,8 +37,10 @@ pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
 
 pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
     for (option, ipv4) in FAMILIES {
-        remove_family(option)?;
+        let removed = remove_family(option);
+        // Of an IP version that is not wanted, this host may have nothing at all.
         if is_wanted(wanted, ipv4) {
+            removed?;
             batch(option, &script(wanted, ipv4))?;
         }
     }
