@@ -1,5 +1,7 @@
-//! The journal: what a shell writes down is what the connection is, at every moment, and enough to keep every promise.
+//! What a shell has of a mechanism besides actions: the journal ([`properties`], [`rules`]: what is written down is what
+//! the connection is, at every moment, and enough to keep every promise), reports, other settings ([`mechanism`]).
 
+mod mechanism;
 mod properties;
 mod rules;
 #[path = "../common/segments.rs"]
