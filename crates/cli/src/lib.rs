@@ -9,6 +9,8 @@ mod agent;
 mod doctor;
 mod files;
 #[cfg(target_os = "linux")]
+mod gateway;
+#[cfg(target_os = "linux")]
 mod link;
 mod run;
 mod study;
@@ -45,8 +47,15 @@ enum Command {
     /// Tells a gateway how this mobile's link is (docs/agent.md).
     #[cfg(target_os = "linux")]
     Agent(Box<agent::AgentArgs>),
+    /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
+    #[cfg(target_os = "linux")]
+    Gateway(gateway::GatewayArgs),
     /// Prints the JSON Schema of the scenario file.
     Schema {
+        /// That of the gateway's configuration file instead (docs/gateway-config.md).
+        #[cfg(target_os = "linux")]
+        #[arg(long)]
+        gateway: bool,
         /// The same as documentation (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
@@ -130,15 +139,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
         #[cfg(target_os = "linux")]
+        Command::Gateway(args) => gateway::run(&args),
+        #[cfg(target_os = "linux")]
         Command::Agent(args) => agent::run(&args),
-        Command::Schema { markdown } => {
-            let text = if markdown {
-                airtcp_sim::scenario::markdown()
-            } else {
-                format!("{:#}\n", airtcp_sim::scenario::json_schema())
-            };
-            print(&text)
-        }
+        #[cfg(target_os = "linux")]
+        Command::Schema { gateway: true, markdown } => print(&match markdown {
+            true => airtcp_live::gateway::config::markdown(),
+            false => format!("{:#}\n", airtcp_live::gateway::config::json_schema()),
+        }),
+        Command::Schema { markdown, .. } => print(&match markdown {
+            true => airtcp_sim::scenario::markdown(),
+            false => format!("{:#}\n", airtcp_sim::scenario::json_schema()),
+        }),
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Study { args } => study::hand_over(&args),

@@ -117,6 +117,11 @@ impl Netlink {
         Ok(Self(socket))
     }
 
+    /// The socket, for messages that are no answers.
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.0
+    }
+
     /// Sends `request` and returns the body (behind `nlmsghdr`) of the first answer: empty if it was a
     /// plain acknowledgement, an error if the kernel refused.
     pub(crate) fn ask(&self, request: &[u8]) -> io::Result<Vec<u8>> {
