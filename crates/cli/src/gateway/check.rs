@@ -1,6 +1,5 @@
 //! `airtcp gateway check-config`: what a configuration would do, or what is wrong with it. Changes nothing.
 
-use super::run;
 use crate::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
@@ -11,6 +10,7 @@ use airtcp_live::gateway::config::{
 use airtcp_live::gateway::datapath::rules;
 use airtcp_live::gateway::signals::keys::Keys;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
