@@ -8,10 +8,10 @@ RUFF_SCRIPTS := --config python/pyproject.toml benches
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-peers study fmt lint clean setup setup-test native module
+.PHONY: help build demo test bench bench-peers bench-gateway study fmt lint clean setup setup-test native module
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: native module ## release build: .venv/bin/airtcp and target/release/airtcp
 
@@ -37,6 +37,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(call stage,mypy)
 	cd python && ../$(BIN)/mypy
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
+	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	$(call stage,build)
 	$(MAKE) --no-print-directory build
 	$(call stage,pytest)
@@ -48,6 +49,10 @@ bench: setup ## benchmarks of the crates (criterion, quick form)
 
 bench-peers: native ## the same work in airtcp, ns-2 and ns-3
 	$(BIN)/python benches/peers/run.py $(ARGS)
+
+bench-gateway: setup ## as root: a gateway's throughput beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
+	cargo build --release --package airtcp-live --example pass_through
+	$(BIN)/python benches/gateway/run.py $(ARGS)
 
 study: build ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }
