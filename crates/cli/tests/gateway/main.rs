@@ -5,7 +5,13 @@
 
 #![cfg(target_os = "linux")]
 
+mod control;
+mod failures;
 mod host;
+mod hostile;
 mod outages;
+mod packet_control;
+mod report;
 mod testbed;
+mod traffic;
 mod transfer;

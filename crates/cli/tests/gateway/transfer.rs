@@ -1,9 +1,10 @@
 //! A transfer over kernel TCP: one host sends, the other checks what comes and notes when.
 
 use crate::host::Host;
+use airtcp_core::{Addr, Flow};
 use nix::sys::socket::sockopt::{GetStruct, SetStruct, TcpCongestion, TcpRepair};
 use nix::sys::socket::{getsockopt, setsockopt};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,6 +108,8 @@ impl Arrivals {
 pub(crate) struct Transfer {
     /// The sender's end.
     socket: TcpStream,
+    /// The receiver's.
+    far: TcpStream,
     arrivals: Arc<Arrivals>,
     stop: Arc<AtomicBool>,
     sender: JoinHandle<io::Result<u64>>,
@@ -140,7 +143,7 @@ impl Transfer {
         let stop = Arc::new(AtomicBool::new(false));
         // The sender's port tells flows apart.
         let seed = u64::from(sending.local_addr().unwrap().port());
-        let socket = sending.try_clone().unwrap();
+        let [socket, far] = [&sending, &receiving].map(|socket| socket.try_clone().unwrap());
         let sender = {
             let stop = stop.clone();
             thread::spawn(move || send(sending, seed, bytes, &stop))
@@ -149,7 +152,7 @@ impl Transfer {
             let arrivals = arrivals.clone();
             thread::spawn(move || receive(receiving, seed, &arrivals))
         };
-        Self { socket, arrivals, stop, sender, receiver }
+        Self { socket, far, arrivals, stop, sender, receiver }
     }
 
     /// Waits until the receiver has so many bytes.
@@ -163,9 +166,40 @@ impl Transfer {
         self.arrivals.wait(patience, |at, _| at > up).map(|at| at - up)
     }
 
+    /// From the sender's end to the receiver's.
+    pub(crate) fn flow(&self) -> Flow {
+        let addr = |address: SocketAddr| Addr::new(address.ip(), address.port());
+        let [src, dst] = [self.socket.local_addr(), self.socket.peer_addr()].map(|a| addr(a.unwrap()));
+        Flow { src, dst }
+    }
+
     /// The sender's state, as the kernel tells it.
     pub(crate) fn info(&self) -> libc::tcp_info {
         getsockopt(&self.socket, TcpInfo).unwrap()
+    }
+
+    /// The longest time without a new byte between two that came after `since`.
+    pub(crate) fn longest_gap(&self, since: Instant) -> Duration {
+        let log = self.arrivals.log.lock().unwrap();
+        let later: Vec<Instant> = log.iter().map(|&(at, _)| at).filter(|&at| at >= since).collect();
+        later.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+    }
+
+    /// The sender resets the connection; the receiver, which may never learn of it, is ended.
+    pub(crate) fn reset_by_sender(self) {
+        reset(&self.socket);
+        let _ = join(self.sender);
+        drop(self.socket);
+        let _ = self.far.shutdown(Shutdown::Both);
+        let _ = join(self.receiver);
+    }
+
+    /// The receiver resets the connection; how the sender's ends.
+    pub(crate) fn reset_by_receiver(self) -> io::Error {
+        reset(&self.far);
+        let _ = join(self.receiver);
+        drop(self.far);
+        join(self.sender).expect_err("the sender of an endless load learns of the reset")
     }
 
     /// Ends the transfer: the sender closes, the receiver must get all that was sent.
@@ -176,6 +210,13 @@ impl Transfer {
         assert_eq!(received, sent, "bytes received and sent");
         received
     }
+}
+
+/// Has the kernel reset the connection when the last handle of the socket is closed, which its thread does now.
+fn reset(socket: &TcpStream) {
+    SockRef::from(socket).set_linger(Some(Duration::ZERO)).unwrap();
+    // Wakes the thread.
+    socket.shutdown(Shutdown::Both).unwrap();
 }
 
 fn join<T>(thread: JoinHandle<T>) -> T {
@@ -230,15 +271,20 @@ fn receive(mut socket: TcpStream, seed: u64, arrivals: &Arrivals) -> io::Result<
 /// What is written at once, bytes.
 const CHUNK: usize = 8192;
 
-/// Bytes `start .. start + size` of the endless stream of this seed, which does not repeat (SplitMix64 in counter mode).
+/// Bytes `start .. start + size` of the endless stream of this seed, which does not repeat.
 fn stream(seed: u64, start: u64, size: usize) -> Vec<u8> {
     let first = start / 8;
     let last = (start + size as u64).div_ceil(8);
     let words = (first..last).flat_map(|word| {
-        let mut z = (seed << 40).wrapping_add(word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)).to_le_bytes()
+        mix((seed << 40).wrapping_add(word)).to_le_bytes()
     });
     words.skip((start % 8) as usize).take(size).collect()
+}
+
+/// A number that looks random, from one that does not (SplitMix64).
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
