@@ -1,7 +1,8 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
-use crate::{BAD_INPUT, FAILURE, complain, override_pair};
+use crate::{BAD_INPUT, FAILURE, complain, override_pair, print};
 use airtcp_core::Duration;
+use airtcp_emu::control::{self, Order};
 use airtcp_emu::{Report, Setup};
 use airtcp_net::{LinkCounters, Trace};
 use airtcp_sim::scenario::{EmulatedLink, Override};
@@ -71,13 +72,31 @@ pub(crate) struct LinkArgs {
     /// the second.
     #[arg(long, num_args = 2, value_names = ["NAMESPACE", "NAMESPACE"], conflicts_with = "command")]
     between: Option<Vec<String>>,
+    /// Listens on a Unix socket for orders (`--at`) while the link runs.
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+    /// Gives an order to the link whose `--control` socket this is, and prints how that link is doing when the
+    /// order has taken effect.
+    #[arg(
+        long,
+        value_name = "SOCKET",
+        requires = "order",
+        conflicts_with_all = ["control", "between", "config", "command"]
+    )]
+    at: Option<PathBuf>,
+    /// With `--at`: `down` or `up`, of both directions or of `uplink` or `downlink`; or `status`.
+    #[arg(value_name = "ORDER", num_args = 1..=2, requires = "at")]
+    order: Vec<String>,
     /// Runs in a network namespace of its own, behind the link.
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "between")]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["between", "at"])]
     command: Vec<OsString>,
 }
 
 /// Runs the emulator and returns the exit code: the command's, unless the emulator itself failed.
 pub(crate) fn run(args: &LinkArgs) -> i32 {
+    if let Some(socket) = &args.at {
+        return give_order(socket, &args.order.join(" "));
+    }
     let prepared = || -> Result<_, String> {
         let link = read(args)?;
         Ok((link, trace(args.up_trace.as_deref())?, trace(args.down_trace.as_deref())?))
@@ -95,6 +114,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         up_trace: up_trace.as_ref(),
         down_trace: down_trace.as_ref(),
         seed: args.seed,
+        control: args.control.as_deref(),
     };
     let outcome = match args.between.as_deref() {
         Some([first, second]) => airtcp_emu::between(setup, [first, second], &mut complain),
@@ -107,6 +127,24 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
         }
         Err(error) => {
             complain(&error.to_string());
+            FAILURE
+        }
+    }
+}
+
+/// Tells a running link what to do, and prints its answer as a line of JSON.
+fn give_order(socket: &Path, order: &str) -> i32 {
+    let order: Order = match order.parse() {
+        Ok(order) => order,
+        Err(message) => {
+            complain(&message);
+            return BAD_INPUT;
+        }
+    };
+    match control::ask(socket, order) {
+        Ok(status) => print(&format!("{}\n", serde_json::json!(status))),
+        Err(error) => {
+            complain(&format!("{}: {error} (is a link running with --control?)", socket.display()));
             FAILURE
         }
     }

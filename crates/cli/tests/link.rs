@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+use airtcp_emu::control::Status;
 use airtcp_emu::emulator::OUTSIDE;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -215,6 +216,76 @@ fn an_outage_that_holds_delays_and_loses_nothing() {
     assert_eq!(trips.len(), 25, "{}", stderr(&output));
     let longest = trips.iter().copied().fold(0.0, f64::max);
     assert!((1800.0..2100.0).contains(&longest), "{trips:?}");
+}
+
+/// Gives an order to the link that listens, or will soon, at `socket`.
+fn order(socket: &str, words: &[&str]) -> Status {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let output = airtcp(&["--at", socket]).args(words).output().unwrap();
+        if output.status.success() {
+            return serde_json::from_slice(&output.stdout).unwrap();
+        }
+        assert!(Instant::now() < until, "{}", stderr(&output));
+    }
+}
+
+/// An outage of both directions by hand, of a good second in the time of 25 round trips: how long it was in
+/// milliseconds, the state before it ended, and the round trips.
+fn outage_by_hand(options: &[&str]) -> (f64, Status, Vec<f64>) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control");
+    let socket = socket.to_str().unwrap();
+    let options = [options, &["--control", socket]].concat();
+    let (down, before_end, up, (output, trips)) = std::thread::scope(|scope| {
+        let behind = scope.spawn(|| behind_link(&options, "ping", echo()));
+        // The outage has to begin among the round trips.
+        while order(socket, &["status"]).downlink.packets_sent < 3 {}
+        let down = order(socket, &["down"]);
+        std::thread::sleep(Duration::from_millis(1000));
+        let before_end = order(socket, &["status"]);
+        let up = order(socket, &["up"]);
+        (down, before_end, up, behind.join().unwrap())
+    });
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(down.uplink.down && down.downlink.down && !up.uplink.down && !up.downlink.down);
+    assert!(!Path::new(socket).exists());
+    ((up.monotonic_ns - down.monotonic_ns) as f64 / 1e6, before_end, trips)
+}
+
+#[test]
+fn an_outage_by_hand_loses_what_is_sent_in_it() {
+    if !possible() {
+        return;
+    }
+    let (length, before_end, trips) = outage_by_hand(&["--late", "1 s"]);
+    // A datagram each 100 ms; what is lost on the way there is not lost on the way back.
+    let lost = (25 - trips.len()) as f64;
+    assert!((lost - length / 100.0).abs() <= 2.0, "{lost} lost in {length} ms");
+    assert!(before_end.uplink.down && before_end.uplink.outage_drops >= 8, "{before_end:?}");
+}
+
+#[test]
+fn an_outage_by_hand_of_a_link_that_holds_delays() {
+    if !possible() {
+        return;
+    }
+    let outage = "outage={ mode = \"hold\", listed = [] }";
+    let (length, before_end, trips) = outage_by_hand(&["--late", "1 s", "--set", outage]);
+    assert_eq!(trips.len(), 25);
+    let longest = trips.iter().copied().fold(0.0, f64::max);
+    assert!((length - 110.0..length + 100.0).contains(&longest), "{length} ms: {trips:?}");
+    assert!(before_end.uplink.queue_packets >= 8, "{before_end:?}");
+}
+
+#[test]
+fn an_order_that_nobody_can_take_is_refused() {
+    let output = airtcp(&["--at", "/nonexistent/socket", "down"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is a link running with --control?"), "{}", stderr(&output));
+    let output = airtcp(&["--at", "/nonexistent/socket", "down", "left"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no such order: \"down left\""), "{}", stderr(&output));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a run is: a link around a command, or between two namespaces that exist.
 
 use crate::EmuError;
+use crate::control::Control;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
 use crate::port::{self, End, Port, Slot};
@@ -15,6 +16,7 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
@@ -35,6 +37,8 @@ pub struct Setup<'a> {
     pub down_trace: Option<&'a Trace>,
     /// Same seed, same draws; what they meet depends on the traffic.
     pub seed: u64,
+    /// Where to listen for orders ([`crate::control`]).
+    pub control: Option<&'a Path>,
 }
 
 impl Setup<'_> {
@@ -42,11 +46,15 @@ impl Setup<'_> {
     fn links(&self) -> [Link<Vec<u8>>; 2] {
         let directions = [("up", self.up, self.up_trace), ("down", self.down, self.down_trace)];
         directions.map(|(name, config, trace)| {
-            let link = Link::new(config, LinkStreams::named(self.seed, name));
-            match trace {
-                Some(trace) => link.with_trace(trace.clone()),
-                None => link,
+            let mut link = Link::new(config, LinkStreams::named(self.seed, name));
+            if let Some(trace) = trace {
+                link = link.with_trace(trace.clone());
             }
+            if self.control.is_some() {
+                let outage = config.outage.as_ref();
+                link = link.steered(outage.map(|outage| outage.mode).unwrap_or_default());
+            }
+            link
         })
     }
 }
@@ -76,6 +84,7 @@ pub fn around_command(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Outcome, EmuError> {
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
+    let control = setup.control.map(Control::listen).transpose()?;
     let (outside, slot) = make_first(Slot::first_free()?)?;
     Port::configure(slot, End::Outside, false)?;
     let (inside_is, inside_made) = mpsc::channel();
@@ -114,7 +123,7 @@ pub fn around_command(
         };
         let _nat = masquerade(slot, tell);
         let _ = start.send(());
-        let report = pump::run(&inside, &outside, setup.links(), stop.as_fd());
+        let report = pump::run(&inside, &outside, setup.links(), control.as_ref(), stop.as_fd());
         if let (Err(_), Ok(pid)) = (&report, command_started.recv()) {
             // Without its link the command has nothing to wait for.
             let _ = kill(pid, Signal::SIGKILL);
@@ -138,6 +147,7 @@ pub fn between(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Outcome, EmuError> {
     let (inner, outer) = (Namespace::named(first)?, Namespace::named(second)?);
+    let control = setup.control.map(Control::listen).transpose()?;
     let (stop, signalled) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
@@ -157,7 +167,7 @@ pub fn between(
         slot.ipv4(End::Inside),
         slot.ipv4(End::Outside)
     ));
-    let report = pump::run(&inside, &outside, setup.links(), stop.as_fd());
+    let report = pump::run(&inside, &outside, setup.links(), control.as_ref(), stop.as_fd());
     let report = report.map_err(EmuError::Link)?;
     let drops = || port::dropped_by_kernel(slot).map_err(EmuError::from);
     let dropped_by_kernel = inner.within(drops)? + outer.within(drops)?;

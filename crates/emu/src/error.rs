@@ -1,6 +1,7 @@
 //! What can keep a link from coming up.
 
 use std::io;
+use std::path::PathBuf;
 
 /// The emulator could not start or go on; the message says what is missing and how to mend it.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,14 @@ pub enum EmuError {
     /// A device of the link cannot be read any more.
     #[error("the link broke: {0} (was one of its devices deleted?)")]
     Link(io::Error),
+    /// The control socket could not be made.
+    #[error("cannot listen at {}: {source}", .path.display())]
+    Control {
+        /// As given.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A system call that does not fail failed.
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -5,6 +5,7 @@
 
 use crate::EmuError;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -89,6 +90,8 @@ impl Port {
         if slot.0 >= Slot::COUNT {
             return Err(EmuError::Tun(io::Error::other("all numbers of links are taken")));
         }
+        // First by hand: tun-rs would make a device file that is not there.
+        File::options().read(true).write(true).open("/dev/net/tun").map_err(EmuError::Tun)?;
         let builder = DeviceBuilder::new().name(slot.device()).mtu(MTU);
         let device = match builder.tx_queue_len(DEVICE_QUEUE).enable(false).build_sync() {
             Ok(device) => device,

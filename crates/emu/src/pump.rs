@@ -1,5 +1,6 @@
 //! The loop: packets from the kernel into the links, packets out of the links to the kernel at their time.
 
+use crate::control::{Control, DirectionStatus, LatenessStatus, Order, Status};
 use crate::lateness::Lateness;
 use crate::packet;
 use crate::port::{MTU, Port};
@@ -7,6 +8,7 @@ use airtcp_core::{Duration, Instant};
 use airtcp_net::{Link, LinkCounters, Output};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -52,11 +54,13 @@ pub(crate) fn run(
     inside: &Port,
     outside: &Port,
     [up, down]: [Link<Vec<u8>>; 2],
+    control: Option<&Control>,
     stop: BorrowedFd<'_>,
 ) -> io::Result<Report> {
     let real_time = be_real_time();
-    let origin = std::time::Instant::now();
-    let clock = || Instant::from_nanos(origin.elapsed().as_nanos() as u64);
+    let origin = monotonic_nanos()?;
+    // The clock that could be read once can be read again.
+    let clock = || Instant::from_nanos(monotonic_nanos().unwrap_or(origin) - origin);
     let mut directions = [
         Direction { from: inside, to: outside, link: up },
         Direction { from: outside, to: inside, link: down },
@@ -65,6 +69,10 @@ pub(crate) fn run(
     let mut refused_by_kernel = 0;
     let mut buffer = [0; BUFFER];
     let mut vigil = Vigil::default();
+    let bell = control.and_then(Control::bell);
+    let sources = [inside.as_fd(), outside.as_fd(), stop].into_iter().chain(bell);
+    let mut sources: Vec<PollFd<'_>> =
+        sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     loop {
         for Direction { to, link, .. } in &mut directions {
             while let Some(due) = link.next_deadline().filter(|&due| due <= clock()) {
@@ -78,9 +86,24 @@ pub(crate) fn run(
         }
         let next = directions.iter().filter_map(|d| d.link.next_deadline()).min();
         let wait = vigil.wait(clock(), next);
-        let ready = wait_for([inside.as_fd(), outside.as_fd(), stop], wait)?;
-        if ready[2] {
+        let ready = wait_for(&mut sources, wait)?;
+        if ready[STOP] {
             break;
+        }
+        if let Some(control) = control.filter(|_| ready[BELL]) {
+            control.carry_out(|order| {
+                let now = clock();
+                steer(order, &mut directions, now);
+                let [uplink, downlink] =
+                    [0, 1].map(|i| DirectionStatus::of(&directions[i].link, now));
+                Status {
+                    monotonic_ns: origin + now.as_nanos(),
+                    uplink,
+                    downlink,
+                    lateness: LatenessStatus::of(&lateness),
+                    real_time,
+                }
+            });
         }
         for (Direction { from, link, .. }, _) in
             directions.iter_mut().zip(ready).filter(|(_, ready)| *ready)
@@ -130,16 +153,48 @@ impl Vigil {
     }
 }
 
-/// Which of the three are readable, at the latest when `wait` is over.
-fn wait_for(fds: [BorrowedFd<'_>; 3], wait: Option<Duration>) -> io::Result<[bool; 3]> {
-    let mut polled = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+/// Begins or ends an outage.
+fn steer(order: Order, directions: &mut [Direction<'_>; 2], now: Instant) {
+    let which = match order {
+        Order::Down(which) | Order::Up(which) => which,
+        Order::Status => return,
+    };
+    for (direction, included) in directions.iter_mut().zip(which.include()) {
+        match order {
+            Order::Down(_) if included => direction.link.take_down(now),
+            Order::Up(_) if included => direction.link.take_up(now),
+            _ => {}
+        }
+    }
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC, which other processes can compare with.
+fn monotonic_nanos() -> io::Result<u64> {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
+    Ok(std::time::Duration::from(now).as_nanos() as u64)
+}
+
+/// The two devices come first, in the order of the directions that read them.
+const STOP: usize = 2;
+/// Where the control socket rings, if there is one.
+const BELL: usize = 3;
+/// What the pump waits for.
+const SOURCES: usize = 4;
+
+/// Which of the sources are readable, at the latest when `wait` is over.
+fn wait_for(sources: &mut [PollFd<'_>], wait: Option<Duration>) -> io::Result<[bool; SOURCES]> {
     let wait =
         wait.map(|wait| TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos())));
-    match ppoll(&mut polled, wait, None) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+    match ppoll(sources, wait, None) {
+        Ok(_) => {}
+        Err(nix::errno::Errno::EINTR) => return Ok([false; SOURCES]),
         Err(error) => return Err(error.into()),
     }
-    Ok(polled.map(|fd| fd.any().unwrap_or(false)))
+    let mut ready = [false; SOURCES];
+    for (ready, source) in ready.iter_mut().zip(sources) {
+        *ready = source.any().unwrap_or(false);
+    }
+    Ok(ready)
 }
 
 /// Takes the lowest real-time priority for this thread, and wakes it without slack.

@@ -137,9 +137,10 @@ pub struct OutageConfig {
 }
 
 /// What an outage does to packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutageMode {
     /// A packet whose serialisation overlaps the outage is lost; the queue drains into nothing.
+    #[default]
     Drop,
     /// The server pauses: a packet due to start during the outage waits in the queue and starts at its
     /// end, followed by the others back to back (a delay spike; Packet Control scenario III).

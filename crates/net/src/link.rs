@@ -15,6 +15,9 @@
 //! - A lost packet is reported at the instant it would have arrived.
 //! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
 //! - At equal times a departure comes before an arrival to the queue.
+//! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third rule: what
+//!   will happen is not known beforehand, so a packet is decided when its service starts, which is one more
+//!   wake-up. Its times are the same.
 
 use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
 use crate::delay::Delay;
@@ -106,6 +109,8 @@ pub struct Link<T> {
     /// When the server becomes, or became, free.
     free_at: Instant,
     in_flight: InFlight<T>,
+    /// Of a link that can be taken down at run time.
+    steering: Option<Box<Steering<T>>>,
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
     counters: LinkCounters,
@@ -114,9 +119,41 @@ pub struct Link<T> {
 /// A packet's place in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// When its service starts.
+    /// When its service starts; in a steered link known of the first only, [`Instant::MAX`] of the others.
     start: Instant,
     size: Bytes,
+}
+
+/// What a link needs that can be taken down at run time.
+#[derive(Clone, Debug)]
+struct Steering<T> {
+    mode: OutageMode,
+    down: bool,
+    /// The end of the latest outage by hand.
+    up_since: Instant,
+    /// The packets in the queue, not yet decided.
+    undecided: VecDeque<Undecided<T>>,
+    /// Services not yet reported, when there is somebody to report them to.
+    services: Option<VecDeque<Service>>,
+}
+
+/// A packet whose service has not begun.
+#[derive(Clone, Debug)]
+struct Undecided<T> {
+    arrived: Instant,
+    item: T,
+    meta: PacketMeta,
+}
+
+/// The service of a packet that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// When the packet was offered.
+    pub arrived: Instant,
+    /// When its last byte leaves the server.
+    pub departure: Instant,
+    /// Size on the link.
+    pub size: Bytes,
 }
 
 /// A packet between acceptance and arrival. In order, it comes out when its predecessors have, too.
@@ -138,6 +175,7 @@ impl<T> Link<T> {
             transmission: (Bytes::ZERO, Duration::ZERO),
             opportunities: None,
             in_flight: InFlight::new(delay.reorders()),
+            steering: None,
             delay,
             loss: Loss::new(loss, streams.loss).map(Box::new),
             loss_place: *loss_place,
@@ -157,6 +195,74 @@ impl<T> Link<T> {
         self
     }
 
+    /// The link with [`Link::take_down`] and [`Link::take_up`], whose outages do to packets what `mode` says;
+    /// before the first packet.
+    pub fn steered(mut self, mode: OutageMode) -> Self {
+        self.steering = Some(Box::new(Steering {
+            mode,
+            down: false,
+            up_since: Instant::ZERO,
+            undecided: VecDeque::new(),
+            services: None,
+        }));
+        self
+    }
+
+    /// A steered link that keeps its services for [`Link::next_service`]; before the first packet. Without effect
+    /// on a link that is not steered.
+    pub fn reporting_services(mut self) -> Self {
+        if let Some(steering) = &mut self.steering {
+            steering.services = Some(VecDeque::new());
+        }
+        self
+    }
+
+    /// Begins an outage at `now` that ends at [`Link::take_up`]. It does what one of the schedule between the
+    /// same instants does, to the packets in the queue and in service too: those in the queue wait or are lost as
+    /// their turn comes, the one in service arrives (under [`OutageMode::Hold`]) or is lost (under
+    /// [`OutageMode::Drop`]), those that have left the server arrive. Without effect on a link that is taken
+    /// down already or not steered.
+    pub fn take_down(&mut self, now: Instant) {
+        self.start_services_before(now);
+        let Some(steering) = self.steering.as_mut().filter(|steering| !steering.down) else {
+            return;
+        };
+        steering.down = true;
+        match steering.mode {
+            OutageMode::Hold => {
+                if let Some(first) = self.waiting.front_mut() {
+                    first.start = Instant::MAX;
+                }
+            }
+            OutageMode::Drop if self.free_at > now => self.in_flight.lose_newest(),
+            OutageMode::Drop => {}
+        }
+    }
+
+    /// Ends the outage that [`Link::take_down`] began, if one did. One of the schedule goes on.
+    pub fn take_up(&mut self, now: Instant) {
+        self.start_services_before(now);
+        let Some(steering) = self.steering.as_mut().filter(|steering| steering.down) else {
+            return;
+        };
+        steering.down = false;
+        if steering.mode == OutageMode::Hold {
+            steering.up_since = now;
+            self.foresee_first();
+        }
+    }
+
+    /// Whether the link is down at `now`, by hand or by schedule.
+    pub fn is_down(&self, now: Instant) -> bool {
+        self.steering.as_ref().is_some_and(|steering| steering.down)
+            || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
+    }
+
+    /// The next service that has begun, in order, if the link reports them.
+    pub fn next_service(&mut self) -> Option<Service> {
+        self.steering.as_mut()?.services.as_mut()?.pop_front()
+    }
+
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
@@ -166,7 +272,7 @@ impl<T> Link<T> {
             self.counters.loss_drops += 1;
             return Err(Dropped(item, DropReason::Loss));
         }
-        let start = self.service_start(now);
+        let start = self.service_start_of_new(now);
         let arrival = Arrival {
             size,
             packets: self.waiting.len(),
@@ -186,15 +292,25 @@ impl<T> Link<T> {
         }
         self.accepted.0 += 1;
         self.accepted.1 += size;
-        self.serve(start, item, meta);
+        if self.steering.is_some() {
+            self.accept_steered(now, start, item, meta);
+        } else {
+            self.serve(start, item, meta);
+        }
         Ok(())
     }
 
     /// When [`Link::poll`] next has something; `None` while there is nothing to wait for.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
+        let mut next = self.in_flight.next_arrival();
+        if self.steering.is_some() {
+            // Also when the next packet is to be decided.
+            let start = self.waiting.front().map(|waiting| waiting.start);
+            next = next.into_iter().chain(start).min();
+        }
         // A packet behind an outage without end never arrives.
-        self.in_flight.next_arrival().filter(|&arrival| arrival < Instant::MAX)
+        next.filter(|&next| next < Instant::MAX)
     }
 
     /// The next packet that has come out by `now`, in the order of logical time; call until `None`.
@@ -225,7 +341,7 @@ impl<T> Link<T> {
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight.len() + self.steering.as_ref().map_or(0, |s| s.undecided.len())
     }
 
     /// Packets whose service has started by `now` leave the queue.
@@ -237,12 +353,72 @@ impl<T> Link<T> {
             }
             self.waiting_bytes -= size;
             self.waiting.pop_front();
+            if self.steering.is_some() {
+                self.decide_first(start);
+            }
+        }
+    }
+
+    /// The same without those that start at `now`: outages are half-open.
+    fn start_services_before(&mut self, now: Instant) {
+        self.start_services(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
+    }
+
+    /// When the service of a packet that comes now starts, as far as that is known.
+    #[inline]
+    fn service_start_of_new(&self, now: Instant) -> Instant {
+        // In a steered link that depends on those before it.
+        if self.steering.is_some() && !self.waiting.is_empty() {
+            return Instant::MAX;
+        }
+        self.service_start(now)
+    }
+
+    /// A steered link puts a packet into its queue, or serves it at once.
+    #[inline(never)]
+    fn accept_steered(&mut self, now: Instant, start: Instant, item: T, meta: PacketMeta) {
+        let Some(steering) = &mut self.steering else { return };
+        steering.undecided.push_back(Undecided { arrived: now, item, meta });
+        if start == now {
+            self.decide_first(start);
+        }
+    }
+
+    /// Serves the first undecided packet of a steered link from `start` on.
+    #[inline(never)]
+    fn decide_first(&mut self, start: Instant) {
+        let Some(steering) = &mut self.steering else { return };
+        let Some(Undecided { arrived, item, meta }) = steering.undecided.pop_front() else {
+            return;
+        };
+        self.serve(start, item, meta);
+        let service = Service { arrived, departure: self.free_at, size: meta.size };
+        if let Some(services) = self.steering.as_mut().and_then(|s| s.services.as_mut()) {
+            services.push_back(service);
+        }
+        self.foresee_first();
+    }
+
+    /// When the service of the first undecided packet of a steered link starts.
+    fn foresee_first(&mut self) {
+        let undecided = self.steering.as_ref().and_then(|s| s.undecided.front());
+        let Some(arrived) = undecided.map(|packet| packet.arrived) else { return };
+        let start = self.service_start(arrived);
+        if let Some(first) = self.waiting.front_mut() {
+            first.start = start;
         }
     }
 
     /// When the server starts on a packet that comes now: at once, or when it is free and the link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
+        let now = match &self.steering {
+            Some(steering) if steering.down && steering.mode == OutageMode::Hold => {
+                return Instant::MAX;
+            }
+            Some(steering) => now.max(steering.up_since),
+            None => now,
+        };
         if let Some(opportunities) = &self.opportunities {
             return start_by_trace(opportunities, self.outage.as_deref(), now);
         }
@@ -283,7 +459,8 @@ impl<T> Link<T> {
 
     #[inline]
     fn outage_takes(&self, start: Instant, departure: Instant) -> bool {
-        self.outage.as_ref().is_some_and(|outage| is_taken(outage, start, departure))
+        self.steering.as_ref().is_some_and(|s| s.down && s.mode == OutageMode::Drop)
+            || self.outage.as_ref().is_some_and(|outage| is_taken(outage, start, departure))
     }
 }
 
@@ -380,6 +557,18 @@ impl<T> InFlight<T> {
         }
     }
 
+    /// An outage takes the packet pushed last.
+    fn lose_newest(&mut self) {
+        match self {
+            Self::InOrder(queue) => {
+                if let Some(newest) = queue.back_mut() {
+                    newest.lost = Some(DropReason::Outage);
+                }
+            }
+            Self::Overtaking(flights) => flights.lose_newest(),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::InOrder(queue) => queue.len(),
@@ -406,6 +595,14 @@ impl<T> Overtaking<T> {
     #[inline(never)]
     fn next_arrival(&self) -> Option<Instant> {
         self.heap.peek().map(|ranked| ranked.flight.arrival)
+    }
+
+    fn lose_newest(&mut self) {
+        let mut flights = std::mem::take(&mut self.heap).into_vec();
+        if let Some(newest) = flights.iter_mut().max_by_key(|ranked| ranked.ordinal) {
+            newest.flight.lost = Some(DropReason::Outage);
+        }
+        self.heap = flights.into();
     }
 
     #[inline(never)]

@@ -2,4 +2,5 @@
 
 mod common;
 mod properties;
+mod steered;
 mod timeline;

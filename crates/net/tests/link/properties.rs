@@ -88,7 +88,7 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
     ]
 }
 
-fn links() -> impl Strategy<Value = LinkConfig> {
+pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
     let place = prop_oneof![Just(LossPlace::Medium), Just(LossPlace::BeforeQueue)];
     (100u64..5000, delays(), losses(), place, outages(), queues()).prop_map(
         |(kbps, delay, loss, loss_place, outage, queue)| LinkConfig {
@@ -103,7 +103,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
 }
 
 /// Up to 60 packets over about half a second, many at equal times.
-fn traffic() -> impl Strategy<Value = Vec<(Instant, PacketMeta)>> {
+pub(crate) fn traffic() -> impl Strategy<Value = Vec<(Instant, PacketMeta)>> {
     let packet = (prop_oneof![Just(0u64), 0u64..20_000_000], 1u64..1500, any::<bool>());
     proptest::collection::vec(packet, 0..60).prop_map(|packets| {
         let mut at = Instant::ZERO;

@@ -201,7 +201,7 @@ fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
 }
 
 fn node_outage(section: &Section<'_>) -> Option<NodeOutage> {
-    let schedule = schedule(section);
+    let schedule = schedule(section).filter(|schedule| *schedule != Schedule::Listed(Vec::new()));
     let layer = section.get::<&str>("layer");
     let warning = section.get("warning");
     let layer = match layer? {
@@ -548,7 +548,7 @@ fn schedule(section: &Section<'_>) -> Option<Schedule> {
             let problem = Problem::new(section.spot, section.path.clone(), "does not say when");
             section.push(problem.expected("listed = [[start, end], …] or period and end"));
         }
-        return listed?.filter(|l| !l.is_empty()).map(Schedule::Listed);
+        return listed?.map(Schedule::Listed);
     }
     if section.has("listed") {
         let problem = section.problem("listed", "contradicts period");

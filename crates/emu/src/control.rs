@@ -1,0 +1,542 @@
+//! The control socket: orders to a running link, and what it answers.
+//!
+//! A Unix socket of the user alone. An order is a line ([`Order`]); the answer is a line of JSON
+//! ([`Status`], or an object with `error`), given when the order has taken effect. [`ask`] is the other
+//! side. A thread of its own talks to those who connect, one order at a time; the pump carries out.
+
+use crate::EmuError;
+use crate::lateness::Lateness;
+use airtcp_core::Instant;
+use airtcp_net::{Link, LinkCounters};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket,
+};
+use nix::sys::stat::{Mode, fchmod};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// So many may be connected at once; further ones wait.
+const CONNECTIONS: usize = 16;
+/// No order is longer.
+const LONGEST_ORDER: usize = 64;
+/// Who does not read the answer in this time is left.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One direction of the link, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directions {
+    /// Both.
+    Both,
+    /// From the inside (or the first namespace) to the outside.
+    Uplink,
+    /// From the outside to the inside.
+    Downlink,
+}
+
+impl Directions {
+    /// Whether the uplink, and whether the downlink, is meant.
+    pub(crate) fn include(self) -> [bool; 2] {
+        [self != Self::Downlink, self != Self::Uplink]
+    }
+}
+
+/// What a link can be told while it runs.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use airtcp_emu::control::{Directions, Order};
+/// assert_eq!("down uplink".parse(), Ok(Order::Down(Directions::Uplink)));
+/// assert_eq!(Order::Up(Directions::Both).to_string(), "up");
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `down [uplink|downlink]`: an outage begins. Packets meet what the link's `outage.mode` says.
+    Down(Directions),
+    /// `up [uplink|downlink]`: the outage by hand ends. One of the schedule goes on.
+    Up(Directions),
+    /// `status`: nothing changes.
+    Status,
+}
+
+impl FromStr for Order {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let directions = match words.get(1) {
+            None => Some(Directions::Both),
+            Some(&"uplink") => Some(Directions::Uplink),
+            Some(&"downlink") => Some(Directions::Downlink),
+            Some(_) => None,
+        };
+        let order = match (words.first(), directions) {
+            (Some(&"down"), Some(directions)) => Some(Self::Down(directions)),
+            (Some(&"up"), Some(directions)) => Some(Self::Up(directions)),
+            (Some(&"status"), _) if words.len() == 1 => Some(Self::Status),
+            _ => None,
+        };
+        order.filter(|_| words.len() <= 2).ok_or_else(|| {
+            format!(
+                "no such order: {text:?} (expected down, up or status; down and up for one \
+                     direction: down uplink, up downlink, …)"
+            )
+        })
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, directions) = match self {
+            Self::Down(directions) => ("down", *directions),
+            Self::Up(directions) => ("up", *directions),
+            Self::Status => ("status", Directions::Both),
+        };
+        f.write_str(verb)?;
+        match directions {
+            Directions::Both => Ok(()),
+            Directions::Uplink => f.write_str(" uplink"),
+            Directions::Downlink => f.write_str(" downlink"),
+        }
+    }
+}
+
+/// How a link is doing: the answer to every order, given after it took effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// When the order took effect, on the machine's CLOCK_MONOTONIC.
+    pub monotonic_ns: u64,
+    /// From the inside to the outside.
+    pub uplink: DirectionStatus,
+    /// From the outside to the inside.
+    pub downlink: DirectionStatus,
+    /// Of the packets released so far.
+    pub lateness: LatenessStatus,
+    /// The emulator runs with SCHED_FIFO.
+    pub real_time: bool,
+}
+
+/// How one direction is doing; counts are since the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionStatus {
+    /// In an outage, by hand or by schedule.
+    pub down: bool,
+    /// Packets waiting for the server, the one in service not counted.
+    pub queue_packets: u64,
+    /// Packets accepted that have not come out.
+    pub in_transit_packets: u64,
+    /// Packets that have come out, lost ones included.
+    pub packets_sent: u64,
+    /// Bytes of these.
+    pub bytes_sent: u64,
+    /// Packets the queue refused.
+    pub queue_drops: u64,
+    /// Packets the loss model took.
+    pub loss_drops: u64,
+    /// Packets an outage took.
+    pub outage_drops: u64,
+    /// Longest queue, packets.
+    pub max_queue_packets: u64,
+}
+
+/// How late packets were released.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatenessStatus {
+    /// Packets released.
+    pub packets: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+impl DirectionStatus {
+    pub(crate) fn of<T>(link: &Link<T>, now: Instant) -> Self {
+        let LinkCounters {
+            packets_sent,
+            bytes_sent,
+            queue_drops,
+            loss_drops,
+            outage_drops,
+            max_queue_packets,
+        } = link.counters();
+        Self {
+            down: link.is_down(now),
+            queue_packets: link.queue_len() as u64,
+            in_transit_packets: link.in_transit() as u64,
+            packets_sent,
+            bytes_sent: bytes_sent.get(),
+            queue_drops,
+            loss_drops,
+            outage_drops,
+            max_queue_packets,
+        }
+    }
+}
+
+impl LatenessStatus {
+    pub(crate) fn of(lateness: &Lateness) -> Self {
+        Self {
+            packets: lateness.count(),
+            p50_ns: lateness.quantile(0.5).as_nanos(),
+            p99_ns: lateness.quantile(0.99).as_nanos(),
+            max_ns: lateness.max().as_nanos(),
+        }
+    }
+}
+
+/// Gives an order to the link whose control socket is `socket`; its answer, when that has taken effect.
+///
+/// # Errors
+/// No link listens there, or it refuses the order.
+pub fn ask(socket: &Path, order: Order) -> io::Result<Status> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.write_all(format!("{order}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    if answer.is_empty() {
+        return Err(io::Error::other("the link ended before it answered"));
+    }
+    serde_json::from_str(&answer).map_err(|_| io::Error::other(answer.trim().to_owned()))
+}
+
+/// An order that waits for the pump, and where the answer goes.
+type Request = (Order, SyncSender<Status>);
+
+/// The socket of a running link; it goes with this.
+#[derive(Debug)]
+pub(crate) struct Control {
+    path: PathBuf,
+    /// The socket's file: device and inode, so that another's is not removed.
+    file: (u64, u64),
+    /// `None` only while this is being dropped.
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    requests: Receiver<Request>,
+    /// Readable when a request waits.
+    bell: UnixStream,
+    /// Its end stops the thread.
+    stop: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+impl Control {
+    /// Listens at `path`. A socket left there by a process that is gone is replaced.
+    pub(crate) fn listen(path: &Path) -> Result<Self, EmuError> {
+        let failed = |source| EmuError::Control { path: path.to_owned(), source };
+        let listener = open(path).map_err(failed)?;
+        let metadata = fs::symlink_metadata(path).map_err(failed)?;
+        let (give, requests) = channel();
+        let (bell, ring) = UnixStream::pair()?;
+        let (stop, stopped) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        let thread = std::thread::spawn(move || {
+            let mut server = Server { listener, ring, give, visitors: Vec::new() };
+            while server.serve(&stopped) {}
+        });
+        Ok(Self {
+            path: path.to_owned(),
+            file: (metadata.dev(), metadata.ino()),
+            running: Some(Running { requests, bell, stop, thread }),
+        })
+    }
+
+    /// Readable when [`Control::next`] has something.
+    pub(crate) fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.running.as_ref().map(|running| running.bell.as_fd())
+    }
+
+    /// Carries out what is asked for: `obey` does, and answers.
+    pub(crate) fn carry_out(&self, mut obey: impl FnMut(Order) -> Status) {
+        let Some(Running { requests, bell, .. }) = &self.running else { return };
+        // Silences the bell first: a request that comes after that rings it again.
+        let mut bell: &UnixStream = bell;
+        while bell.read(&mut [0; 64]).is_ok_and(|size| size > 0) {}
+        for (order, answer) in requests.try_iter() {
+            // The server waits for it, unless it stopped.
+            let _ = answer.send(obey(order));
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let ours = fs::symlink_metadata(&self.path).is_ok_and(|m| (m.dev(), m.ino()) == self.file);
+        if ours {
+            let _ = fs::remove_file(&self.path);
+        }
+        if let Some(Running { requests, bell: _bell, stop, thread }) = self.running.take() {
+            // A server that waits for an answer learns from this that none will come.
+            drop(requests);
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Binds the socket, which only its user may ever connect to.
+fn open(path: &Path) -> io::Result<UnixListener> {
+    remove_stale(path)?;
+    let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // Before it has a name: Linux gives the file the mode of the socket (unix(7) leaves it to the umask).
+    fchmod(&fd, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    bind(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    listen(&fd, Backlog::new(CONNECTIONS as i32)?)?;
+    let listener = UnixListener::from(fd);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Removes a socket to which nobody listens; refuses anything else that has the name.
+fn remove_stale(path: &Path) -> io::Result<()> {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !metadata.file_type().is_socket() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "there is a file of that name which is no socket",
+        ));
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another link listens there")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// The thread's side.
+struct Server {
+    listener: UnixListener,
+    ring: UnixStream,
+    give: Sender<Request>,
+    visitors: Vec<Visitor>,
+}
+
+/// One who is connected, and what has come of the next order.
+struct Visitor {
+    stream: UnixStream,
+    line: Vec<u8>,
+}
+
+impl Server {
+    /// Waits for something to do and does it; false when it is time to end.
+    fn serve(&mut self, stopped: &UnixStream) -> bool {
+        let full = self.visitors.len() >= CONNECTIONS;
+        let sources = [stopped.as_fd(), self.listener.as_fd()].into_iter();
+        let sources = sources.take(if full { 1 } else { 2 });
+        let mut polled: Vec<PollFd<'_>> = sources
+            .chain(self.visitors.iter().map(|visitor| visitor.stream.as_fd()))
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+            .collect();
+        match poll(&mut polled, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(nix::errno::Errno::EINTR) => return true,
+            Err(_) => return false,
+        }
+        let mut ready: Vec<bool> = polled.iter().map(|fd| fd.any().unwrap_or(true)).collect();
+        if ready[0] {
+            return false;
+        }
+        let heard = ready.split_off(if full { 1 } else { 2 });
+        let mut open = true;
+        let Self { ring, give, visitors, .. } = self;
+        let mut heard = heard.into_iter();
+        visitors.retain_mut(|visitor| {
+            !heard.next().unwrap_or(false)
+                || visitor.listen(&mut |o| order(o, ring, give), &mut open)
+        });
+        if ready.get(1) == Some(&true)
+            && let Ok((stream, _)) = self.listener.accept()
+            && stream.set_write_timeout(Some(PATIENCE)).is_ok()
+        {
+            self.visitors.push(Visitor { stream, line: Vec::new() });
+        }
+        open
+    }
+}
+
+/// Has the pump carry out an order; `None` when there is no pump any more.
+fn order(order: Order, mut ring: &UnixStream, give: &Sender<Request>) -> Option<Status> {
+    let (answer, answered) = sync_channel(1);
+    give.send((order, answer)).ok()?;
+    ring.write_all(&[0]).ok()?;
+    answered.recv().ok()
+}
+
+impl Visitor {
+    /// Reads what has come and answers each full line; false when the visit is over. `open` becomes false
+    /// when `order` finds nobody to carry out.
+    fn listen(&mut self, order: &mut dyn FnMut(Order) -> Option<Status>, open: &mut bool) -> bool {
+        let mut buffer = [0; LONGEST_ORDER];
+        let size = match self.stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return false,
+            Ok(size) => size,
+        };
+        self.line.extend_from_slice(&buffer[..size]);
+        while let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            let answer = match String::from_utf8_lossy(&line).trim().parse::<Order>() {
+                Ok(parsed) => match order(parsed) {
+                    Some(status) => serde_json::to_string(&status),
+                    None => {
+                        *open = false;
+                        return false;
+                    }
+                },
+                Err(error) => serde_json::to_string(&serde_json::json!({ "error": error })),
+            };
+            let answered = answer.map_err(io::Error::from).and_then(|mut answer| {
+                answer.push('\n');
+                self.stream.write_all(answer.as_bytes())
+            });
+            if answered.is_err() {
+                return false;
+            }
+        }
+        self.line.len() <= LONGEST_ORDER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn orders_are_read_as_they_are_written() {
+        use Directions::{Both, Downlink, Uplink};
+        for directions in [Both, Uplink, Downlink] {
+            for order in [Order::Down(directions), Order::Up(directions), Order::Status] {
+                assert_eq!(order.to_string().parse(), Ok(order));
+            }
+        }
+        for wrong in ["", "dwon", "down both", "down uplink now", "status uplink"] {
+            let error = wrong.parse::<Order>().unwrap_err();
+            assert!(error.contains("expected down, up or status"), "{error}");
+        }
+    }
+
+    fn status(monotonic_ns: u64) -> Status {
+        let direction = DirectionStatus {
+            down: false,
+            queue_packets: 0,
+            in_transit_packets: 0,
+            packets_sent: 0,
+            bytes_sent: 0,
+            queue_drops: 0,
+            loss_drops: 0,
+            outage_drops: 0,
+            max_queue_packets: 0,
+        };
+        Status {
+            monotonic_ns,
+            uplink: direction.clone(),
+            downlink: direction,
+            lateness: LatenessStatus { packets: 0, p50_ns: 0, p99_ns: 0, max_ns: 0 },
+            real_time: false,
+        }
+    }
+
+    /// Plays the pump until so many orders are done.
+    fn obey(control: &Control, mut orders: usize) -> Vec<Order> {
+        let mut done = Vec::new();
+        while orders > 0 {
+            let mut polled = [PollFd::new(control.bell().unwrap(), PollFlags::POLLIN)];
+            poll(&mut polled, PollTimeout::from(5000_u16)).unwrap();
+            control.carry_out(|order| {
+                orders -= 1;
+                done.push(order);
+                status(done.len() as u64)
+            });
+        }
+        done
+    }
+
+    #[test]
+    fn an_order_is_answered_when_it_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let control = Control::listen(&path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let asked = std::thread::spawn(move || {
+            let down = ask(&path, Order::Down(Directions::Both)).unwrap();
+            (down.monotonic_ns, ask(&path, Order::Status).unwrap().monotonic_ns)
+        });
+        assert_eq!(obey(&control, 2), [Order::Down(Directions::Both), Order::Status]);
+        assert_eq!(asked.join().unwrap(), (1, 2));
+    }
+
+    #[test]
+    fn an_idle_visitor_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let control = Control::listen(&path).unwrap();
+        let _idle = UnixStream::connect(&path).unwrap();
+        let asked = std::thread::spawn(move || ask(&path, Order::Status).unwrap());
+        obey(&control, 1);
+        assert_eq!(asked.join().unwrap(), status(1));
+    }
+
+    #[test]
+    fn several_orders_on_one_connection_and_a_wrong_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let control = Control::listen(&path).unwrap();
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.write_all(b"up\nsideways\nstatus\n").unwrap();
+        assert_eq!(obey(&control, 2).len(), 2);
+        let lines = BufReader::new(stream).lines().take(3).map(Result::unwrap);
+        let lines: Vec<String> = lines.collect();
+        assert!(lines[0].contains("\"monotonic_ns\":1"), "{lines:?}");
+        assert!(lines[1].contains("\"error\":\"no such order"), "{lines:?}");
+        assert!(lines[2].contains("\"monotonic_ns\":2"), "{lines:?}");
+    }
+
+    #[test]
+    fn who_waits_when_the_link_ends_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let control = Control::listen(&path).unwrap();
+        let asked = std::thread::spawn({
+            let path = path.clone();
+            move || ask(&path, Order::Status)
+        });
+        let mut polled = [PollFd::new(control.bell().unwrap(), PollFlags::POLLIN)];
+        poll(&mut polled, PollTimeout::from(5000_u16)).unwrap();
+        drop(control);
+        assert!(asked.join().unwrap().is_err());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        drop(UnixListener::bind(&path).unwrap());
+        let control = Control::listen(&path).unwrap();
+        let told = Control::listen(&path).unwrap_err().to_string();
+        assert!(told.contains("another link listens there"), "{told}");
+        drop(control);
+
+        fs::write(&path, "precious").unwrap();
+        let told = Control::listen(&path).unwrap_err().to_string();
+        assert!(told.contains("no socket"), "{told}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+}

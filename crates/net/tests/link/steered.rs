@@ -1,0 +1,200 @@
+//! Links taken down at run time: what they do is what the same outages do when they are in the schedule.
+
+use crate::common::Fate::{Delivered, Lost};
+use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
+use crate::properties::{links, traffic};
+use airtcp_core::event::DropReason;
+use airtcp_core::{Duration, Instant};
+use airtcp_net::config::{OutageConfig, OutageMode, Schedule};
+use airtcp_net::{Dropped, Link, Output, PacketMeta, Service, Trace};
+use proptest::prelude::*;
+
+/// As [`run`], with an outage by hand in each interval.
+fn run_by_hand(
+    link: &mut Link<u32>,
+    sends: &[(Instant, PacketMeta)],
+    outages: &[(Instant, Instant)],
+) -> Vec<Fate> {
+    let mut log = Vec::new();
+    let mut commands =
+        outages.iter().flat_map(|&(down, up)| [(down, true), (up, false)]).peekable();
+    let mut command_until = |until: Instant, link: &mut Link<u32>, log: &mut Vec<Fate>| {
+        while let Some((at, down)) = commands.next_if(|&(at, _)| at <= until) {
+            run_until(link, Instant::from_nanos(at.as_nanos() - 1), log);
+            if down {
+                link.take_down(at);
+            } else {
+                link.take_up(at);
+            }
+        }
+    };
+    for (id, &(at, meta)) in (0..).zip(sends) {
+        command_until(at, link, &mut log);
+        run_until(link, at, &mut log);
+        if let Err(Dropped(id, reason)) = link.send(at, id, meta) {
+            log.push(Fate::Lost(at, id, reason));
+        }
+    }
+    command_until(Instant::MAX, link, &mut log);
+    run_until(link, Instant::MAX, &mut log);
+    log
+}
+
+fn spike() -> [(Instant, Instant); 1] {
+    [(at_us(5_000_000), at_us(11_000_000))]
+}
+
+#[test]
+fn an_outage_by_hand_that_holds_stops_the_queue_too() {
+    // Packet 0 is in service when the outage starts and still departs; 1 waits in the queue; 2 comes in it.
+    let sends = [4_990_000, 4_995_000, 7_000_000, 11_200_000].map(|us| (at_us(us), PACKET));
+    let mut link = link(&plain()).steered(OutageMode::Hold);
+    assert_eq!(
+        run_by_hand(&mut link, &sends, &spike()),
+        [
+            Delivered(at_us(5_193_280), 0),
+            Delivered(at_us(11_203_280), 1),
+            Delivered(at_us(11_236_560), 2),
+            Delivered(at_us(11_403_280), 3),
+        ]
+    );
+}
+
+#[test]
+fn an_outage_by_hand_that_drops_takes_the_packet_in_service_and_what_follows() {
+    // Packet 0 propagates, 1 is in service, 2 waits for the server, 3 comes after the end.
+    let sends = [4_960_000, 4_970_000, 4_980_000, 11_000_000].map(|us| (at_us(us), PACKET));
+    let mut link = link(&plain()).steered(OutageMode::Drop);
+    assert_eq!(
+        run_by_hand(&mut link, &sends, &spike()),
+        [
+            Delivered(at_us(5_163_280), 0),
+            Lost(at_us(5_196_560), 1, DropReason::Outage),
+            Lost(at_us(5_229_840), 2, DropReason::Outage),
+            Delivered(at_us(11_203_280), 3),
+        ]
+    );
+}
+
+#[test]
+fn a_link_is_down_by_hand_or_by_schedule() {
+    let mut config = plain();
+    let schedule = Schedule::Listed(vec![(at_us(10), at_us(20))]);
+    config.outage = Some(OutageConfig { schedule, mode: OutageMode::Drop });
+    let mut link = link(&config).steered(OutageMode::Drop);
+    link.take_down(at_us(5));
+    assert!(link.is_down(at_us(6)));
+    link.take_up(at_us(15));
+    assert!(link.is_down(at_us(15)));
+    assert!(!link.is_down(at_us(20)));
+}
+
+#[test]
+fn a_link_that_is_not_steered_cannot_be_taken_down() {
+    let mut link = link(&plain());
+    link.take_down(at_us(5));
+    assert!(!link.is_down(at_us(6)));
+}
+
+#[test]
+fn a_second_order_of_the_same_kind_changes_nothing() {
+    let mut link = link(&plain()).steered(OutageMode::Hold);
+    assert_eq!(link.send(at_us(0), 0, PACKET), Ok(()));
+    assert_eq!(link.send(at_us(0), 1, PACKET), Ok(()));
+    link.take_up(at_us(10));
+    link.take_down(at_us(20));
+    link.take_down(at_us(30));
+    assert_eq!(link.next_deadline(), Some(at_us(203_280)));
+    link.take_up(at_us(100_000));
+    link.take_up(at_us(120_000));
+    assert_eq!(link.poll(at_us(203_280)), Some(Output::Deliver(0)));
+    assert_eq!(link.next_deadline(), Some(at_us(100_000 + 203_280)));
+}
+
+#[test]
+fn services_are_reported_as_they_begin() {
+    let mut link = link(&plain()).steered(OutageMode::Drop).reporting_services();
+    assert_eq!(link.send(at_us(0), 0, PACKET), Ok(()));
+    assert_eq!(link.send(at_us(10), 1, PACKET), Ok(()));
+    let service = |arrived, departure| {
+        Some(Service { arrived: at_us(arrived), departure: at_us(departure), size: PACKET.size })
+    };
+    assert_eq!(link.next_service(), service(0, 33_280));
+    assert_eq!(link.next_service(), None);
+    assert_eq!(link.poll(at_us(33_280)), None);
+    assert_eq!(link.next_service(), service(10, 66_560));
+}
+
+fn outages() -> impl Strategy<Value = Vec<(Instant, Instant)>> {
+    proptest::collection::vec((1u64..150_000_000, 1u64..150_000_000), 0..4).prop_map(|gaps| {
+        let mut at = Instant::ZERO;
+        let outage = |(gap, length)| {
+            let start = at + Duration::from_nanos(gap);
+            at = start + Duration::from_nanos(length);
+            (start, at)
+        };
+        gaps.into_iter().map(outage).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn an_outage_by_hand_is_one_of_the_schedule(
+        mut config in links(), sends in traffic(), outages in outages(), hold in any::<bool>(),
+    ) {
+        let mode = if hold { OutageMode::Hold } else { OutageMode::Drop };
+        config.outage = None;
+        let mut by_hand = link(&config).steered(mode);
+        let fates = run_by_hand(&mut by_hand, &sends, &outages);
+        config.outage = Some(OutageConfig { schedule: Schedule::Listed(outages), mode });
+        let mut by_schedule = link(&config);
+        prop_assert_eq!(fates, run(&mut by_schedule, &sends));
+        prop_assert_eq!(by_hand.counters(), by_schedule.counters());
+    }
+
+    #[test]
+    fn the_same_holds_for_a_trace(
+        mut config in links(), sends in traffic(), outages in outages(), hold in any::<bool>(),
+        millis in proptest::collection::vec(0u64..20, 1..10),
+    ) {
+        let mode = if hold { OutageMode::Hold } else { OutageMode::Drop };
+        let mut at = 0;
+        let lines = millis.iter().map(|gap| { at += gap; format!("{at}\n") }).collect::<String>();
+        let trace = Trace::parse(&format!("{lines}{}\n", at + 1)).unwrap();
+        config.outage = None;
+        let mut by_hand = link(&config).with_trace(trace.clone()).steered(mode);
+        let fates = run_by_hand(&mut by_hand, &sends, &outages);
+        config.outage = Some(OutageConfig { schedule: Schedule::Listed(outages), mode });
+        let mut by_schedule = link(&config).with_trace(trace);
+        prop_assert_eq!(fates, run(&mut by_schedule, &sends));
+        prop_assert_eq!(by_hand.counters(), by_schedule.counters());
+    }
+
+    #[test]
+    fn a_steered_link_left_alone_is_the_link(config in links(), sends in traffic()) {
+        let steered = run(&mut link(&config).steered(OutageMode::Hold), &sends);
+        prop_assert_eq!(steered, run(&mut link(&config), &sends));
+    }
+
+    #[test]
+    fn every_packet_that_is_sent_has_a_service(config in links(), sends in traffic()) {
+        let mut link = link(&config).steered(OutageMode::Hold).reporting_services();
+        run(&mut link, &sends);
+        let services: Vec<Service> = std::iter::from_fn(|| link.next_service()).collect();
+        prop_assert!(services.is_sorted_by_key(|service| service.departure));
+        prop_assert!(services.iter().all(|service| service.arrived <= service.departure));
+        let bytes = services.iter().map(|service| service.size.get()).sum::<u64>();
+        let sent = (link.counters().packets_sent, link.counters().bytes_sent.get());
+        prop_assert_eq!((services.len() as u64, bytes), sent);
+    }
+}
+
+#[test]
+fn a_hold_by_hand_without_end_has_no_deadline() {
+    let mut link = link(&plain()).steered(OutageMode::Hold);
+    link.take_down(at_us(1));
+    assert_eq!(link.send(at_us(2), 0, PACKET), Ok(()));
+    assert_eq!((link.next_deadline(), link.in_transit()), (None, 1));
+    link.take_up(at_us(2) + ms(1));
+    assert_eq!(link.next_deadline(), Some(at_us(1_002)));
+}
