@@ -109,7 +109,9 @@ impl Gateway {
         loop {
             match ask(&self.files.control, request) {
                 Ok(answer) => return answer,
-                Err(AskError::Absent { .. } | AskError::Broken { .. }) if Instant::now() < until => {
+                Err(AskError::Absent { .. } | AskError::Broken { .. })
+                    if Instant::now() < until =>
+                {
                     thread::sleep(Duration::from_millis(10));
                 }
                 Err(error) => panic!("{request:?}: {error}\n{}", self.files.log()),

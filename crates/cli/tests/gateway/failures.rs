@@ -112,7 +112,8 @@ fn a_full_queue_lets_packets_pass() {
     if !possible() {
         return;
     }
-    let link = "rate = \"200 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"2 MB\" }\n".to_owned();
+    let link =
+        "rate = \"200 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"2 MB\" }\n".to_owned();
     let config = "[nfqueue]\nlength = 1\n".to_owned();
     let bed = Testbed::new(&Plan { link, config, ..plan() });
     let transfer = bed.download(&Load::of(20_000_000));

@@ -18,7 +18,8 @@ const SIZE: u64 = 4_000_000;
 /// Sends whole IPv4 packets from a host.
 fn send_raw(host: &Host, packets: impl Iterator<Item = Vec<u8>> + Send) {
     host.within(|| {
-        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(IPPROTO_RAW))).unwrap();
+        let socket =
+            Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(IPPROTO_RAW))).unwrap();
         for packet in packets {
             let to: [u8; 4] = packet[16..20].try_into().unwrap();
             let to = SocketAddr::from((to, 0)).into();
@@ -69,10 +70,20 @@ fn a_flood_of_a_hundred_thousand_syns_evicts_no_frozen_connection() {
     }
     expect_unimpressed("[limits]\nflows = 1000\n", |bed, flow| {
         let syn = |n: u32| {
-            let src = Addr::new(Ipv4Addr::from_bits(0x0a63_0000 + n / 50_000).into(), (n % 50_000 + 1024) as u16);
+            let src = Addr::new(
+                Ipv4Addr::from_bits(0x0a63_0000 + n / 50_000).into(),
+                (n % 50_000 + 1024) as u16,
+            );
             let options = Options { mss: Some(1460), ..Options::default() };
             let flow = Flow { src, dst: flow.dst };
-            packet(&Segment { flow, seq: SeqNum(n), flags: Flags::SYN, window: 1000, options, ..Segment::default() })
+            packet(&Segment {
+                flow,
+                seq: SeqNum(n),
+                flags: Flags::SYN,
+                window: 1000,
+                options,
+                ..Segment::default()
+            })
         };
         send_raw(&bed.fixed, (0..100_000).map(syn));
         let status = bed.daemon().status();
@@ -114,7 +125,8 @@ fn malformed_packets_change_nothing() {
     let damaged = |flow: Flow| {
         (0..20_000_u64).map(move |n| {
             let payload = vec![0; (n % 64) as usize];
-            let mut packet = packet(&Segment { flow, ack: Some(SeqNum(0)), payload, ..Segment::default() });
+            let mut packet =
+                packet(&Segment { flow, ack: Some(SeqNum(0)), payload, ..Segment::default() });
             let size = packet.len();
             for harm in 0..=n % 4 {
                 let random = mix(4 * n + harm);

@@ -92,7 +92,7 @@ impl Case {
         let counters = || ["TCPTimeouts", "RetransSegs"].map(|name| bed.fixed.counter(name));
         let mut before = None;
         let up = outage(bed, opened + BEGIN, self.outage, self.told, || {
-            before.get_or_insert_with(|| (counters(), transfer.info().tcpi_snd_cwnd));
+            before = Some((counters(), transfer.info().tcpi_snd_cwnd));
         });
         let dead_time = transfer.dead_time(up, 2 * self.outage + Duration::from_secs(60));
         let (before, cwnd) = before.unwrap();
@@ -108,28 +108,38 @@ impl Case {
     }
 }
 
+/// One thing that happens.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// The link goes down or comes up.
+    Link(bool),
+    /// The gateway is told so.
+    Tell(LinkSignal),
+}
+
 /// Makes an outage that begins at `begin`; `first` is called before whatever comes first. When the link was up again.
 pub(crate) fn outage(
     bed: &Testbed,
     begin: Instant,
     length: Duration,
     told: Told,
-    mut first: impl FnMut(),
+    first: impl FnOnce(),
 ) -> Instant {
-    #[derive(Clone, Copy)]
-    enum Act {
-        Link(bool),
-        Tell(LinkSignal),
-    }
     let mut acts = vec![(0, Act::Link(false)), (length.as_millis() as i64, Act::Link(true))];
     acts.extend(told.script(length).into_iter().map(|(at, signal)| (at, Act::Tell(signal))));
     // The link comes before what is told at the same time.
     acts.sort_by_key(|&(at, _)| at);
+    play(bed, begin, &acts, first)
+}
+
+/// Does all that at its time, in milliseconds after `begin`. When the link was up for the last time.
+fn play(bed: &Testbed, begin: Instant, acts: &[(i64, Act)], first: impl FnOnce()) -> Instant {
+    let mut first = Some(first);
     let mut up = begin;
-    for (at, act) in acts {
+    for &(at, act) in acts {
         let offset = Duration::from_millis(at.unsigned_abs());
         sleep_until(if at < 0 { begin - offset } else { begin + offset });
-        first();
+        first.take().into_iter().for_each(|first| first());
         match act {
             Act::Link(true) => up = bed.link(true),
             Act::Link(false) => drop(bed.link(false)),
@@ -233,4 +243,56 @@ fn a_late_early_or_incomplete_signal_is_healed_when_the_mobile_is_back() {
         return;
     }
     expect_quick(&grid(Some("m-tcp-plus"), &[Told::Late, Told::Early, Told::NoDown], &[5]));
+}
+
+#[test]
+fn a_missing_up_is_healed_by_the_senders_next_probe() {
+    if !possible() {
+        return;
+    }
+    for outcome in run_all(&grid(Some("m-tcp-plus"), &[Told::NoUp], &[5])) {
+        // The time between probes doubles, so that the next one comes at most an outage later.
+        assert!(outcome.dead_time.unwrap() < Duration::from_secs(6), "{outcome:?}");
+        assert_eq!(outcome.timeouts, 0, "{outcome:?}");
+    }
+}
+
+#[test]
+fn without_a_signal_it_is_no_worse_than_without_a_gateway() {
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(None, &[Told::Nothing], &[5]);
+    for mechanism in ["m-tcp-plus", "holdover"] {
+        cases.extend(grid(Some(mechanism), &[Told::Nothing], &[5]));
+    }
+    let outcomes = run_all(&cases);
+    let dead = |outcome: &Outcome| outcome.dead_time.unwrap().as_secs_f64();
+    for (case, outcome) in cases.iter().zip(&outcomes) {
+        let alike = |other: &Case| other.mechanism.is_none() && other.congestion == case.congestion;
+        let plain = cases.iter().position(alike).unwrap();
+        // Back-off doubles from the retransmission timeout in force, which differs from run to run by a tenth or so.
+        assert!(dead(outcome) < 1.3 * dead(&outcomes[plain]) + 0.5, "{case:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\""));
+    let transfer = bed.download(&Load::of(SIZE));
+    transfer.wait_for(2_000_000);
+    let mut acts = vec![(-100, Act::Tell(Fading))];
+    // The second begins when the replay is on its way, the third in the middle of it.
+    for [down, up] in [[0, 2000], [2010, 3000], [3050, 5000]] {
+        acts.extend([(down, Act::Link(false)), (down, Act::Tell(Down))]);
+        acts.extend([(up, Act::Link(true)), (up, Act::Tell(Up))]);
+    }
+    let begin = Instant::now() + Duration::from_millis(200);
+    let up = play(&bed, begin, &acts, || {});
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
+    assert_eq!(transfer.finish(), SIZE);
 }

@@ -44,7 +44,8 @@ impl Default for Plan {
     /// 8 Mbit/s, 20 ms one way, a queue of 60 kB; no gateway.
     fn default() -> Self {
         Self {
-            link: "rate = \"8 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"60 kB\" }\n".to_owned(),
+            link: "rate = \"8 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"60 kB\" }\n"
+                .to_owned(),
             mechanism: None,
             config: String::new(),
             masquerade: false,
@@ -94,7 +95,9 @@ impl Testbed {
         for sysctl in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
             gateway.sysctl(sysctl, "1");
         }
-        for (host, (name, value)) in [&fixed, &mobile].into_iter().flat_map(|h| plan.sysctls.iter().map(move |s| (h, s))) {
+        for (host, (name, value)) in
+            [&fixed, &mobile].into_iter().flat_map(|h| plan.sysctls.iter().map(move |s| (h, s)))
+        {
             host.sysctl(name, value);
         }
         let files = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -120,7 +123,16 @@ impl Testbed {
             );
             Gateway::start(&gateway, &group, files.path())
         });
-        Self { daemon, link, fixed, gateway, mobile, ipv6: plan.ipv6, _files: files, _permit: permit }
+        Self {
+            daemon,
+            link,
+            fixed,
+            gateway,
+            mobile,
+            ipv6: plan.ipv6,
+            _files: files,
+            _permit: permit,
+        }
     }
 
     /// A transfer from the fixed host to the mobile.
@@ -188,7 +200,8 @@ pub(crate) fn possible() -> bool {
         && nix::unistd::geteuid().is_root();
     if !possible {
         // Not eprintln!, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(std::io::stderr(), "skipped: needs root, network namespaces and /dev/net/tun");
+        let _ =
+            writeln!(std::io::stderr(), "skipped: needs root, network namespaces and /dev/net/tun");
     }
     possible
 }
@@ -198,7 +211,8 @@ pub(crate) fn has_congestion_control(name: &str) -> bool {
     let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let has = known.is_ok_and(|known| known.split_whitespace().any(|known| known == name));
     if !has {
-        let _ = writeln!(std::io::stderr(), "skipped: this kernel has no congestion control {name}");
+        let _ =
+            writeln!(std::io::stderr(), "skipped: this kernel has no congestion control {name}");
     }
     has
 }

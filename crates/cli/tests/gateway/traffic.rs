@@ -104,7 +104,8 @@ fn two_hundred_downloads_at_once_survive() {
     if !possible() {
         return;
     }
-    let link = "rate = \"50 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"500 kB\" }\n".to_owned();
+    let link =
+        "rate = \"50 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"500 kB\" }\n".to_owned();
     let bed = Testbed::new(&Plan { link, ..plan() });
     let transfers: Vec<Transfer> = (0..200).map(|_| bed.download(&Load::of(150_000))).collect();
     let begin = Instant::now() + Duration::from_millis(200);
@@ -127,7 +128,9 @@ fn short_downloads_survive_wherever_the_outage_meets_them() {
         for number in 0..40 {
             let bed = &bed;
             scope.spawn(move || {
-                sleep_until(begin + number * Duration::from_millis(50) - Duration::from_millis(900));
+                sleep_until(
+                    begin + number * Duration::from_millis(50) - Duration::from_millis(900),
+                );
                 assert_eq!(bed.download(&Load::of(20_000)).finish(), 20_000);
             });
         }

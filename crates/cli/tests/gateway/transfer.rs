@@ -169,7 +169,8 @@ impl Transfer {
     /// From the sender's end to the receiver's.
     pub(crate) fn flow(&self) -> Flow {
         let addr = |address: SocketAddr| Addr::new(address.ip(), address.port());
-        let [src, dst] = [self.socket.local_addr(), self.socket.peer_addr()].map(|a| addr(a.unwrap()));
+        let [src, dst] =
+            [self.socket.local_addr(), self.socket.peer_addr()].map(|a| addr(a.unwrap()));
         Flow { src, dst }
     }
 
@@ -202,7 +203,8 @@ impl Transfer {
         join(self.sender).expect_err("the sender of an endless load learns of the reset")
     }
 
-    /// Ends the transfer: the sender closes, the receiver must get all that was sent.
+    /// Ends the transfer: the sender closes when it has sent the load, at once when that has no end; the receiver must
+    /// get all that was sent.
     pub(crate) fn finish(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         let sent = join(self.sender).expect("the sender's connection");
@@ -245,7 +247,7 @@ fn send(
     stop: &AtomicBool,
 ) -> io::Result<u64> {
     let mut sent = 0;
-    while !stop.load(Ordering::Relaxed) && bytes.is_none_or(|bytes| sent < bytes) {
+    while bytes.map_or(!stop.load(Ordering::Relaxed), |bytes| sent < bytes) {
         let size = bytes.map_or(CHUNK, |bytes| CHUNK.min((bytes - sent) as usize));
         socket.write_all(&stream(seed, sent, size))?;
         sent += size as u64;
@@ -275,9 +277,7 @@ const CHUNK: usize = 8192;
 fn stream(seed: u64, start: u64, size: usize) -> Vec<u8> {
     let first = start / 8;
     let last = (start + size as u64).div_ceil(8);
-    let words = (first..last).flat_map(|word| {
-        mix((seed << 40).wrapping_add(word)).to_le_bytes()
-    });
+    let words = (first..last).flat_map(|word| mix((seed << 40).wrapping_add(word)).to_le_bytes());
     words.skip((start % 8) as usize).take(size).collect()
 }
 
