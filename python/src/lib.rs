@@ -3,7 +3,7 @@
 //! Thin: Python's types go in, plain data comes out; `python/airtcp` makes frames and figures of it.
 
 use airtcp_core::{Duration, Instant};
-use airtcp_sim::scenario::{Scenario, ScenarioError};
+use airtcp_sim::scenario::{ConfigError, Scenario};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
 use numpy::{IntoPyArray, PyArray1};
@@ -123,7 +123,7 @@ fn columns<'py>(
     Ok(by_name)
 }
 
-fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
+fn scenario_error(py: Python<'_>, error: &ConfigError) -> PyErr {
     let raised = ScenarioErrorPy::new_err(error.to_string());
     let first = &error.diagnostics[0];
     let value = raised.value(py);

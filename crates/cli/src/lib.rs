@@ -4,8 +4,12 @@
 //! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
 #[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod files;
+#[cfg(target_os = "linux")]
+mod gateway;
 #[cfg(target_os = "linux")]
 mod link;
 mod run;
@@ -40,8 +44,18 @@ enum Command {
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(target_os = "linux")]
     Link(Box<link::LinkArgs>),
+    /// Tells a gateway how this mobile's link is (docs/agent.md).
+    #[cfg(target_os = "linux")]
+    Agent(Box<agent::AgentArgs>),
+    /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
+    #[cfg(target_os = "linux")]
+    Gateway(gateway::GatewayArgs),
     /// Prints the JSON Schema of the scenario file.
     Schema {
+        /// That of the gateway's configuration file instead (docs/gateway-config.md).
+        #[cfg(target_os = "linux")]
+        #[arg(long)]
+        gateway: bool,
         /// The same as documentation (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
@@ -124,14 +138,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Run(args) => run::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
-        Command::Schema { markdown } => {
-            let text = if markdown {
-                airtcp_sim::scenario::markdown()
-            } else {
-                format!("{:#}\n", airtcp_sim::scenario::json_schema())
-            };
-            print(&text)
-        }
+        #[cfg(target_os = "linux")]
+        Command::Gateway(args) => gateway::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Agent(args) => agent::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Schema { gateway: true, markdown } => print(&match markdown {
+            true => airtcp_live::gateway::config::markdown(),
+            false => format!("{:#}\n", airtcp_live::gateway::config::json_schema()),
+        }),
+        Command::Schema { markdown, .. } => print(&match markdown {
+            true => airtcp_sim::scenario::markdown(),
+            false => format!("{:#}\n", airtcp_sim::scenario::json_schema()),
+        }),
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Study { args } => study::hand_over(&args),
@@ -166,7 +185,7 @@ mod tests {
         let pair = |k: &str, v: &str| Ok((k.to_owned(), v.to_owned()));
         assert_eq!(override_pair("tcp.recovery=reno"), pair("tcp.recovery", "reno"));
         assert_eq!(override_pair("a = {b = 1}"), pair("a", "{b = 1}"));
-        assert_eq!(override_pair("link.\"a=b\".rate=1"), pair("link.\"a=b\".rate", "1"));
+        assert_eq!(override_pair("link."a=b".rate=1"), pair("link."a=b".rate", "1"));
         assert!(override_pair("tcp.recovery").is_err());
     }
 

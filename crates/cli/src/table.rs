@@ -1,4 +1,5 @@
-//! Results for people: one row a flow, with a confidence interval when there are several runs.
+//! Results for people: one row a flow, with a confidence interval when there are several runs; and columns in line,
+//! for any table.
 
 use airtcp_sim::metrics::{FlowMetrics, RunMetrics};
 use std::fmt::Write;
@@ -92,14 +93,19 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             },
         ]);
     }
-    let width = |column: usize| {
-        rows.iter().map(|r: &[String; 8]| r[column].chars().count()).max().unwrap_or(0)
-    };
-    let widths: [usize; 8] = std::array::from_fn(width);
-    for row in &rows {
-        let cell = |(i, text): (usize, &String)| match i {
-            0 | 7 => format!("{text:<0$}", widths[i]),
-            _ => format!("{text:>0$}", widths[i]),
+    out + &aligned(&rows, &[0, 7])
+}
+
+/// Rows as lines whose columns stand below each other, flush right but for those in `left`.
+pub(crate) fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut out = String::new();
+    for row in rows {
+        let cell = |(i, text): (usize, &String)| match left.contains(&i) {
+            true => format!("{text:<0$}", widths[i]),
+            false => format!("{text:>0$}", widths[i]),
         };
         let line = row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
         let _ = writeln!(out, "{}", line.trim_end());

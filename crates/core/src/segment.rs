@@ -5,11 +5,12 @@ use crate::payload::Payload;
 use crate::seq::SeqNum;
 use crate::units::Bytes;
 use bitflags::bitflags;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// One end of a connection: address and port.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Addr {
     /// IPv4 or IPv6 address.
     pub ip: IpAddr,
@@ -43,7 +44,9 @@ impl fmt::Display for Addr {
 }
 
 /// The directed 4-tuple of a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Flow {
     /// Sender.
     pub src: Addr,
@@ -66,7 +69,7 @@ impl fmt::Display for Flow {
 bitflags! {
     /// The control bits (RFC 9293 §3.1, RFC 3168) except ACK, which is `Segment::ack.is_some()`: an
     /// acknowledgement number without its flag cannot be read by accident.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub struct Flags: u8 {
         /// No more data from the sender.
         const FIN = 0x01;
@@ -86,7 +89,7 @@ bitflags! {
 }
 
 /// The timestamps option (RFC 7323 §3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
@@ -95,7 +98,7 @@ pub struct Timestamps {
 }
 
 /// Received bytes `left..right` above the cumulative acknowledgement (RFC 2018 §3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SackBlock {
     /// First byte held.
     pub left: SeqNum,
@@ -104,7 +107,8 @@ pub struct SackBlock {
 }
 
 /// Up to four SACK blocks, inline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<SackBlock>", into = "Vec<SackBlock>")]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
     len: u8,
@@ -144,9 +148,23 @@ impl FromIterator<SackBlock> for SackBlocks {
     }
 }
 
+impl TryFrom<Vec<SackBlock>> for SackBlocks {
+    type Error = &'static str;
+    fn try_from(list: Vec<SackBlock>) -> Result<Self, Self::Error> {
+        let mut blocks = Self::new();
+        let fits = list.into_iter().all(|block| blocks.push(block));
+        fits.then_some(blocks).ok_or("more than four SACK blocks")
+    }
+}
+impl From<SackBlocks> for Vec<SackBlock> {
+    fn from(blocks: SackBlocks) -> Self {
+        blocks.as_slice().to_vec()
+    }
+}
+
 /// The TCP options airtcp reads and writes. Others on live traffic stay in the original packet, which the
 /// shell forwards as it came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Options {
     /// Maximum segment size (SYN only).
     pub mss: Option<u16>,
@@ -174,7 +192,7 @@ impl Options {
 }
 
 /// A TCP segment. `P` is a length in the simulator and real bytes elsewhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Segment<P> {
     /// From whom to whom.
     pub flow: Flow,

@@ -4,11 +4,12 @@
 //! at wraparound. Use [`SeqNum::before`], [`SeqNum::after`] and friends, which compare within half the
 //! space.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// A position in a TCP sequence space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SeqNum(pub u32);
 
 impl SeqNum {

@@ -3,6 +3,7 @@
 //! Both types are a `u64` of nanoseconds: 584 years, no sign, no allocation. Arithmetic saturates at the
 //! ends, so that a hostile or absurd duration can never wrap into the past.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -10,7 +11,9 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// A span of time, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Duration(u64);
 
 impl Duration {
@@ -128,7 +131,9 @@ impl fmt::Display for Duration {
 }
 
 /// A point in time: nanoseconds since the start of the run (or since the shell's monotonic origin).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Instant(u64);
 
 impl Instant {

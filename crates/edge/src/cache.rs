@@ -2,13 +2,19 @@
 //! FIFO (M-TCP+ §3.2), Snoop's cache.
 
 use airtcp_core::{Payload, Segment, SeqNum};
+use serde::{Deserialize, Serialize};
 use std::collections::{VecDeque, vec_deque};
 
 /// Copies in the order of the stream, each with payload or FIN. There may be gaps between them.
 ///
 /// A copy leaves when it is acknowledged to its end; one that is acknowledged in part stays whole, and the
 /// receiver trims it. All sequence numbers in one cache must lie within half the sequence space.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(
+    try_from = "Vec<Segment<P>>",
+    into = "Vec<Segment<P>>",
+    bound(serialize = "P: Payload + Serialize", deserialize = "P: Payload + Deserialize<'de>")
+)]
 pub struct SegmentCache<P> {
     /// Sequence numbers and ends both increase: no copy lies inside another.
     copies: VecDeque<Segment<P>>,
@@ -19,6 +25,21 @@ pub struct SegmentCache<P> {
 impl<P> Default for SegmentCache<P> {
     fn default() -> Self {
         Self { copies: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<P: Payload> TryFrom<Vec<Segment<P>>> for SegmentCache<P> {
+    type Error = &'static str;
+    fn try_from(list: Vec<Segment<P>>) -> Result<Self, Self::Error> {
+        let (len, mut cache) = (list.len(), Self::default());
+        list.into_iter().for_each(|copy| cache.push(copy));
+        (cache.len() == len).then_some(cache).ok_or("copies that lie inside others")
+    }
+}
+
+impl<P> From<SegmentCache<P>> for Vec<Segment<P>> {
+    fn from(cache: SegmentCache<P>) -> Self {
+        cache.copies.into()
     }
 }
 

@@ -5,17 +5,19 @@
 //! [`FlowTable`], runs their timers, hands link signals to all connections of a mobile, and bounds what they
 //! hold in all.
 
-use crate::flow_table::{FlowState, FlowTable, FlowTableConfig, Tracked};
+use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig, Tracked};
+use crate::journal::{Call, Input, Journal, Note};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 /// What a mechanism does for one connection.
-pub trait Connection<P: Payload>: FlowState + Sized {
+pub trait Connection<P: Payload>: FlowState + Clone {
     /// Settings, the same for all connections.
-    type Config;
+    type Config: Clone + Debug;
     /// What was done, summed over all connections.
-    type Counters: Copy + Default;
+    type Counters: Copy + Default + Debug;
     /// As [`Middlebox::on_segment`].
     fn on_segment(
         &mut self,
@@ -51,20 +53,21 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
 #[derive(Clone, Debug)]
 pub struct PerConnection<P: Payload, C: Connection<P>> {
     connections: FlowTable<C>,
-    shared: Shared<C::Config, C::Counters>,
+    shared: Shared<P, C>,
     /// The last signal about each mobile that is not in reach: a connection that begins then must know.
     signals: BTreeMap<MobileId, LinkSignal>,
 }
 
 /// What connections have in common.
 #[derive(Clone, Debug)]
-struct Shared<Config, Counters> {
-    config: Config,
-    counters: Counters,
+struct Shared<P: Payload, C: Connection<P>> {
+    config: C::Config,
+    counters: C::Counters,
     /// Payload bytes that all connections together may hold.
     memory: u64,
     /// When connections want to be woken; entries may be stale, and then wake nobody.
     deadlines: BTreeSet<(Instant, Flow)>,
+    journal: Option<Journal<P, C, C::Config>>,
 }
 
 impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
@@ -73,7 +76,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         let (counters, deadlines) = (C::Counters::default(), BTreeSet::new());
         Self {
             connections: FlowTable::new(table),
-            shared: Shared { config, counters, memory, deadlines },
+            shared: Shared { config, counters, memory, deadlines, journal: None },
             signals: BTreeMap::new(),
         }
     }
@@ -97,26 +100,88 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     pub fn held(&self) -> u64 {
         self.connections.held()
     }
+
+    /// What there is to say about each connection.
+    pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        self.connections.reports()
+    }
+
+    /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected).
+    pub fn is_interrupted(&self, mobile: MobileId) -> bool {
+        self.connections.is_interrupted(mobile)
+    }
+
+    /// Goes on with other settings; connections stay.
+    pub fn reconfigure(&mut self, config: C::Config, table: FlowTableConfig, memory: u64) {
+        self.connections.reconfigure(table);
+        self.shared.config = config;
+        self.shared.memory = memory;
+        self.note_all();
+    }
+
+    /// Takes notes from now on: see [`journal`](crate::journal). They are to be taken out after each call.
+    pub fn keep_journal(&mut self) {
+        self.shared.journal = Some(Journal::default());
+        self.note_all();
+    }
+
+    /// Takes out the notes, first one first.
+    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, C, C::Config>> + '_ {
+        self.shared.journal.iter_mut().flat_map(Journal::drain)
+    }
+
+    /// A note about this connection could not be written down: takes back from the actions what would tell its fixed
+    /// host, to whom it seems lost on the way. The next note will have all.
+    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) {
+        if let Some(journal) = &mut self.shared.journal {
+            journal.is_behind(flow);
+        }
+        out.retract(Side::Fixed, flow.reversed());
+    }
+
+    /// Puts a connection back that an earlier process wrote down. From now on it works by the present settings.
+    pub fn restore(&mut self, now: Instant, flow: Flow, connection: C) {
+        if let Some(journal) = &mut self.shared.journal {
+            journal.note(flow, &self.shared.config, &connection, None);
+        }
+        let deadline = connection.next_deadline();
+        self.connections.insert(now, flow, connection);
+        self.shared.deadlines.extend(deadline.map(|deadline| (deadline, flow)));
+    }
+
+    /// Notes all there is to know about committed connections.
+    fn note_all(&mut self) {
+        let Some(journal) = &mut self.shared.journal else { return };
+        for (&flow, connection) in self.connections.iter() {
+            journal.note(flow, &self.shared.config, connection, None);
+        }
+    }
 }
 
-impl<Config, Counters> Shared<Config, Counters> {
+impl<P: Payload, C: Connection<P>> Shared<P, C> {
     /// Calls into a connection, and takes note of a deadline that moved earlier. One that moved later is found by
     /// the earlier entry, as in any lazy timer queue.
-    fn call<P: Payload, C: Connection<P, Config = Config, Counters = Counters>>(
+    fn call(
         &mut self,
+        now: Instant,
         key: Flow,
         tracked: &mut Tracked<'_, C>,
+        call: Call<P>,
         out: &mut Actions<P>,
-        act: impl FnOnce(&mut C, &mut Context<'_, P, C>),
     ) {
         let room = self.memory.saturating_sub(tracked.all_held());
         let (config, counters) = (&self.config, &mut self.counters);
-        let earlier = tracked.with(|connection| {
+        let is_noted = self.journal.is_some() && tracked.state().is_committed();
+        let input = is_noted.then(|| Input { now, room, call: call.clone() });
+        let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            act(connection, &mut Context { config, counters, out, room });
+            call.make(now, connection, &mut Context { config, counters, out, room });
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
         self.deadlines.extend(earlier.map(|deadline| (deadline, key)));
+        if let Some(journal) = &mut self.journal {
+            journal.note(key, &self.config, tracked.state(), input);
+        }
     }
 }
 
@@ -132,10 +197,9 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         if tracked.is_new
             && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip))
         {
-            let signalled = |c: &mut C, cx: &mut Context<'_, P, C>| c.on_link(now, signal, cx);
-            self.shared.call(key, &mut tracked, out, signalled);
+            self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
         }
-        self.shared.call(key, &mut tracked, out, |c, cx| c.on_segment(now, from, segment, cx));
+        self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
     }
 
     fn on_link(
@@ -153,7 +217,7 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
             self.connections.keys().filter(|key| key.dst.ip == mobile.0).copied().collect();
         for key in keys {
             if let Some(mut tracked) = self.connections.get(&key) {
-                self.shared.call(key, &mut tracked, out, |c, cx| c.on_link(now, signal, cx));
+                self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
             }
         }
     }
@@ -164,13 +228,9 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         {
             self.shared.deadlines.pop_first();
             let Some(mut tracked) = self.connections.get(&key) else { continue };
-            self.shared.call(key, &mut tracked, out, |connection, cx| {
-                if connection.next_deadline().is_some_and(|due| due <= now) {
-                    connection.on_timer(now, cx);
-                }
-            });
+            self.shared.call(now, key, &mut tracked, Call::Timer, out);
             // Its entry is gone: a deadline that moved later, or not at all, needs one too.
-            let next = tracked.with(|connection| connection.next_deadline());
+            let next = tracked.state().next_deadline();
             self.shared.deadlines.extend(next.map(|deadline| (deadline, key)));
         }
     }

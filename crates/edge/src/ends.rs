@@ -4,13 +4,14 @@
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Flags, Flow, Payload, SackBlocks, Segment, SeqNum, Timestamps};
+use serde::{Deserialize, Serialize};
 
 /// The largest window there is (RFC 7323 §2.3): data further from the mobile's acknowledgement than this is
 /// not of this connection.
 const MAX_WINDOW: u32 = 1 << 30;
 
 /// What the fixed host showed before the mobile's first acknowledgement came by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Opening {
     /// End of its highest segment.
     sent_end: Option<SeqNum>,
@@ -50,7 +51,7 @@ fn latest_ack(old: Option<(SeqNum, u16)>, new: Option<(SeqNum, u16)>) -> Option<
 }
 
 /// What was seen of a connection, from the first acknowledgement of the mobile on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ends {
     /// From the fixed to the mobile host.
     flow: Flow,

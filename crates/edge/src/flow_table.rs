@@ -14,11 +14,12 @@
 //! - No hash order shows: entries form a list in the order of use. The hash is keyed (SipHash-1-3), so that
 //!   nobody can choose ports that collide as long as the key is secret.
 
-use crate::middlebox::Side;
+use crate::middlebox::{MobileId, Side};
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment};
 use hashlink::LinkedHashMap;
 use hashlink::linked_hash_map::Entry as MapEntry;
 use siphasher::sip::SipHasher13;
+use std::collections::btree_map::{BTreeMap, Entry as BTreeEntry};
 use std::hash::BuildHasher;
 
 /// Limits of a [`FlowTable`].
@@ -52,30 +53,121 @@ pub trait FlowState: Default {
     fn held(&self) -> usize {
         0
     }
+    /// What the mechanism is doing for the connection.
+    fn phase(&self) -> FlowPhase {
+        FlowPhase::Connected
+    }
+}
+
+/// What a mechanism is doing for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlowPhase {
+    /// Forwarding.
+    Connected,
+    /// Keeping the fixed host still while the mobile is away.
+    Frozen,
+    /// The mobile is back, and does not have all yet that it missed.
+    Resuming,
+    /// Given up: the hosts are being told.
+    Reset,
+}
+
+impl FlowPhase {
+    /// The phase's name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connected => "connected",
+            Self::Frozen => "frozen",
+            Self::Resuming => "resuming",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// What there is to say about a connection in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowReport {
+    /// From the fixed to the mobile host.
+    pub flow: Flow,
+    /// What the mechanism is doing for it.
+    pub phase: FlowPhase,
+    /// When that began; `None` while it is connected.
+    pub since: Option<Instant>,
+    /// Payload bytes held.
+    pub held: u64,
+    /// Bytes were acknowledged that exist only here.
+    pub committed: bool,
 }
 
 /// A connection in the table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Tracked<'a, S> {
-    state: &'a mut S,
-    /// What all states hold.
-    held: &'a mut u64,
+    entry: &'a mut Entry<S>,
+    totals: &'a mut Totals,
+    mobile: MobileId,
     /// [`FlowTable::track`] was given its first segment (or the first after it was forgotten).
     pub is_new: bool,
 }
 
 impl<S: FlowState> Tracked<'_, S> {
-    /// Does something with the state, and keeps account of what it holds.
-    pub fn with<R>(&mut self, act: impl FnOnce(&mut S) -> R) -> R {
-        let before = self.state.held() as u64;
-        let result = act(self.state);
-        *self.held = *self.held - before + self.state.held() as u64;
+    /// Does something with the state, and keeps account of what it holds and which phase it is in.
+    pub fn with<R>(&mut self, now: Instant, act: impl FnOnce(&mut S) -> R) -> R {
+        let state = &mut self.entry.state;
+        let (held, phase) = (state.held() as u64, state.phase());
+        let result = act(state);
+        self.totals.held = self.totals.held - held + state.held() as u64;
+        if state.phase() != phase {
+            self.entry.since = now;
+            self.totals.count(self.mobile, phase, state.phase());
+        }
         result
+    }
+
+    /// The state.
+    pub fn state(&self) -> &S {
+        &self.entry.state
     }
 
     /// Payload bytes held by all states of the table.
     pub fn all_held(&self) -> u64 {
-        *self.held
+        self.totals.held
+    }
+}
+
+/// What is summed over the table.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    /// Payload bytes held by all states.
+    held: u64,
+    /// How many connections of each mobile are not [`FlowPhase::Connected`]; none: no entry.
+    interrupted: BTreeMap<MobileId, usize>,
+}
+
+impl Totals {
+    fn enter<S: FlowState>(&mut self, mobile: MobileId, state: &S) {
+        self.held += state.held() as u64;
+        self.count(mobile, FlowPhase::Connected, state.phase());
+    }
+
+    fn leave<S: FlowState>(&mut self, mobile: MobileId, state: &S) {
+        self.held -= state.held() as u64;
+        self.count(mobile, state.phase(), FlowPhase::Connected);
+    }
+
+    fn count(&mut self, mobile: MobileId, before: FlowPhase, after: FlowPhase) {
+        match (before, after) {
+            (FlowPhase::Connected, FlowPhase::Connected) => {}
+            (FlowPhase::Connected, _) => *self.interrupted.entry(mobile).or_default() += 1,
+            (_, FlowPhase::Connected) => {
+                if let BTreeEntry::Occupied(mut interrupted) = self.interrupted.entry(mobile) {
+                    *interrupted.get_mut() -= 1;
+                    if *interrupted.get() == 0 {
+                        interrupted.remove();
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -87,13 +179,14 @@ pub struct FlowTable<S> {
     flows: LinkedHashMap<Flow, Entry<S>, Keyed>,
     refused: u64,
     evicted: u64,
-    /// Payload bytes held by all states.
-    held: u64,
+    totals: Totals,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<S> {
     last_segment: Instant,
+    /// When the state's phase began.
+    since: Instant,
     fixed_finished: bool,
     mobile_finished: bool,
     closed: bool,
@@ -104,7 +197,7 @@ impl<S: FlowState> FlowTable<S> {
     /// An empty table.
     pub fn new(config: FlowTableConfig) -> Self {
         let flows = LinkedHashMap::with_hasher(Keyed(config.hash_key));
-        Self { config, flows, refused: 0, evicted: 0, held: 0 }
+        Self { config, flows, refused: 0, evicted: 0, totals: Totals::default() }
     }
 
     /// The state of the connection that `segment` belongs to, new or known, with the segment taken into
@@ -136,30 +229,58 @@ impl<S: FlowState> FlowTable<S> {
                 return None;
             }
             MapEntry::Vacant(vacant) => {
-                let state = &mut vacant.insert(Entry::starting(now, from, segment)).state;
-                return Some(Tracked { state, held: &mut self.held, is_new: true });
+                let mut entry = Entry::new(now, S::default());
+                entry.take_account(now, from, segment);
+                let (entry, totals) = (vacant.insert(entry), &mut self.totals);
+                return Some(Tracked { entry, totals, mobile: mobile_of(&key), is_new: true });
             }
         };
         let known = entry.get_mut();
         let is_new = now.since(known.last_segment) >= self.config.idle && !known.is_committed();
         if is_new {
-            self.held -= known.held();
-            *known = Entry::starting(now, from, segment);
-        } else {
-            known.take_account(now, from, segment);
+            self.totals.leave(mobile_of(&key), &known.state);
+            *known = Entry::new(now, S::default());
         }
+        known.take_account(now, from, segment);
         if entry.get().closed {
             entry.to_front();
         } else {
             entry.to_back();
         }
-        Some(Tracked { state: &mut entry.into_mut().state, held: &mut self.held, is_new })
+        let (entry, totals) = (entry.into_mut(), &mut self.totals);
+        Some(Tracked { entry, totals, mobile: mobile_of(&key), is_new })
     }
 
     /// A known connection, by its flow from the fixed to the mobile host.
     pub fn get(&mut self, key: &Flow) -> Option<Tracked<'_, S>> {
-        let state = &mut self.flows.get_mut(key)?.state;
-        Some(Tracked { state, held: &mut self.held, is_new: false })
+        let (entry, totals) = (self.flows.get_mut(key)?, &mut self.totals);
+        Some(Tracked { entry, totals, mobile: mobile_of(key), is_new: false })
+    }
+
+    /// Puts a connection in the table, in the place of what was known of it. It enters even beyond the limit: as with
+    /// committed ones, what it promised counts for more.
+    pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
+        let mobile = mobile_of(&key);
+        self.totals.enter(mobile, &state);
+        if let Some(known) = self.flows.insert(key, Entry::new(now, state)) {
+            self.totals.leave(mobile, &known.state);
+        }
+    }
+
+    /// Goes on with other limits. The hash keeps its key. Beyond a lower limit, connections leave as they may be
+    /// forgotten.
+    pub fn reconfigure(&mut self, config: FlowTableConfig) {
+        self.config = FlowTableConfig { hash_key: self.config.hash_key, ..config };
+    }
+
+    /// What there is to say about each connection, in the order of the list.
+    pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        self.flows.iter().map(|(&flow, entry)| {
+            let (state, phase) = (&entry.state, entry.state.phase());
+            let since = (phase != FlowPhase::Connected).then_some(entry.since);
+            let (held, committed) = (state.held() as u64, state.is_committed());
+            FlowReport { flow, phase, since, held, committed }
+        })
     }
 
     /// Forgets a connection that is not committed.
@@ -167,7 +288,7 @@ impl<S: FlowState> FlowTable<S> {
         if let MapEntry::Occupied(entry) = self.flows.entry(*key)
             && !entry.get().is_committed()
         {
-            self.held -= entry.remove().held();
+            self.totals.leave(mobile_of(key), &entry.remove().state);
         }
     }
 
@@ -205,7 +326,15 @@ impl<S> FlowTable<S> {
     }
     /// Payload bytes held by all states.
     pub fn held(&self) -> u64 {
-        self.held
+        self.totals.held
+    }
+    /// Connections of this mobile are not [`FlowPhase::Connected`].
+    pub fn is_interrupted(&self, mobile: MobileId) -> bool {
+        self.totals.interrupted.contains_key(&mobile)
+    }
+    /// The states, with the connections' flows from the fixed to the mobile host, in the order of the list.
+    pub fn iter(&self) -> impl Iterator<Item = (&Flow, &S)> {
+        self.flows.iter().map(|(flow, entry)| (flow, &entry.state))
     }
     /// The connections, by their flows from the fixed to the mobile host, in the order of the list.
     pub fn keys(&self) -> impl Iterator<Item = &Flow> {
@@ -218,23 +347,19 @@ impl<S> FlowTable<S> {
 }
 
 impl<S: FlowState> Entry<S> {
-    fn is_committed(&self) -> bool {
-        self.state.is_committed()
-    }
-    fn held(&self) -> u64 {
-        self.state.held() as u64
-    }
-
-    fn starting<P: Payload>(now: Instant, from: Side, segment: &Segment<P>) -> Self {
-        let mut entry = Self {
+    fn new(now: Instant, state: S) -> Self {
+        Self {
             last_segment: now,
+            since: now,
             fixed_finished: false,
             mobile_finished: false,
             closed: false,
-            state: S::default(),
-        };
-        entry.take_account(now, from, segment);
-        entry
+            state,
+        }
+    }
+
+    fn is_committed(&self) -> bool {
+        self.state.is_committed()
     }
 
     fn take_account<P: Payload>(&mut self, now: Instant, from: Side, segment: &Segment<P>) {
@@ -248,6 +373,11 @@ impl<S: FlowState> Entry<S> {
         self.closed |=
             segment.flags.contains(Flags::RST) || (self.fixed_finished && self.mobile_finished);
     }
+}
+
+/// The mobile of a connection, by its flow from the fixed to the mobile host.
+fn mobile_of(key: &Flow) -> MobileId {
+    MobileId(key.dst.ip)
 }
 
 /// Builds keyed hashers.
@@ -290,7 +420,7 @@ mod tests {
     }
 
     fn value(tracked: Option<Tracked<'_, u32>>) -> Option<u32> {
-        tracked.map(|t| *t.state)
+        tracked.map(|t| t.entry.state)
     }
 
     const ACK: Flags = Flags::empty();
@@ -298,7 +428,7 @@ mod tests {
     #[test]
     fn both_directions_meet() {
         let mut table = table(10);
-        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().state = 7;
+        table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().entry.state = 7;
         assert_eq!(value(table.track(s(0), Side::Mobile, &answer(1, ACK))), Some(7));
         assert_eq!(table.len(), 1);
     }
@@ -317,7 +447,7 @@ mod tests {
     #[test]
     fn a_syn_forgets_the_old_connection_of_the_same_ports() {
         let mut table = table(10);
-        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().state = 7;
+        table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().entry.state = 7;
         assert!(table.track(s(1), Side::Mobile, &answer(1, Flags::SYN)).is_none());
         assert_eq!(value(table.track(s(1), Side::Fixed, &segment(1, ACK))), Some(0));
     }
@@ -340,8 +470,10 @@ mod tests {
         table.track(s(9), Side::Mobile, &answer(1, ACK));
         assert!(table.track(s(10), Side::Fixed, &segment(3, ACK)).is_none());
         assert!(table.track(s(11), Side::Fixed, &segment(3, ACK)).is_some());
-        *table.track(s(11), Side::Fixed, &segment(1, ACK)).expect("in use two seconds ago").state =
-            1;
+        assert!(
+            table.track(s(11), Side::Fixed, &segment(1, ACK)).is_some(),
+            "in use two seconds ago"
+        );
         assert_eq!(table.evicted(), 1);
     }
 
@@ -369,7 +501,7 @@ mod tests {
     #[test]
     fn a_connection_that_was_idle_too_long_starts_afresh() {
         let mut table = table(10);
-        *table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().state = 7;
+        table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().entry.state = 7;
         assert_eq!(value(table.track(s(9), Side::Fixed, &segment(1, ACK))), Some(7));
         assert_eq!(value(table.track(s(19), Side::Fixed, &segment(1, ACK))), Some(0));
     }
@@ -393,12 +525,12 @@ mod tests {
         let mut table = FlowTable::<Holding>::new(config);
         table.track(s(0), Side::Fixed, &segment(1, ACK));
         let key = segment(1, ACK).flow;
-        table.get(&key).unwrap().with(|state| state.0 = 1000);
+        table.get(&key).unwrap().with(s(0), |state| state.0 = 1000);
         assert_eq!(table.held(), 1000);
         assert!(table.track(s(1), Side::Fixed, &segment(1, Flags::SYN)).is_none());
         assert!(table.track(s(99), Side::Fixed, &segment(2, ACK)).is_none(), "no room");
-        assert_eq!(table.track(s(99), Side::Fixed, &segment(1, ACK)).unwrap().state.0, 1000);
-        table.get(&key).unwrap().with(|state| state.0 = 0);
+        assert_eq!(table.track(s(99), Side::Fixed, &segment(1, ACK)).unwrap().entry.state.0, 1000);
+        table.get(&key).unwrap().with(s(0), |state| state.0 = 0);
         assert!(table.track(s(200), Side::Fixed, &segment(2, ACK)).is_some(), "not committed");
         assert_eq!((table.held(), table.evicted()), (0, 1));
     }
@@ -409,7 +541,7 @@ mod tests {
         let mut table =
             FlowTable::<Holding>::new(FlowTableConfig { limit: 2, idle, hash_key: (1, 2) });
         table.track(s(0), Side::Fixed, &segment(1, ACK));
-        table.get(&segment(1, ACK).flow).unwrap().with(|state| state.0 = 1000);
+        table.get(&segment(1, ACK).flow).unwrap().with(s(0), |state| state.0 = 1000);
         table.track(s(1), Side::Fixed, &segment(2, ACK));
         assert!(table.track(s(99), Side::Fixed, &segment(3, ACK)).is_some(), "in the place of 2");
         let known: Vec<u16> = table.keys().map(|key| key.src.port).collect();
@@ -428,8 +560,8 @@ mod tests {
                 .map(|i| {
                     let port = (i * i % 61) as u16;
                     table.track(s(i), Side::Fixed, &segment(port, ACK)).map(|tracked| {
-                        *tracked.state += 1;
-                        *tracked.state
+                        tracked.entry.state += 1;
+                        tracked.entry.state
                     })
                 })
                 .collect::<Vec<_>>()

@@ -15,7 +15,7 @@
 
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};
-use crate::flow_table::FlowState;
+use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use crate::replay::Replay;
@@ -123,6 +123,15 @@ impl<P> Default for State<P> {
 impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
         self.store.as_ref().map_or(0, Store::held)
+    }
+
+    fn phase(&self) -> FlowPhase {
+        match self.phase {
+            Phase::Reset => FlowPhase::Reset,
+            _ if self.replaying.is_some() => FlowPhase::Resuming,
+            Phase::Connected => FlowPhase::Connected,
+            Phase::Frozen(_) => FlowPhase::Frozen,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Mechanisms that run between a fixed and a mobile host, at the edge of the wireless network, without I/O.
 //!
 //! [`middlebox`] is the contract with the shell that carries segments (simulator or gateway). [`flow_table`] is
-//! the bounded memory of connections, and [`connection`] makes a middlebox of a state machine for one of them.
+//! the bounded memory of connections, and [`connection`] makes a middlebox of a state machine for one of them;
+//! [`journal`] is what survives of it when a shell dies.
 //! Mechanisms share [`cache`] (copies of segments), [`mobile_end`] (ACKs in the mobile's name), [`ends`] (both ends),
 //! [`store`] (both) and [`replay`] (when to send copies again), and each has a file of its own:
 //! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`]; [`mechanism`] is any of them.
@@ -15,6 +16,7 @@ pub mod connection;
 pub mod ends;
 pub mod flow_table;
 pub mod holdover;
+pub mod journal;
 pub mod m_tcp;
 pub mod m_tcp_plus;
 pub mod mechanism;
@@ -27,11 +29,12 @@ pub mod store;
 
 pub use cache::SegmentCache;
 pub use connection::{Connection, Context, PerConnection};
-pub use flow_table::{FlowState, FlowTable, FlowTableConfig};
+pub use flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};
 pub use holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+pub use journal::{Call, Input, Note, Snapshot};
 pub use m_tcp::{MTcp, MTcpConfig, MTcpCounters, Retransmit};
 pub use m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
-pub use mechanism::{Mechanism, MechanismConfig};
+pub use mechanism::{Mechanism, MechanismConfig, ReconfigureError};
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};
 pub use mobile_end::MobileEnd;
 pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};

@@ -38,7 +38,7 @@
 
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::Opening;
-use crate::flow_table::FlowState;
+use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
@@ -165,6 +165,10 @@ impl<P> Default for State<P> {
 impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
         self.store.as_ref().map_or(0, Store::held)
+    }
+
+    fn phase(&self) -> FlowPhase {
+        if self.shrunk { FlowPhase::Frozen } else { FlowPhase::Connected }
     }
 }
 

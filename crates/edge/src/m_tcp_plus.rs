@@ -31,18 +31,26 @@
 
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};
-use crate::flow_table::FlowState;
+use crate::flow_table::{FlowPhase, FlowState};
+use crate::journal;
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use crate::replay::Replay;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use serde::{Deserialize, Serialize};
 
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, State<P>>;
 
+/// What a shell writes down about a connection.
+pub type Note<P> = journal::Note<P, State<P>, MTcpPlusConfig>;
+
+/// A connection at one moment, as it is written down.
+pub type Snapshot<P> = journal::Snapshot<State<P>, MTcpPlusConfig>;
+
 /// Settings of M-TCP+.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MTcpPlusConfig {
     /// Payload bytes that one connection may hold; less than its window leaves data in the fixed host's charge.
     pub fifo: Bytes,
@@ -60,7 +68,7 @@ impl Default for MTcpPlusConfig {
 }
 
 /// How the fixed host learns that the mobile is back. The paper does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Resume {
     /// By the mobile's first ACK of all that was replayed.
     #[default]
@@ -97,7 +105,11 @@ pub struct MTcpPlusCounters {
 }
 
 /// What M-TCP+ knows of one connection.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "P: Payload + Serialize",
+    deserialize = "P: Payload + Deserialize<'de>"
+))]
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
     store: Option<Store<P>>,
@@ -106,7 +118,7 @@ pub struct State<P> {
     phase: Phase,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Phase {
     Connected,
     Frozen(Frozen),
@@ -115,7 +127,7 @@ enum Phase {
 }
 
 /// The fixed host is in persist.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Frozen {
     /// The highest ACK number the fixed host was sent. The mobile acknowledged all below, or the node holds it.
     acked_fh: SeqNum,
@@ -128,7 +140,7 @@ struct Frozen {
     give_up: Option<Instant>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Link {
     Away {
         /// It was said to be down, not only fading.
@@ -158,6 +170,15 @@ impl<P: Payload> FlowState for State<P> {
 
     fn held(&self) -> usize {
         self.store.as_ref().map_or(0, Store::held)
+    }
+
+    fn phase(&self) -> FlowPhase {
+        match &self.phase {
+            Phase::Connected => FlowPhase::Connected,
+            Phase::Frozen(Frozen { link: Link::Away { .. }, .. }) => FlowPhase::Frozen,
+            Phase::Frozen(_) => FlowPhase::Resuming,
+            Phase::Reset => FlowPhase::Reset,
+        }
     }
 }
 

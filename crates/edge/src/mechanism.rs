@@ -1,14 +1,15 @@
 //! All mechanisms behind one type, for shells that run the one that a configuration names.
 
-use crate::flow_table::FlowTableConfig;
+use crate::flow_table::{FlowReport, FlowTableConfig};
 use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
-use crate::m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
+use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
 use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
-use airtcp_core::{Bytes, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Bytes, Flow, Instant, LinkSignal, Payload, Segment};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// Which mechanism, with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,17 @@ impl MechanismConfig {
             Self::Snoop(config) => Some(config.fifo),
         }
     }
+}
+
+/// A mechanism could not go on with other settings; it goes on with those it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ReconfigureError {
+    /// They are of another mechanism, which knows nothing of the flows at work.
+    #[error("a mechanism cannot become another while it has flows")]
+    OtherMechanism,
+    /// See [`ThresholdTooSmall`].
+    #[error(transparent)]
+    ThresholdTooSmall(#[from] ThresholdTooSmall),
 }
 
 /// A mechanism at work.
@@ -112,6 +124,93 @@ impl<P: Payload> Mechanism<P> {
             }
             MechanismConfig::Snoop(config) => Self::Snoop(Snoop::new(config, table, memory)),
         })
+    }
+
+    /// Goes on with other settings of the same mechanism; connections stay.
+    ///
+    /// # Errors
+    /// The settings are of another mechanism, or wrong. Nothing has changed then.
+    pub fn reconfigure(
+        &mut self,
+        config: &MechanismConfig,
+        table: FlowTableConfig,
+        memory: Bytes,
+    ) -> Result<(), ReconfigureError> {
+        let memory = memory.get();
+        match (self, *config) {
+            (Self::PacketControl(machine), MechanismConfig::PacketControl { threshold }) => {
+                machine.reconfigure(threshold, table)?;
+            }
+            (Self::MTcp(machine), MechanismConfig::MTcp(config)) => {
+                machine.reconfigure(config, table, memory);
+            }
+            (Self::MTcpPlus(machine), MechanismConfig::MTcpPlus(config)) => {
+                machine.reconfigure(config, table, memory);
+            }
+            (Self::Holdover(machine), MechanismConfig::Holdover(config)) => {
+                machine.reconfigure(config, table, memory);
+            }
+            (Self::Snoop(machine), MechanismConfig::Snoop(config)) => {
+                machine.reconfigure(config, table, memory);
+            }
+            _ => return Err(ReconfigureError::OtherMechanism),
+        }
+        Ok(())
+    }
+
+    /// Connections known.
+    pub fn flows(&self) -> usize {
+        each!(self, machine => machine.flows())
+    }
+
+    /// Payload bytes held for all connections.
+    pub fn held(&self) -> u64 {
+        each!(self, machine => machine.held())
+    }
+
+    /// What there is to say about each connection.
+    pub fn reports(&self) -> Box<dyn Iterator<Item = FlowReport> + '_> {
+        each!(self, machine => Box::new(machine.reports()))
+    }
+
+    /// The mechanism is doing more for connections of this mobile than to forward them: they are not
+    /// [`FlowPhase::Connected`](crate::FlowPhase::Connected).
+    pub fn is_interrupted(&self, mobile: MobileId) -> bool {
+        each!(self, machine => machine.is_interrupted(mobile))
+    }
+
+    /// M-TCP+, the only mechanism that ever promises bytes: what follows is nothing for the others.
+    fn promising(&mut self) -> Option<&mut MTcpPlus<P>> {
+        match self {
+            Self::MTcpPlus(machine) => Some(machine),
+            _ => None,
+        }
+    }
+
+    /// As [`PerConnection::keep_journal`](crate::PerConnection::keep_journal).
+    pub fn keep_journal(&mut self) {
+        if let Some(machine) = self.promising() {
+            machine.keep_journal();
+        }
+    }
+
+    /// As [`PerConnection::drain_journal`](crate::PerConnection::drain_journal).
+    pub fn drain_journal(&mut self) -> impl Iterator<Item = m_tcp_plus::Note<P>> + '_ {
+        self.promising().into_iter().flat_map(MTcpPlus::drain_journal)
+    }
+
+    /// As [`PerConnection::withhold`](crate::PerConnection::withhold).
+    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) {
+        if let Some(machine) = self.promising() {
+            machine.withhold(flow, out);
+        }
+    }
+
+    /// As [`PerConnection::restore`](crate::PerConnection::restore); false when this mechanism is another.
+    pub fn restore(&mut self, now: Instant, flow: Flow, connection: m_tcp_plus::State<P>) -> bool {
+        let Some(machine) = self.promising() else { return false };
+        machine.restore(now, flow, connection);
+        true
     }
 
     /// Segments forwarded untouched because the flow table was full.

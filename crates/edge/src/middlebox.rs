@@ -5,11 +5,12 @@
 //! it carries out the [`Actions`], in order. A mechanism never sends anything itself.
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// One of the two sides of the edge node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Side {
     /// The wired network.
     Fixed,
@@ -89,6 +90,12 @@ impl<P> Actions<P> {
     /// Takes the actions out, first one first.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Action<P>> + '_ {
         self.list.drain(..)
+    }
+    /// Takes back what was to be injected out of one side in the name of a flow.
+    pub fn retract(&mut self, side: Side, flow: Flow) {
+        self.list.retain(|action| {
+            !matches!(action, Action::Inject { to, segment } if *to == side && segment.flow == flow)
+        });
     }
     /// The actions that were not taken out yet.
     pub fn as_slice(&self) -> &[Action<P>] {

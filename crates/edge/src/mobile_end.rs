@@ -1,9 +1,10 @@
 //! What an ACK in the mobile's name needs.
 
 use airtcp_core::{Flags, Flow, Options, Payload, Segment, SeqNum, Timestamps};
+use serde::{Deserialize, Serialize};
 
 /// The mobile end of a connection as its own segments, and those to it, showed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MobileEnd {
     /// The highest acknowledgement number.
     pub ack: SeqNum,

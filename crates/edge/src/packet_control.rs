@@ -20,7 +20,7 @@
 //!   acknowledgement, a window or SACK blocks that went by before in no other segment, when it carries FIN,
 //!   and when it is one byte or less: a keep-alive or a window probe, whose sender waits for the mobile.
 
-use crate::flow_table::{FlowState, FlowTable, FlowTableConfig};
+use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
@@ -67,10 +67,7 @@ pub struct PacketControl {
 impl PacketControl {
     /// Filters with the user-defined duplicate-ACK threshold `threshold` (the paper's `redefine3DupAck`).
     pub fn new(threshold: u32, table: FlowTableConfig) -> Result<Self, ThresholdTooSmall> {
-        if u64::from(threshold) < SENDER_THRESHOLD {
-            return Err(ThresholdTooSmall(threshold));
-        }
-        let counters = PacketControlCounters::default();
+        let (threshold, counters) = (checked(threshold)?, PacketControlCounters::default());
         Ok(Self { threshold, flows: FlowTable::new(table), counters })
     }
 
@@ -84,10 +81,41 @@ impl PacketControl {
         self.flows.len()
     }
 
+    /// Goes on with another threshold and other limits; flows stay.
+    pub fn reconfigure(
+        &mut self,
+        threshold: u32,
+        table: FlowTableConfig,
+    ) -> Result<(), ThresholdTooSmall> {
+        self.threshold = checked(threshold)?;
+        self.flows.reconfigure(table);
+        Ok(())
+    }
+
+    /// Payload bytes held: none.
+    pub fn held(&self) -> u64 {
+        self.flows.held()
+    }
+
+    /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): never.
+    pub fn is_interrupted(&self, mobile: MobileId) -> bool {
+        self.flows.is_interrupted(mobile)
+    }
+
+    /// What there is to say about each connection.
+    pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        self.flows.reports()
+    }
+
     /// Segments forwarded unfiltered because the flow table was full.
     pub fn segments_refused(&self) -> u64 {
         self.flows.refused()
     }
+}
+
+fn checked(threshold: u32) -> Result<u32, ThresholdTooSmall> {
+    let enough = u64::from(threshold) >= SENDER_THRESHOLD;
+    enough.then_some(threshold).ok_or(ThresholdTooSmall(threshold))
 }
 
 impl<P: Payload> Middlebox<P> for PacketControl {
@@ -96,7 +124,8 @@ impl<P: Payload> Middlebox<P> for PacketControl {
         let counters = &mut self.counters;
         match from {
             Side::Fixed => {
-                let verdict = tracked.map(|mut t| t.with(|filters| filters.on_fixed(&segment)));
+                let verdict =
+                    tracked.map(|mut t| t.with(now, |filters| filters.on_fixed(&segment)));
                 match verdict.unwrap_or(Data::Forward) {
                     Data::Forward => out.forward(Side::Mobile, segment),
                     Data::Drop { answer } => {
@@ -112,8 +141,8 @@ impl<P: Payload> Middlebox<P> for PacketControl {
             }
             Side::Mobile => {
                 let threshold = self.threshold;
-                let verdict =
-                    tracked.map(|mut t| t.with(|filters| filters.on_mobile(&segment, threshold)));
+                let verdict = tracked
+                    .map(|mut t| t.with(now, |filters| filters.on_mobile(&segment, threshold)));
                 match verdict.unwrap_or(Ack::Forward) {
                     Ack::Forward => {
                         counters.acks_forwarded += u64::from(segment.is_pure_ack());

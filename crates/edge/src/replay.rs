@@ -7,6 +7,7 @@
 //! sends the next (RFC 6582 §3.2 step 3).
 
 use airtcp_core::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// The first time-out (RFC 6298 §2.1: the value without an RTT sample).
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -16,7 +17,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 const DUPLICATES: u8 = 3;
 
 /// The state of a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Replay {
     deadline: Instant,
     timeout: Duration,

@@ -4,9 +4,14 @@ use crate::cache::SegmentCache;
 use crate::ends::{Ends, Opening};
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Bytes, Flags, Payload, Segment, SeqNum};
+use serde::{Deserialize, Serialize};
 
 /// Copies with what is needed to send them again.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "P: Payload + Serialize",
+    deserialize = "P: Payload + Deserialize<'de>"
+))]
 pub struct Store<P> {
     /// Both ends.
     pub ends: Ends,

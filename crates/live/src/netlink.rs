@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 /// Size of `struct nlmsghdr`.
-const HEADER: usize = 16;
+pub(crate) const HEADER: usize = 16;
 /// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
 const TYPE_MASK: u16 = 0x3fff;
 const NESTED: u16 = 0x8000;
@@ -97,11 +97,12 @@ pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// An open netlink socket.
+#[derive(Debug)]
 pub(crate) struct Netlink(Socket);
 
 impl Netlink {
@@ -112,6 +113,11 @@ impl Netlink {
         // The kernel answers at once; that it might not shall not hang the program.
         socket.set_read_timeout(Some(Duration::from_secs(1)))?;
         Ok(Self(socket))
+    }
+
+    /// The socket, for messages that are no answers.
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.0
     }
 
     /// Sends `request` and returns the body (behind `nlmsghdr`) of the first answer: empty if it was a

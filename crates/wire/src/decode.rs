@@ -96,13 +96,44 @@ impl From<tcp::HeaderSliceError> for DecodeError {
     }
 }
 
+/// What [`decode_with`] reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded<P> {
+    /// The segment.
+    pub segment: Segment<P>,
+    /// Kind of an option that ties segments together in a way that [`encode`](crate::encode) cannot: a
+    /// segment of our own making in this connection would be refused or break it. A gateway leaves such a
+    /// connection alone.
+    ///
+    /// That is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the signatures
+    /// MD5 and TCP-AO, AccECN, unknown ones), but for the experimental kinds 253 and 254, which
+    /// may be missing from any segment. `None` on a SYN, whose options are offers: what was
+    /// agreed shows in the segments behind it.
+    pub foreign_option: Option<u8>,
+}
+
 /// Reads an IPv4 or IPv6 packet (from its IP header on) that holds one whole TCP segment.
 ///
 /// Bytes behind the length in the IP header are padding and ignored. IP options and IPv6 extension
 /// headers are skipped. An IPv6 payload length of zero means "to the end of `packet`", as in packets
 /// above 64 KiB that segmentation offload makes (RFC 2675). Unknown TCP options are skipped; a malformed
 /// known one is an error.
+///
+/// # Errors
+/// The packet is not one whole TCP segment, or its header or checksum is wrong.
 pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, DecodeError> {
+    Ok(decode_with(packet, checksums, <[u8]>::to_vec)?.segment)
+}
+
+/// As [`decode`], but `payload` makes the user data of the part of `packet` that holds it: nothing is copied here.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_with<P>(
+    packet: &[u8],
+    checksums: Checksums,
+    payload: impl FnOnce(&[u8]) -> P,
+) -> Result<Decoded<P>, DecodeError> {
     let ip = IpSlice::from_slice(packet)?;
     if ip.is_fragmenting_payload() {
         return Err(DecodeError::Fragment);
@@ -111,7 +142,8 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
     if protocol != TCP {
         return Err(DecodeError::NotTcp { protocol });
     }
-    let tcp = TcpSlice::from_slice(ip.payload().payload)?;
+    let message = ip.payload().payload;
+    let tcp = TcpSlice::from_slice(message)?;
     let (src, dst) = (ip.source_addr(), ip.destination_addr());
     if checksums == Checksums::Verify {
         if let IpSlice::Ipv4(ipv4) = &ip {
@@ -120,7 +152,7 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
                 return Err(DecodeError::BadIpChecksum);
             }
         }
-        if transport_checksum(TCP, src, dst, tcp.slice()) != 0 {
+        if transport_checksum(TCP, src, dst, message) != 0 {
             return Err(DecodeError::BadTcpChecksum);
         }
     }
@@ -133,7 +165,8 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
     flags.set(Flags::URG, tcp.urg());
     flags.set(Flags::ECE, tcp.ece());
     flags.set(Flags::CWR, tcp.cwr());
-    Ok(Segment {
+    let (options, foreign) = decode_options(tcp.options())?;
+    let segment = Segment {
         flow: Flow {
             src: Addr::new(src, tcp.source_port()),
             dst: Addr::new(dst, tcp.destination_port()),
@@ -142,7 +175,9 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
         ack: tcp.ack().then(|| SeqNum(tcp.acknowledgment_number())),
         window: tcp.window_size(),
         flags,
-        options: decode_options(tcp.options())?,
-        payload: tcp.payload().to_vec(),
-    })
+        options,
+        payload: payload(tcp.payload()),
+    };
+    let foreign_option = foreign.filter(|_| !flags.contains(Flags::SYN));
+    Ok(Decoded { segment, foreign_option })
 }

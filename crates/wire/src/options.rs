@@ -6,6 +6,8 @@ use etherparse::{TcpOptionElement, TcpOptionReadError, TcpOptionsIterator, tcp_o
 
 /// The most bytes of options a TCP header can hold: its length field counts to 60 bytes (RFC 9293 §3.1).
 pub(crate) const MAX_LEN: usize = 40;
+/// Kinds shared by experiments (RFC 6994).
+const EXPERIMENTAL: [u8; 2] = [253, 254];
 
 /// Options in the layout of [`Options::encoded_len`], each group padded in front with NOPs as deployed
 /// stacks do, so that 32-bit fields are aligned.
@@ -75,19 +77,24 @@ impl EncodedOptions {
 }
 
 /// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped by
-/// their length (RFC 9293 §3.1, MUST-6). Of an option that appears twice the last counts.
-pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<Options, DecodeError> {
+/// their length (RFC 9293 §3.1, MUST-6). Of an option that appears twice the last counts. Beside them the
+/// kind of the first unknown one that is not experimental.
+pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), DecodeError> {
     let mut options = Options::default();
+    let mut foreign = None;
     loop {
         let mut elements = TcpOptionsIterator::from_slice(bytes);
         match elements.next() {
-            None => return Ok(options),
+            None => return Ok((options, foreign)),
             Some(Ok(element)) => {
                 apply(&mut options, element);
                 bytes = elements.rest();
             }
             // The library stops at an option it does not know; its length says where the next begins.
             Some(Err(TcpOptionReadError::UnknownId(kind))) => {
+                if !EXPERIMENTAL.contains(&kind) {
+                    foreign = foreign.or(Some(kind));
+                }
                 bytes = bytes
                     .get(1)
                     .filter(|len| **len >= 2)

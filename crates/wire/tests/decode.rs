@@ -1,7 +1,7 @@
 //! What the decoder reads from live packets, and what it refuses.
 
 use airtcp_core::{Flags, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
-use airtcp_wire::{Checksums, DecodeError, decode, encode};
+use airtcp_wire::{Checksums, DecodeError, decode, decode_with, encode};
 
 /// A SYN of Linux 6 on its loopback: checksum left to the (absent) network card, options in Linux's
 /// order and packing (MSS, SACK permitted, timestamps, window scale).
@@ -275,4 +275,58 @@ fn four_sack_blocks_are_read_in_order() {
         .map(|(left, right)| SackBlock { left: SeqNum(left), right: SeqNum(right) })
         .into();
     assert_eq!(segment.options.sack.as_slice(), expected);
+}
+
+#[test]
+fn the_payload_is_made_of_its_part_of_the_packet() {
+    let mut packet = encoded(&hello());
+    packet.extend_from_slice(&[0; 6]); // padding
+    let decoded = decode_with(&packet, Checksums::Verify, |payload| payload.as_ptr_range());
+    let payload = decoded.unwrap().segment.payload;
+    assert_eq!(payload, packet[TCP + 20..packet.len() - 6].as_ptr_range());
+}
+
+/// The foreign option of a segment with these options and control bits.
+fn foreign_option(options: &[u8], control: u8) -> Option<u8> {
+    let mut packet = ipv4_with_options(options);
+    packet[TCP + 13] = control;
+    decode_with(&packet, Checksums::Ignore, |_| ()).unwrap().foreign_option
+}
+
+const ACK: u8 = 0x10;
+const SYN: u8 = 0x02;
+
+#[test]
+fn options_that_cannot_be_written_are_told() {
+    let mut md5 = vec![1, 1, 19, 18];
+    md5.resize(20, 7);
+    assert_eq!(foreign_option(&md5, ACK), Some(19));
+    for kind in [29, 30, 34, 172, 174, 200] {
+        assert_eq!(foreign_option(&[1, 1, kind, 6, 0, 0, 0, 0], ACK), Some(kind), "{kind}");
+    }
+}
+
+#[test]
+fn options_of_a_segment_that_can_be_written_or_be_missing_are_not_foreign() {
+    let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    assert_eq!(foreign_option(&timestamps, ACK), None);
+    for experimental in [253, 254] {
+        assert_eq!(foreign_option(&[experimental, 4, 0xac, 0xce], ACK), None);
+    }
+    assert_eq!(foreign_option(&[], ACK), None);
+}
+
+#[test]
+fn an_offer_in_a_syn_is_not_yet_foreign() {
+    for control in [SYN, SYN | ACK] {
+        assert_eq!(foreign_option(&[30, 4, 0x00, 0x81], control), None);
+    }
+}
+
+#[test]
+fn a_foreign_option_is_found_behind_others() {
+    let options = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 253, 4, 1, 2, 30, 4, 0x20, 1];
+    assert_eq!(foreign_option(&options, ACK), Some(30));
+    // Nothing behind the end of the list counts.
+    assert_eq!(foreign_option(&[1, 0, 30, 2], ACK), None);
 }

@@ -20,6 +20,8 @@ pub enum Command {
     /// Goes on with another configuration, whose mechanisms keep the flows that they know; the answer says what could not
     /// be taken over.
     Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
+    /// Answers when all commands before it are done.
+    Ping(mpsc::Sender<()>),
     /// Ends the loop. Flows are left to the hosts, but for those whose bytes were promised: see [`Status::committed`].
     Stop,
 }
@@ -36,8 +38,7 @@ pub struct MobileSignal {
 }
 
 /// Where link signals come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignalSource {
     /// A person or a program, by the control socket.
     Control,
@@ -51,6 +52,20 @@ pub enum SignalSource {
     Timetable,
     /// The mobile is not heard.
     Silence,
+}
+
+impl SignalSource {
+    /// Its name in status and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Agent => "agent",
+            Self::Carrier => "carrier",
+            Self::Neighbour => "neighbour",
+            Self::Timetable => "timetable",
+            Self::Silence => "silence",
+        }
+    }
 }
 
 /// What the gateway is doing.

@@ -1,5 +1,17 @@
 //! The gateway's configuration, read and checked.
+//!
+//! Here is the model. `schema` says once which keys the file has; `resolve` makes the model of it; `document` makes
+//! `docs/gateway-config.md` and the JSON Schema.
 
+mod document;
+mod resolve;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use document::{json_schema, markdown};
+
+use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use ipnet::IpNet;
@@ -25,6 +37,51 @@ pub struct GatewayConfig {
     pub metrics: Option<SocketAddr>,
     /// Writes what was seen and done to this file (pcapng).
     pub record: Option<PathBuf>,
+}
+
+impl GatewayConfig {
+    /// Reads the configuration from the text of a TOML file (docs/gateway-config.md); `source_name` is what
+    /// diagnostics call it. Files and interfaces that it names are not looked at.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, as far as one mistake does not hide another.
+    pub fn parse(source_name: &str, text: &str) -> Result<Self, ConfigError> {
+        resolve::parse(source_name, text)
+    }
+
+    /// What is allowed but perhaps not meant, a line each.
+    pub fn cautions(&self) -> Vec<String> {
+        let Signals { agent, carrier, neighbour, timetable, silence } = &self.signals;
+        let mut cautions = Vec::new();
+        for Group { name, addresses, interfaces, mechanism, copy } in &self.groups {
+            let is_covered =
+                |mobile: &IpAddr| addresses.iter().any(|prefix| prefix.contains(mobile));
+            let mut planned = timetable.iter().filter(|outage| is_covered(&outage.mobile));
+            let reported = agent.is_some()
+                || *neighbour
+                || silence.is_some()
+                || (*carrier && !interfaces.is_empty())
+                || planned.clone().next().is_some();
+            let foretold = agent.is_some() || planned.any(|outage| !outage.lead.is_zero());
+            match (mechanism, copy) {
+                (MechanismConfig::PacketControl { .. } | MechanismConfig::MTcp(_), _) => {}
+                (_, CopyMode::WhenFading) if !foretold => cautions.push(format!(
+                    "mobile.{name}: copies are taken when fading, but only `airtcp gateway signal` can foretell an outage \
+                     (expected signals.agent, or signals.planned with a lead)"
+                )),
+                (_, CopyMode::WhenFading) if silence.is_some() => cautions.push(format!(
+                    "mobile.{name}: signals.silence notices nothing before another signal, as copies are taken when \
+                     fading"
+                )),
+                _ if !reported => cautions.push(format!(
+                    "mobile.{name}: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
+                     [signals], at least silence)"
+                )),
+                _ => {}
+            }
+        }
+        cautions
+    }
 }
 
 /// How packets get here.

@@ -1,8 +1,11 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
-//! Read in this order: [`config`] (what is to be done), `shell` (packets and signals in, verdicts and packets
-//! out; no I/O), [`datapath`] (how packets get here and go on), [`command`] (what the rest of the
-//! daemon asks of the loop), `daemon` (the loop).
+//! Read in this order: [`config`] (what is to be done), [`shell`] (packets and signals in, verdicts and packets
+//! out; no I/O), [`mobiles`] (whose word about a mobile counts), [`datapath`] (how packets get here and go
+//! on), [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the daemon asks
+//! of it), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all of it put together). Around it:
+//! [`supervisor`] (restarts the daemon), [`server`] (the control socket, whose language is [`control`], and the
+//! [`metrics`]), [`notify`] and [`log`] (systemd).
 //!
 //! How the parts play together: one thread, the *loop*, owns the shell and the data path. All other threads
 //! (control socket, metrics, sources of link signals) talk to it by [`Command`](command::Command)s only. Time is the
@@ -10,5 +13,17 @@
 
 pub mod command;
 pub mod config;
+pub mod control;
+pub mod daemon;
 pub mod datapath;
+pub mod driver;
+pub mod ledger;
+pub mod log;
+pub mod metrics;
+pub mod mobiles;
+pub mod notify;
 pub mod payload;
+pub mod server;
+pub mod shell;
+pub mod signals;
+pub mod supervisor;

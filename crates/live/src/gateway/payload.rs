@@ -2,9 +2,10 @@
 
 use airtcp_core::Payload;
 use bytes::{Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
 
 /// Bytes shared with the packet they came in: a copy costs a reference count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SharedBytes(pub Bytes);
 
 impl Payload for SharedBytes {

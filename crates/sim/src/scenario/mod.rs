@@ -1,25 +1,22 @@
 //! Scenarios: the TOML schema, its diagnostics, and the resolved model.
 //!
-//! How the parts play together: `tree` reads TOML (and `--set` overrides) into a tree that knows where
-//! everything stands; `schema` says once which keys there are, of what type, with which default and
-//! meaning; `reader` reads tables by the schema; `resolve` (cells: `wlan`) turns them into [`model`]. On the way they
-//! collect [`Diagnostic`]s. `document` makes the documentation and the JSON Schema from `schema`.
+//! How the parts play together: `schema` says once which keys there are, of what type, with which default and
+//! meaning; [`airtcp_config`] reads the file (and `--set` overrides) by it; `resolve` (cells: `wlan`) turns its
+//! sections into [`model`]. On the way they collect [`Diagnostic`]s. `document` makes the documentation and the
+//! JSON Schema from `schema`.
 
-mod diagnostic;
 mod document;
 pub mod model;
-mod reader;
 mod resolve;
 mod schema;
 #[cfg(test)]
 mod tests;
-mod tree;
 mod units;
 mod wlan;
 
-pub use diagnostic::{Diagnostic, ScenarioError};
+pub use airtcp_config::{ConfigError, Diagnostic, Override, duration};
 pub use document::{json_schema, markdown};
-pub use model::{EmulatedLink, Override, Scenario};
+pub use model::{EmulatedLink, Scenario};
 
 impl Scenario {
     /// Reads a scenario from the text of a TOML file.
@@ -36,7 +33,7 @@ impl Scenario {
         source_name: &str,
         text: &str,
         overrides: &[(String, String)],
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Self, ConfigError> {
         resolve::parse(source_name, text, overrides)
     }
 }
@@ -51,18 +48,7 @@ impl EmulatedLink {
         source_name: &str,
         text: &str,
         overrides: &[Override],
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Self, ConfigError> {
         resolve::parse_link(source_name, text, overrides)
     }
-}
-
-/// Reads a duration as scenarios write it (`20 ms`).
-///
-/// # Errors
-/// What was expected.
-pub fn duration(text: &str) -> Result<airtcp_core::Duration, String> {
-    let nanos = units::parse(text, units::DURATION);
-    nanos
-        .map(airtcp_core::Duration::from_nanos)
-        .map_err(|_| "expected a duration, such as 20 ms".to_owned())
 }

@@ -121,17 +121,6 @@ pub struct EmulatedLink {
     pub down: LinkConfig,
 }
 
-/// A key that a command-line option sets over the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Override {
-    /// What diagnostics call it: `--rate`.
-    pub option: String,
-    /// Dotted path of the key.
-    pub path: String,
-    /// A value in TOML syntax or a bare string.
-    pub value: String,
-}
-
 /// An 802.11 channel and its stations. Two stations that can receive each other are neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wlan {

@@ -1,15 +1,13 @@
 //! From the tree to the model: names become indices, groups are expanded, layers merged, and what only
 //! shows when several keys are seen together is checked.
 
-use super::diagnostic::{Problem, ScenarioError, Source, Spot};
 use super::model::{
     CbrSpec, EmulatedLink, FlowSpec, Link, MiddleboxSpec, Node, NodeId, NodeOutage, OnOff,
-    OutageLayer, Override, Scenario, SignalSpec, Wlan,
+    OutageLayer, Scenario, SignalSpec, Wlan,
 };
-use super::reader::{Layer, Name, Problems, Section};
-use super::schema::{self, End, MAX_ELEMENTS, MAX_MSS, TableSchema};
-use super::tree::{self, Table, Tree};
+use super::schema::{self, MAX_ELEMENTS, MAX_MSS, RECEIVER, SENDER};
 use super::wlan::{radio_outage, wlans};
+use airtcp_config::{ConfigError, Name, Override, PacketsOrSize, Section, WordOrSegments, read};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_edge::{
     HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, Retransmit, SnoopConfig,
@@ -31,9 +29,14 @@ pub(super) fn parse(
     source_name: &str,
     text: &str,
     overrides: &[(String, String)],
-) -> Result<Scenario, ScenarioError> {
-    let overrides = overrides.iter().map(|(path, value)| ("--set", path.as_str(), value.as_str()));
-    read(source_name, text, overrides, |root, problems| scenario(root, problems, source_name))
+) -> Result<Scenario, ConfigError> {
+    let set = |(path, value): &(String, String)| Override {
+        option: "--set".to_owned(),
+        path: path.clone(),
+        value: value.clone(),
+    };
+    let overrides: Vec<Override> = overrides.iter().map(set).collect();
+    read(&schema::SCENARIO, source_name, text, &overrides, |top| scenario(top, source_name))
 }
 
 /// Reads an emulated link; see [`EmulatedLink::parse`].
@@ -41,48 +44,12 @@ pub(super) fn parse_link(
     source_name: &str,
     text: &str,
     overrides: &[Override],
-) -> Result<EmulatedLink, ScenarioError> {
-    let overrides = overrides.iter().map(|o| (&*o.option, &*o.path, &*o.value));
-    read(source_name, text, overrides, |root, problems| {
-        let section = top(&schema::EMULATED_LINK, root, problems);
-        let up = link_config(&section.overridden_by(&section, "up"));
-        let down = link_config(&section.overridden_by(&section, "down"));
+) -> Result<EmulatedLink, ConfigError> {
+    read(&schema::EMULATED_LINK, source_name, text, overrides, |top| {
+        let up = link_config(&top.overridden_by(top, "up"));
+        let down = link_config(&top.overridden_by(top, "down"));
         Some(EmulatedLink { up: up?, down: down? })
     })
-}
-
-/// Reads a text and overrides (option, path, value) and makes something of the tree.
-fn read<'a, T>(
-    source_name: &str,
-    text: &str,
-    overrides: impl Iterator<Item = (&'a str, &'a str, &'a str)> + Clone,
-    resolve: impl FnOnce(&Table, &Problems) -> Option<T>,
-) -> Result<T, ScenarioError> {
-    let mut sources = vec![Source { name: source_name.to_owned(), text: text.to_owned() }];
-    sources.extend(overrides.clone().map(|(option, path, value)| Source {
-        name: option.to_owned(),
-        text: tree::override_text(path, value),
-    }));
-    let mut root =
-        Tree::document(text, 0).map_err(|problems| ScenarioError::new(problems, &sources))?;
-    let problems = Problems::default();
-    for (i, (_, path, value)) in overrides.enumerate() {
-        if let Err(problem) = tree::set(&mut root, i + 1, path, value) {
-            problems.borrow_mut().push(problem);
-        }
-    }
-    let resolved = resolve(&root, &problems);
-    let problems = problems.into_inner();
-    match resolved {
-        Some(resolved) if problems.is_empty() => Ok(resolved),
-        _ => Err(ScenarioError::new(problems, &sources)),
-    }
-}
-
-/// The top level of a file.
-fn top<'a>(schema: &'static TableSchema, root: &'a Table, problems: &'a Problems) -> Section<'a> {
-    let layer = Layer { schema, table: root, path: String::new(), spot: Spot::default() };
-    Section::new(problems, schema, vec![layer], Spot::default(), String::new())
 }
 
 /// `name` of the file without folder and ending, made a name.
@@ -94,8 +61,7 @@ fn stem(source_name: &str) -> String {
     if name.is_empty() { "scenario".to_owned() } else { name }
 }
 
-fn scenario(root: &Table, problems: &Problems, source_name: &str) -> Option<Scenario> {
-    let top = top(&schema::SCENARIO, root, problems);
+fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
     let name = top.get::<Option<Name>>("name");
     let duration = top.get::<Duration>("duration");
     let node_sections = top.elements("node");
@@ -115,7 +81,7 @@ fn scenario(root: &Table, problems: &Problems, source_name: &str) -> Option<Scen
         top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[cbr]] table"));
     }
     // A link that could not be read leaves gaps that are no mistake of the flows.
-    let islands = problems.borrow().is_empty().then(|| Islands::new(nodes.len(), &links, &wlans));
+    let islands = (top.problems_found() == 0).then(|| Islands::new(nodes.len(), &links, &wlans));
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, names: &names, islands, duration };
     let flows = flows(&top.elements("flow"), &tcp, &network);
@@ -220,9 +186,8 @@ pub(super) fn resolve(
     let range = names.get(&name.text).cloned();
     if range.is_none() {
         let message = format!("no node is called {:?}", name.text);
-        let path = super::reader::join(&section.path, key);
         let known = names.keys().map(String::as_str);
-        section.push(Problem::new(name.spot, path, message).nearest(&name.text, known));
+        section.push(section.problem_at(name.spot, key, message).nearest(&name.text, known));
     }
     range
 }
@@ -498,8 +463,7 @@ fn mixture_parts(table: &Section<'_>) -> Option<Vec<(f64, Distribution)>> {
         let distribution = distribution(part, false)?;
         if distribution.is_none() {
             let expected = "constant, uniform, normal or exponential";
-            let problem = Problem::new(part.spot, part.path.clone(), "has no distribution");
-            part.push(problem.expected(expected));
+            part.push(part.problem_here("has no distribution").expected(expected));
         }
         Some((weight?, distribution?))
     };
@@ -545,7 +509,7 @@ fn schedule(section: &Section<'_>) -> Option<Schedule> {
             section.push(problem.expected("period, of which this is a part"));
         }
         if !section.has("listed") {
-            let problem = Problem::new(section.spot, section.path.clone(), "does not say when");
+            let problem = section.problem_here("does not say when");
             section.push(problem.expected("listed = [[start, end], …] or period and end"));
         }
         return listed?.map(Schedule::Listed);
@@ -570,9 +534,9 @@ fn schedule(section: &Section<'_>) -> Option<Schedule> {
 
 fn queue(section: &Section<'_>) -> Option<QueueConfig> {
     let kind = section.get::<&str>("kind");
-    let limit = section.get::<QueueLimit>("limit");
+    let limit = section.get::<PacketsOrSize>("limit");
     if kind? != "red" {
-        return Some(QueueConfig::DropTail { limit: limit? });
+        return Some(QueueConfig::DropTail { limit: queue_limit(limit?) });
     }
     let [min_threshold, max_threshold, max_p, weight] =
         ["min-threshold", "max-threshold", "max-p", "weight"].map(|key| section.get::<f64>(key));
@@ -584,8 +548,8 @@ fn queue(section: &Section<'_>) -> Option<QueueConfig> {
         section.push(section.problem("min-threshold", message).expected(expected));
     }
     let limit = match limit? {
-        QueueLimit::Packets(n) => n,
-        QueueLimit::Bytes(_) => {
+        PacketsOrSize::Packets(n) => n,
+        PacketsOrSize::Size(_) => {
             let problem = section.problem("limit", "RED counts packets");
             section.push(problem.expected("packets, such as \"50 packets\""));
             return None;
@@ -599,6 +563,13 @@ fn queue(section: &Section<'_>) -> Option<QueueConfig> {
         gentle: gentle?,
         limit,
     })
+}
+
+pub(super) fn queue_limit(limit: PacketsOrSize) -> QueueLimit {
+    match limit {
+        PacketsOrSize::Packets(n) => QueueLimit::Packets(n),
+        PacketsOrSize::Size(size) => QueueLimit::Bytes(size),
+    }
 }
 
 /// The pairs of nodes between which a flow or a source of cross traffic runs.
@@ -767,13 +738,13 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
     let sender = tcp.overridden_by(flow, "sender");
     let receiver = tcp.overridden_by(flow, "receiver");
     for (own, key, other, end) in [
-        (flow.merged("sender"), "sender", "receiver", End::Receiver),
-        (flow.merged("receiver"), "receiver", "sender", End::Sender),
+        (flow.merged("sender"), "sender", "receiver", RECEIVER),
+        (flow.merged("receiver"), "receiver", "sender", SENDER),
     ] {
-        for (field, spot) in own.own_keys().filter(|(field, _)| field.end == end) {
-            let path = super::reader::join(&own.path, field.key);
+        for (field, spot) in own.own_keys().filter(|(field, _)| field.matters_to == Some(end)) {
             let message = format!("has no effect at a flow's {key}");
-            own.push(Problem::new(spot, path, message).expected(format!("{other}.{}", field.key)));
+            let problem = own.problem_at(spot, field.key, message);
+            own.push(problem.expected(format!("{other}.{}", field.key)));
         }
     }
     let (s, r) = (tcp_config(&sender), tcp_config(&receiver));
@@ -807,7 +778,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
     };
     let loss_window = section.get::<&str>("loss-window");
     let grow_on_recovery_exit = section.get::<bool>("grow-on-recovery-exit");
-    let initial_window = section.get::<InitialWindow>("initial-window");
+    let initial_window = section.get::<WordOrSegments>("initial-window");
     let initial_ssthresh = section.get::<Option<Bytes>>("initial-ssthresh");
     let cwnd_limit = section.get::<Option<Bytes>>("cwnd-limit");
     let duplicate_ack_threshold = section.get::<u32>("duplicate-ack-threshold");
@@ -850,7 +821,11 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
             "fall-floyd" => SackPipe::FallFloyd,
             _ => SackPipe::Rfc6675,
         },
-        initial_window: initial_window?,
+        initial_window: match initial_window? {
+            WordOrSegments::Word("rfc6928") => InitialWindow::Rfc6928,
+            WordOrSegments::Word(_) => InitialWindow::Rfc5681,
+            WordOrSegments::Segments(n) => InitialWindow::Segments(n.into()),
+        },
         initial_ssthresh: initial_ssthresh?,
         loss_window: match loss_window? {
             "send-window" => LossWindow::SendWindow,

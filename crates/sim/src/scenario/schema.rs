@@ -1,144 +1,30 @@
-//! The scenario file's schema: every table, key, type, default, meaning and source, once.
-//!
-//! [`super::reader`] reads files by it (so a key or a default that is not here does not exist),
-//! [`super::document`] turns it into `docs/scenario.md` and JSON Schema.
+//! The schemas of the scenario file and of the emulated link: every table, key, type, default, meaning and
+//! source, once.
 
-use super::units::{FREQUENCY, LENGTH, Measure, POWER};
+use super::units::{FREQUENCY, POWER};
+use airtcp_config::schema::Fallback::{Absent, Is, Required};
+use airtcp_config::schema::{
+    Count, Field, Kind, POSITIVE_TIME, TIME, TableSchema, TextKind, field,
+};
+use airtcp_config::units::LENGTH;
 use airtcp_core::Duration;
 
-/// A table of the file.
-#[derive(Debug)]
-pub(super) struct TableSchema {
-    /// Heading in the documentation, and the definition's name in JSON Schema.
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) fields: &'static [Field],
-}
+/// The name of a node or of a group of nodes.
+static NODE_NAME: TextKind = TextKind {
+    name: "node",
+    plural: "nodes",
+    expected: "the name of a node",
+    expected_plural: "names of nodes",
+};
+const A_NODE: Kind = Kind::Text(&NODE_NAME);
+const NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Some };
+const TWO_NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Two };
 
-/// A key of a table.
-#[derive(Debug)]
-pub(super) struct Field {
-    pub(super) key: &'static str,
-    pub(super) kind: Kind,
-    pub(super) fallback: Fallback,
-    pub(super) meaning: &'static str,
-    /// Where the rule or the default comes from.
-    pub(super) source: &'static str,
-    /// The key is refused unless another key of the table has one of these values.
-    pub(super) only: Option<Only>,
-    /// The end of a connection the key matters to (keys of `tcp` only).
-    pub(super) end: End,
-}
+/// The end of a flow that keys of `tcp` matter to, when that is one.
+pub(super) const SENDER: &str = "a flow's sender";
+/// The other one.
+pub(super) const RECEIVER: &str = "a flow's receiver";
 
-/// `key` must have one of `values`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Only {
-    pub(super) key: &'static str,
-    pub(super) values: &'static [&'static str],
-}
-
-/// Which end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Both,
-    Sender,
-    Receiver,
-}
-
-/// What holds when a key is absent.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Fallback {
-    /// The key must be there.
-    Required,
-    /// As if this had been written (strings without their quotes).
-    Is(&'static str),
-    /// Nothing; the text says what that means.
-    Absent(&'static str),
-}
-
-/// What a value may be.
-#[derive(Debug)]
-pub(super) enum Kind {
-    /// A name: letters, digits, `-` and `_`.
-    Name,
-    /// The name of a node or of a group of nodes.
-    Node,
-    /// Several of them.
-    Nodes,
-    /// Exactly two of them.
-    NodePair,
-    Bool,
-    Integer {
-        min: u64,
-        max: u64,
-    },
-    Number {
-        min: f64,
-        max: f64,
-        /// `min` itself is refused.
-        above: bool,
-    },
-    Duration {
-        min: Duration,
-        max: Duration,
-    },
-    Rate,
-    Size {
-        min: u64,
-        max: u64,
-    },
-    /// A physical quantity.
-    Measure(&'static Measure),
-    /// `[x, y]`.
-    Point,
-    /// Packets, perhaps a fraction (an average).
-    Packets,
-    /// A queue's size: packets or bytes.
-    QueueLimit,
-    /// One of some words.
-    Choice(&'static [(&'static str, &'static str)]),
-    /// One of some words, or a number of segments.
-    ChoiceOrSegments(&'static [(&'static str, &'static str)]),
-    /// The word, or the kind; the word means "absent".
-    WordOr(&'static str, &'static Kind),
-    /// Two durations, low and high.
-    DurationPair,
-    /// `[start, end]` pairs, ascending and disjoint.
-    Intervals,
-    /// Distinct whole numbers.
-    Ordinals,
-    Table(&'static TableSchema),
-    /// The word, or a table; the word means "absent".
-    WordOrTable(&'static str, &'static TableSchema),
-    /// A duration, or a table.
-    DurationOrTable(&'static TableSchema),
-    /// An array of tables with at least one element.
-    Tables(&'static TableSchema),
-}
-
-const fn field(key: &'static str, kind: Kind, fallback: Fallback, meaning: &'static str) -> Field {
-    Field { key, kind, fallback, meaning, source: "", only: None, end: End::Both }
-}
-
-impl Field {
-    const fn source(mut self, source: &'static str) -> Self {
-        self.source = source;
-        self
-    }
-    const fn only(mut self, key: &'static str, values: &'static [&'static str]) -> Self {
-        self.only = Some(Only { key, values });
-        self
-    }
-    const fn end(mut self, end: End) -> Self {
-        self.end = end;
-        self
-    }
-}
-
-use Fallback::{Absent, Is, Required};
-
-const TIME: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::MAX };
-const POSITIVE_TIME: Kind = Kind::Duration { min: Duration::from_nanos(1), max: Duration::MAX };
 const PROBABILITY: Kind = Kind::Number { min: 0.0, max: 1.0, above: false };
 /// The most nodes or flows one scenario may have: 10.0.0.0/8 holds them, and a slip of the finger does not
 /// exhaust memory.
@@ -166,7 +52,8 @@ pub(super) static SCENARIO: TableSchema = TableSchema {
             Kind::Tables(&LINK),
             Absent("none; then there must be a `wlan`"),
             "Duplex links between nodes.",
-        ),
+        )
+        .named_by(&["between"]),
         field("wlan", Kind::Tables(&WLAN), Absent("none"), "Wireless cells (802.11)."),
         field("tcp", Kind::Table(&TCP), Absent("the defaults"), "Both ends of every flow."),
         field(
@@ -174,7 +61,8 @@ pub(super) static SCENARIO: TableSchema = TableSchema {
             Kind::Tables(&FLOW),
             Absent("none; then there must be a `cbr`"),
             "TCP connections.",
-        ),
+        )
+        .named_by(&["from", "to"]),
         field("cbr", Kind::Tables(&CBR), Absent("none"), "UDP cross traffic."),
     ],
 };
@@ -263,7 +151,7 @@ static MIDDLEBOX: TableSchema = TableSchema {
         .source("Packet Control §V"),
         field(
             "mobiles",
-            Kind::Nodes,
+            NODES,
             Required,
             "Nodes on the wireless side; the mechanism works on segments from and to them.",
         )
@@ -460,7 +348,7 @@ static LINK: TableSchema = TableSchema {
     fields: &[
         field(
             "between",
-            Kind::NodePair,
+            TWO_NODES,
             Required,
             "The two nodes (or groups; two groups of one size are linked pair by pair).",
         ),
@@ -531,7 +419,7 @@ pub(super) static WLAN: TableSchema = TableSchema {
             simulators depart from the standard is a key; a `preset` sets them all.",
     fields: &[
         field("name", Kind::Name, Required, "Unique name."),
-        field("stations", Kind::Nodes, Required, "The nodes (or groups) that take part."),
+        field("stations", NODES, Required, "The nodes (or groups) that take part."),
         field(
             "preset",
             Kind::Choice(&[
@@ -681,7 +569,7 @@ pub(super) static WLAN: TableSchema = TableSchema {
         .source("802.11 §9.2.5.4"),
         by_preset(
             "queue",
-            Kind::QueueLimit,
+            Kind::PacketsOrSize,
             "Capacity of each station's interface queue, drop-tail; the packet the MAC works \
              on is not counted.",
         ),
@@ -762,8 +650,8 @@ static CBR: TableSchema = TableSchema {
             Absent("`A-B` for a source on A that sends to B"),
             "Unique name. A source made several times (groups) gets its number behind it.",
         ),
-        field("from", Kind::Node, Required, "Where the datagrams come from."),
-        field("to", Kind::Node, Required, "Where they go; paired with `from` as a flow's ends."),
+        field("from", A_NODE, Required, "Where the datagrams come from."),
+        field("to", A_NODE, Required, "Where they go; paired with `from` as a flow's ends."),
         field(
             "rate",
             Kind::WordOr("saturated", &Kind::Rate),
@@ -982,7 +870,7 @@ static QUEUE_TABLE: TableSchema = TableSchema {
         ),
         field(
             "limit",
-            Kind::QueueLimit,
+            Kind::PacketsOrSize,
             Is("50 packets"),
             "Capacity, the packet in service not counted. RED: packets only.",
         ),
@@ -1049,7 +937,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Largest window advertised; above 65,535 B it needs `window-scaling`.",
         )
         .source("RFC 9293 §3.8")
-        .end(End::Receiver),
+        .matters_to(RECEIVER),
         field(
             "send-buffer",
             Kind::Size { min: 1, max: MAX_WINDOW },
@@ -1057,7 +945,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Bytes accepted from the application and not yet acknowledged; at least an \
              MSS.",
         )
-        .end(End::Sender),
+        .matters_to(SENDER),
         field("window-scaling", Kind::Bool, Is("false"), "Offer window scaling.")
             .source("RFC 7323 §2"),
         field("timestamps", Kind::Bool, Is("false"), "Offer timestamps.").source("RFC 7323 §3"),
@@ -1081,7 +969,7 @@ pub(super) static TCP: TableSchema = TableSchema {
         )
         .only("recovery", &["tahoe", "reno"])
         .source("RFC 2582 §5")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "newreno",
             Kind::Table(&NEWRENO),
@@ -1089,7 +977,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "The choices RFC 6582 leaves.",
         )
         .only("recovery", &["newreno"])
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "sack-pipe",
             Kind::Choice(&[
@@ -1105,7 +993,7 @@ pub(super) static TCP: TableSchema = TableSchema {
         )
         .only("recovery", &["sack"])
         .source("RFC 6675 §4")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "initial-window",
             Kind::ChoiceOrSegments(&[
@@ -1116,7 +1004,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Initial congestion window.",
         )
         .source("RFC 5681 §3.1, RFC 6928")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "initial-ssthresh",
             Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }),
@@ -1124,7 +1012,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Initial slow-start threshold.",
         )
         .source("RFC 5681 §3.1")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "loss-window",
             Kind::Choice(&[
@@ -1139,21 +1027,21 @@ pub(super) static TCP: TableSchema = TableSchema {
             "What a loss halves.",
         )
         .source("RFC 5681 §3.1 eq. 4")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "grow-on-recovery-exit",
             Kind::Bool,
             Is("false"),
             "The ACK that ends fast recovery without SACK also grows cwnd, as in ns-2.",
         )
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "cwnd-limit",
             Kind::WordOr("unlimited", &Kind::Size { min: 1, max: MAX_WINDOW }),
             Is("unlimited"),
             "Upper bound of the congestion window (ns-2 `window_`, CWL); at least an MSS.",
         )
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "duplicate-ack-threshold",
             Kind::Integer { min: 1, max: 1_000_000 },
@@ -1161,7 +1049,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Duplicate ACKs that trigger fast retransmit.",
         )
         .source("RFC 5681 §3.2")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "limited-transmit",
             Kind::Bool,
@@ -1169,7 +1057,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Send a new segment on each of the first duplicate ACKs.",
         )
         .source("RFC 3042")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "abc",
             Kind::WordOr("off", &Kind::Integer { min: 1, max: 1_000_000 }),
@@ -1177,7 +1065,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Appropriate Byte Counting: the limit L, in segments.",
         )
         .source("RFC 3465")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "slow-start-after-idle",
             Kind::Bool,
@@ -1185,7 +1073,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Restart from the initial window after an idle RTO.",
         )
         .source("RFC 5681 §4.1")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "spurious",
             Kind::Choice(&[
@@ -1197,12 +1085,12 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Detection of spurious retransmissions; the response is RFC 4015's.",
         )
         .source("RFC 3522, RFC 5682, RFC 4015")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field("rto", Kind::Table(&RTO), Absent("its defaults"), "Retransmission timer."),
         field("persist", Kind::Table(&PERSIST), Absent("its defaults"), "Zero windows.")
-            .end(End::Sender),
+            .matters_to(SENDER),
         field("ack", Kind::Table(&ACK), Absent("its defaults"), "When to acknowledge.")
-            .end(End::Receiver),
+            .matters_to(RECEIVER),
         field(
             "nagle",
             Kind::Bool,
@@ -1210,7 +1098,7 @@ pub(super) static TCP: TableSchema = TableSchema {
             "Hold a small segment while data is unacknowledged.",
         )
         .source("RFC 9293 §3.7.4")
-        .end(End::Sender),
+        .matters_to(SENDER),
         field(
             "on-link",
             Kind::Choice(&[
@@ -1383,12 +1271,12 @@ static FLOW: TableSchema = TableSchema {
         ),
         field(
             "from",
-            Kind::Node,
+            A_NODE,
             Required,
             "Data sender; it opens the connection. Two groups of one size are \
              connected pair by pair.",
         ),
-        field("to", Kind::Node, Required, "Data receiver."),
+        field("to", A_NODE, Required, "Data receiver."),
         field("count", COUNT, Absent("one flow"), "So many flows (between each pair)."),
         field("start", TIME, Is("0 s"), "When the application opens the connection."),
         field(

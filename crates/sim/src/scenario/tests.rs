@@ -33,7 +33,7 @@ from = "FH"
 to = "MH"
 "#;
 
-fn parse(text: &str) -> Result<Scenario, super::ScenarioError> {
+fn parse(text: &str) -> Result<Scenario, super::ConfigError> {
     Scenario::parse("t.toml", text, &[])
 }
 
@@ -43,7 +43,7 @@ fn errors(old: &str, new: &str) -> String {
     parse(&BASE.replace(old, new)).expect_err(new).to_string()
 }
 
-fn with(set: &[(&str, &str)]) -> Result<Scenario, super::ScenarioError> {
+fn with(set: &[(&str, &str)]) -> Result<Scenario, super::ConfigError> {
     let set: Vec<(String, String)> =
         set.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     Scenario::parse("t.toml", BASE, &set)
@@ -898,7 +898,7 @@ from = "AP"
 to = "MH"
 "#;
 
-fn cell(set: &[(&str, &str)]) -> Result<Scenario, super::ScenarioError> {
+fn cell(set: &[(&str, &str)]) -> Result<Scenario, super::ConfigError> {
     let set: Vec<(String, String)> =
         set.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     Scenario::parse("t.toml", CELL, &set)

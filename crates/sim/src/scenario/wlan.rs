@@ -1,8 +1,8 @@
 //! Wireless cells: a preset, the keys that override its values, and who is where.
 
 use super::model::{Node, NodeId, OutageLayer, Station, Wlan};
-use super::reader::{FromDecoded, Name, Section};
-use super::resolve::{Names, Positions, resolve};
+use super::resolve::{Names, Positions, queue_limit, resolve};
+use airtcp_config::{FromDecoded, Name, PacketsOrSize, Section};
 use airtcp_core::Duration;
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
@@ -285,7 +285,9 @@ fn mac(section: &Section<'_>, mac: &mut MacConfig) {
     set(section, "sense-before-data", sense_before_data);
     set(section, "nav-from-data", nav_from_data);
     set(section, "nav-reset", nav_reset);
-    set(section, "queue", queue);
+    if let Some(Some(limit)) = section.get::<Option<PacketsOrSize>>("queue") {
+        *queue = queue_limit(limit);
+    }
 }
 
 fn response(section: &Section<'_>, timeout: &mut ResponseTimeout) {

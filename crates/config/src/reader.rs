@@ -1,36 +1,85 @@
-//! Reads tables by their [schema](super::schema): unknown keys, types, units, ranges, keys that have no
+//! Reads tables by their [schema](crate::schema): unknown keys, types, units, ranges, keys that have no
 //! effect beside another, defaults. What it finds wrong it collects and goes on.
 
-use super::diagnostic::{Problem, Spot};
-use super::schema::{Fallback, Field, Kind, TableSchema};
-use super::tree::{Entry, Table, Tree, Value, element_name};
-use super::units::{self, Measure, QuantityError, Unit};
+use crate::diagnostic::{ConfigError, Problem, Source, Spot};
+use crate::schema::{Count, Fallback, Field, Kind, TIME, TableSchema, TextKind};
+use crate::tree::{self, Entry, Table, Tree, Value, element_name};
+use crate::units::{self, Measure, QuantityError, Unit};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_net::config::QueueLimit;
-use airtcp_tcp::config::InitialWindow;
 use std::cell::RefCell;
 
+/// A key that a command-line option sets over the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// What diagnostics call it: `--rate`.
+    pub option: String,
+    /// Dotted path of the key.
+    pub path: String,
+    /// A value in TOML syntax or a bare string.
+    pub value: String,
+}
+
+/// Reads a text and overrides, later ones over earlier ones, and makes something of the top level.
+///
+/// `source_name` is what diagnostics call the text. `resolve` gives `None` when it cannot make anything of
+/// it, and has then reported why.
+///
+/// # Errors
+/// Everything that is wrong with the text and the overrides, as far as one mistake does not hide another.
+pub fn read<T>(
+    schema: &'static TableSchema,
+    source_name: &str,
+    text: &str,
+    overrides: &[Override],
+    resolve: impl FnOnce(&Section<'_>) -> Option<T>,
+) -> Result<T, ConfigError> {
+    let mut sources = vec![Source { name: source_name.to_owned(), text: text.to_owned() }];
+    sources.extend(overrides.iter().map(|Override { option, path, value }| Source {
+        name: option.clone(),
+        text: tree::override_text(path, value),
+    }));
+    let mut root =
+        Tree::document(text, 0).map_err(|problems| ConfigError::new(problems, &sources))?;
+    let problems = Problems::default();
+    for (i, Override { path, value, .. }) in overrides.iter().enumerate() {
+        if let Err(problem) = tree::set(&mut root, schema, i + 1, path, value) {
+            problems.borrow_mut().push(problem);
+        }
+    }
+    let spot = Spot::default();
+    let layer = Layer { schema, table: &root, path: String::new(), spot };
+    let top = Section::new(&problems, schema, vec![layer], spot, String::new());
+    let resolved = resolve(&top);
+    let problems = problems.into_inner();
+    match resolved {
+        Some(resolved) if problems.is_empty() => Ok(resolved),
+        _ => Err(ConfigError::new(problems, &sources)),
+    }
+}
+
 /// Where problems are collected.
-pub(super) type Problems = RefCell<Vec<Problem>>;
+type Problems = RefCell<Vec<Problem>>;
 
 /// One table, or several that override each other key by key (`[tcp]` and a flow's `sender`).
-pub(super) struct Section<'a> {
+#[derive(Debug)]
+pub struct Section<'a> {
     problems: &'a Problems,
     schema: &'static TableSchema,
     /// Weakest first.
     layers: Vec<Layer<'a>>,
     /// Where the strongest layer stands, or what encloses it.
-    pub(super) spot: Spot,
+    spot: Spot,
     /// Dotted path of the strongest layer.
-    pub(super) path: String,
+    path: String,
 }
 
 /// A table in a section.
-pub(super) struct Layer<'a> {
-    pub(super) schema: &'static TableSchema,
-    pub(super) table: &'a Table,
-    pub(super) path: String,
-    pub(super) spot: Spot,
+#[derive(Debug)]
+struct Layer<'a> {
+    schema: &'static TableSchema,
+    table: &'a Table,
+    path: String,
+    spot: Spot,
 }
 
 /// A key that is set, and by which layer.
@@ -48,36 +97,80 @@ impl Found<'_> {
     }
 }
 
-/// A name and where it stands.
+/// A name or another text, and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
-    pub(super) text: String,
-    pub(super) spot: Spot,
+pub struct Name {
+    /// As it is written.
+    pub text: String,
+    /// Where.
+    pub spot: Spot,
 }
 
 /// A value that fits its kind.
 #[derive(Clone, Debug)]
-pub(super) enum Decoded {
+pub enum Decoded {
+    /// The key is not there and has no default, or its value is the word that means so.
     Absent,
+    /// [`Kind::Name`] and [`Kind::Text`].
     Name(Name),
+    /// [`Kind::Texts`].
     Names(Vec<Name>),
+    /// [`Kind::Bool`].
     Bool(bool),
+    /// [`Kind::Integer`].
     Integer(u64),
+    /// [`Kind::Number`], [`Kind::Measure`] and [`Kind::Packets`].
     Number(f64),
+    /// [`Kind::Duration`].
     Duration(Duration),
+    /// [`Kind::Moment`].
+    Moment(Moment),
+    /// [`Kind::Rate`].
     Rate(DataRate),
+    /// [`Kind::Size`].
     Size(Bytes),
-    Limit(QueueLimit),
+    /// [`Kind::PacketsOrSize`].
+    PacketsOrSize(PacketsOrSize),
+    /// [`Kind::Choice`].
     Word(&'static str),
+    /// [`Kind::ChoiceOrSegments`].
+    WordOrSegments(WordOrSegments),
+    /// [`Kind::DurationPair`].
     Pair(Duration, Duration),
+    /// [`Kind::Point`].
     Point(f64, f64),
+    /// [`Kind::Intervals`].
     Intervals(Vec<(Instant, Instant)>),
+    /// [`Kind::Ordinals`].
     Ordinals(Vec<u64>),
 }
 
+/// Seconds since 1970 (UTC), leap seconds not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
+/// A queue's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketsOrSize {
+    /// In packets.
+    Packets(u64),
+    /// In bytes.
+    Size(Bytes),
+}
+
+/// One of some words, or a number of segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordOrSegments {
+    /// The word.
+    Word(&'static str),
+    /// The number, 1 to 65,535.
+    Segments(u16),
+}
+
 /// Rust types that kinds decode to. A mismatch between a key's kind and the type it is asked for is a
-/// mistake in this crate, which every use of the key shows.
-pub(super) trait FromDecoded: Sized {
+/// mistake in the program, which every use of the key shows.
+pub trait FromDecoded: Sized {
+    /// `None` when it is of another kind.
     fn from_decoded(decoded: Decoded) -> Option<Self>;
 }
 
@@ -100,8 +193,10 @@ from_decoded! {
     Instant: Decoded::Duration(d) => Instant::ZERO + d;
     DataRate: Decoded::Rate(r) => r;
     Bytes: Decoded::Size(b) => b;
-    QueueLimit: Decoded::Limit(l) => l;
+    PacketsOrSize: Decoded::PacketsOrSize(l) => l;
     &'static str: Decoded::Word(w) => w;
+    WordOrSegments: Decoded::WordOrSegments(w) => w;
+    Moment: Decoded::Moment(m) => m;
     (Duration, Duration): Decoded::Pair(low, high) => (low, high);
     (f64, f64): Decoded::Point(x, y) => (x, y);
     Vec<(Instant, Instant)>: Decoded::Intervals(i) => i;
@@ -110,16 +205,6 @@ from_decoded! {
 impl FromDecoded for u32 {
     fn from_decoded(decoded: Decoded) -> Option<Self> {
         u64::from_decoded(decoded).and_then(|n| n.try_into().ok())
-    }
-}
-impl FromDecoded for InitialWindow {
-    fn from_decoded(decoded: Decoded) -> Option<Self> {
-        match decoded {
-            Decoded::Word("rfc5681") => Some(Self::Rfc5681),
-            Decoded::Word("rfc6928") => Some(Self::Rfc6928),
-            Decoded::Integer(n) => n.try_into().ok().map(Self::Segments),
-            _ => None,
-        }
     }
 }
 impl<T: FromDecoded> FromDecoded for Option<T> {
@@ -133,7 +218,7 @@ impl<T: FromDecoded> FromDecoded for Option<T> {
 
 impl<'a> Section<'a> {
     /// Opens layered tables; without layers every key has its default.
-    pub(super) fn new(
+    fn new(
         problems: &'a Problems,
         schema: &'static TableSchema,
         layers: Vec<Layer<'a>>,
@@ -184,11 +269,12 @@ impl<'a> Section<'a> {
     }
 
     /// How many problems there are so far, in the whole file.
-    pub(super) fn problems_found(&self) -> usize {
+    pub fn problems_found(&self) -> usize {
         self.problems.borrow().len()
     }
 
-    pub(super) fn push(&self, problem: Problem) {
+    /// Reports a problem.
+    pub fn push(&self, problem: Problem) {
         self.problems.borrow_mut().push(problem);
     }
 
@@ -203,12 +289,12 @@ impl<'a> Section<'a> {
     }
 
     /// The key is written somewhere.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
     /// Starts a problem with the value of `key`, or with its absence.
-    pub(super) fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
         match self.find(key) {
             Some(found) => {
                 let path = join(&self.layers[found.layer].path, key);
@@ -222,8 +308,18 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Starts a problem with the whole table.
+    pub fn problem_here(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.spot, self.path.clone(), message)
+    }
+
+    /// Starts a problem with what stands at `spot`, a part of `key`.
+    pub fn problem_at(&self, spot: Spot, key: &str, message: impl Into<String>) -> Problem {
+        Problem::new(spot, join(&self.path, key), message)
+    }
+
     /// The value of a key or its default; `None` when it is wrong or missing (which is then reported).
-    pub(super) fn get<T: FromDecoded>(&self, key: &str) -> Option<T> {
+    pub fn get<T: FromDecoded>(&self, key: &str) -> Option<T> {
         let field = self.field(key);
         let decoded = match (self.find(key), field.fallback) {
             (Some(found), _) => {
@@ -249,12 +345,28 @@ impl<'a> Section<'a> {
         value
     }
 
+    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) by `parse`, which says what is
+    /// wrong with it; that is then reported.
+    pub fn parse<T>(
+        &self,
+        key: &str,
+        text: &Name,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let kind = self.field(key).kind.text_kind();
+        let report = |message: String| {
+            let message = format!("{:?} {message}", text.text);
+            self.push(self.problem_at(text.spot, key, message).expected(kind.expected));
+        };
+        parse(&text.text).map_err(report).ok()
+    }
+
     fn decode(&self, kind: &Kind, tree: &Tree, path: &str) -> Option<Decoded> {
         Decoder { kind, path }.decode(kind, tree).map_err(|problem| self.push(problem)).ok()
     }
 
     /// The table under a key, all layers of it one above the other.
-    pub(super) fn merged(&self, key: &str) -> Section<'a> {
+    pub fn merged(&self, key: &str) -> Section<'a> {
         let schema = self.field(key).kind.table_schema();
         let mut layers = Vec::new();
         for layer in &self.layers {
@@ -274,7 +386,7 @@ impl<'a> Section<'a> {
 
     /// The table under a key, of the strongest layer only; `None` when the key is absent or its value is
     /// not a table (reported unless the kind allows another form).
-    pub(super) fn chosen(&self, key: &str) -> Option<Section<'a>> {
+    pub fn chosen(&self, key: &str) -> Option<Section<'a>> {
         let found = self.find(key)?;
         let kind = &self.field(key).kind;
         let path = join(&self.layers[found.layer].path, key);
@@ -290,7 +402,7 @@ impl<'a> Section<'a> {
     }
 
     /// The tables of an array of tables, each under its name or index.
-    pub(super) fn elements(&self, key: &str) -> Vec<Section<'a>> {
+    pub fn elements(&self, key: &str) -> Vec<Section<'a>> {
         let schema = self.field(key).kind.table_schema();
         let Some(found) = self.find(key) else {
             if matches!(self.field(key).fallback, Fallback::Required) {
@@ -315,7 +427,8 @@ impl<'a> Section<'a> {
             }
         };
         let section = |(i, element): (usize, &'a Tree)| {
-            let label = element_name(&path, element).unwrap_or_else(|| i.to_string());
+            let label =
+                element_name(self.field(key).named_by, element).unwrap_or_else(|| i.to_string());
             let path = join(&path, &label);
             match element.as_table() {
                 Some(table) => Some(self.single(schema, table, element.spot, path)),
@@ -340,7 +453,7 @@ impl<'a> Section<'a> {
     }
 
     /// This section with the table under `key` of `of` as a further, stronger layer.
-    pub(super) fn overridden_by(&self, of: &Section<'a>, key: &str) -> Section<'a> {
+    pub fn overridden_by(&self, of: &Section<'a>, key: &str) -> Section<'a> {
         let over = of.merged(key);
         let strongest = if over.layers.is_empty() { self } else { &over };
         let (spot, path) = (strongest.spot, strongest.path.clone());
@@ -352,7 +465,7 @@ impl<'a> Section<'a> {
     }
 
     /// The keys this section's strongest layer sets itself, with their places.
-    pub(super) fn own_keys(&self) -> impl Iterator<Item = (&'static Field, Spot)> + '_ {
+    pub fn own_keys(&self) -> impl Iterator<Item = (&'static Field, Spot)> + '_ {
         let own = self.layers.last().map(|l| l.table);
         let entry = move |f: &'static Field| {
             own.and_then(|t| t.entries.get(f.key)).map(|entry| (f, entry.key_spot))
@@ -361,7 +474,7 @@ impl<'a> Section<'a> {
     }
 }
 
-pub(super) fn join(path: &str, key: &str) -> String {
+fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
@@ -388,7 +501,7 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn decode(&self, kind: &Kind, tree: &Tree) -> Result<Decoded, Problem> {
-        let duration = |tree: &Tree| match self.decode(&Kind::ANY_DURATION, tree)? {
+        let duration = |tree: &Tree| match self.decode(&TIME, tree)? {
             Decoded::Duration(d) => Ok(d),
             other => unreachable!("a duration decoded as {other:?}"),
         };
@@ -400,19 +513,18 @@ impl Decoder<'_> {
                 }
                 Decoded::Name(Name { text: text.clone(), spot: tree.spot })
             }
-            (Kind::Node, Value::Text(text)) => {
+            (Kind::Text(_), Value::Text(text)) => {
                 Decoded::Name(Name { text: text.clone(), spot: tree.spot })
             }
-            (Kind::Nodes | Kind::NodePair, Value::Array(elements)) => {
+            (Kind::Texts { count, .. }, Value::Array(elements)) => {
                 let name = |t: &Tree| match &t.value {
                     Value::Text(text) => Ok(Name { text: text.clone(), spot: t.spot }),
                     _ => Err(self.found(t)),
                 };
                 let names: Vec<Name> = elements.iter().map(name).collect::<Result<_, _>>()?;
-                let fits = if matches!(kind, Kind::NodePair) {
-                    names.len() == 2
-                } else {
-                    !names.is_empty()
+                let fits = match count {
+                    Count::Some => !names.is_empty(),
+                    Count::Two => names.len() == 2,
                 };
                 if !fits {
                     let message = format!("found an array of {}", names.len());
@@ -446,6 +558,9 @@ impl Decoder<'_> {
                 }
                 Decoded::Duration(d)
             }
+            (Kind::Moment, Value::Datetime(datetime)) => {
+                Decoded::Moment(moment(datetime).map_err(|what| self.problem(tree, what))?)
+            }
             (Kind::DurationOrTable(_), Value::Text(_)) => Decoded::Duration(duration(tree)?),
             (Kind::Rate, Value::Text(text)) => {
                 let rate = self.quantity(tree, units::parse(text, units::RATE), units::RATE)?;
@@ -471,20 +586,20 @@ impl Decoder<'_> {
                 let read = units::parse_fractional(text, units::PACKETS);
                 Decoded::Number(self.quantity(tree, read, units::PACKETS)?)
             }
-            (Kind::QueueLimit, Value::Text(text)) => {
+            (Kind::PacketsOrSize, Value::Text(text)) => {
                 let packets = units::parse(text, units::PACKETS);
                 let limit = match packets {
                     Err(QuantityError::UnknownUnit(_)) => {
                         let all = [units::PACKETS, units::SIZE].concat();
                         let read = units::parse(text, units::SIZE);
-                        QueueLimit::Bytes(Bytes(self.quantity(tree, read, &all)?))
+                        PacketsOrSize::Size(Bytes(self.quantity(tree, read, &all)?))
                     }
-                    read => QueueLimit::Packets(self.quantity(tree, read, units::PACKETS)?),
+                    read => PacketsOrSize::Packets(self.quantity(tree, read, units::PACKETS)?),
                 };
-                if matches!(limit, QueueLimit::Packets(0) | QueueLimit::Bytes(Bytes(0))) {
+                if matches!(limit, PacketsOrSize::Packets(0) | PacketsOrSize::Size(Bytes(0))) {
                     return Err(self.wrong(tree, "is out of range"));
                 }
-                Decoded::Limit(limit)
+                Decoded::PacketsOrSize(limit)
             }
             (Kind::Choice(words), Value::Text(text)) => {
                 let word = words.iter().find(|(word, _)| word == text);
@@ -497,21 +612,21 @@ impl Decoder<'_> {
                 Decoded::Word(word.ok_or_else(unknown)?.0)
             }
             (Kind::ChoiceOrSegments(words), Value::Text(text)) => {
-                match words.iter().find(|(word, _)| word == text) {
-                    Some((word, _)) => Decoded::Word(word),
+                let word = words.iter().find(|(word, _)| word == text);
+                Decoded::WordOrSegments(match word {
+                    Some((word, _)) => WordOrSegments::Word(word),
                     None if text.starts_with(|c: char| c.is_ascii_digit()) => {
                         let read = units::parse(text, units::SEGMENTS);
                         let n = self.quantity(tree, read, units::SEGMENTS)?;
-                        if !(1..=65_535).contains(&n) {
-                            return Err(self.wrong(tree, "is out of range"));
-                        }
-                        Decoded::Integer(n)
+                        let n = u16::try_from(n).ok().filter(|n| *n > 0);
+                        let n = n.ok_or_else(|| self.wrong(tree, "is out of range"))?;
+                        WordOrSegments::Segments(n)
                     }
                     None => {
                         let words = words.iter().map(|(word, _)| *word);
                         return Err(self.wrong(tree, "is not a choice here").nearest(text, words));
                     }
-                }
+                })
             }
             (Kind::WordOr(word, _) | Kind::WordOrTable(word, _), Value::Text(text))
                 if text == word =>
@@ -625,6 +740,23 @@ fn any_of<T: AsRef<str>>(choices: &[T]) -> String {
     }
 }
 
+/// The seconds since 1970, or what is wrong.
+fn moment(datetime: &toml_datetime::Datetime) -> Result<Moment, String> {
+    if datetime.date.is_none() || datetime.time.is_none() {
+        return Err(format!("{datetime} is not both a date and a time"));
+    }
+    if datetime.offset.is_none() {
+        return Err(format!("{datetime} has no offset from UTC"));
+    }
+    let moment: Option<jiff::Timestamp> = datetime.to_string().parse().ok();
+    let moment = moment.ok_or_else(|| format!("{datetime} is out of range"))?;
+    if moment.subsec_nanosecond() != 0 {
+        return Err(format!("{datetime} is finer than a second"));
+    }
+    let seconds = u64::try_from(moment.as_second());
+    seconds.map(Moment).map_err(|_| format!("{datetime} is before 1970"))
+}
+
 /// The number as an integer, when it is whole.
 fn whole(value: &Value) -> Option<i128> {
     match value {
@@ -634,8 +766,6 @@ fn whole(value: &Value) -> Option<i128> {
 }
 
 impl Kind {
-    const ANY_DURATION: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::MAX };
-
     fn table_schema(&self) -> &'static TableSchema {
         match self {
             Self::Table(s)
@@ -643,6 +773,14 @@ impl Kind {
             | Self::Tables(s)
             | Self::WordOrTable(_, s) => s,
             other => panic!("{other:?} is not a table"),
+        }
+    }
+
+    fn text_kind(&self) -> &'static TextKind {
+        match self {
+            Self::Text(kind) | Self::Texts { of: kind, .. } => kind,
+            Self::WordOr(_, inner) => inner.text_kind(),
+            other => panic!("{other:?} is not a text"),
         }
     }
 
@@ -656,7 +794,7 @@ impl Kind {
             | Self::Size { .. }
             | Self::Measure(_)
             | Self::Packets
-            | Self::QueueLimit
+            | Self::PacketsOrSize
             | Self::ChoiceOrSegments(_) => true,
             Self::WordOr(_, inner) => inner.has_unit(),
             _ => false,
@@ -664,12 +802,17 @@ impl Kind {
     }
 
     /// What a value of this kind is, for "expected …".
-    pub(super) fn describe(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Self::Name => "1 to 64 letters, digits, - or _".to_owned(),
-            Self::Node => "the name of a node".to_owned(),
-            Self::Nodes => "an array of names of nodes".to_owned(),
-            Self::NodePair => "an array of two names of nodes".to_owned(),
+            Self::Text(TextKind { expected, .. }) => (*expected).to_owned(),
+            Self::Texts { of, count: Count::Some } => format!("an array of {}", of.expected_plural),
+            Self::Texts { of, count: Count::Two } => {
+                format!("an array of two {}", of.expected_plural)
+            }
+            Self::Moment => {
+                "a date and time with its offset from UTC, such as 2026-05-01T06:30:00Z".to_owned()
+            }
             Self::Bool => "true or false".to_owned(),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Number { min, max, above: false } => format!("a number from {min} to {max}"),
@@ -677,10 +820,14 @@ impl Kind {
                 format!("a number above {min}, at most {max}")
             }
             Self::Duration { min, max } => {
-                let above = if min.is_zero() { "" } else { " above zero" };
+                let above = match min.as_nanos() {
+                    0 => String::new(),
+                    1 => " above zero".to_owned(),
+                    _ => format!(" of at least {min}"),
+                };
                 let at_most =
                     if *max == Duration::MAX { String::new() } else { format!(", at most {max}") };
-                let example = (*max).min(Duration::from_millis(170));
+                let example = Duration::from_millis(170).clamp(*min, *max);
                 format!("a duration{above}{at_most} with its unit, such as \"{example}\"")
             }
             Self::DurationPair => "[low, high], such as [\"153 ms\", \"195 ms\"]".to_owned(),
@@ -704,7 +851,9 @@ impl Kind {
             Self::Point => "[x, y], such as [\"0 m\", \"200 m\"]".to_owned(),
             Self::WordOrTable(word, _) => format!("{word:?} or a table"),
             Self::Packets => "packets, such as \"5 packets\"".to_owned(),
-            Self::QueueLimit => "packets or a size above zero, such as \"50 packets\"".to_owned(),
+            Self::PacketsOrSize => {
+                "packets or a size above zero, such as \"50 packets\"".to_owned()
+            }
             Self::Choice(words) => {
                 any_of(&words.iter().map(|(w, _)| format!("{w:?}")).collect::<Vec<_>>())
             }

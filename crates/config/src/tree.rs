@@ -1,51 +1,53 @@
 //! The TOML text as a tree that knows where each key and value stands, and overrides on it.
 
-use super::diagnostic::{Problem, Spot};
+use crate::diagnostic::{Problem, Spot};
+use crate::schema::TableSchema;
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml_datetime::Datetime;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Tree {
-    pub(super) value: Value,
-    pub(super) spot: Spot,
+pub(crate) struct Tree {
+    pub(crate) value: Value,
+    pub(crate) spot: Spot,
 }
 
 /// A TOML value.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Text(String),
     Integer(i128),
     Float(f64),
     Bool(bool),
-    Datetime,
+    Datetime(Datetime),
     Array(Vec<Tree>),
     Table(Table),
 }
 
 /// A TOML table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
-    pub(super) entries: BTreeMap<String, Entry>,
+pub(crate) struct Table {
+    pub(crate) entries: BTreeMap<String, Entry>,
 }
 
 /// A key, where it stands, and its value.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) key_spot: Spot,
-    pub(super) tree: Tree,
+pub(crate) struct Entry {
+    pub(crate) key_spot: Spot,
+    pub(crate) tree: Tree,
 }
 
 impl Table {
-    pub(super) fn get(&self, key: &str) -> Option<&Tree> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Tree> {
         self.entries.get(key).map(|e| &e.tree)
     }
 }
 
 impl Tree {
     /// The tree of a TOML document, or everything that is wrong with its syntax.
-    pub(super) fn document(text: &str, source: usize) -> Result<Table, Vec<Problem>> {
+    pub(crate) fn document(text: &str, source: usize) -> Result<Table, Vec<Problem>> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
             return Ok(table(document.into_inner(), &|span| Spot {
@@ -63,18 +65,18 @@ impl Tree {
     }
 
     /// What a person would call this value.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.value {
             Value::Text(s) => format!("{s:?}"),
             Value::Integer(n) => n.to_string(),
             Value::Float(x) => x.to_string(),
             Value::Bool(b) => b.to_string(),
-            Value::Datetime => "a date or time".to_owned(),
+            Value::Datetime(_) => "a date or time".to_owned(),
             Value::Array(_) => "an array".to_owned(),
             Value::Table(_) => "a table".to_owned(),
         }
     }
-    pub(super) fn as_table(&self) -> Option<&Table> {
+    pub(crate) fn as_table(&self) -> Option<&Table> {
         if let Value::Table(t) = &self.value { Some(t) } else { None }
     }
     fn as_text(&self) -> Option<&str> {
@@ -97,48 +99,54 @@ fn tree(from: Spanned<DeValue<'_>>, spot: Spotter<'_>) -> Tree {
     let value = match from.into_inner() {
         DeValue::String(s) => Value::Text(s.into_owned()),
         DeValue::Integer(n) => {
-            // Nothing in a scenario needs more than 64 bits; a larger number fails its range check.
+            // Nothing in a file needs more than 64 bits; a larger number fails its range check.
             Value::Integer(i128::from_str_radix(n.as_str(), n.radix()).unwrap_or(i128::MAX))
         }
         DeValue::Float(x) => Value::Float(x.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(b) => Value::Bool(b),
-        DeValue::Datetime(_) => Value::Datetime,
+        DeValue::Datetime(d) => Value::Datetime(d),
         DeValue::Array(a) => Value::Array(a.into_iter().map(|v| tree(v, spot)).collect()),
         DeValue::Table(t) => Value::Table(table(t, spot)),
     };
     Tree { value, spot: at }
 }
 
-/// The name of the element `tree` of the array `key` at the top level: its `name`, or what that defaults
-/// to. Also how `--set` and diagnostics refer to it.
-pub(super) fn element_name(key: &str, tree: &Tree) -> Option<String> {
+/// The name of the element `tree` of an array of tables: its `name`, or else what the keys `named_by` say.
+/// Also how overrides and diagnostics refer to it.
+pub(crate) fn element_name(named_by: &[&str], tree: &Tree) -> Option<String> {
     let table = tree.as_table()?;
     if let Some(name) = table.get("name") {
         return name.as_text().map(str::to_owned);
     }
-    match key {
-        "link" => match &table.get("between")?.value {
-            Value::Array(ends) => match ends.as_slice() {
-                [a, b] => Some(format!("{}-{}", a.as_text()?, b.as_text()?)),
-                _ => None,
-            },
-            _ => None,
-        },
-        "flow" => {
-            Some(format!("{}-{}", table.get("from")?.as_text()?, table.get("to")?.as_text()?))
+    let mut parts = Vec::new();
+    for key in named_by {
+        match &table.get(key)?.value {
+            Value::Text(text) => parts.push(text.as_str()),
+            Value::Array(texts) => {
+                for text in texts {
+                    parts.push(text.as_text()?);
+                }
+            }
+            _ => return None,
         }
-        _ => None,
     }
+    (!parts.is_empty()).then(|| parts.join("-"))
 }
 
 /// The text under which the override `path=value` is kept and shown.
-pub(super) fn override_text(path: &str, value: &str) -> String {
+pub(crate) fn override_text(path: &str, value: &str) -> String {
     format!("{path}={value}")
 }
 
 /// Sets the value at a dotted path. Steps through an array are an element's name or its index. Tables that
 /// are not there yet are made; whether their keys exist is found when the whole tree is read.
-pub(super) fn set(root: &mut Table, source: usize, path: &str, value: &str) -> Result<(), Problem> {
+pub(crate) fn set(
+    root: &mut Table,
+    schema: &'static TableSchema,
+    source: usize,
+    path: &str,
+    value: &str,
+) -> Result<(), Problem> {
     let at = |start, end| Spot { source, start, end };
     let path_spot = at(0, path.len());
     let keys = dotted_keys(path).ok_or_else(|| {
@@ -166,7 +174,7 @@ pub(super) fn set(root: &mut Table, source: usize, path: &str, value: &str) -> R
         let description = here.describe();
         here = match &mut here.value {
             Value::Table(t) => &mut t.entries.entry(key.clone()).or_insert_with(empty).tree,
-            Value::Array(elements) => element(elements, &walked, key, path_spot)?,
+            Value::Array(elements) => element(elements, schema, &walked, key, path_spot)?,
             _ => return Err(not_a_container(&description, &walked, path_spot)),
         };
         walked = format!("{walked}.{key}");
@@ -176,7 +184,7 @@ pub(super) fn set(root: &mut Table, source: usize, path: &str, value: &str) -> R
         Value::Table(t) => {
             t.entries.insert(last.clone(), Entry { key_spot: path_spot, tree: new });
         }
-        Value::Array(elements) => *element(elements, &walked, last, path_spot)? = new,
+        Value::Array(elements) => *element(elements, schema, &walked, last, path_spot)? = new,
         _ => return Err(not_a_container(&description, &walked, path_spot)),
     }
     Ok(())
@@ -189,11 +197,15 @@ fn not_a_container(description: &str, walked: &str, spot: Spot) -> Problem {
 
 fn element<'t>(
     elements: &'t mut [Tree],
+    schema: &'static TableSchema,
     walked: &str,
     key: &str,
     spot: Spot,
 ) -> Result<&'t mut Tree, Problem> {
-    let names: Vec<Option<String>> = elements.iter().map(|e| element_name(walked, e)).collect();
+    // Below the top level, elements have no names but those they give themselves.
+    let field = schema.fields.iter().find(|field| field.key == walked);
+    let named_by = field.map_or(&[][..], |field| field.named_by);
+    let names: Vec<Option<String>> = elements.iter().map(|e| element_name(named_by, e)).collect();
     let by_name = names.iter().position(|n| n.as_deref() == Some(key));
     match by_name.or_else(|| key.parse().ok()).filter(|i| *i < names.len()) {
         Some(i) => Ok(&mut elements[i]),

@@ -1,23 +1,23 @@
-//! What is wrong with a scenario, where, and what was expected instead.
+//! What is wrong with a file, where, and what was expected instead.
 //!
-//! A [`Diagnostic`] is one mistake; a [`ScenarioError`] is all that were found in one reading. `Display`
-//! gives one line a mistake; [`ScenarioError::render`] adds the source line and a caret.
+//! A [`Diagnostic`] is one mistake; a [`ConfigError`] is all that were found in one reading. `Display`
+//! gives one line a mistake; [`ConfigError::render`] adds the source line and a caret.
 
 use std::fmt;
 
-/// A byte range in one of the texts a scenario was read from.
+/// A byte range in one of the texts a configuration was read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Spot {
+pub struct Spot {
     /// 0: the file; k: the k-th override. A later source wins over an earlier one.
-    pub(super) source: usize,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(crate) source: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
-/// A mistake that does not know its line yet.
+/// A mistake that does not know its line yet; [`Section::push`](crate::Section::push) reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
-    pub(super) spot: Spot,
+pub struct Problem {
+    pub(crate) spot: Spot,
     key: String,
     message: String,
     expected: Option<String>,
@@ -25,16 +25,22 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(spot: Spot, key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(spot: Spot, key: impl Into<String>, message: impl Into<String>) -> Self {
         let (key, message) = (key.into(), message.into());
         Self { spot, key, message, expected: None, suggestion: None }
     }
-    pub(super) fn expected(mut self, what: impl Into<String>) -> Self {
+    /// Says what would be right.
+    pub fn expected(mut self, what: impl Into<String>) -> Self {
         self.expected = Some(what.into());
         self
     }
+    /// Suggests what was meant.
+    pub fn suggest(mut self, what: impl Into<String>) -> Self {
+        self.suggestion = Some(what.into());
+        self
+    }
     /// Suggests the candidate nearest to `found`; says what there is instead when none is near.
-    pub(super) fn nearest<'a>(
+    pub fn nearest<'a>(
         mut self,
         found: &str,
         candidates: impl IntoIterator<Item = &'a str>,
@@ -50,7 +56,7 @@ impl Problem {
         self
     }
     /// Fills in line, column and source line from the texts.
-    pub(super) fn locate(self, sources: &[Source]) -> Diagnostic {
+    pub(crate) fn locate(self, sources: &[Source]) -> Diagnostic {
         let source = &sources[self.spot.source];
         let start = floor_char_boundary(&source.text, self.spot.start);
         let before = &source.text[..start];
@@ -71,14 +77,14 @@ impl Problem {
     }
 }
 
-/// A text a scenario is read from, and what to call it.
+/// A text a configuration is read from, and what to call it.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
-/// One mistake in a scenario.
+/// One mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file as it was named, or `--set`.
@@ -138,17 +144,17 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A scenario that cannot be run: everything that is wrong with it, in the order of the text.
+/// A configuration that cannot be used: everything that is wrong with it, in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n"))]
-pub struct ScenarioError {
+pub struct ConfigError {
     /// The mistakes; never empty.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl ScenarioError {
+impl ConfigError {
     /// The mistakes in the order of the sources, each once.
-    pub(super) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
+    pub(crate) fn new(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
         problems.sort_by_key(|p| p.spot);
         // A table that several flows inherit is read several times.
         let mut once: Vec<Problem> = Vec::with_capacity(problems.len());

@@ -1,5 +1,9 @@
 //! How packets reach the gateway and go on: the contract between the loop and what carries packets.
 
+mod inject;
+pub mod nfqueue;
+pub mod rules;
+
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;

@@ -1,0 +1,191 @@
+//! `airtcp agent`: tells a gateway how this mobile's link is (docs/agent.md).
+
+use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
+use airtcp_core::{Duration, LinkSignal};
+use airtcp_live::agent::program::Program;
+use airtcp_live::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
+use airtcp_live::gateway::signals::keys::{self, Key, KeyName, Keys};
+use clap::{Args, Subcommand, ValueEnum};
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `airtcp agent`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    #[command(subcommand)]
+    command: Option<AgentCommand>,
+    /// Where the gateway listens for agents.
+    #[arg(long, value_name = "HOST:PORT", global = true)]
+    gateway: Option<String>,
+    /// File with this agent's key (`airtcp agent keygen` makes it).
+    #[arg(long, value_name = "FILE", global = true)]
+    key: Option<PathBuf>,
+    /// Address of this mobile; may be repeated [default: those that the key file lists].
+    #[arg(long, value_name = "ADDRESS", global = true)]
+    mobile: Vec<IpAddr>,
+    /// What sees how the link is.
+    #[arg(long)]
+    source: Option<SourceKind>,
+    /// With `--source command`: prints `fading`, `down` or `up`, a word a line; started by `sh -c`.
+    #[arg(long, value_name = "COMMAND")]
+    source_command: Option<String>,
+    /// The last word is repeated for at most this long before the agent ends without an answer.
+    #[arg(long, value_name = "TIME", default_value = "10s", global = true, value_parser = airtcp_sim::scenario::duration)]
+    patience: Duration,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentCommand {
+    /// Says one thing by hand, and waits until the gateway has it.
+    Send {
+        /// What.
+        signal: SignalName,
+    },
+    /// Makes a key: a line for the mobile's key file and for the gateway's file of keys.
+    Keygen {
+        /// 1 to 16 of a-z A-Z 0-9 - _ .
+        #[arg(value_parser = key_name)]
+        name: KeyName,
+        /// Addresses (or prefixes) of the mobiles that the key speaks for.
+        #[arg(required = true, value_name = "ADDRESS", value_parser = keys::network)]
+        speaks_for: Vec<IpNet>,
+        /// A new file, only its owner's to read [default: standard output].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+/// What sees how the link is.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SourceKind {
+    /// Any program.
+    Command,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SignalName {
+    Fading,
+    Down,
+    Up,
+}
+
+fn key_name(text: &str) -> Result<KeyName, &'static str> {
+    KeyName::new(text).ok_or("expected 1 to 16 of a-z A-Z 0-9 - _ .")
+}
+
+/// Runs the agent and returns the exit code.
+pub(crate) fn run(args: &AgentArgs) -> i32 {
+    match &args.command {
+        Some(AgentCommand::Keygen { name, speaks_for, out }) => {
+            keygen(name.clone(), speaks_for.clone(), out.as_deref())
+        }
+        Some(AgentCommand::Send { signal }) => {
+            let signal = match signal {
+                SignalName::Fading => LinkSignal::Fading,
+                SignalName::Down => LinkSignal::Down,
+                SignalName::Up => LinkSignal::Up,
+            };
+            report(args, |_| Ok(Box::new(Once(signal))))
+        }
+        None => report(args, source),
+    }
+}
+
+fn keygen(name: KeyName, speaks_for: Vec<IpNet>, out: Option<&Path>) -> i32 {
+    let key = match Key::generate(name, speaks_for) {
+        Ok(key) => key,
+        Err(error) => {
+            complain(&format!("no randomness from the kernel: {error}"));
+            return FAILURE;
+        }
+    };
+    let Some(path) = out else { return print(&key.line()) };
+    match key.write(path) {
+        Ok(()) => SUCCESS,
+        Err(error) => {
+            complain(&format!("{}: {error}", path.display()));
+            FAILURE
+        }
+    }
+}
+
+/// Reports what a source sees until it ends.
+fn report(
+    args: &AgentArgs,
+    source: impl FnOnce(&AgentArgs) -> Result<Box<dyn Source>, String>,
+) -> i32 {
+    let prepared = || -> Result<_, String> { Ok((config(args)?, source(args)?)) };
+    let (config, mut source) = match prepared() {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            complain(&message);
+            return BAD_INPUT;
+        }
+    };
+    let gateway = config.gateway;
+    let mut tell = |answered| match answered {
+        Answered::Taken(signal, after) => {
+            complain(&format!(
+                "{gateway} knows: {} (after {} ms)",
+                name(signal),
+                after.as_millis()
+            ));
+        }
+        Answered::NotAllowed(signal) => {
+            complain(&format!("{gateway} refused: {}", name(signal)));
+        }
+        Answered::Nothing => {}
+    };
+    match agent::run(config, &mut *source, &mut tell) {
+        Ok(()) => SUCCESS,
+        Err(error) => {
+            complain(&error.to_string());
+            FAILURE
+        }
+    }
+}
+
+fn name(signal: LinkSignal) -> &'static str {
+    match signal {
+        LinkSignal::Fading => "fading",
+        LinkSignal::Down => "down",
+        LinkSignal::Up => "up",
+    }
+}
+
+fn config(args: &AgentArgs) -> Result<AgentConfig, String> {
+    let gateway = args.gateway.as_deref().ok_or("--gateway HOST:PORT is missing")?;
+    let path =
+        args.key.as_deref().ok_or("--key FILE is missing (`airtcp agent keygen` makes it)")?;
+    let keys = Keys::read(path).map_err(|error| error.to_string())?;
+    let mut lines = keys.iter();
+    let (Some(key), None) = (lines.next(), lines.next()) else {
+        return Err(format!("{}: several keys; an agent's file has its own only", path.display()));
+    };
+    let gateway = resolve(gateway)?;
+    let (key, mobiles) = (key.clone(), args.mobile.clone());
+    AgentConfig::new(gateway, key, mobiles, args.patience)
+        .map_err(|error: AgentError| error.to_string())
+}
+
+fn resolve(gateway: &str) -> Result<SocketAddr, String> {
+    let mut found = gateway
+        .to_socket_addrs()
+        .map_err(|error| format!("--gateway {gateway}: {error} (expected HOST:PORT)"))?;
+    found.next().ok_or_else(|| format!("--gateway {gateway}: the name has no address"))
+}
+
+fn source(args: &AgentArgs) -> Result<Box<dyn Source>, String> {
+    match args.source.ok_or("--source is missing (or a subcommand: send, keygen)")? {
+        SourceKind::Command => {
+            let script = args
+                .source_command
+                .as_deref()
+                .ok_or("--source command needs --source-command COMMAND")?;
+            let program =
+                Program::start(script).map_err(|error| format!("cannot run `sh`: {error}"))?;
+            Ok(Box::new(program))
+        }
+    }
+}

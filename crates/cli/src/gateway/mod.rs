@@ -1,0 +1,101 @@
+//! `airtcp gateway`: what is asked of a running gateway.
+
+mod status;
+
+use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
+use airtcp_live::gateway::command::Status;
+use airtcp_live::gateway::control::{self, Answer, AskError, Request};
+use airtcp_live::gateway::metrics;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Arguments of `airtcp gateway`.
+#[derive(Debug, Args)]
+pub(crate) struct GatewayArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Shows what a running gateway does: its groups, mobiles out of reach, connections.
+    Status(status::StatusArgs),
+    /// Tells a running gateway about the link to a mobile.
+    Signal {
+        /// Address of the mobile, or a prefix of up to 256 addresses.
+        mobile: String,
+        /// fading: an outage is likely; down: out of reach; up: in reach.
+        #[arg(value_name = "fading|down|up")]
+        signal: String,
+        #[command(flatten)]
+        socket: SocketArg,
+    },
+    /// Makes a running gateway read its configuration again; a wrong one is refused, and the old one stays.
+    Reload {
+        #[command(flatten)]
+        socket: SocketArg,
+    },
+    /// Prints a running gateway's metrics in Prometheus' text format.
+    Metrics {
+        /// What metrics there are, as documentation (docs/gateway-metrics.md); needs no gateway.
+        #[arg(long)]
+        markdown: bool,
+        #[command(flatten)]
+        socket: SocketArg,
+    },
+}
+
+/// Which gateway.
+#[derive(Debug, Args)]
+struct SocketArg {
+    /// The gateway's control socket.
+    #[arg(long = "control", value_name = "PATH", default_value = control::DEFAULT_PATH)]
+    path: PathBuf,
+}
+
+impl SocketArg {
+    fn status(&self) -> Result<Status, AskError> {
+        match control::ask(&self.path, &Request::Status)? {
+            Answer::Status(status) => Ok(*status),
+            _ => Err(AskError::Refused("it answers something else".to_owned())),
+        }
+    }
+
+    fn order(&self, request: &Request) -> i32 {
+        match control::ask(&self.path, request) {
+            Ok(_) => SUCCESS,
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+/// Tells that there is no answer; returns the exit code.
+fn failed(error: &AskError) -> i32 {
+    complain(&error.to_string());
+    FAILURE
+}
+
+/// Does what is asked and returns the exit code.
+pub(crate) fn run(args: &GatewayArgs) -> i32 {
+    match &args.command {
+        Command::Status(args) => status::status(args),
+        Command::Signal { mobile, signal, socket } => {
+            let request = control::mobiles(mobile).and_then(|mobiles| {
+                Ok(Request::Signal { mobiles, signal: control::signal(signal)? })
+            });
+            match request {
+                Ok(request) => socket.order(&request),
+                Err(message) => {
+                    complain(&message);
+                    BAD_INPUT
+                }
+            }
+        }
+        Command::Reload { socket } => socket.order(&Request::Reload),
+        Command::Metrics { markdown: true, .. } => print(&metrics::markdown()),
+        Command::Metrics { socket, .. } => match socket.status() {
+            Ok(status) => print(&metrics::text(&status)),
+            Err(error) => failed(&error),
+        },
+    }
+}

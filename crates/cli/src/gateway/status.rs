@@ -1,0 +1,186 @@
+//! `airtcp gateway status`: groups, mobiles out of reach and connections as tables, or JSON; once or all the time.
+
+use super::{SocketArg, failed};
+use crate::table::aligned;
+use crate::{SUCCESS, print};
+use airtcp_live::gateway::command::{FlowStatus, GroupStatus, Status};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// Arguments of `airtcp gateway status`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    /// One JSON object (a line) instead of the tables.
+    #[arg(long)]
+    json: bool,
+    /// Again each second, until interrupted.
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    socket: SocketArg,
+}
+
+/// From one look to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Clears a terminal and goes to its upper left corner (ECMA-48: CUP, ED).
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Shows what the gateway does; returns the exit code.
+pub(super) fn status(args: &StatusArgs) -> i32 {
+    let clear = if args.watch && !args.json && io::stdout().is_terminal() { CLEAR } else { "" };
+    loop {
+        let code = match args.socket.status() {
+            Ok(status) if args.json => print(&format!(
+                "{}\n",
+                serde_json::to_string(&status).expect("numbers and strings")
+            )),
+            Ok(status) => print(&format!("{clear}{}", tables(&status))),
+            // It may be about to be started again.
+            Err(error) if args.watch => {
+                failed(&error);
+                SUCCESS
+            }
+            Err(error) => failed(&error),
+        };
+        if !args.watch || code != SUCCESS {
+            return code;
+        }
+        std::thread::sleep(PERIOD);
+    }
+}
+
+fn tables(status: &Status) -> String {
+    let mut out = String::new();
+    let heads = ["group", "mechanism", "connections", "held", "refused segments"];
+    let mut rows = vec![heads.map(str::to_owned)];
+    rows.extend(status.groups.iter().map(|group| {
+        let GroupStatus { name, mechanism, flows, held, segments_refused, counters: _ } = group;
+        [
+            name.clone(),
+            mechanism.clone(),
+            flows.to_string(),
+            bytes(*held),
+            segments_refused.to_string(),
+        ]
+    }));
+    out += &aligned(&rows, &[0, 1]);
+    for group in &status.groups {
+        let _ = writeln!(out, "{}: {}", group.name, counts(&group.counters));
+    }
+    let _ = writeln!(out, "packets: {}", counts(&status.counters));
+    for (source, signals) in &status.signals {
+        let _ = writeln!(out, "signals from {source}: {}", counts(signals));
+    }
+    for (mobile, signal) in &status.away {
+        let _ = writeln!(out, "{mobile} is {signal}");
+    }
+    let _ = writeln!(out, "\n{} connections, {} held", status.flow_count, bytes(status.held));
+    if status.flows.is_empty() {
+        return out;
+    }
+    let heads = ["fixed host", "mobile", "group", "mechanism", "state", "since", "held", ""];
+    let mut rows = vec![heads.map(str::to_owned)];
+    rows.extend(status.flows.iter().map(|flow| {
+        let FlowStatus { fixed, mobile, group, mechanism, state, since, held, committed } = flow;
+        [
+            fixed.clone(),
+            mobile.clone(),
+            group.clone(),
+            mechanism.clone(),
+            state.clone(),
+            since.map_or_else(String::new, |since| format!("{since:.1} s")),
+            bytes(*held),
+            if *committed { "acknowledged" } else { "" }.to_owned(),
+        ]
+    }));
+    out += &aligned(&rows, &[0, 1, 2, 3, 4, 7]);
+    let listed = status.flows.len() as u64;
+    if let Some(more @ 1..) = status.flow_count.checked_sub(listed) {
+        let _ = writeln!(out, "and {more} more");
+    }
+    out
+}
+
+/// Those that are not 0.
+fn counts(counts: &BTreeMap<String, u64>) -> String {
+    let named = |(name, n): (&String, &u64)| format!("{n} {}", name.replace('_', " "));
+    let all: Vec<_> = counts.iter().filter(|(_, n)| **n > 0).map(named).collect();
+    if all.is_empty() { "nothing yet".to_owned() } else { all.join(", ") }
+}
+
+/// With three digits or so.
+fn bytes(n: u64) -> String {
+    match n {
+        0..10_000 => format!("{n} B"),
+        10_000..10_000_000 => format!("{} kB", n / 1000),
+        _ => format!("{} MB", n / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_in_the_middle_of_an_outage() {
+        let counters = |pairs: &[(&str, u64)]| {
+            pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<BTreeMap<_, _>>()
+        };
+        let flow = FlowStatus {
+            fixed: "203.0.113.5:443".to_owned(),
+            mobile: "10.0.0.7:40000".to_owned(),
+            group: "cars".to_owned(),
+            mechanism: "m-tcp-plus".to_owned(),
+            state: "frozen".to_owned(),
+            since: Some(12.345),
+            held: 1_048_576,
+            committed: true,
+        };
+        let calm = FlowStatus {
+            state: "connected".to_owned(),
+            mobile: "10.0.0.8:4000".to_owned(),
+            since: None,
+            held: 0,
+            committed: false,
+            ..flow.clone()
+        };
+        let group = GroupStatus {
+            name: "cars".to_owned(),
+            mechanism: "m-tcp-plus".to_owned(),
+            flows: 3,
+            held: 1_048_576,
+            segments_refused: 0,
+            counters: counters(&[("freezes", 1), ("resets", 0)]),
+        };
+        let status = Status {
+            groups: vec![group],
+            flows: vec![flow, calm],
+            flow_count: 3,
+            committed: 1,
+            held: 1_048_576,
+            away: BTreeMap::from([("10.0.0.7".to_owned(), "down".to_owned())]),
+            counters: counters(&[("packets_passed", 812)]),
+            signals: BTreeMap::from([("control".to_owned(), counters(&[("down", 1)]))]),
+        };
+        assert_eq!(
+            tables(&status),
+            "\
+group  mechanism   connections     held  refused segments
+cars   m-tcp-plus            3  1048 kB                 0
+cars: 1 freezes
+packets: 812 packets passed
+signals from control: 1 down
+10.0.0.7 is down
+
+3 connections, 1048 kB held
+fixed host       mobile          group  mechanism   state       since     held
+203.0.113.5:443  10.0.0.7:40000  cars   m-tcp-plus  frozen     12.3 s  1048 kB  acknowledged
+203.0.113.5:443  10.0.0.8:4000   cars   m-tcp-plus  connected              0 B
+and 1 more
+"
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! What a shell writes down so that no promise dies with its process.
+//!
+//! A connection is a deterministic state machine. So one that [is committed](FlowState::is_committed) survives as a
+//! [`Snapshot`] and the [`Input`]s since: [`Snapshot::apply`] does once more what the connection did with each.
+//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the [`Note`]s. After each call the shell
+//! 1. takes them out, and writes down those of committed connections,
+//! 2. calls [`withhold`](crate::PerConnection::withhold) for each connection whose note could not be written,
+//! 3. carries out the actions,
+//! 4. forgets what it wrote about those that were released: what was to be done must be done first.
+//!
+//! A process that dies in between has told the fixed host nothing that is not written down, and may find an input
+//! whose actions nobody carried out: to the hosts, segments were lost on the way.
+
+use crate::connection::{Connection, Context};
+use crate::flow_table::FlowState;
+use crate::middlebox::{Actions, Side};
+use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Inputs are replaced by a snapshot when they take up twice what the snapshot does, and this many bytes more.
+const SLACK: u64 = 16 * 1024;
+
+/// What an input takes up, besides its payload: an estimate.
+const INPUT_SIZE: u64 = 128;
+
+/// A call into a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Call<P> {
+    /// [`Connection::on_segment`].
+    Segment(Side, Segment<P>),
+    /// [`Connection::on_link`].
+    Link(LinkSignal),
+    /// [`Connection::on_timer`], if the deadline has passed.
+    Timer,
+}
+
+impl<P: Payload> Call<P> {
+    /// Makes the call.
+    pub(crate) fn make<C: Connection<P>>(
+        self,
+        now: Instant,
+        connection: &mut C,
+        cx: &mut Context<'_, P, C>,
+    ) {
+        match self {
+            Self::Segment(from, segment) => connection.on_segment(now, from, segment, cx),
+            Self::Link(signal) => connection.on_link(now, signal, cx),
+            Self::Timer => {
+                if connection.next_deadline().is_some_and(|due| due <= now) {
+                    connection.on_timer(now, cx);
+                }
+            }
+        }
+    }
+}
+
+/// All that a connection's next state depends on, besides the state and the settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input<P> {
+    /// When.
+    pub now: Instant,
+    /// As [`Context::room`].
+    pub room: u64,
+    /// What happened.
+    pub call: Call<P>,
+}
+
+impl<P: Payload> Input<P> {
+    fn size(&self) -> u64 {
+        let payload = match &self.call {
+            Call::Segment(_, segment) => segment.payload.len() as u64,
+            Call::Link(_) | Call::Timer => 0,
+        };
+        payload + INPUT_SIZE
+    }
+}
+
+/// A connection at one moment, and the settings it works by from then on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot<C, Config> {
+    /// Settings of the mechanism.
+    pub config: Config,
+    /// The connection.
+    pub connection: C,
+}
+
+impl<C, Config> Snapshot<C, Config> {
+    /// Moves on by one input, as the connection itself did.
+    pub fn apply<P: Payload>(&mut self, input: Input<P>)
+    where
+        C: Connection<P, Config = Config>,
+    {
+        let Input { now, room, call } = input;
+        let (counters, out) = (&mut C::Counters::default(), &mut Actions::new());
+        let mut cx = Context { config: &self.config, counters, out, room };
+        call.make(now, &mut self.connection, &mut cx);
+    }
+}
+
+/// One thing for the shell to write down, about the connection with this flow from the fixed to the mobile host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note<P, C, Config> {
+    /// The connection is committed, and this is all there is to know. Replaces what was noted of it before.
+    Committed(Flow, Box<Snapshot<C, Config>>),
+    /// An input to a committed connection, which still is. Comes after all that was noted of it before.
+    Input(Flow, Input<P>),
+    /// The connection is no longer committed. What was noted of it is to be forgotten, when the actions that came
+    /// with this note have been carried out.
+    Released(Flow),
+}
+
+/// Takes the notes.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal<P, C, Config> {
+    notes: Vec<Note<P, C, Config>>,
+    /// Of each committed connection, what the inputs since its snapshot take up. [`u64::MAX`]: they could not be
+    /// written.
+    logged: BTreeMap<Flow, u64>,
+}
+
+impl<P, C, Config> Default for Journal<P, C, Config> {
+    fn default() -> Self {
+        Self { notes: Vec::new(), logged: BTreeMap::new() }
+    }
+}
+
+impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
+    /// A connection took an input; `None` when it was not committed before.
+    pub(crate) fn note(
+        &mut self,
+        flow: Flow,
+        config: &Config,
+        connection: &C,
+        input: Option<Input<P>>,
+    ) {
+        match input {
+            None if !connection.is_committed() => {}
+            None => self.note_snapshot(flow, config, connection),
+            Some(_) if !connection.is_committed() => {
+                self.logged.remove(&flow);
+                self.notes.push(Note::Released(flow));
+            }
+            Some(input) => {
+                let logged = self.logged.entry(flow).or_default();
+                *logged = logged.saturating_add(input.size());
+                if *logged > 2 * connection.held() as u64 + SLACK {
+                    self.note_snapshot(flow, config, connection);
+                } else {
+                    self.notes.push(Note::Input(flow, input));
+                }
+            }
+        }
+    }
+
+    /// The next note of this connection will be a snapshot.
+    pub(crate) fn is_behind(&mut self, flow: &Flow) {
+        if let Some(logged) = self.logged.get_mut(flow) {
+            *logged = u64::MAX;
+        }
+    }
+
+    /// All of a committed connection.
+    pub(crate) fn note_snapshot(&mut self, flow: Flow, config: &Config, connection: &C) {
+        self.logged.insert(flow, 0);
+        let snapshot = Snapshot { config: config.clone(), connection: connection.clone() };
+        self.notes.push(Note::Committed(flow, Box::new(snapshot)));
+    }
+}
+
+impl<P, C, Config> Journal<P, C, Config> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Note<P, C, Config>> + '_ {
+        self.notes.drain(..)
+    }
+}

@@ -1,0 +1,116 @@
+//! A program that sees how the link is: it prints `fading`, `down` or `up`, a word a line.
+//!
+//! So everything can be a source that a shell can ask: ModemManager, a GPS receiver, a button.
+
+use super::{AgentError, Seen, Source};
+use airtcp_core::{Duration, LinkSignal};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// No line of such a program is longer.
+const MOST_BYTES: usize = 4096;
+
+/// The program at work; it is killed when this is dropped.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    stdout: ChildStdout,
+    /// The beginning of a line.
+    partial: Vec<u8>,
+}
+
+impl Program {
+    /// Starts `script` by `sh -c`; it has our standard error.
+    ///
+    /// # Errors
+    /// There is no `sh`.
+    pub fn start(script: &str) -> io::Result<Self> {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().expect("it is piped");
+        let program = Self { child, stdout, partial: Vec::new() };
+        fcntl(&program.stdout, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(program)
+    }
+
+    /// Takes what was printed, which may end within a line.
+    fn printed(&mut self, bytes: &[u8], signals: &mut Vec<LinkSignal>) -> Result<(), AgentError> {
+        for piece in bytes.split_inclusive(|&b| b == b'\n') {
+            self.partial.extend(piece);
+            if self.partial.len() > MOST_BYTES {
+                return Err(AgentError::Source(
+                    "the program printed a line without end".to_owned(),
+                ));
+            }
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.partial);
+                signals.extend(signal(&String::from_utf8_lossy(&line))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// How the program ended.
+    fn end(&mut self, signals: Vec<LinkSignal>) -> Result<Seen, AgentError> {
+        let status = self.child.wait()?;
+        match status.success() {
+            true => Ok(Seen::Last(signals)),
+            false => Err(AgentError::Source(format!("the program failed: {status}"))),
+        }
+    }
+}
+
+/// The signal that a line names; an empty line names none.
+///
+/// # Errors
+/// It is none.
+pub fn signal(line: &str) -> Result<Option<LinkSignal>, AgentError> {
+    match line.trim() {
+        "" => Ok(None),
+        "fading" => Ok(Some(LinkSignal::Fading)),
+        "down" => Ok(Some(LinkSignal::Down)),
+        "up" => Ok(Some(LinkSignal::Up)),
+        other => Err(AgentError::Source(format!(
+            "the program printed {other:?}; expected fading, down or up"
+        ))),
+    }
+}
+
+impl Source for Program {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stdout.as_fd())
+    }
+
+    fn next_look(&self) -> Option<Duration> {
+        None
+    }
+
+    fn look(&mut self) -> Result<Seen, AgentError> {
+        let mut signals = Vec::new();
+        let mut buffer = [0; 512];
+        loop {
+            match self.stdout.read(&mut buffer) {
+                Ok(0) => return self.end(signals),
+                Ok(length) => self.printed(&buffer[..length], &mut signals)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Seen::Signals(signals));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed, and need not be.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,597 @@
+//! What a person is told, word for word, for each kind of mistake; and what a right file means.
+
+use super::*;
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit};
+
+const BASE: &str = r#"state = "/run/airtcp"
+[[mobile]]
+name = "cab"
+addresses = ["10.0.0.7"]
+[[mobile]]
+name = "train"
+addresses = ["10.0.0.0/24"]
+interfaces = ["wwan0"]
+[signals]
+silence = "1 s"
+[[signals.planned]]
+mobile = "10.0.0.9"
+begin = 2026-05-01T06:30:00Z
+length = "40 s"
+"#;
+
+const TRAIN: &str = "name = \"train\"";
+const CAB: &str = "addresses = [\"10.0.0.7\"]";
+const PREFIX: &str = "addresses = [\"10.0.0.0/24\"]";
+const SILENCE: &str = "silence = \"1 s\"";
+const BEGIN: &str = "2026-05-01T06:30:00Z";
+const LENGTH: &str = "length = \"40 s\"";
+
+fn parse(text: &str) -> Result<GatewayConfig, ConfigError> {
+    GatewayConfig::parse("g.toml", text)
+}
+
+/// BASE with `old` replaced by `new`.
+#[track_caller]
+fn with(old: &str, new: &str) -> Result<GatewayConfig, ConfigError> {
+    assert_eq!(BASE.matches(old).count(), 1, "{old:?} must stand in BASE once");
+    parse(&BASE.replace(old, new))
+}
+
+/// BASE with `old` replaced by `new` gives exactly these diagnostics.
+#[track_caller]
+fn refuses(old: &str, new: &str, expected: &[&str]) {
+    let found = with(old, new).expect_err(new).to_string();
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+/// The group `train` with some more keys.
+#[track_caller]
+fn train(keys: &str) -> Group {
+    with(TRAIN, &format!("{TRAIN}\n{keys}")).unwrap().groups.remove(1)
+}
+
+#[test]
+fn absent_keys_have_their_defaults() {
+    let config = parse("[[mobile]]\nname = \"m\"\naddresses = [\"2001:db8::/32\"]").unwrap();
+    let mechanism = MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None };
+    let expected = GatewayConfig {
+        data_path: DataPathConfig::Nfqueue { queue: 77, length: 1024 },
+        state: "/run/airtcp".into(),
+        control: "/run/airtcp/gateway.sock".into(),
+        limits: Limits {
+            memory: Bytes(128 << 20),
+            flows: 100_000,
+            idle: Duration::from_secs(124 * 60),
+        },
+        groups: vec![Group {
+            name: "m".to_owned(),
+            addresses: vec!["2001:db8::/32".parse().unwrap()],
+            interfaces: Vec::new(),
+            mechanism: MechanismConfig::MTcpPlus(mechanism),
+            copy: CopyMode::Always,
+        }],
+        signals: Signals::default(),
+        metrics: None,
+        record: None,
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn every_key_arrives() {
+    let text = r#"
+state = "/dev/shm/airtcp"
+control = "/run/a.sock"
+record = "/var/tmp/a.pcapng"
+nfqueue = { queue = 65535, length = 200 }
+limits = { memory = "1 GiB", flows = 7, idle = "5 min" }
+metrics = { listen = "[::1]:9100" }
+mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], copy = "when-fading" }]
+[signals]
+carrier = true
+neighbour = true
+silence = "200 ms"
+agent = { listen = "0.0.0.0:4711", keys = "/etc/airtcp/keys" }
+[[signals.planned]]
+mobile = "10.1.2.3"
+begin = 1970-01-01T02:00:10+02:00
+length = "40 s"
+every = "1 min"
+lead = "0 s"
+"#;
+    let GatewayConfig { data_path, state, control, limits, groups, signals, metrics, record } =
+        parse(text).unwrap();
+    assert_eq!(data_path, DataPathConfig::Nfqueue { queue: 65_535, length: 200 });
+    assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
+    let idle = Duration::from_secs(300);
+    assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, idle });
+    assert_eq!(metrics, Some("[::1]:9100".parse().unwrap()));
+    assert_eq!(record, Some("/var/tmp/a.pcapng".into()));
+    assert_eq!(groups[0].addresses, ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
+    assert_eq!(groups[0].interfaces, ["eth0", "br-lan.7"]);
+    assert_eq!(groups[0].copy, CopyMode::WhenFading);
+    let planned = PlannedOutage {
+        mobile: "10.1.2.3".parse().unwrap(),
+        begin: 10,
+        length: Duration::from_secs(40),
+        every: Some(Duration::from_secs(60)),
+        lead: Duration::ZERO,
+    };
+    let agent =
+        AgentConfig { listen: "0.0.0.0:4711".parse().unwrap(), keys: "/etc/airtcp/keys".into() };
+    let expected = Signals {
+        agent: Some(agent),
+        carrier: true,
+        neighbour: true,
+        timetable: vec![planned],
+        silence: Some(Duration::from_millis(200)),
+    };
+    assert_eq!(signals, expected);
+}
+
+#[test]
+fn mechanisms_take_their_settings_from_the_file() {
+    let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
+    let ms = Duration::from_millis;
+    assert_eq!(
+        train("resume = \"probe\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"").mechanism,
+        MechanismConfig::MTcpPlus(MTcpPlusConfig {
+            fifo: Bytes(64 << 10),
+            resume: Resume::Probe,
+            max_down: minute,
+        })
+    );
+    assert_eq!(
+        train("mechanism = \"holdover\"\nmax-down = \"1 min\"").mechanism,
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute })
+    );
+    assert_eq!(
+        train("mechanism = \"m-tcp\"").mechanism,
+        MechanismConfig::MTcp(MTcpConfig { fifo, ..MTcpConfig::default() })
+    );
+    let keys = "mechanism = \"m-tcp\"\ntimer = \"1 s\"\nretransmit = \"all\"\nrelease = \"1 ms\"";
+    assert_eq!(
+        train(keys).mechanism,
+        MechanismConfig::MTcp(MTcpConfig {
+            timer: ms(1000),
+            retransmit: Retransmit::All,
+            release: ms(1),
+            fifo,
+            max_down: None,
+        })
+    );
+    assert_eq!(
+        train("mechanism = \"packet-control\"\nthreshold = 3").mechanism,
+        MechanismConfig::PacketControl { threshold: 3 }
+    );
+}
+
+#[test]
+fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
+    refuses(
+        "[signals]\nsilence",
+        "[signal]\nsilence",
+        &["g.toml:9:2: signal: unknown key (did you mean `signals`?)"],
+    );
+    refuses(
+        SILENCE,
+        "silense = \"1 s\"",
+        &["g.toml:10:1: signals.silense: unknown key (did you mean `silence`?)"],
+    );
+    refuses(
+        TRAIN,
+        "name = \"train\"\nmechanism = \"m-tcp+\"",
+        &[
+            "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"m-tcp-plus\", \
+           \"holdover\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
+        ],
+    );
+    // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
+    assert!(with(TRAIN, "name = \"train\"\nmechanism = \"snoop\"").is_err());
+}
+
+#[test]
+fn groups_need_a_name_and_addresses() {
+    assert_eq!(
+        parse("").unwrap_err().to_string(),
+        "g.toml:1:1: mobile: missing (expected at least one [[mobile]] table)"
+    );
+    refuses(
+        PREFIX,
+        "addresses = []",
+        &[
+            "g.toml:7:13: mobile.train.addresses: found an array of 0 (expected an array of IP prefixes or \
+           addresses, such as [\"10.0.0.0/24\", \"2001:db8::7\"])",
+        ],
+    );
+    refuses(
+        PREFIX,
+        "",
+        &[
+            "g.toml:5:1: mobile.train.addresses: missing (expected an array of IP prefixes or addresses, such \
+           as [\"10.0.0.0/24\", \"2001:db8::7\"])",
+        ],
+    );
+    refuses(
+        TRAIN,
+        "name = \"cab\"",
+        &[
+            "g.toml:6:8: mobile.cab.name: a second group \"cab\" (expected a name of its own for each group)",
+        ],
+    );
+    refuses(
+        "[[mobile]]\nname = \"cab\"\naddresses = [\"10.0.0.7\"]\n[[mobile]]",
+        "[mobile]",
+        &["g.toml:2:1: mobile: found a table (expected [[mobile]], in two brackets)"],
+    );
+}
+
+#[test]
+fn prefixes_are_written_as_such() {
+    for (prefix, message) in [
+        ("10.0.0.1/24", "10.0.0.1/24 has bits set behind the prefix (did you mean `10.0.0.0/24`?)"),
+        (
+            "2001:db8::1/64",
+            "2001:db8::1/64 has bits set behind the prefix (did you mean `2001:db8::/64`?)",
+        ),
+        (
+            "10.0.0.0/33",
+            "\"10.0.0.0/33\" is not a prefix or an address (expected an IP prefix or address, such as \
+             \"10.0.0.0/24\" or \"2001:db8::7\")",
+        ),
+        (
+            "train.example",
+            "\"train.example\" is not a prefix or an address (expected an IP prefix or address, such as \
+             \"10.0.0.0/24\" or \"2001:db8::7\")",
+        ),
+    ] {
+        let line = format!("g.toml:7:14: mobile.train.addresses: {message}");
+        refuses(PREFIX, &format!("addresses = [\"{prefix}\", \"10.0.0.0/24\"]"), &[&line]);
+    }
+}
+
+#[test]
+fn an_address_belongs_to_one_group_and_exceptions_stand_before_the_rule() {
+    // The exception first, as in BASE, is right.
+    assert_eq!(parse(BASE).unwrap().groups.len(), 2);
+    let twice =
+        |line: &str| format!("{line} (expected each address once; an exception before the rule)");
+    refuses(
+        CAB,
+        "addresses = [\"10.0.0.0/16\"]",
+        &[&twice(
+            "g.toml:7:14: mobile.train.addresses: 10.0.0.0/24 is in 10.0.0.0/16 of mobile.cab already",
+        )],
+    );
+    refuses(
+        PREFIX,
+        "addresses = [\"10.0.0.0/24\", \"10.0.0.8\"]",
+        &[&twice(
+            "g.toml:7:29: mobile.train.addresses: 10.0.0.8/32 is in 10.0.0.0/24 of mobile.train already",
+        )],
+    );
+    // Behind other interfaces the same addresses may be others' ones.
+    let elsewhere = "addresses = [\"10.0.0.0/16\"]\ninterfaces = [\"wlan0\"]";
+    assert!(with(CAB, elsewhere).is_ok());
+    let everybody = "addresses = [\"0.0.0.0/0\"]";
+    refuses(
+        CAB,
+        everybody,
+        &[
+            "g.toml:4:14: mobile.cab.addresses: 0.0.0.0/0 is every address, of fixed hosts too (expected the \
+             mobiles' addresses, or interfaces behind which they are)",
+            &twice(
+                "g.toml:7:14: mobile.train.addresses: 10.0.0.0/24 is in 0.0.0.0/0 of mobile.cab already",
+            ),
+        ],
+    );
+    assert!(with(CAB, &format!("{everybody}\ninterfaces = [\"wlan0\"]")).is_ok());
+}
+
+#[test]
+fn interfaces_have_names_that_no_firewall_misreads() {
+    for name in [
+        "",
+        "a b",
+        "wlan+",
+        "wlan*",
+        "wlan0\\nflush ruleset",
+        "a/b",
+        "..",
+        "-j",
+        "sixteenlettersss",
+    ] {
+        let shown = name.to_owned();
+        let line = format!(
+            "g.toml:8:15: mobile.train.interfaces: \"{shown}\" is not an interface (expected the name of an interface: 1 \
+             to 15 letters, digits, `-`, `_` or `.`)"
+        );
+        refuses("[\"wwan0\"]", &format!("[\"{name}\"]"), &[&line]);
+    }
+}
+
+#[test]
+fn a_fifo_fits_the_memory_and_holds_a_packet() {
+    refuses(
+        SILENCE,
+        "silence = \"1 s\"\n[limits]\nmemory = \"1 MiB\"",
+        &[
+            "g.toml:2:1: mobile.cab.fifo: 4194304 B for one connection is more than the 1048576 B for all \
+             (expected at most limits.memory)",
+            "g.toml:5:1: mobile.train.fifo: 4194304 B for one connection is more than the 1048576 B for all \
+             (expected at most limits.memory)",
+        ],
+    );
+    refuses(
+        TRAIN,
+        "name = \"train\"\nfifo = \"8760 B\"",
+        &[
+            "g.toml:7:8: mobile.train.fifo: \"8760 B\" is out of range (expected a size of at least 65536 B with its \
+           unit, such as \"100 MB\")",
+        ],
+    );
+}
+
+#[test]
+fn keys_of_another_mechanism_are_refused() {
+    refuses(
+        TRAIN,
+        "name = \"train\"\nmechanism = \"packet-control\"\nthreshold = 5\nfifo = \"1 MiB\"",
+        &[
+            "g.toml:9:1: mobile.train.fifo: has no effect with mechanism = \"packet-control\" (expected mechanism = \
+           \"m-tcp\", \"m-tcp-plus\" or \"holdover\")",
+        ],
+    );
+    refuses(
+        TRAIN,
+        "name = \"train\"\ntimer = \"1 s\"",
+        &[
+            "g.toml:7:1: mobile.train.timer: has no effect with mechanism = \"m-tcp-plus\" (expected mechanism = \
+           \"m-tcp\")",
+        ],
+    );
+    // M-TCP withholds a byte at all times and Packet Control filters at all times.
+    refuses(
+        TRAIN,
+        "name = \"train\"\nmechanism = \"m-tcp\"\ncopy = \"when-fading\"",
+        &[
+            "g.toml:8:1: mobile.train.copy: has no effect with mechanism = \"m-tcp\" (expected mechanism = \
+           \"m-tcp-plus\" or \"holdover\")",
+        ],
+    );
+}
+
+#[test]
+fn packet_controls_threshold_is_3_at_least() {
+    for (keys, message) in [
+        ("", "g.toml:5:1: mobile.train.threshold: missing"),
+        ("\nthreshold = 2", "g.toml:8:13: mobile.train.threshold: 2 is out of range"),
+    ] {
+        let line = format!("{message} (expected a whole number from 3 to 1000000)");
+        refuses(TRAIN, &format!("{TRAIN}\nmechanism = \"packet-control\"{keys}"), &[&line]);
+    }
+}
+
+#[test]
+fn silence_is_longer_than_an_ack_may_be_delayed() {
+    refuses(
+        SILENCE,
+        "silence = \"50 ms\"",
+        &[
+            "g.toml:10:11: signals.silence: \"50 ms\" is out of range (expected a duration of at least 200 ms with its \
+           unit, such as \"200 ms\")",
+        ],
+    );
+    refuses(
+        SILENCE,
+        "silence = 1",
+        &[
+            "g.toml:10:11: signals.silence: 1 has no unit (expected a duration of at least 200 ms with its unit, such as \
+           \"200 ms\")",
+        ],
+    );
+}
+
+#[test]
+fn addresses_to_listen_on_have_a_port() {
+    for (listen, message) in [
+        ("127.0.0.1:0", "has port 0"),
+        ("127.0.0.1", "has no port"),
+        ("::1", "has no port"),
+        ("127.0.0.1:65536", "has a port above 65535"),
+        ("[::1]:99999", "has a port above 65535"),
+        ("localhost:80", "is not an address and a port"),
+        (":80", "is not an address and a port"),
+    ] {
+        let line = format!(
+            "g.toml:2:10: metrics.listen: \"{listen}\" {message} (expected an address and a port from 1 to 65535, such as \
+             \"127.0.0.1:9000\" or \"[::1]:9000\")"
+        );
+        let metrics = format!("[metrics]\nlisten = \"{listen}\"\n[[mobile]]\nname = \"cab\"");
+        refuses("state = \"/run/airtcp\"\n[[mobile]]\nname = \"cab\"", &metrics, &[&line]);
+    }
+    refuses(
+        SILENCE,
+        "agent = { listen = \"0.0.0.0:4711\" }",
+        &[
+            "g.toml:10:9: signals.agent.keys: missing (expected an absolute path, such as \"/run/airtcp\")",
+        ],
+    );
+}
+
+#[test]
+fn paths_are_absolute_and_fit_a_socket() {
+    let state = "state = \"/run/airtcp\"";
+    for key in ["state", "control", "record"] {
+        let column = key.len() + 4;
+        let line = format!(
+            "g.toml:1:{column}: {key}: \"a/b\" is not an absolute path (expected an absolute path, such as \
+             \"/run/airtcp\")"
+        );
+        refuses(state, &format!("{key} = \"a/b\""), &[&line]);
+    }
+    refuses(
+        state,
+        &format!("control = \"/{}\"", "x".repeat(107)),
+        &["g.toml:1:11: control: too long for a socket, 108 B (expected at most 107 B)"],
+    );
+    refuses(
+        state,
+        "record = \"/a\\u0000b\"",
+        &[
+            "g.toml:1:10: record: \"/a\\0b\" has a zero byte (expected an absolute path, such as \"/run/airtcp\")",
+        ],
+    );
+}
+
+#[test]
+fn a_planned_outage_begins_at_a_moment() {
+    let expected =
+        "(expected a date and time with its offset from UTC, such as 2026-05-01T06:30:00Z)";
+    for (begin, message) in [
+        ("2026-05-01T06:30:00", "2026-05-01T06:30:00 has no offset from UTC"),
+        ("2026-05-01", "2026-05-01 is not both a date and a time"),
+        ("06:30:00", "06:30:00 is not both a date and a time"),
+        ("2026-05-01T06:30:00.5Z", "2026-05-01T06:30:00.5Z is finer than a second"),
+        ("1969-12-31T23:59:59Z", "1969-12-31T23:59:59Z is before 1970"),
+        ("\"2026-05-01T06:30:00Z\"", "found \"2026-05-01T06:30:00Z\""),
+    ] {
+        let line = format!("g.toml:13:9: signals.planned.0.begin: {message} {expected}");
+        refuses(BEGIN, begin, &[&line]);
+    }
+    let begin = |begin: &str| with(BEGIN, begin).unwrap().signals.timetable[0].begin;
+    assert_eq!(begin("1970-01-01T00:00:00Z"), 0);
+    assert_eq!(begin("2000-03-01T00:00:00Z"), 951_868_800);
+    assert_eq!(begin("2000-03-01 01:30:00+01:30"), 951_868_800);
+}
+
+#[test]
+fn planned_outages_are_of_known_mobiles_and_end() {
+    refuses(
+        "\"10.0.0.9\"",
+        "\"10.0.1.9\"",
+        &[
+            "g.toml:12:10: signals.planned.0.mobile: 10.0.1.9 is in no group (expected an address of a [[mobile]])",
+        ],
+    );
+    refuses(
+        LENGTH,
+        "length = \"40 s\"\nevery = \"40 s\"",
+        &[
+            "g.toml:15:9: signals.planned.0.every: comes again after 40 s, before it is over (expected more than `length` \
+           and `lead` together)",
+        ],
+    );
+}
+
+#[test]
+fn carrier_is_that_of_an_interface() {
+    assert!(with(SILENCE, "carrier = true").is_ok());
+    let text = "[signals]\ncarrier = true\n[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]";
+    assert_eq!(
+        parse(text).unwrap_err().to_string(),
+        "g.toml:2:11: signals.carrier: no group says behind which interface it is (expected interfaces in a \
+         [[mobile]])"
+    );
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text =
+        "state = \"x\"\nmobile = [{ name = \"a b\", addresses = [\"x\"] }]\n[nfqueue]\nlength = 0";
+    let lines: Vec<_> = parse(text)
+        .unwrap_err()
+        .diagnostics
+        .into_iter()
+        .map(|diagnostic| (diagnostic.line, diagnostic.key))
+        .collect();
+    let expected =
+        [(1, "state"), (2, "mobile.a b.name"), (2, "mobile.a b.addresses"), (4, "nfqueue.length")];
+    assert_eq!(lines, expected.map(|(line, key)| (line, key.to_owned())));
+}
+
+#[test]
+fn what_nobody_would_report_is_a_caution() {
+    let cautions = |text: &str| parse(text).unwrap().cautions();
+    let mobile = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
+    assert_eq!(
+        cautions(mobile),
+        [
+            "mobile.m: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
+          [signals], at least silence)"
+        ]
+    );
+    assert_eq!(cautions(&format!("{mobile}mechanism = \"m-tcp\"")), [""; 0]);
+    assert_eq!(cautions(&format!("{mobile}[signals]\nneighbour = true")), [""; 0]);
+
+    let fading = format!("{mobile}copy = \"when-fading\"\n[signals]\n");
+    assert_eq!(
+        cautions(&format!("{fading}silence = \"1 s\"")),
+        [
+            "mobile.m: copies are taken when fading, but only `airtcp gateway signal` can foretell an outage \
+          (expected signals.agent, or signals.planned with a lead)"
+        ]
+    );
+    let agent = format!("{fading}agent = {{ listen = \"0.0.0.0:4711\", keys = \"/k\" }}\n");
+    assert_eq!(cautions(&agent), [""; 0]);
+    assert_eq!(
+        cautions(&format!("{agent}silence = \"1 s\"")),
+        [
+            "mobile.m: signals.silence notices nothing before another signal, as copies are taken when fading"
+        ]
+    );
+    let planned = |lead: &str| {
+        let table = "[[signals.planned]]\nmobile = \"10.0.0.7\"\nbegin = 2026-05-01T06:30:00Z\nlength = \"40 s\"";
+        cautions(&format!("{fading}{table}\nlead = \"{lead}\"")).len()
+    };
+    assert_eq!((planned("1 s"), planned("0 s")), (0, 1));
+}
+
+#[test]
+fn the_documentation_is_the_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway-config.md");
+    let docs = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        docs == markdown(),
+        "docs/gateway-config.md is stale; regenerate it: \
+         cargo run -p airtcp-cli -- schema --gateway --markdown > docs/gateway-config.md"
+    );
+}
+
+#[test]
+fn the_example_in_the_documentation_is_right() {
+    let docs = markdown();
+    let example = docs.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let config = parse(example.unwrap()).unwrap();
+    assert_eq!(config.cautions(), [""; 0]);
+}
+
+#[test]
+fn the_example_file_is_right() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gateway.toml");
+    let config = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(config.groups.len(), 3);
+    assert_eq!(config.cautions(), [""; 0]);
+}
+
+#[test]
+fn the_json_schema_describes_every_table() {
+    let schema = json_schema();
+    assert_eq!(schema["$ref"], "#/$defs/gateway");
+    let names: Vec<&String> = schema["$defs"].as_object().unwrap().keys().collect();
+    let expected = [
+        "gateway",
+        "limits",
+        "metrics",
+        "mobile",
+        "nfqueue",
+        "signals",
+        "signals.agent",
+        "signals.planned",
+    ];
+    assert_eq!(names, expected);
+    let mobile = &schema["$defs"]["mobile"];
+    assert_eq!(mobile["required"], serde_json::json!(["name", "addresses"]));
+    assert_eq!(mobile["properties"]["mechanism"]["default"], "m-tcp-plus");
+    assert_eq!(schema["$defs"]["signals.planned"]["properties"]["begin"]["format"], "date-time");
+}

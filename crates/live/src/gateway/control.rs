@@ -1,0 +1,358 @@
+//! What is spoken on the control socket: one JSON object a line in, one a line out.
+//!
+//! ```text
+//! → {"status":{}}                                        ← {"status":{"groups":[…],"flows":[…],…}}
+//! → {"signal":{"mobile":"10.0.0.7","signal":"down"}}     ← {"done":{}}
+//! → {"reload":{}}                                        ← {"done":{}}
+//! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
+//! ```
+//!
+//! [`Request`] and [`Answer`] are the two ends of it, [`ask`] is a client; [`server`](super::server) answers. Who
+//! may speak is decided by the permissions of the socket.
+
+use super::command::Status;
+use airtcp_core::LinkSignal;
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the socket is unless the configuration says otherwise.
+pub const DEFAULT_PATH: &str = "/run/airtcp/gateway.sock";
+
+/// Longest line of a request, in bytes without its end.
+pub const LINE_LIMIT: usize = 4096;
+
+/// Most mobiles that one signal can be for.
+pub const MOBILES_LIMIT: usize = 256;
+
+/// How long [`ask`] waits for the gateway.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What can be asked of the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What it is doing.
+    Status,
+    /// To take note of something about the links to some mobiles.
+    Signal {
+        /// Which: an address, or a prefix with at most [`MOBILES_LIMIT`] of them.
+        mobiles: IpNet,
+        /// What.
+        signal: LinkSignal,
+    },
+    /// To read its configuration again.
+    Reload,
+}
+
+/// What the gateway answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// What it is doing.
+    Status(Box<Status>),
+    /// It was done.
+    Done {},
+    /// It was not done.
+    Error {
+        /// Why not, and what was expected.
+        message: String,
+    },
+}
+
+/// Names of the requests.
+const REQUESTS: [&str; 3] = ["status", "signal", "reload"];
+
+/// Names of the signals.
+const SIGNALS: [(&str, LinkSignal); 3] =
+    [("fading", LinkSignal::Fading), ("down", LinkSignal::Down), ("up", LinkSignal::Up)];
+
+/// The signal of that name.
+///
+/// # Errors
+/// Says which names there are and which one is nearest.
+pub fn signal(name: &str) -> Result<LinkSignal, String> {
+    match SIGNALS.iter().find(|(known, _)| *known == name) {
+        Some((_, signal)) => Ok(*signal),
+        None => Err(unknown("signal", name, &SIGNALS.map(|(known, _)| known))),
+    }
+}
+
+/// The mobiles of an address or a prefix.
+///
+/// # Errors
+/// Says what was expected.
+pub fn mobiles(text: &str) -> Result<IpNet, String> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.into());
+    }
+    let Ok(net) = text.parse::<IpNet>() else {
+        return Err(format!(
+            "mobile {text:?}: expected an address such as \"10.0.0.7\" or a prefix such as \"10.0.0.0/28\""
+        ));
+    };
+    let right = net.trunc();
+    if right != net {
+        return Err(format!("mobile {text:?}: bits are set beyond the prefix; {right} is meant?"));
+    }
+    let bits = net.max_prefix_len() - net.prefix_len();
+    if bits > MOBILES_LIMIT.ilog2() as u8 {
+        let longest = net.max_prefix_len() - MOBILES_LIMIT.ilog2() as u8;
+        return Err(format!(
+            "mobile {text:?}: too many at once; expected a prefix of /{longest} or longer \
+             ({MOBILES_LIMIT} addresses)"
+        ));
+    }
+    Ok(net)
+}
+
+impl Request {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Says what was expected and which name is nearest.
+    pub fn parse(line: &[u8]) -> Result<Self, String> {
+        let value: Value = serde_json::from_slice(line)
+            .map_err(|error| format!("not JSON: {error}; expected {EXPECTED}"))?;
+        let Value::Object(object) = value else {
+            return Err(format!("expected {EXPECTED}, found {}", kind(&value)));
+        };
+        let mut entries = object.iter();
+        let (Some((name, arguments)), None) = (entries.next(), entries.next()) else {
+            return Err(format!("expected {EXPECTED}, found {} keys", object.len()));
+        };
+        if !REQUESTS.contains(&name.as_str()) {
+            return Err(unknown("request", name, &REQUESTS));
+        }
+        let Value::Object(arguments) = arguments else {
+            return Err(format!("{name}: expected an object, found {}", kind(arguments)));
+        };
+        Self::with(name, arguments).map_err(|message| format!("{name}: {message}"))
+    }
+
+    fn with(name: &str, arguments: &Map<String, Value>) -> Result<Self, String> {
+        let known: &[&str] = if name == "signal" { &["mobile", "signal"] } else { &[] };
+        if let Some(key) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(unknown("key", key, known));
+        }
+        let text = |key: &str| match arguments.get(key) {
+            Some(Value::String(text)) => Ok(text.as_str()),
+            Some(other) => Err(format!("{key}: expected a string, found {}", kind(other))),
+            None => Err(format!("the key {key:?} is missing")),
+        };
+        Ok(match name {
+            "status" => Self::Status,
+            "reload" => Self::Reload,
+            _ => Self::Signal {
+                mobiles: mobiles(text("mobile")?)?,
+                signal: signal(text("signal")?)?,
+            },
+        })
+    }
+
+    /// The line that [`Request::parse`] reads, with its end.
+    pub fn line(&self) -> String {
+        let value = match self {
+            Self::Status => json!({"status": {}}),
+            Self::Reload => json!({"reload": {}}),
+            Self::Signal { mobiles, signal } => {
+                let mobile = match mobiles.prefix_len() == mobiles.max_prefix_len() {
+                    true => mobiles.addr().to_string(),
+                    false => mobiles.to_string(),
+                };
+                let (name, _) = SIGNALS.iter().find(|(_, s)| s == signal).expect("all have names");
+                json!({"signal": {"mobile": mobile, "signal": name}})
+            }
+        };
+        format!("{value}\n")
+    }
+}
+
+/// For messages.
+const EXPECTED: &str = r#"an object with one request, such as {"status":{}}"#;
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Complains about a name.
+fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    /// Further away, a name is not what was meant.
+    const NEAR: usize = 2;
+    let distance = |candidate: &&&str| strsim::damerau_levenshtein(name, candidate);
+    let nearest = known.iter().min_by_key(distance).filter(|near| distance(near) <= NEAR);
+    let hint = match (nearest, known) {
+        (Some(near), _) => format!("did you mean {near:?}?"),
+        (None, []) => "none is expected".to_owned(),
+        (None, _) => format!("expected one of {}", known.join(", ")),
+    };
+    // Of a long name the beginning will do.
+    let shown: String = name.chars().take(40).collect();
+    format!("unknown {what} {shown:?}; {hint}")
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody listens.
+    #[error(
+        "no gateway runs here: {path}: {source}; start one (airtcp gateway --config FILE), or name its socket by --control"
+    )]
+    Absent {
+        /// The socket.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The socket is there, but not for this user.
+    #[error("{path}: permission denied; run this as root or as a member of the socket's group")]
+    Forbidden {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The gateway, or what listens there, does not speak as it should.
+    #[error("{path}: no answer from the gateway: {source}")]
+    Broken {
+        /// The socket.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The gateway says why it did not do it.
+    #[error("the gateway refuses: {0}")]
+    Refused(String),
+}
+
+/// Asks the gateway whose control socket is `path`.
+///
+/// # Errors
+/// There is no answer, or it is an [`Answer::Error`].
+pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
+    let owned = || path.to_owned();
+    let stream = UnixStream::connect(path).map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => AskError::Forbidden { path: owned() },
+        _ => AskError::Absent { path: owned(), source },
+    })?;
+    match converse(stream, request) {
+        Ok(Answer::Error { message }) => Err(AskError::Refused(message)),
+        Ok(answer) => Ok(answer),
+        Err(source) => Err(AskError::Broken { path: owned(), source }),
+    }
+}
+
+fn converse(mut stream: UnixStream, request: &Request) -> io::Result<Answer> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(request.line().as_bytes())?;
+    let mut line = Vec::new();
+    BufReader::new(stream).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> String {
+        Request::parse(line.as_bytes()).expect_err(line)
+    }
+
+    #[test]
+    fn a_request_survives_being_written_and_read() {
+        for request in [
+            Request::Status,
+            Request::Reload,
+            Request::Signal { mobiles: mobiles("10.0.0.7").unwrap(), signal: LinkSignal::Down },
+            Request::Signal { mobiles: mobiles("fd00::/120").unwrap(), signal: LinkSignal::Fading },
+        ] {
+            assert_eq!(Request::parse(request.line().trim_end().as_bytes()), Ok(request));
+        }
+        let down =
+            Request::Signal { mobiles: mobiles("10.0.0.7").unwrap(), signal: LinkSignal::Down };
+        assert_eq!(down.line(), "{\"signal\":{\"mobile\":\"10.0.0.7\",\"signal\":\"down\"}}\n");
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_what_was_expected() {
+        let expected = r#"expected an object with one request, such as {"status":{}}"#;
+        assert_eq!(
+            refusal("status"),
+            format!("not JSON: expected value at line 1 column 1; {expected}")
+        );
+        assert_eq!(refusal("[]"), format!("{expected}, found an array"));
+        assert_eq!(refusal("{}"), format!("{expected}, found 0 keys"));
+        assert_eq!(refusal(r#"{"status":{},"reload":{}}"#), format!("{expected}, found 2 keys"));
+        assert_eq!(
+            refusal(r#"{"reloda":{}}"#),
+            r#"unknown request "reloda"; did you mean "reload"?"#
+        );
+        assert_eq!(
+            refusal(r#"{"quit":{}}"#),
+            r#"unknown request "quit"; expected one of status, signal, reload"#
+        );
+        assert_eq!(refusal(r#"{"status":1}"#), "status: expected an object, found a number");
+        assert_eq!(
+            refusal(r#"{"status":{"all":true}}"#),
+            r#"status: unknown key "all"; none is expected"#
+        );
+        let signal = |arguments: &str| refusal(&format!(r#"{{"signal":{{{arguments}}}}}"#));
+        assert_eq!(signal(r#""signal":"up""#), r#"signal: the key "mobile" is missing"#);
+        assert_eq!(signal(r#""mobile":"10.0.0.7""#), r#"signal: the key "signal" is missing"#);
+        assert_eq!(
+            signal(r#""mobil":"10.0.0.7""#),
+            r#"signal: unknown key "mobil"; did you mean "mobile"?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":7,"signal":"up""#),
+            "signal: mobile: expected a string, found a number"
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.0.7","signal":"dwon""#),
+            r#"signal: unknown signal "dwon"; did you mean "down"?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.7","signal":"up""#),
+            r#"signal: mobile "10.0.7": expected an address such as "10.0.0.7" or a prefix such as "10.0.0.0/28""#
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.0.7/24","signal":"up""#),
+            r#"signal: mobile "10.0.0.7/24": bits are set beyond the prefix; 10.0.0.0/24 is meant?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":"fd00::/64","signal":"up""#),
+            r#"signal: mobile "fd00::/64": too many at once; expected a prefix of /120 or longer (256 addresses)"#
+        );
+    }
+
+    #[test]
+    fn an_answer_has_one_key_that_says_what_it_is() {
+        let text = |answer: &Answer| serde_json::to_string(answer).unwrap();
+        assert_eq!(text(&Answer::Done {}), r#"{"done":{}}"#);
+        let error = Answer::Error { message: "no".to_owned() };
+        assert_eq!(text(&error), r#"{"error":{"message":"no"}}"#);
+        assert!(text(&Answer::Status(Box::default())).starts_with(r#"{"status":{"groups":[]"#));
+    }
+
+    #[test]
+    fn without_a_gateway_the_socket_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.sock");
+        let error = ask(&path, &Request::Status).unwrap_err().to_string();
+        assert!(error.starts_with("no gateway runs here: "), "{error}");
+        assert!(error.contains("gateway.sock"), "{error}");
+    }
+}

@@ -1,0 +1,169 @@
+//! The daemon: all parts of a gateway, put together so that the network is as it was found whenever one is missing.
+//!
+//! What may fail for want of a privilege or a kernel feature comes before anything is changed; the rules, which alone
+//! change the way of packets, come last and go first.
+
+use super::command::{self, Command, Handle};
+use super::config::{DataPathConfig, GatewayConfig};
+use super::datapath::nfqueue::{Nfqueue, NfqueueError};
+use super::datapath::rules::{Rules, RulesError};
+use super::driver::{Driver, Interception, interface, now};
+use super::ledger::{Ledger, OpenError, Saved};
+use super::notify;
+use super::payload::SharedBytes;
+use super::server::{Listeners, Server, ServerError};
+use super::shell::{Keeper, Shell, ShellError};
+use super::signals::{self, Running, SignalsError};
+use airtcp_core::Bytes;
+use airtcp_edge::m_tcp_plus::Note;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals as OsSignals;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+/// Why there is no gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The configuration is wrong; as it is to be shown.
+    #[error("{0}")]
+    Config(String),
+    /// See there.
+    #[error(transparent)]
+    Ledger(#[from] OpenError),
+    /// See there.
+    #[error(transparent)]
+    Shell(#[from] ShellError),
+    /// See there.
+    #[error(transparent)]
+    Queue(#[from] NfqueueError),
+    /// See there.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// See there.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// See there.
+    #[error(transparent)]
+    Signals(#[from] SignalsError),
+    /// No more threads or file descriptors, or the data path broke.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Reads the configuration, for the first time and again.
+pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
+
+/// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP makes it read its configuration again. Calls `beat` often
+/// as long as it is alive.
+///
+/// # Errors
+/// Something that it needs is missing: then nothing was changed. Or the data path broke: then its rules are gone.
+pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
+    let config = read().map_err(DaemonError::Config)?;
+    let memory: u64 = config.groups.iter().map(|_| config.limits.memory.get()).sum();
+    // A snapshot and as much again in inputs since, for all that may be held.
+    let mut ledger = Ledger::open(&config.state, Bytes(memory.saturating_mul(4)))?;
+    let saved = ledger.load()?;
+    for (path, why) in saved.skipped {
+        tracing::error!(path = %path.display(), why = %why, "a promise of an earlier gateway cannot be read; the file is left alone");
+    }
+    let listeners = Listeners::open(&config.control, config.metrics)?;
+    let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
+    let DataPathConfig::Nfqueue { queue, length } = config.data_path;
+    let path = Nfqueue::open(queue, length)?;
+    let (handle, inbox) = command::channel()?;
+    let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let sources = Arc::new(Mutex::new(signals::start(
+        &config.signals,
+        &config.groups,
+        handle.clone(),
+    )?));
+    let reload = Arc::new(reloader(read, handle.clone(), sources.clone()));
+    let _server = Server::start(listeners, handle.clone(), {
+        let reload = reload.clone();
+        move || reload()
+    })?;
+    let watch = os_signals.handle();
+    let attendant = thread::Builder::new().name("gateway-signals".to_owned()).spawn(move || {
+        for signal in os_signals.forever() {
+            if signal != SIGHUP {
+                handle.send(Command::Stop);
+            } else if let Err(error) = reload() {
+                tracing::error!("the configuration stays as it was: {error}");
+            }
+        }
+    })?;
+    let rules = Rules::install(&config)?;
+    tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
+    let mut effects = Vec::new();
+    let restored = saved.connections.len();
+    for Saved { group, flow, snapshot } in saved.connections {
+        if !shell.restore(now(), &group, flow, snapshot.connection, &mut effects) {
+            tracing::error!(%flow, group, "bytes were promised, but no group wants this connection any more");
+        }
+    }
+    if restored > 0 {
+        tracing::info!(restored, "connections are gone on with that an earlier gateway had promised bytes of");
+    }
+    let mut driver = Driver::new(shell, path, rules, config);
+    driver.carry_out(&mut effects);
+    notify::ready("packets come through the gateway");
+    let ended = driver.run(&inbox, beat);
+    notify::stopping();
+    drop(driver);
+    watch.close();
+    let _ = attendant.join();
+    drop(sources);
+    Ok(ended?)
+}
+
+/// Reads the configuration again, hands it to the loop, and starts the sources of signals that it names.
+fn reloader(
+    read: Arc<Read>,
+    handle: Handle,
+    sources: Arc<Mutex<Running>>,
+) -> impl Fn() -> Result<(), String> + Send + Sync {
+    move || {
+        let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
+        notify::reloading();
+        let result = read().and_then(|config| {
+            let (answer, answered) = mpsc::channel();
+            handle.send(Command::Reload(Box::new(config.clone()), answer));
+            answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()))?;
+            sources.restart(&config.signals, &config.groups).map_err(|error| error.to_string())
+        });
+        notify::ready("packets come through the gateway");
+        result
+    }
+}
+
+/// Not to be guessed by who chooses ports.
+fn hash_key() -> (u64, u64) {
+    (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
+}
+
+impl Keeper for Ledger {
+    fn write(&mut self, group: &str, note: &Note<SharedBytes>) -> io::Result<()> {
+        self.note(group, note).map_err(io::Error::other)
+    }
+
+    fn settle(&mut self) {
+        if let Err(error) = Self::settle(self) {
+            tracing::warn!("a promise that was kept stays on file: {error}");
+        }
+    }
+}
+
+impl Interception for Rules {
+    fn watch(&mut self, mobiles: &[IpAddr], watched: bool) -> io::Result<()> {
+        Self::watch(self, mobiles, watched).map_err(io::Error::other)
+    }
+
+    fn replace(&mut self, config: &GatewayConfig) -> io::Result<()> {
+        Self::replace(self, config).map_err(io::Error::other)
+    }
+}

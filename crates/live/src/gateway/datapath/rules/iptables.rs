@@ -1,0 +1,350 @@
+//! The rules in the language of iptables-restore(8).
+//!
+//! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a packet comes from a
+//! mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two rules for each watched mobile. Chain `AIRTCP` of
+//! table `raw`, entered from OUTPUT, exempts injected packets from connection tracking. A packet that is queued
+//! leaves `mangle` with its verdict, so rules of others belong before ours, as they are.
+
+use super::super::inject::MARK;
+use super::{CopyMode, Selection, Wanted, run};
+use std::fmt::Write;
+use std::net::IpAddr;
+
+/// The chain that is entered.
+const ENTRY: &str = "AIRTCP";
+const FROM: &str = "AIRTCP-FROM";
+const TO: &str = "AIRTCP-TO";
+const WATCHED: &str = "AIRTCP-WATCHED";
+
+/// A table of iptables with chains of ours.
+struct Table {
+    name: &'static str,
+    /// Whence [`ENTRY`] is entered.
+    hook: &'static str,
+    chains: &'static [&'static str],
+}
+
+/// In the order in which they come into force: the queue last.
+const TABLES: [Table; 2] = [
+    Table { name: "raw", hook: "OUTPUT", chains: &[ENTRY] },
+    Table { name: "mangle", hook: "FORWARD", chains: &[ENTRY, FROM, TO, WATCHED] },
+];
+
+/// Which of the programs called iptables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// The one that the administrator chose.
+    Default,
+    /// On its own kernel interface.
+    Legacy,
+    /// On nf_tables.
+    Nft,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Ipv4,
+    Ipv6,
+}
+
+const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
+
+impl Family {
+    fn has(self, address: IpAddr) -> bool {
+        address.is_ipv4() == (self == Self::Ipv4)
+    }
+    fn is_in(self, wanted: &Wanted) -> bool {
+        wanted.groups.iter().any(|group| self.has(group.addresses.addr()))
+    }
+}
+
+impl Variant {
+    /// Its program for IPv4.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "iptables",
+            Self::Legacy => "iptables-legacy",
+            Self::Nft => "iptables-nft",
+        }
+    }
+
+    /// Whether both are the same program.
+    pub(super) fn is(self, other: Self) -> bool {
+        let version = |variant: Self| run(variant.name(), &["--version"], "");
+        version(self).is_ok_and(|mine| version(other).is_ok_and(|theirs| mine == theirs))
+    }
+
+    /// One of its programs.
+    fn program(self, family: Family, suffix: &str) -> String {
+        match family {
+            Family::Ipv4 => format!("{}-{suffix}", self.name()),
+            Family::Ipv6 => format!("{}-{suffix}", self.name().replacen("ip", "ip6", 1)),
+        }
+    }
+
+    fn restore(self, family: Family, text: &str) -> Result<(), String> {
+        // Another program may hold the lock of the tables for a moment.
+        run(&self.program(family, "restore"), &["--noflush", "--wait", "5"], text).map(drop)
+    }
+
+    pub(super) fn check(self, wanted: &Wanted) -> Result<(), String> {
+        for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
+            let all = script(wanted, family, |_| true);
+            run(&self.program(family, "restore"), &["--noflush", "--test"], &all)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn install(self, wanted: &Wanted) -> Result<(), String> {
+        for family in FAMILIES {
+            if family.is_in(wanted) {
+                let present = self.present(family)?;
+                let entered = |table: &Table| present.iter().any(|line| line.enters(table));
+                self.restore(family, &script(wanted, family, |table| !entered(table)))?;
+            } else {
+                // What was wanted before.
+                self.remove_family(family)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn watch(self, wanted: &Wanted, mobiles: &[IpAddr], on: bool) -> Result<(), String> {
+        let action = if on { "-A" } else { "-D" };
+        for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
+            let rules = watching(wanted.queue, family, mobiles, action);
+            if !rules.is_empty() {
+                self.restore(family, &format!("*mangle\n{rules}COMMIT\n"))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(self) -> Result<(), String> {
+        let results = FAMILIES.map(|family| self.remove_family(family));
+        results.into_iter().collect()
+    }
+
+    fn remove_family(self, family: Family) -> Result<(), String> {
+        let present = self.present(family)?;
+        // The queue first.
+        for table in TABLES.iter().rev() {
+            let lines: Vec<_> = present.iter().filter(|line| line.table == table.name).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            let mut text = format!("*{}\n", table.name);
+            for line in &lines {
+                if let Some(rule) = line.text.strip_prefix("-A ") {
+                    let _ = writeln!(text, "-D {rule}");
+                }
+            }
+            for action in ["-F", "-X"] {
+                for line in &lines {
+                    if let Some(chain) = line.chain() {
+                        let _ = writeln!(text, "{action} {chain}");
+                    }
+                }
+            }
+            text.push_str("COMMIT\n");
+            self.restore(family, &text)?;
+        }
+        Ok(())
+    }
+
+    /// What is there of ours: declarations of our chains, and rules of others that enter them.
+    fn present(self, family: Family) -> Result<Vec<Line>, String> {
+        let mut present = Vec::new();
+        for table in TABLES {
+            if self == Self::Legacy && !legacy_table(family, table.name) {
+                // Asking would make it.
+                continue;
+            }
+            let saved = run(&self.program(family, "save"), &["-t", table.name], "")?;
+            present.extend(ours(&table, &saved));
+        }
+        Ok(present)
+    }
+}
+
+/// A line of iptables-save about us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    table: &'static str,
+    text: String,
+}
+
+impl Line {
+    /// Whether it is the rule by which our chains of `table` are entered.
+    fn enters(&self, table: &Table) -> bool {
+        self.table == table.name && self.text == entrance(table)
+    }
+    /// The chain that it declares.
+    fn chain(&self) -> Option<&str> {
+        self.text.strip_prefix(':')?.split(' ').next()
+    }
+}
+
+/// The rule that enters our chains.
+fn entrance(table: &Table) -> String {
+    format!("-A {} -j {ENTRY}", table.hook)
+}
+
+/// The lines about us in what iptables-save printed of `table`.
+fn ours(table: &Table, saved: &str) -> Vec<Line> {
+    let is_ours = |line: &&str| {
+        let mut words = line.split(' ');
+        match (words.next(), words.next()) {
+            (Some("-A"), Some(chain)) => {
+                !table.chains.contains(&chain) && line.ends_with(&format!(" -j {ENTRY}"))
+            }
+            (Some(first), _) => {
+                first.strip_prefix(':').is_some_and(|chain| table.chains.contains(&chain))
+            }
+            _ => false,
+        }
+    };
+    let line = |text: &str| Line { table: table.name, text: text.to_owned() };
+    saved.lines().filter(is_ours).map(line).collect()
+}
+
+/// Whether a table of iptables-legacy is there.
+fn legacy_table(family: Family, name: &str) -> bool {
+    let file = match family {
+        Family::Ipv4 => "/proc/thread-self/net/ip_tables_names",
+        Family::Ipv6 => "/proc/thread-self/net/ip6_tables_names",
+    };
+    std::fs::read_to_string(file).is_ok_and(|names| names.lines().any(|line| line == name))
+}
+
+/// The rules, for people: those of each IP version that is wanted.
+pub(super) fn text(wanted: &Wanted) -> String {
+    let mut text = String::new();
+    for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
+        let title = match family {
+            Family::Ipv4 => "# IPv4\n",
+            Family::Ipv6 => "# IPv6\n",
+        };
+        text += title;
+        text += &script(wanted, family, |_| true);
+    }
+    text
+}
+
+/// What iptables-restore is to do: our chains anew, and entered where `enter` says that they are not yet.
+fn script(wanted: &Wanted, family: Family, enter: impl Fn(&Table) -> bool) -> String {
+    let mut text = String::new();
+    for table in TABLES.iter().filter(|table| table.name != "raw" || wanted.notrack) {
+        let _ = writeln!(text, "*{}", table.name);
+        for chain in table.chains {
+            let _ = writeln!(text, ":{chain} - [0:0]");
+        }
+        if enter(table) {
+            let _ = writeln!(text, "{}", entrance(table));
+        }
+        text += &match table.name {
+            "raw" => format!("-A {ENTRY} -p tcp -m mark --mark {MARK:#x} -j CT --notrack\n"),
+            _ => queueing(wanted, family),
+        };
+        text.push_str("COMMIT\n");
+    }
+    text
+}
+
+/// The rules of table `mangle`.
+fn queueing(wanted: &Wanted, family: Family) -> String {
+    let mut text = format!("-A {ENTRY} -p tcp -j {FROM}\n-A {ENTRY} -p tcp -j {TO}\n");
+    for (chain, address, interface) in [(FROM, "-s", "-i"), (TO, "-d", "-o")] {
+        for group in wanted.groups.iter().filter(|group| family.has(group.addresses.addr())) {
+            let Selection { addresses, interface: name, copy } = group;
+            let behind =
+                name.as_ref().map_or_else(String::new, |name| format!(" {interface} {name}"));
+            let these = format!("-A {chain} {address} {}{behind}", addresses.trunc());
+            let _ = match copy {
+                CopyMode::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
+                // The first group that has a mobile counts.
+                CopyMode::WhenFading => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
+            };
+        }
+    }
+    let watched: Vec<_> = wanted.watched.iter().copied().collect();
+    text + &watching(wanted.queue, family, &watched, "-A")
+}
+
+/// Adds (`-A`) or removes (`-D`) the rules of watched mobiles, those of one IP version.
+fn watching(number: u16, family: Family, mobiles: &[IpAddr], action: &str) -> String {
+    let mut text = String::new();
+    for mobile in mobiles.iter().filter(|mobile| family.has(**mobile)) {
+        for address in ["-s", "-d"] {
+            let _ = writeln!(text, "{action} {WATCHED} {address} {mobile} {}", queue(number));
+        }
+    }
+    text
+}
+
+/// The target of packets for the gateway, or none when there is no gateway.
+fn queue(number: u16) -> String {
+    format!("-j NFQUEUE --queue-num {number} --queue-bypass")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::wanted;
+    use super::*;
+
+    #[test]
+    fn packets_from_and_to_each_group_are_queued_in_the_order_of_groups() {
+        let text = script(&wanted(), Family::Ipv4, |_| true);
+        let wanted = "*raw
+:AIRTCP - [0:0]
+-A OUTPUT -j AIRTCP
+-A AIRTCP -p tcp -m mark --mark 0x61697274 -j CT --notrack
+COMMIT
+*mangle
+:AIRTCP - [0:0]
+:AIRTCP-FROM - [0:0]
+:AIRTCP-TO - [0:0]
+:AIRTCP-WATCHED - [0:0]
+-A FORWARD -j AIRTCP
+-A AIRTCP -p tcp -j AIRTCP-FROM
+-A AIRTCP -p tcp -j AIRTCP-TO
+-A AIRTCP-FROM -s 10.1.0.0/16 -j AIRTCP-WATCHED
+-A AIRTCP-FROM -s 10.1.0.0/16 -j RETURN
+-A AIRTCP-FROM -s 10.0.0.0/8 -i wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
+-A AIRTCP-TO -d 10.1.0.0/16 -j AIRTCP-WATCHED
+-A AIRTCP-TO -d 10.1.0.0/16 -j RETURN
+-A AIRTCP-TO -d 10.0.0.0/8 -o wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
+-A AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
+-A AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
+COMMIT
+";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn chains_that_are_entered_are_not_entered_twice() {
+        let text = script(&wanted(), Family::Ipv6, |table| table.name == "raw");
+        assert!(text.contains("-A OUTPUT") && !text.contains("-A FORWARD"), "{text}");
+    }
+
+    #[test]
+    fn only_what_is_ours_is_found() {
+        let saved = "*mangle
+:PREROUTING ACCEPT [0:0]
+:FORWARD ACCEPT [3:180]
+:AIRTCP - [0:0]
+:AIRTCP-FROM - [0:0]
+:AIRTCPX - [0:0]
+-A FORWARD -o eth0 -j TCPMSS --clamp-mss-to-pmtu
+-A FORWARD -j AIRTCP
+-A AIRTCP -p tcp -j AIRTCP-FROM
+-A AIRTCPX -j ACCEPT
+COMMIT
+";
+        let lines = ours(&TABLES[1], saved);
+        let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+        let wanted = [":AIRTCP - [0:0]", ":AIRTCP-FROM - [0:0]", "-A FORWARD -j AIRTCP"];
+        assert_eq!(texts, wanted);
+        assert!(lines[2].enters(&TABLES[1]) && !lines[2].enters(&TABLES[0]));
+    }
+}

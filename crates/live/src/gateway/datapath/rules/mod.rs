@@ -1,0 +1,363 @@
+//! The firewall rules that send the mobiles' TCP packets to the queue, in tables and chains of their own.
+//!
+//! Read first: `iptables` or `nftables`, the same rules in two languages. [`Rules`] puts them in force, and removes
+//! them when it is dropped; after a crash they do no harm (`bypass`: without a listener packets pass) and
+//! the next start replaces them.
+//!
+//! Of each group, packets from its mobiles and packets to them are queued. A mobile belongs to the first group that has
+//! its address. Of groups that copy only when fading, nothing is queued but for the mobiles that are *watched*. There is
+//! one set of rules, so one gateway, in a network namespace.
+
+mod iptables;
+mod nftables;
+
+use crate::gateway::config::{CopyMode, DataPathConfig, GatewayConfig};
+pub use iptables::Variant;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Why the rules are not in force.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// Neither nftables nor iptables can do it.
+    #[error(
+        "cannot send packets to the queue: {0}; as root (or with CAP_NET_ADMIN), with nft or iptables installed, \
+         on a kernel with CONFIG_NFT_QUEUE or CONFIG_NETFILTER_XT_TARGET_NFQUEUE (`airtcp doctor` tells which is missing)"
+    )]
+    NoBackend(String),
+    /// No interface has such a name.
+    #[error(
+        "\"{0}\" cannot be the name of an interface (1 to 15 bytes, no space, quote, `/`, `*` or `+`)"
+    )]
+    Interface(String),
+    /// A rule was refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// What sets the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// nftables, its `queue` statement.
+    Nftables,
+    /// iptables, its NFQUEUE target.
+    Iptables(Variant),
+}
+
+/// The best first. Which iptables is the one without a suffix is the administrator's choice.
+const BACKENDS: [Backend; 4] = [
+    Backend::Nftables,
+    Backend::Iptables(Variant::Default),
+    Backend::Iptables(Variant::Legacy),
+    Backend::Iptables(Variant::Nft),
+];
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nftables => f.write_str("nft"),
+            Self::Iptables(variant) => f.write_str(variant.name()),
+        }
+    }
+}
+
+impl Backend {
+    /// Whether both set rules in the same place.
+    fn is(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Iptables(one), Self::Iptables(other)) => one == other || one.is(other),
+            _ => self == other,
+        }
+    }
+    fn text(self, wanted: &Wanted) -> String {
+        match self {
+            Self::Nftables => nftables::text(wanted),
+            Self::Iptables(_) => iptables::text(wanted),
+        }
+    }
+    /// Whether the rules would be accepted; changes nothing.
+    fn check(self, wanted: &Wanted) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::check(wanted),
+            Self::Iptables(variant) => variant.check(wanted),
+        }
+    }
+    /// Puts the rules in force, in place of those that are there.
+    fn install(self, wanted: &Wanted) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::install(wanted),
+            Self::Iptables(variant) => variant.install(wanted),
+        }
+    }
+    fn watch(self, wanted: &Wanted, mobiles: &[IpAddr], on: bool) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::watch(mobiles, on),
+            Self::Iptables(variant) => variant.watch(wanted, mobiles, on),
+        }
+    }
+    /// Removes whatever rules of ours are there.
+    fn remove(self) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::remove(),
+            Self::Iptables(variant) => variant.remove(),
+        }
+    }
+}
+
+/// What the rules are to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    queue: u16,
+    groups: Vec<Selection>,
+    /// Mobiles of groups that copy when fading, whose packets are queued now.
+    watched: BTreeSet<IpAddr>,
+    /// Packets injected to mobiles are exempted from connection tracking.
+    notrack: bool,
+}
+
+/// A group's packets: those of one IP version, behind one interface (`None`: any).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Selection {
+    addresses: ipnet::IpNet,
+    interface: Option<String>,
+    copy: CopyMode,
+}
+
+impl Wanted {
+    fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
+        let DataPathConfig::Nfqueue { queue, .. } = config.data_path;
+        let mut groups = Vec::new();
+        for group in &config.groups {
+            let names = group.interfaces.iter();
+            if let Some(name) = names.into_iter().find(|name| !is_interface(name)) {
+                return Err(RulesError::Interface(name.clone()));
+            }
+            let interfaces: Vec<_> = if group.interfaces.is_empty() {
+                vec![None]
+            } else {
+                group.interfaces.iter().cloned().map(Some).collect()
+            };
+            for &addresses in &group.addresses {
+                for interface in &interfaces {
+                    let interface = interface.clone();
+                    groups.push(Selection { addresses, interface, copy: group.copy });
+                }
+            }
+        }
+        Ok(Self { queue, groups, watched: BTreeSet::new(), notrack: true })
+    }
+}
+
+/// As the kernel has it, without what the languages of rules give a meaning.
+fn is_interface(name: &str) -> bool {
+    (1..16).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
+}
+
+/// Rules in force until this is dropped, in the network namespace of the thread that made it.
+#[derive(Debug)]
+pub struct Rules {
+    backend: Backend,
+    wanted: Wanted,
+}
+
+impl Rules {
+    /// Puts the rules for `config` in force, by the first backend that can do it, in place of what a
+    /// predecessor left.
+    ///
+    /// # Errors
+    /// No backend can; then nothing is left in force.
+    pub fn install(config: &GatewayConfig) -> Result<Self, RulesError> {
+        let (backend, wanted) = first(Wanted::new(config)?, |backend, wanted| {
+            backend.install(wanted).inspect_err(|_| {
+                // Half of it may be there: the tables of iptables change one by one.
+                let _ = backend.remove();
+            })
+        })?;
+        for other in BACKENDS {
+            if !other.is(backend) {
+                // What is not installed has left nothing.
+                let _ = other.remove();
+            }
+        }
+        Ok(Self { backend, wanted })
+    }
+
+    /// Goes on with the rules for another configuration; watched mobiles stay so.
+    ///
+    /// # Errors
+    /// The rules were refused: those before are in force.
+    pub fn replace(&mut self, config: &GatewayConfig) -> Result<(), RulesError> {
+        let wanted = Wanted {
+            watched: self.wanted.watched.clone(),
+            notrack: self.wanted.notrack,
+            ..Wanted::new(config)?
+        };
+        self.backend.install(&wanted).map_err(|error| {
+            // Half of it may be there.
+            let _ = self.backend.install(&self.wanted);
+            RulesError::Refused(error)
+        })?;
+        self.wanted = wanted;
+        Ok(())
+    }
+
+    /// Begins (`on`) or ends to queue the packets of these mobiles, if their group copies when fading; in one step, which
+    /// takes some milliseconds. Repetitions do no harm.
+    ///
+    /// # Errors
+    /// The rules were refused: nothing has changed.
+    pub fn watch(&mut self, mobiles: &[IpAddr], on: bool) -> Result<(), RulesError> {
+        let mut news: Vec<_> =
+            mobiles.iter().copied().filter(|m| self.wanted.watched.contains(m) != on).collect();
+        news.sort_unstable();
+        news.dedup();
+        if news.is_empty() || !self.needs_watching() {
+            return Ok(());
+        }
+        self.backend.watch(&self.wanted, &news, on).map_err(|error| {
+            // Half of it may be there.
+            let _ = self.backend.install(&self.wanted);
+            RulesError::Refused(error)
+        })?;
+        for mobile in news {
+            if on {
+                self.wanted.watched.insert(mobile);
+            } else {
+                self.wanted.watched.remove(&mobile);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether any group copies only when fading.
+    pub fn needs_watching(&self) -> bool {
+        self.wanted.groups.iter().any(|group| group.copy == CopyMode::WhenFading)
+    }
+
+    /// What set the rules.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        // Nobody is left to tell; rules that stay let packets pass.
+        let _ = self.backend.remove();
+    }
+}
+
+/// The rules for `config` as they would be set here, after a dry run; nothing is changed.
+///
+/// # Errors
+/// They would be refused.
+pub fn text(config: &GatewayConfig) -> Result<String, RulesError> {
+    let (backend, wanted) = first(Wanted::new(config)?, Backend::check)?;
+    Ok(format!("# {backend}\n{}", backend.text(&wanted)))
+}
+
+/// Removes what a gateway that was killed has left in this namespace.
+pub fn remove() {
+    for backend in BACKENDS {
+        // What is not installed has left nothing.
+        let _ = backend.remove();
+    }
+}
+
+/// The first backend that does it, without the rule for connection tracking where the kernel has neither.
+fn first(
+    wanted: Wanted,
+    attempt: impl Fn(Backend, &Wanted) -> Result<(), String>,
+) -> Result<(Backend, Wanted), RulesError> {
+    let tracking = Path::new("/proc/sys/net/netfilter/nf_conntrack_max").exists();
+    let mut errors = Vec::new();
+    for notrack in [true, false].into_iter().take(if tracking { 1 } else { 2 }) {
+        let wanted = Wanted { notrack, ..wanted.clone() };
+        for backend in BACKENDS {
+            match attempt(backend, &wanted) {
+                Ok(()) => return Ok((backend, wanted)),
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    errors.sort();
+    errors.dedup();
+    Err(RulesError::NoBackend(errors.join("; ")))
+}
+
+/// Runs a program on `input` and returns what it prints; an error is one line that begins with its name.
+fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => format!("{program}: not installed"),
+        _ => format!("{program}: {error}"),
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        // Where programs of the administrator are, which users often lack on theirs.
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ends early says why.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    let mut lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.next().map_or_else(|| output.status.to_string(), str::to_owned);
+    Err(format!("{program}: {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group that copies when fading within one that always copies behind an interface, and IPv6.
+    pub(super) fn wanted() -> Wanted {
+        let group = |addresses: &str, interface: Option<&str>, copy| Selection {
+            addresses: addresses.parse().unwrap(),
+            interface: interface.map(str::to_owned),
+            copy,
+        };
+        Wanted {
+            queue: 7,
+            groups: vec![
+                group("10.1.0.0/16", None, CopyMode::WhenFading),
+                group("10.0.0.0/8", Some("wlan0"), CopyMode::Always),
+                group("fd00:1::/64", None, CopyMode::Always),
+            ],
+            watched: ["10.1.2.3".parse().unwrap()].into(),
+            notrack: true,
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_be_a_rule_is_no_interface() {
+        for name in ["", "a b", "x\nCOMMIT", "wlan+", "wlan*", "\"", "sixteen-letters!", "a/b"] {
+            assert!(!is_interface(name), "{name}");
+        }
+        assert!(is_interface("wlp3s0") && is_interface("eth0.100") && is_interface("br-lan"));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_named_with_its_first_line() {
+        assert_eq!(run("no-such-program", &[], "").unwrap_err(), "no-such-program: not installed");
+        let script = "echo; echo why >&2; echo more >&2; exit 3";
+        assert_eq!(run("sh", &["-c", script], "").unwrap_err(), "sh: why");
+        assert_eq!(run("false", &[], "").unwrap_err(), "false: exit status: 1");
+        assert_eq!(run("cat", &[], "input").unwrap(), "input");
+    }
+}

@@ -1,0 +1,175 @@
+//! The rules in the language of nft(8): table `inet airtcp`, which nobody else has a part in.
+//!
+//! Chain `forward` asks `from_mobiles` whether a packet comes from a mobile, then `to_mobiles` whether it goes to
+//! one; two sets have the watched mobiles. Chain `output` exempts injected packets from connection tracking.
+
+use super::super::inject::MARK;
+use super::{CopyMode, Selection, Wanted, run};
+use ipnet::IpNet;
+use std::fmt::Write;
+use std::net::IpAddr;
+
+const TABLE: &str = "inet airtcp";
+
+/// The table is made, so that it can be deleted, whether it was there or not.
+const DELETE: &str = "table inet airtcp\ndelete table inet airtcp\n";
+
+pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
+    run("nft", &["-c", "-f", "-"], &replacement(wanted)).map(drop)
+}
+
+pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
+    nft(&replacement(wanted))
+}
+
+pub(super) fn remove() -> Result<(), String> {
+    nft(DELETE)
+}
+
+pub(super) fn watch(mobiles: &[IpAddr], on: bool) -> Result<(), String> {
+    let action = if on { "add" } else { "delete" };
+    let mut text = String::new();
+    for mobile in mobiles {
+        let _ = writeln!(text, "{action} element {TABLE} {} {{ {mobile} }}", set(*mobile));
+    }
+    nft(&text)
+}
+
+fn nft(text: &str) -> Result<(), String> {
+    run("nft", &["-f", "-"], text).map(drop)
+}
+
+/// One transaction: what was there goes, what is wanted comes.
+fn replacement(wanted: &Wanted) -> String {
+    format!("{DELETE}{}", text(wanted))
+}
+
+/// The set of watched mobiles that has such addresses.
+fn set(address: IpAddr) -> &'static str {
+    if address.is_ipv4() { "watched_ipv4" } else { "watched_ipv6" }
+}
+
+/// The table.
+pub(super) fn text(wanted: &Wanted) -> String {
+    let mut text = format!("table {TABLE} {{\n");
+    for (name, kind, ipv4) in
+        [("watched_ipv4", "ipv4_addr", true), ("watched_ipv6", "ipv6_addr", false)]
+    {
+        let of_kind = wanted.watched.iter().filter(|mobile| mobile.is_ipv4() == ipv4);
+        let mobiles: Vec<_> = of_kind.map(IpAddr::to_string).collect();
+        let _ = write!(text, "  set {name} {{\n    type {kind}\n");
+        if !mobiles.is_empty() {
+            let _ = writeln!(text, "    elements = {{ {} }}", mobiles.join(", "));
+        }
+        text.push_str("  }\n");
+    }
+    for (chain, address, interface) in
+        [("from_mobiles", "saddr", "iifname"), ("to_mobiles", "daddr", "oifname")]
+    {
+        let _ = writeln!(text, "  chain {chain} {{");
+        for group in &wanted.groups {
+            text += &rules(group, address, interface, wanted.queue);
+        }
+        text.push_str("  }\n");
+    }
+    text.push_str(
+        "  chain forward {
+    type filter hook forward priority mangle; policy accept;
+    meta l4proto tcp jump from_mobiles
+    meta l4proto tcp jump to_mobiles
+  }
+",
+    );
+    if wanted.notrack {
+        let _ = write!(
+            text,
+            "  chain output {{
+    type filter hook output priority raw; policy accept;
+    meta l4proto tcp meta mark {MARK:#x} notrack
+  }}
+"
+        );
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// The rules of one group in one direction.
+fn rules(group: &Selection, address: &str, interface: &str, queue: u16) -> String {
+    let Selection { addresses, interface: name, copy } = group;
+    let version = match addresses {
+        IpNet::V4(_) => "ip",
+        IpNet::V6(_) => "ip6",
+    };
+    let behind = name.as_ref().map_or_else(String::new, |name| format!("{interface} \"{name}\" "));
+    let these = format!("    {behind}{version} {address} {}", addresses.trunc());
+    let queue = format!("queue num {queue} bypass");
+    match copy {
+        CopyMode::Always => format!("{these} {queue}\n"),
+        // The first group that has a mobile counts.
+        CopyMode::WhenFading => {
+            let set = set(addresses.addr());
+            format!(
+                "{these} {version} saddr @{set} {queue}\n{these} {version} daddr @{set} {queue}\n{these} return\n"
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::wanted;
+    use super::*;
+
+    #[test]
+    fn packets_from_and_to_each_group_are_queued_in_the_order_of_groups() {
+        let wanted = "table inet airtcp {
+  set watched_ipv4 {
+    type ipv4_addr
+    elements = { 10.1.2.3 }
+  }
+  set watched_ipv6 {
+    type ipv6_addr
+  }
+  chain from_mobiles {
+    ip saddr 10.1.0.0/16 ip saddr @watched_ipv4 queue num 7 bypass
+    ip saddr 10.1.0.0/16 ip daddr @watched_ipv4 queue num 7 bypass
+    ip saddr 10.1.0.0/16 return
+    iifname \"wlan0\" ip saddr 10.0.0.0/8 queue num 7 bypass
+    ip6 saddr fd00:1::/64 queue num 7 bypass
+  }
+  chain to_mobiles {
+    ip daddr 10.1.0.0/16 ip saddr @watched_ipv4 queue num 7 bypass
+    ip daddr 10.1.0.0/16 ip daddr @watched_ipv4 queue num 7 bypass
+    ip daddr 10.1.0.0/16 return
+    oifname \"wlan0\" ip daddr 10.0.0.0/8 queue num 7 bypass
+    ip6 daddr fd00:1::/64 queue num 7 bypass
+  }
+  chain forward {
+    type filter hook forward priority mangle; policy accept;
+    meta l4proto tcp jump from_mobiles
+    meta l4proto tcp jump to_mobiles
+  }
+  chain output {
+    type filter hook output priority raw; policy accept;
+    meta l4proto tcp meta mark 0x61697274 notrack
+  }
+}
+";
+        assert_eq!(text(&super::super::tests::wanted()), wanted);
+    }
+
+    #[test]
+    fn without_the_queue_statement_nft_takes_it() {
+        // Kernels without CONFIG_NFT_QUEUE refuse only that: `counter` stands for it.
+        let text = replacement(&wanted()).replace("queue num 7 bypass", "counter");
+        let result = run("unshare", &["-n", "nft", "-c", "-f", "-"], &text);
+        match result {
+            Err(error) if error.contains("unshare") || error.contains("not installed") => {
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "skipped: needs root and nft: {error}");
+            }
+            other => assert_eq!(other.map(drop), Ok(())),
+        }
+    }
+}

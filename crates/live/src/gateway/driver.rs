@@ -1,0 +1,165 @@
+//! The loop: what comes from the data path and the rest of the daemon goes into the shell, and what comes out of
+//! the shell is done.
+//!
+//! The order that keeps promises: what a mechanism noted in its journal is in the [`Ledger`] before anything it wants
+//! done is done.
+
+use super::command::{Command, Inbox};
+use super::config::GatewayConfig;
+use super::datapath::DataPath;
+use super::shell::{Effect, Shell};
+use airtcp_core::Instant;
+use nix::time::{ClockId, clock_gettime};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// The loop shows at least so often that it is alive.
+const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// Decides which packets are intercepted.
+pub trait Interception {
+    /// Intercepts the packets of these mobiles from now on, or no longer.
+    ///
+    /// # Errors
+    /// All stays as it was.
+    fn watch(&mut self, mobiles: &[IpAddr], watched: bool) -> io::Result<()>;
+
+    /// Goes on with another configuration.
+    ///
+    /// # Errors
+    /// All stays as it was.
+    fn replace(&mut self, config: &GatewayConfig) -> io::Result<()>;
+}
+
+/// The time that everything in the gateway goes by: nanoseconds of the kernel's monotonic clock since boot, the
+/// same before and after a restart of the daemon.
+pub fn now() -> Instant {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+    Instant::from_nanos(Duration::from(time).as_nanos() as u64)
+}
+
+/// Index of an interface.
+pub fn interface(name: &str) -> Option<u32> {
+    nix::net::if_::if_nametoindex(name).ok()
+}
+
+/// A shell and what connects it with the world.
+pub struct Driver<D, I> {
+    shell: Shell,
+    /// Goes first: packets must not be sent to a data path that is gone.
+    interception: I,
+    path: D,
+    config: GatewayConfig,
+    injections_failed: u64,
+}
+
+impl<D: DataPath, I: Interception> Driver<D, I> {
+    /// Ready to run with this configuration.
+    pub fn new(shell: Shell, path: D, interception: I, config: GatewayConfig) -> Self {
+        Self { shell, interception, path, config, injections_failed: 0 }
+    }
+
+    /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
+    ///
+    /// # Errors
+    /// The data path is broken.
+    pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
+        let (mut batch, mut effects) = (Vec::new(), Vec::new());
+        loop {
+            beat();
+            let timeout = self.shell.next_deadline().map_or(HEARTBEAT, |due| {
+                Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT)
+            });
+            self.path.receive(inbox.wake.as_fd(), Some(timeout), &mut batch)?;
+            for intercepted in batch.drain(..) {
+                let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
+                self.path.decide(intercepted.id, verdict)?;
+                self.carry_out(&mut effects);
+            }
+            let time = now();
+            if self.shell.next_deadline().is_some_and(|due| due <= time) {
+                self.shell.on_timer(time, &mut effects);
+                self.carry_out(&mut effects);
+            }
+            // Before the commands are looked at: none may come in between and be slept over.
+            let _ = inbox.wake.read();
+            while let Ok(command) = inbox.commands.try_recv() {
+                if matches!(command, Command::Stop) {
+                    return self.path.flush();
+                }
+                self.obey(command, &mut effects);
+            }
+            self.path.flush()?;
+        }
+    }
+
+    fn obey(&mut self, command: Command, effects: &mut Vec<Effect>) {
+        match command {
+            Command::Signal(signal) => {
+                self.shell.on_signal(now(), signal, effects);
+                self.carry_out(effects);
+            }
+            Command::Status(answer) => {
+                let mut status = self.shell.status(now());
+                status.counters.insert("injections_failed".to_owned(), self.injections_failed);
+                // Who asked may have gone.
+                let _ = answer.send(status);
+            }
+            Command::Reload(config, answer) => {
+                let _ = answer.send(self.reload(*config));
+            }
+            Command::Ping(answer) => {
+                let _ = answer.send(());
+            }
+            Command::Stop => {}
+        }
+    }
+
+    fn reload(&mut self, config: GatewayConfig) -> Result<(), String> {
+        let GatewayConfig { data_path, state, control, metrics, record, .. } = &self.config;
+        let fixed = [
+            ("nfqueue", *data_path == config.data_path),
+            ("state", *state == config.state),
+            ("control", *control == config.control),
+            ("metrics", *metrics == config.metrics),
+            ("record", *record == config.record),
+        ];
+        if let Some((key, _)) = fixed.into_iter().find(|(_, is_same)| !is_same) {
+            return Err(format!("{key} cannot change while the gateway runs: restart it"));
+        }
+        self.interception.replace(&config).map_err(|error| error.to_string())?;
+        if let Err(error) = self.shell.reload(&config, &interface) {
+            self.interception.replace(&self.config).map_err(|error| error.to_string())?;
+            return Err(error.to_string());
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    /// Does what the shell wants done.
+    pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
+        let (mut watched, mut unwatched) = (Vec::new(), Vec::new());
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Inject { to, packet } => {
+                    // As any packet it may be lost; the mechanisms repeat what matters.
+                    if self.path.inject(to, &packet).is_err() {
+                        self.injections_failed += 1;
+                    }
+                }
+                Effect::Watch { mobile, watched: true } => watched.push(mobile.0),
+                Effect::Watch { mobile, watched: false } => unwatched.push(mobile.0),
+            }
+        }
+        for (mobiles, is_watched) in [(watched, true), (unwatched, false)] {
+            if !mobiles.is_empty()
+                && let Err(error) = self.interception.watch(&mobiles, is_watched)
+            {
+                tracing::warn!(?mobiles, %error, "cannot change whose packets come here");
+            }
+        }
+        self.shell.settle();
+    }
+}

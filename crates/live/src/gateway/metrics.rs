@@ -1,0 +1,442 @@
+//! Metrics for Prometheus, made from [`Status`] when they are asked for.
+//!
+//! [`METRICS`] is the one list: [`text`] writes from it what Prometheus scrapes (text format 0.0.4, the one that
+//! promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow Prometheus' conventions:
+//! base units, `_total` for what only grows.
+
+use super::command::{GroupStatus, Status};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The format of [`text`], for HTTP.
+pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
+
+/// Before all names.
+const NAMESPACE: &str = "airtcp_gateway";
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+struct Metric {
+    /// Its name after `airtcp_gateway_`.
+    name: &'static str,
+    /// What it says.
+    help: &'static str,
+    /// Where it comes from.
+    source: Source,
+}
+
+/// Where a metric comes from, which decides its labels.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// Something of each group.
+    Group(fn(&GroupStatus) -> u64),
+    /// What a mechanism counted under this name; groups with another mechanism are left out.
+    Mechanism(&'static str),
+    /// What the shell and the data path counted under this name.
+    Counter(&'static str),
+    /// Something of the whole gateway.
+    Gateway(fn(&Status) -> u64),
+    /// Mobiles away, by their last signal.
+    Away,
+    /// Signals, by source and signal.
+    Signals,
+}
+
+const fn metric(name: &'static str, source: Source, help: &'static str) -> Metric {
+    Metric { name, help, source }
+}
+
+/// All metrics.
+const METRICS: &[Metric] = {
+    use Source::{Away, Counter, Gateway, Group, Mechanism, Signals};
+    &[
+        metric("flows", Group(|group| group.flows), "Connections known"),
+        metric("held_bytes", Group(|group| group.held), "Payload bytes held now"),
+        metric(
+            "refused_segments_total",
+            Group(|group| group.segments_refused),
+            "Segments forwarded untouched because a limit was reached",
+        ),
+        metric(
+            "committed_flows",
+            Gateway(|status| status.committed),
+            "Connections that bytes were acknowledged of which only the gateway holds",
+        ),
+        metric("away_mobiles", Away, "Mobiles that are not in reach, by the last signal"),
+        metric("signals_total", Signals, "Link signals taken"),
+        metric(
+            "passed_packets_total",
+            Counter("packets_passed"),
+            "Intercepted packets that went on as they came",
+        ),
+        metric(
+            "dropped_packets_total",
+            Counter("packets_dropped"),
+            "Intercepted packets that went no further: kept, answered or superseded by a mechanism",
+        ),
+        metric(
+            "injected_packets_total",
+            Counter("packets_injected"),
+            "Packets of the gateway's own making",
+        ),
+        metric(
+            "undecodable_packets_total",
+            Counter("packets_undecodable"),
+            "Packets passed untouched because they are no TCP, fragments or malformed",
+        ),
+        metric(
+            "unconcerned_packets_total",
+            Counter("packets_unconcerned"),
+            "Packets passed untouched because they belong to no group",
+        ),
+        metric(
+            "foreign_packets_total",
+            Counter("packets_foreign"),
+            "Packets passed untouched because nobody else can speak for their connection \
+             (MPTCP, TCP-AO, MD5)",
+        ),
+        metric(
+            "unsendable_packets_total",
+            Counter("packets_unsendable"),
+            "Packets of the gateway's own making that could not be sent",
+        ),
+        metric("copied_segments_total", Mechanism("segments_copied"), "Segments copied"),
+        metric(
+            "overflows_total",
+            Mechanism("overflows"),
+            "Segments not copied for want of room in the FIFO or in the group's memory",
+        ),
+        metric(
+            "held_peak_bytes",
+            Mechanism("held_peak"),
+            "Most payload bytes that one connection held",
+        ),
+        metric("freezes_total", Mechanism("freezes"), "Times a fixed host was frozen"),
+        metric("resumes_total", Mechanism("resumes"), "Times a fixed host was released"),
+        metric(
+            "promised_bytes_total",
+            Mechanism("bytes_promised"),
+            "Bytes acknowledged before the mobile did",
+        ),
+        metric(
+            "answers_total",
+            Mechanism("answers"),
+            "Retransmissions, window probes and keep-alives answered in the mobile's name",
+        ),
+        metric(
+            "replays_total",
+            Mechanism("replays"),
+            "Times copies were replayed from the first to the last",
+        ),
+        metric(
+            "resent_copies_total",
+            Mechanism("copies_resent"),
+            "Copies sent again after a replay, or to find out whether the mobile is there",
+        ),
+        metric(
+            "suppressed_acks_total",
+            Mechanism("acks_suppressed"),
+            "Pure ACKs of the mobile kept from the fixed host",
+        ),
+        metric(
+            "resets_total",
+            Mechanism("resets"),
+            "Connections reset because the mobile was away for too long",
+        ),
+        metric(
+            "dropped_data_segments_total",
+            Mechanism("data_dropped"),
+            "Data segments dropped because the mobile had been sent the same before",
+        ),
+        metric(
+            "reduced_acks_total",
+            Mechanism("acks_reduced"),
+            "ACKs that went on without the last byte",
+        ),
+        metric(
+            "releases_total",
+            Mechanism("releases"),
+            "Withheld bytes acknowledged because nothing more came",
+        ),
+        metric(
+            "suppressed_duplicates_total",
+            Mechanism("duplicates_suppressed"),
+            "Duplicate ACKs kept from the fixed host",
+        ),
+        metric(
+            "local_retransmissions_total",
+            Mechanism("local_retransmissions"),
+            "Segments sent again to the mobile from a copy",
+        ),
+        metric(
+            "persist_packets_total",
+            Mechanism("persist_packets"),
+            "Copies sent to find out whether the mobile is there",
+        ),
+        metric("reconnections_total", Mechanism("reconnections"), "Times a mobile came back"),
+        metric(
+            "answered_probes_total",
+            Mechanism("probes_answered"),
+            "Window probes answered in the mobile's name",
+        ),
+        metric(
+            "answered_old_segments_total",
+            Mechanism("old_segments_answered"),
+            "Retransmissions of what the mobile has, answered in its name",
+        ),
+        metric(
+            "dropped_old_acks_total",
+            Mechanism("acks_old_dropped"),
+            "Old ACKs kept from the fixed host",
+        ),
+        metric(
+            "dropped_duplicate_acks_total",
+            Mechanism("acks_duplicate_dropped"),
+            "Duplicate ACKs below the threshold kept from the fixed host",
+        ),
+        metric("forwarded_acks_total", Mechanism("acks_forwarded"), "ACKs forwarded"),
+        metric("generated_acks_total", Mechanism("acks_generated"), "ACKs made for the mobile"),
+        metric("timeouts_total", Mechanism("timeouts"), "Local time-outs"),
+    ]
+};
+
+/// Labels with their values, and the value.
+type Sample<'a> = (Vec<&'a str>, u64);
+
+impl Source {
+    fn labels(self) -> &'static [&'static str] {
+        match self {
+            Self::Group(_) | Self::Mechanism(_) => &["group", "mechanism"],
+            Self::Counter(_) | Self::Gateway(_) => &[],
+            Self::Away => &["signal"],
+            Self::Signals => &["source", "signal"],
+        }
+    }
+
+    fn samples(self, status: &Status) -> Vec<Sample<'_>> {
+        let of_groups = |value: &dyn Fn(&GroupStatus) -> Option<u64>| {
+            let sample = |group: &'_ GroupStatus| value(group);
+            status
+                .groups
+                .iter()
+                .filter_map(|group| {
+                    Some((vec![group.name.as_str(), group.mechanism.as_str()], sample(group)?))
+                })
+                .collect()
+        };
+        match self {
+            Self::Group(value) => of_groups(&|group| Some(value(group))),
+            Self::Mechanism(name) => of_groups(&|group| group.counters.get(name).copied()),
+            Self::Counter(name) => {
+                status.counters.get(name).map(|value| (vec![], *value)).into_iter().collect()
+            }
+            Self::Gateway(value) => vec![(vec![], value(status))],
+            Self::Away => {
+                let mut away: BTreeMap<&str, u64> = BTreeMap::new();
+                for signal in status.away.values() {
+                    *away.entry(signal).or_default() += 1;
+                }
+                away.into_iter().map(|(signal, mobiles)| (vec![signal], mobiles)).collect()
+            }
+            Self::Signals => status
+                .signals
+                .iter()
+                .flat_map(|(source, signals)| {
+                    signals.iter().map(move |(signal, n)| (vec![source.as_str(), signal], *n))
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Metric {
+    fn is_counter(&self) -> bool {
+        self.name.ends_with("_total")
+    }
+
+    /// Puts its samples into the registry.
+    fn register(&self, status: &Status, registry: &Registry) -> prometheus::Result<()> {
+        let options = Opts::new(self.name, self.help).namespace(NAMESPACE);
+        let (labels, samples) = (self.source.labels(), self.source.samples(status));
+        if self.is_counter() {
+            let family = IntCounterVec::new(options, labels)?;
+            for (values, value) in samples {
+                family.get_metric_with_label_values(&values)?.inc_by(value);
+            }
+            registry.register(Box::new(family))
+        } else {
+            let family = IntGaugeVec::new(options, labels)?;
+            for (values, value) in samples {
+                let value = i64::try_from(value).unwrap_or(i64::MAX);
+                family.get_metric_with_label_values(&values)?.add(value);
+            }
+            registry.register(Box::new(family))
+        }
+    }
+}
+
+/// What Prometheus scrapes. A metric without samples is left out.
+pub fn text(status: &Status) -> String {
+    let registry = Registry::new();
+    for metric in METRICS {
+        metric.register(status, &registry).expect("names are valid and each is there once");
+    }
+    TextEncoder::new().encode_to_string(&registry.gather()).expect("integers and UTF-8")
+}
+
+/// docs/gateway-metrics.md.
+pub fn markdown() -> String {
+    let mut out = "<!-- Generated: airtcp gateway metrics --markdown > docs/gateway-metrics.md -->\n\n\
+         # Metrics of `airtcp gateway`\n\n\
+         Served for Prometheus at the configured address, path `/metrics`; `airtcp gateway metrics` prints them.\n\
+         Metrics that a group's mechanism does not have are left out.\n\n\
+         | metric | type | labels | meaning |\n|---|---|---|---|\n"
+        .to_owned();
+    for metric in METRICS {
+        let kind = if metric.is_counter() { "counter" } else { "gauge" };
+        let labels = metric.source.labels().join(", ");
+        let _ = writeln!(
+            out,
+            "| `{NAMESPACE}_{}` | {kind} | {labels} | {}. |",
+            metric.name, metric.help
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::payload::SharedBytes;
+    use airtcp_core::{Bytes, Duration};
+    use airtcp_edge::{
+        FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
+        SnoopConfig,
+    };
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect()
+    }
+
+    fn group(name: &str, mechanism: &str, counters: &[(&str, u64)]) -> GroupStatus {
+        GroupStatus {
+            name: name.to_owned(),
+            mechanism: mechanism.to_owned(),
+            flows: 2,
+            held: 1000,
+            segments_refused: 3,
+            counters: counts(counters),
+        }
+    }
+
+    fn busy() -> Status {
+        let away = ["10.0.0.7", "10.0.0.8"].map(|m| (m.to_owned(), "down".to_owned()));
+        Status {
+            groups: vec![
+                group("cars", "m-tcp-plus", &[("freezes", 4), ("held_peak", 500)]),
+                group("a \"b\" \\ c", "packet-control", &[("acks_forwarded", 9)]),
+            ],
+            committed: 1,
+            away: BTreeMap::from(away),
+            counters: counts(&[("packets_passed", 12)]),
+            signals: BTreeMap::from([("control".to_owned(), counts(&[("down", 2), ("up", 1)]))]),
+            ..Status::default()
+        }
+    }
+
+    #[test]
+    fn a_busy_gateway() {
+        assert_eq!(
+            text(&busy()),
+            r#"# HELP airtcp_gateway_away_mobiles Mobiles that are not in reach, by the last signal
+# TYPE airtcp_gateway_away_mobiles gauge
+airtcp_gateway_away_mobiles{signal="down"} 2
+# HELP airtcp_gateway_committed_flows Connections that bytes were acknowledged of which only the gateway holds
+# TYPE airtcp_gateway_committed_flows gauge
+airtcp_gateway_committed_flows 1
+# HELP airtcp_gateway_flows Connections known
+# TYPE airtcp_gateway_flows gauge
+airtcp_gateway_flows{group="a \"b\" \\ c",mechanism="packet-control"} 2
+airtcp_gateway_flows{group="cars",mechanism="m-tcp-plus"} 2
+# HELP airtcp_gateway_forwarded_acks_total ACKs forwarded
+# TYPE airtcp_gateway_forwarded_acks_total counter
+airtcp_gateway_forwarded_acks_total{group="a \"b\" \\ c",mechanism="packet-control"} 9
+# HELP airtcp_gateway_freezes_total Times a fixed host was frozen
+# TYPE airtcp_gateway_freezes_total counter
+airtcp_gateway_freezes_total{group="cars",mechanism="m-tcp-plus"} 4
+# HELP airtcp_gateway_held_bytes Payload bytes held now
+# TYPE airtcp_gateway_held_bytes gauge
+airtcp_gateway_held_bytes{group="a \"b\" \\ c",mechanism="packet-control"} 1000
+airtcp_gateway_held_bytes{group="cars",mechanism="m-tcp-plus"} 1000
+# HELP airtcp_gateway_held_peak_bytes Most payload bytes that one connection held
+# TYPE airtcp_gateway_held_peak_bytes gauge
+airtcp_gateway_held_peak_bytes{group="cars",mechanism="m-tcp-plus"} 500
+# HELP airtcp_gateway_passed_packets_total Intercepted packets that went on as they came
+# TYPE airtcp_gateway_passed_packets_total counter
+airtcp_gateway_passed_packets_total 12
+# HELP airtcp_gateway_refused_segments_total Segments forwarded untouched because a limit was reached
+# TYPE airtcp_gateway_refused_segments_total counter
+airtcp_gateway_refused_segments_total{group="a \"b\" \\ c",mechanism="packet-control"} 3
+airtcp_gateway_refused_segments_total{group="cars",mechanism="m-tcp-plus"} 3
+# HELP airtcp_gateway_signals_total Link signals taken
+# TYPE airtcp_gateway_signals_total counter
+airtcp_gateway_signals_total{signal="down",source="control"} 2
+airtcp_gateway_signals_total{signal="up",source="control"} 1
+"#
+        );
+    }
+
+    #[test]
+    fn every_counter_of_every_mechanism_is_a_metric() {
+        let configs = [
+            MechanismConfig::PacketControl { threshold: 3 },
+            MechanismConfig::MTcp(MTcpConfig::default()),
+            MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+            MechanismConfig::Holdover(HoldoverConfig::default()),
+            MechanismConfig::Snoop(SnoopConfig::default()),
+        ];
+        let table = FlowTableConfig { limit: 1, idle: Duration::from_secs(1), hash_key: (1, 2) };
+        for config in configs {
+            let mechanism = Mechanism::<SharedBytes>::new(&config, table, Bytes(1000)).unwrap();
+            for name in mechanism.counters().keys() {
+                let is_it = |m: &&Metric| matches!(m.source, Source::Mechanism(n) if n == *name);
+                assert_eq!(METRICS.iter().filter(is_it).count(), 1, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_is_up_to_date() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway-metrics.md");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        assert!(text == markdown(), "airtcp gateway metrics --markdown > docs/gateway-metrics.md");
+    }
+
+    #[test]
+    fn promtool_finds_no_fault() {
+        let tool = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let Ok(mut tool) = tool else {
+            let _ = writeln!(std::io::stderr(), "skipped: needs promtool (package prometheus)");
+            return;
+        };
+        let mut status = busy();
+        // One sample of each metric.
+        for metric in METRICS {
+            match metric.source {
+                Source::Mechanism(name) => status.groups[0].counters.extend(counts(&[(name, 1)])),
+                Source::Counter(name) => status.counters.extend(counts(&[(name, 1)])),
+                _ => {}
+            }
+        }
+        tool.stdin.take().unwrap().write_all(text(&status).as_bytes()).unwrap();
+        let output = tool.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,243 @@
+//! Which mobiles are out of reach, by whose word.
+//!
+//! Sources contradict each other: a carrier comes back while the modem behind it is still searching. So a mobile is
+//! away while any source says so, and a source's `Up` takes back its own word only. Two know better than all
+//! others: the mobile itself ([`Agent`](SignalSource::Agent)) and the operator
+//! ([`Control`](SignalSource::Control)). Their `Up` counts for all.
+//!
+//! *Silence* is a source of its own (M-TCP's timer, for any mechanism): a mobile that was sent data and is not
+//! heard for a while is down, until it is heard.
+
+use super::command::{MobileSignal, SignalSource};
+use airtcp_core::{Duration, Instant, LinkSignal};
+use airtcp_edge::MobileId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The mobiles that something is known of: those that are away, and those that owe an answer.
+#[derive(Debug, Default)]
+pub struct Mobiles {
+    known: BTreeMap<MobileId, Mobile>,
+    /// A mobile that owes an answer for so long is down.
+    silence: Option<Duration>,
+    /// When to look at mobiles that may owe an answer, one entry each.
+    deadlines: BTreeSet<(Instant, MobileId)>,
+}
+
+/// Most mobiles of which it is noted that they owe an answer; more may be away.
+const MOST_OWING: usize = 1 << 17;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Mobile {
+    /// Sources that say it is away: each one's last word.
+    away: BTreeMap<SignalSource, Away>,
+    /// It was sent data at that time, and not heard since.
+    owes_since: Option<Instant>,
+    /// It has a deadline.
+    is_watched: bool,
+}
+
+/// How far away. Ordered: the worst word counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Away {
+    Fading,
+    Down,
+}
+
+impl Mobile {
+    fn signal(&self) -> LinkSignal {
+        match self.away.values().max() {
+            None => LinkSignal::Up,
+            Some(Away::Fading) => LinkSignal::Fading,
+            Some(Away::Down) => LinkSignal::Down,
+        }
+    }
+}
+
+impl Mobiles {
+    /// None known; a mobile that owes an answer for `silence` counts as down (`None`: never).
+    pub fn new(silence: Option<Duration>) -> Self {
+        Self { silence, ..Self::default() }
+    }
+
+    /// Takes another time of silence from now on.
+    pub fn set_silence(&mut self, silence: Option<Duration>) {
+        self.silence = silence;
+    }
+
+    /// Takes a source's word; what the mechanisms are to be told, if anything.
+    pub fn note(
+        &mut self,
+        MobileSignal { mobile, signal, source }: MobileSignal,
+    ) -> Option<LinkSignal> {
+        let known = self.known.entry(mobile).or_default();
+        let before = known.signal();
+        let knows_best = matches!(source, SignalSource::Agent | SignalSource::Control);
+        match signal {
+            LinkSignal::Up if knows_best => known.away.clear(),
+            LinkSignal::Up => drop(known.away.remove(&source)),
+            LinkSignal::Fading => drop(known.away.insert(source, Away::Fading)),
+            LinkSignal::Down => drop(known.away.insert(source, Away::Down)),
+        }
+        let after = known.signal();
+        self.forget_if_idle(mobile);
+        // A mechanism may have missed that it was away; to be told once more that it is back does no harm.
+        (after != before || after == LinkSignal::Up && knows_best).then_some(after)
+    }
+
+    /// Data was sent to a mobile.
+    pub fn sent(&mut self, now: Instant, mobile: MobileId) {
+        let Some(silence) = self.silence else { return };
+        if self.deadlines.len() >= MOST_OWING {
+            return;
+        }
+        let known = self.known.entry(mobile).or_default();
+        known.owes_since.get_or_insert(now);
+        if !known.is_watched {
+            known.is_watched = true;
+            self.deadlines.insert((now + silence, mobile));
+        }
+    }
+
+    /// A mobile was heard; what the mechanisms are to be told first.
+    pub fn heard(&mut self, mobile: MobileId) -> Option<LinkSignal> {
+        let known = self.known.get_mut(&mobile)?;
+        known.owes_since = None;
+        if !known.away.contains_key(&SignalSource::Silence) {
+            self.forget_if_idle(mobile);
+            return None;
+        }
+        self.note(MobileSignal { mobile, signal: LinkSignal::Up, source: SignalSource::Silence })
+    }
+
+    /// When to call [`Mobiles::silent`] next.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(deadline, _)| deadline)
+    }
+
+    /// A mobile that owed an answer for too long at `now`, with what the mechanisms are to be told; `None`: there is no
+    /// further one.
+    pub fn silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
+        while let Some(&(deadline, mobile)) = self.deadlines.first()
+            && deadline <= now
+        {
+            self.deadlines.pop_first();
+            let Some(known) = self.known.get_mut(&mobile) else { continue };
+            known.is_watched = false;
+            let owing = known.owes_since.zip(self.silence);
+            if let Some(due) =
+                owing.map(|(since, silence)| since + silence).filter(|&due| due > now)
+            {
+                // It was heard and owes another answer.
+                known.is_watched = true;
+                self.deadlines.insert((due, mobile));
+                continue;
+            }
+            if owing.is_none() {
+                self.forget_if_idle(mobile);
+                continue;
+            }
+            let (signal, source) = (LinkSignal::Down, SignalSource::Silence);
+            if let Some(signal) = self.note(MobileSignal { mobile, signal, source }) {
+                return Some((mobile, signal));
+            }
+        }
+        None
+    }
+
+    /// Mobiles that are away, in the order of their addresses.
+    pub fn away(&self) -> impl Iterator<Item = (MobileId, LinkSignal)> + '_ {
+        self.known
+            .iter()
+            .map(|(&mobile, known)| (mobile, known.signal()))
+            .filter(|&(_, signal)| signal != LinkSignal::Up)
+    }
+
+    fn forget_if_idle(&mut self, mobile: MobileId) {
+        if self.known.get(&mobile) == Some(&Mobile::default()) {
+            self.known.remove(&mobile);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LinkSignal::{Down, Fading, Up};
+    use SignalSource::{Agent, Carrier, Control, Neighbour};
+
+    const MOBILE: MobileId = MobileId(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+
+    fn says(mobiles: &mut Mobiles, source: SignalSource, signal: LinkSignal) -> Option<LinkSignal> {
+        mobiles.note(MobileSignal { mobile: MOBILE, signal, source })
+    }
+
+    fn ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_change_is_told_once() {
+        let mut mobiles = Mobiles::new(None);
+        assert_eq!(says(&mut mobiles, Carrier, Down), Some(Down));
+        assert_eq!(says(&mut mobiles, Carrier, Down), None);
+        assert_eq!(says(&mut mobiles, Carrier, Up), Some(Up));
+        assert_eq!(says(&mut mobiles, Carrier, Up), None);
+        assert_eq!(mobiles.known.len(), 0, "nothing is kept of a mobile in reach");
+    }
+
+    #[test]
+    fn a_mobile_is_away_while_any_source_says_so() {
+        let mut mobiles = Mobiles::new(None);
+        assert_eq!(says(&mut mobiles, Neighbour, Down), Some(Down));
+        assert_eq!(says(&mut mobiles, Carrier, Down), None);
+        assert_eq!(says(&mut mobiles, Carrier, Up), None);
+        assert_eq!(mobiles.away().collect::<Vec<_>>(), [(MOBILE, Down)]);
+        assert_eq!(says(&mut mobiles, Neighbour, Up), Some(Up));
+    }
+
+    #[test]
+    fn the_worst_word_counts() {
+        let mut mobiles = Mobiles::new(None);
+        assert_eq!(says(&mut mobiles, Agent, Fading), Some(Fading));
+        assert_eq!(says(&mut mobiles, Carrier, Down), Some(Down));
+        assert_eq!(says(&mut mobiles, Carrier, Up), Some(Fading));
+    }
+
+    #[test]
+    fn the_mobile_and_the_operator_know_best() {
+        for source in [Agent, Control] {
+            let mut mobiles = Mobiles::new(None);
+            says(&mut mobiles, Neighbour, Down);
+            assert_eq!(says(&mut mobiles, source, Up), Some(Up));
+            assert_eq!(
+                says(&mut mobiles, source, Up),
+                Some(Up),
+                "told again: it may have been missed"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mobile_that_owes_an_answer_for_too_long_is_down_until_it_is_heard() {
+        let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
+        mobiles.sent(ms(0), MOBILE);
+        assert_eq!(mobiles.heard(MOBILE), None);
+        mobiles.sent(ms(300), MOBILE);
+        mobiles.sent(ms(400), MOBILE);
+        assert_eq!(mobiles.silent(ms(700)), None, "it was heard after the first");
+        assert_eq!(mobiles.next_deadline(), Some(ms(800)));
+        assert_eq!(mobiles.silent(ms(800)), Some((MOBILE, Down)));
+        assert_eq!(mobiles.silent(ms(800)), None);
+        assert_eq!(mobiles.heard(MOBILE), Some(Up));
+        assert_eq!(mobiles.heard(MOBILE), None);
+    }
+
+    #[test]
+    fn who_owes_nothing_may_be_silent() {
+        let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
+        mobiles.sent(ms(0), MOBILE);
+        mobiles.heard(MOBILE);
+        assert_eq!(mobiles.silent(ms(10_000)), None);
+        assert_eq!((mobiles.next_deadline(), mobiles.known.len()), (None, 0));
+    }
+}

@@ -1,0 +1,603 @@
+//! The gateway without I/O: packets and signals in, verdicts and packets out. The third shell of the
+//! mechanisms, beside the simulator and the tests.
+//!
+//! Read first: `airtcp_edge::middlebox` (the contract), [`datapath`](super::datapath).
+//!
+//! A packet belongs to a group of mobiles by its addresses (and interfaces), and is handed to that group's mechanism as
+//! a [`Segment`]. What the mechanism forwards passes as it came, byte for byte; what it drops or keeps is dropped;
+//! what it makes itself is cut to the receiver's MSS (copies may be super-packets of segmentation offload) and
+//! encoded. Whatever is no TCP segment, is malformed, or belongs to a connection that no one else can
+//! speak for (MPTCP, TCP-AO, MD5) passes untouched.
+
+use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
+use super::config::{CopyMode, GatewayConfig, Group, Limits};
+use super::datapath::{Intercepted, Verdict};
+use super::mobiles::Mobiles;
+use super::payload::SharedBytes;
+use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_edge::journal::Note;
+use airtcp_edge::m_tcp_plus::{self, State};
+use airtcp_edge::{
+    Action, Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Side, ThresholdTooSmall,
+};
+use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
+use hashlink::LruCache;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::RandomState;
+use std::io;
+use std::net::IpAddr;
+
+/// Payload and options of a segment to a host whose MSS is not known: fits in the smallest MTU of IPv6 (1280 B,
+/// RFC 8200 §5), and in practice of IPv4.
+const SAFE_MSS: u16 = 1220;
+
+/// Connections whose hosts are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// How often to look whether a mobile that is back still needs its packets intercepted.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// Keeps what would be lost with the process: what [`MTcpPlus`](airtcp_edge::MTcpPlus) promised.
+pub trait Keeper {
+    /// Writes down a note of a group's mechanism, so that it survives the process.
+    ///
+    /// # Errors
+    /// It was not written; the promise is then not given.
+    fn write(&mut self, group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()>;
+
+    /// Lets the notes about released connections take effect: all that came with them was done.
+    fn settle(&mut self);
+}
+
+/// One thing for the loop to do besides the verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send a packet.
+    Inject {
+        /// Out of this side.
+        to: Side,
+        /// From the IP header on.
+        packet: Vec<u8>,
+    },
+    /// Intercept the packets of a mobile of a group that [copies when fading](CopyMode::WhenFading) from now on, or no
+    /// longer.
+    Watch {
+        /// Which mobile.
+        mobile: MobileId,
+        /// From now on.
+        watched: bool,
+    },
+}
+
+/// Packets by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    passed: u64,
+    dropped: u64,
+    injected: u64,
+    /// Passed untouched: not TCP, a fragment, malformed.
+    undecodable: u64,
+    /// Passed untouched: of no group.
+    unconcerned: u64,
+    /// Passed untouched: nobody else can speak for this connection.
+    foreign: u64,
+    /// Could not be encoded.
+    unsendable: u64,
+    /// Promises that were not given because they could not be written down.
+    unkept: u64,
+}
+
+/// A group at work.
+struct Worker {
+    config: Group,
+    /// Indices of the group's interfaces; empty: any.
+    interfaces: Vec<u32>,
+    mechanism: Mechanism<SharedBytes>,
+}
+
+/// What is remembered of the two hosts of a connection, for as long as there is room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct HostPair {
+    /// What each can receive in one segment, by its SYN.
+    fixed_mss: Option<u16>,
+    mobile_mss: Option<u16>,
+    /// They use an option that nobody else can speak for.
+    is_foreign: bool,
+}
+
+/// All groups at work.
+pub struct Shell {
+    workers: Vec<Worker>,
+    mobiles: Mobiles,
+    /// By the flow from the fixed to the mobile host.
+    hosts: LruCache<Flow, HostPair, RandomState>,
+    /// Mobiles whose packets are intercepted because they faded.
+    watched: BTreeSet<MobileId>,
+    /// When to look whether some of them can be left alone.
+    unwatch: Option<Instant>,
+    counters: Counters,
+    signals: BTreeMap<(SignalSource, &'static str), u64>,
+    table: FlowTableConfig,
+    actions: Actions<SharedBytes>,
+    keeper: Box<dyn Keeper>,
+}
+
+/// What a configuration that cannot be put to work suffers from.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// See there.
+    #[error("group {group:?}: {source}")]
+    Threshold {
+        /// Name of the group.
+        group: String,
+        /// What is wrong.
+        source: ThresholdTooSmall,
+    },
+    /// An interface that is not there.
+    #[error("group {group:?}: there is no interface {interface:?}")]
+    Interface {
+        /// Name of the group.
+        group: String,
+        /// Name of the interface.
+        interface: String,
+    },
+    /// Bytes of its connections were acknowledged that only the gateway holds.
+    #[error(
+        "group {group:?} cannot go or change its mechanism now: {committed} of its connections were \
+         promised bytes that their mobiles lack; try again when those are back"
+    )]
+    Committed {
+        /// Name of the group.
+        group: String,
+        /// Connections.
+        committed: usize,
+    },
+}
+
+impl Shell {
+    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name; `keeper` keeps
+    /// promises.
+    ///
+    /// # Errors
+    /// A group cannot be put to work.
+    pub fn new(
+        config: &GatewayConfig,
+        hash_key: (u64, u64),
+        index: &dyn Fn(&str) -> Option<u32>,
+        keeper: Box<dyn Keeper>,
+    ) -> Result<Self, ShellError> {
+        let table = table(&config.limits, hash_key);
+        let worker = |group: &Group| Worker::new(group, table, &config.limits, index);
+        Ok(Self {
+            workers: config.groups.iter().map(worker).collect::<Result<_, _>>()?,
+            table,
+            keeper,
+            mobiles: Mobiles::new(config.signals.silence),
+            hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
+            watched: BTreeSet::new(),
+            unwatch: None,
+            counters: Counters::default(),
+            signals: BTreeMap::new(),
+            actions: Actions::new(),
+        })
+    }
+
+    /// Goes on with another configuration. A group keeps its connections if it keeps its name and mechanism.
+    ///
+    /// # Errors
+    /// Nothing was changed: the configuration cannot be put to work, or a group that is to go, or to change its
+    /// mechanism, has promised bytes.
+    pub fn reload(
+        &mut self,
+        config: &GatewayConfig,
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<(), ShellError> {
+        let table = table(&config.limits, self.table.hash_key);
+        let worker = |group: &Group| Worker::new(group, table, &config.limits, index);
+        let mut workers: Vec<Worker> =
+            config.groups.iter().map(worker).collect::<Result<_, _>>()?;
+        for old in &self.workers {
+            let committed = old.mechanism.reports().filter(|report| report.committed).count();
+            if committed > 0 && !workers.iter().any(|new| new.succeeds(old)) {
+                let group = old.config.name.clone();
+                return Err(ShellError::Committed { group, committed });
+            }
+        }
+        for new in &mut workers {
+            let Some(old) = self.workers.iter_mut().find(|old| new.succeeds(old)) else { continue };
+            let memory = config.limits.memory;
+            if old.mechanism.reconfigure(&new.config.mechanism, table, memory).is_ok() {
+                std::mem::swap(&mut old.mechanism, &mut new.mechanism);
+            }
+        }
+        self.workers = workers;
+        self.table = table;
+        self.mobiles.set_silence(config.signals.silence);
+        for n in 0..self.workers.len() {
+            self.write_down(n);
+        }
+        Ok(())
+    }
+
+    /// Puts a connection back that an earlier process promised bytes of; false when no group wants it any more.
+    pub fn restore(
+        &mut self,
+        now: Instant,
+        group: &str,
+        flow: Flow,
+        connection: State<SharedBytes>,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let found = self.workers.iter().position(|worker| worker.config.name == group);
+        let Some(n) = found else { return false };
+        let worker = &mut self.workers[n];
+        if !worker.mechanism.restore(now, flow, connection) {
+            return false;
+        }
+        let mobile = MobileId(flow.dst.ip);
+        if worker.config.copy == CopyMode::WhenFading && self.watched.insert(mobile) {
+            effects.push(Effect::Watch { mobile, watched: true });
+            self.unwatch = Some(now + SETTLING);
+        }
+        self.write_down(n);
+        true
+    }
+
+    /// What it is doing.
+    pub fn status(&self, now: Instant) -> Status {
+        let away = self.mobiles.away();
+        let mut status = Status {
+            away: away.map(|(id, signal)| (id.0.to_string(), name(signal).to_owned())).collect(),
+            counters: self.counters.by_name(),
+            ..Status::default()
+        };
+        for (&(source, signal), &count) in &self.signals {
+            let of_source = status.signals.entry(source.name().to_owned()).or_default();
+            of_source.insert(signal.to_owned(), count);
+        }
+        for Worker { config, mechanism, .. } in &self.workers {
+            status.groups.push(GroupStatus {
+                name: config.name.clone(),
+                mechanism: config.mechanism.name().to_owned(),
+                flows: mechanism.flows() as u64,
+                held: mechanism.held(),
+                segments_refused: mechanism.segments_refused(),
+                counters: owned(mechanism.counters()),
+            });
+            status.flow_count += mechanism.flows() as u64;
+            status.held += mechanism.held();
+            for report in mechanism.reports() {
+                status.committed += u64::from(report.committed);
+                if status.flows.len() < Status::LISTED {
+                    status.flows.push(FlowStatus {
+                        fixed: report.flow.src.to_string(),
+                        mobile: report.flow.dst.to_string(),
+                        group: config.name.clone(),
+                        mechanism: config.mechanism.name().to_owned(),
+                        state: report.phase.name().to_owned(),
+                        since: report.since.map(|since| now.since(since).as_secs_f64()),
+                        held: report.held,
+                        committed: report.committed,
+                    });
+                }
+            }
+        }
+        status
+    }
+
+    /// A packet on its way through this host.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        intercepted: &Intercepted,
+        effects: &mut Vec<Effect>,
+    ) -> Verdict {
+        let packet = &intercepted.packet;
+        let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
+        let (segment, foreign_option) = match decode_with(packet, intercepted.checksums, payload) {
+            Ok(Decoded { segment, foreign_option }) => (segment, foreign_option),
+            Err(DecodeError::NotTcp { .. }) => return self.pass(|c| &mut c.unconcerned),
+            Err(_) => return self.pass(|c| &mut c.undecodable),
+        };
+        let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
+            return self.pass(|c| &mut c.unconcerned);
+        };
+        let flow = match from {
+            Side::Fixed => segment.flow,
+            Side::Mobile => segment.flow.reversed(),
+        };
+        if segment.flags.contains(Flags::SYN) {
+            self.note_syn(flow, from, &segment);
+        } else if foreign_option.is_some() {
+            self.host_pair(flow).is_foreign = true;
+        }
+        if self.hosts.peek(&flow).is_some_and(|hosts| hosts.is_foreign) {
+            return self.pass(|c| &mut c.foreign);
+        }
+        let mobile = MobileId(flow.dst.ip);
+        match from {
+            Side::Fixed if segment.seq_len() > 0 => self.mobiles.sent(now, mobile),
+            Side::Fixed => {}
+            Side::Mobile => {
+                if let Some(signal) = self.mobiles.heard(mobile) {
+                    self.tell(now, mobile, signal, effects);
+                }
+            }
+        }
+        self.workers[n].mechanism.on_segment(now, from, segment, &mut self.actions);
+        let verdict = self.carry_out(n, effects);
+        match verdict {
+            Verdict::Pass => self.counters.passed += 1,
+            Verdict::Drop => self.counters.dropped += 1,
+        }
+        verdict
+    }
+
+    /// A source says something about a mobile.
+    pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
+        *self.signals.entry((signal.source, name(signal.signal))).or_default() += 1;
+        if let Some(told) = self.mobiles.note(signal) {
+            self.tell(now, signal.mobile, told, effects);
+        }
+    }
+
+    /// The deadline passed.
+    pub fn on_timer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        while let Some((mobile, signal)) = self.mobiles.silent(now) {
+            *self.signals.entry((SignalSource::Silence, name(signal))).or_default() += 1;
+            self.tell(now, mobile, signal, effects);
+        }
+        for n in 0..self.workers.len() {
+            let mechanism = &mut self.workers[n].mechanism;
+            if mechanism.next_deadline().is_some_and(|due| due <= now) {
+                mechanism.on_timer(now, &mut self.actions);
+                self.carry_out(n, effects);
+            }
+        }
+        if self.unwatch.is_some_and(|due| due <= now) {
+            self.unwatch(now, effects);
+        }
+    }
+
+    /// When to call [`Shell::on_timer`] next.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let mechanisms = self.workers.iter().filter_map(|worker| worker.mechanism.next_deadline());
+        mechanisms.chain(self.mobiles.next_deadline()).chain(self.unwatch).min()
+    }
+
+    fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {
+        *counter(&mut self.counters) += 1;
+        Verdict::Pass
+    }
+
+    /// The group that a packet belongs to, and from which side it comes.
+    fn concerns(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
+        let find = |ip: IpAddr, interface: Option<u32>| {
+            self.workers.iter().position(|worker| worker.has(ip, interface))
+        };
+        let to_mobile = find(flow.dst.ip, packet.output).map(|n| (n, Side::Fixed));
+        to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
+    }
+
+    fn host_pair(&mut self, flow: Flow) -> &mut HostPair {
+        self.hosts.entry(flow).or_insert_with(HostPair::default)
+    }
+
+    fn note_syn(&mut self, flow: Flow, from: Side, segment: &Segment<SharedBytes>) {
+        let opens = segment.ack.is_none();
+        let hosts = self.host_pair(flow);
+        if opens {
+            // Another connection takes the place of the one known.
+            *hosts = HostPair::default();
+        }
+        match from {
+            Side::Fixed => hosts.fixed_mss = segment.options.mss,
+            Side::Mobile => hosts.mobile_mss = segment.options.mss,
+        }
+    }
+
+    /// Tells the mechanisms of a mobile.
+    fn tell(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        effects: &mut Vec<Effect>,
+    ) {
+        for n in 0..self.workers.len() {
+            let worker = &mut self.workers[n];
+            if !worker.has_address(mobile.0) {
+                continue;
+            }
+            if worker.config.copy == CopyMode::WhenFading {
+                if signal == LinkSignal::Up {
+                    self.unwatch = Some(now + SETTLING);
+                } else if self.watched.insert(mobile) {
+                    effects.push(Effect::Watch { mobile, watched: true });
+                }
+            }
+            worker.mechanism.on_link(now, mobile, signal, &mut self.actions);
+            self.carry_out(n, effects);
+        }
+    }
+
+    /// Leaves the mobiles alone that are back and have all that was promised.
+    fn unwatch(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
+        let workers = &self.workers;
+        self.watched.retain(|&mobile| {
+            let is_settled = !away.contains(&mobile)
+                && workers.iter().all(|worker| !worker.mechanism.is_interrupted(mobile));
+            if is_settled {
+                effects.push(Effect::Watch { mobile, watched: false });
+            }
+            !is_settled
+        });
+        let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
+        self.unwatch = is_unsettled.then(|| now + SETTLING);
+    }
+
+    /// To be called when the effects of the last call were carried out.
+    pub fn settle(&mut self) {
+        self.keeper.settle();
+    }
+
+    /// Writes down what the mechanism of a group noted, and takes back what it may not promise.
+    fn write_down(&mut self, n: usize) {
+        let Worker { config, mechanism, .. } = &mut self.workers[n];
+        let mut unkept = Vec::new();
+        for note in mechanism.drain_journal() {
+            if let Err(error) = self.keeper.write(&config.name, &note) {
+                let (Note::Committed(flow, _) | Note::Input(flow, _) | Note::Released(flow)) = note;
+                tracing::error!(%flow, %error, "a promise cannot be kept and is not given");
+                unkept.push(flow);
+            }
+        }
+        for flow in unkept {
+            self.counters.unkept += 1;
+            mechanism.withhold(&flow, &mut self.actions);
+        }
+    }
+
+    /// Turns the actions of a group's mechanism into effects, and into the verdict about the packet that led to
+    /// them, if one did.
+    fn carry_out(&mut self, n: usize, effects: &mut Vec<Effect>) -> Verdict {
+        self.write_down(n);
+        // A packet that is kept is not forwarded.
+        let mut verdict = Verdict::Drop;
+        for action in self.actions.drain() {
+            match action {
+                Action::Forward { .. } => verdict = Verdict::Pass,
+                Action::Drop { .. } => {}
+                Action::Inject { to, segment } => {
+                    let flow = match to {
+                        Side::Mobile => segment.flow,
+                        Side::Fixed => segment.flow.reversed(),
+                    };
+                    let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
+                    let mss = match to {
+                        Side::Mobile => hosts.mobile_mss,
+                        Side::Fixed => hosts.fixed_mss,
+                    };
+                    for piece in pieces(segment, mss.unwrap_or(SAFE_MSS)) {
+                        let mut packet = Vec::new();
+                        match encode(&piece, &mut packet) {
+                            Ok(()) => effects.push(Effect::Inject { to, packet }),
+                            Err(_) => self.counters.unsendable += 1,
+                        }
+                        self.counters.injected += 1;
+                    }
+                }
+            }
+        }
+        verdict
+    }
+}
+
+impl Counters {
+    fn by_name(self) -> BTreeMap<String, u64> {
+        let Self {
+            passed,
+            dropped,
+            injected,
+            undecodable,
+            unconcerned,
+            foreign,
+            unsendable,
+            unkept,
+        } = self;
+        owned([
+            ("packets_passed", passed),
+            ("packets_dropped", dropped),
+            ("packets_injected", injected),
+            ("packets_undecodable", undecodable),
+            ("packets_unconcerned", unconcerned),
+            ("packets_foreign", foreign),
+            ("packets_unsendable", unsendable),
+            ("promises_unkept", unkept),
+        ])
+    }
+}
+
+fn owned(counters: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+impl Worker {
+    fn new(
+        group: &Group,
+        table: FlowTableConfig,
+        limits: &Limits,
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<Self, ShellError> {
+        let mut mechanism = Mechanism::new(&group.mechanism, table, limits.memory)
+            .map_err(|source| ShellError::Threshold { group: group.name.clone(), source })?;
+        mechanism.keep_journal();
+        let find = |interface: &String| {
+            index(interface).ok_or_else(|| ShellError::Interface {
+                group: group.name.clone(),
+                interface: interface.clone(),
+            })
+        };
+        let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(Self { config: group.clone(), interfaces, mechanism })
+    }
+
+    /// The same group, perhaps with other settings.
+    fn succeeds(&self, old: &Self) -> bool {
+        self.config.name == old.config.name
+            && self.config.mechanism.name() == old.config.mechanism.name()
+    }
+
+    fn has_address(&self, ip: IpAddr) -> bool {
+        self.config.addresses.iter().any(|net| net.contains(&ip))
+    }
+
+    fn has(&self, ip: IpAddr, interface: Option<u32>) -> bool {
+        let is_there = |index| self.interfaces.contains(&index);
+        self.has_address(ip) && (self.interfaces.is_empty() || interface.is_none_or(is_there))
+    }
+}
+
+fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
+    FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
+}
+
+fn name(signal: LinkSignal) -> &'static str {
+    match signal {
+        LinkSignal::Fading => "fading",
+        LinkSignal::Down => "down",
+        LinkSignal::Up => "up",
+    }
+}
+
+/// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH are the last one's,
+/// CWR is the first one's.
+fn pieces<P: Payload>(segment: Segment<P>, mss: u16) -> impl Iterator<Item = Segment<P>> {
+    let most = usize::from(mss).saturating_sub(segment.options.encoded_len()).max(1);
+    let (last, first) = (Flags::FIN | Flags::PSH, Flags::CWR);
+    let len = segment.payload.len();
+    let count = len.div_ceil(most).max(1);
+    (0..count).map(move |n| {
+        if count == 1 {
+            return segment.clone();
+        }
+        let start = n * most;
+        let mut flags = segment.flags;
+        if n + 1 < count {
+            flags -= last;
+        }
+        if n > 0 {
+            flags -= first;
+        }
+        Segment {
+            seq: segment.seq + start as u32,
+            flags,
+            payload: segment.payload.slice(start, most.min(len - start)),
+            ..segment.clone()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

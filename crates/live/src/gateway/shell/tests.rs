@@ -1,0 +1,372 @@
+//! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed host.
+
+use super::*;
+use crate::gateway::config::{DataPathConfig, Signals};
+use crate::gateway::datapath::PacketId;
+use airtcp_core::{Addr, Bytes, Options, SeqNum};
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
+use airtcp_wire::{Checksums, decode};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const MOBILE: MobileId = MobileId(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
+/// To the fixed and the mobile host; other MSS values than the default, to tell them apart.
+const MSS: [u16; 2] = [1000, 500];
+
+fn config(copy: CopyMode) -> GatewayConfig {
+    let group = Group {
+        name: "phones".to_owned(),
+        addresses: vec!["10.0.0.0/24".parse().unwrap()],
+        interfaces: Vec::new(),
+        mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+        copy,
+    };
+    GatewayConfig {
+        data_path: DataPathConfig::Nfqueue { queue: 1, length: 100 },
+        state: "/nowhere".into(),
+        control: "/nowhere".into(),
+        limits: Limits { memory: Bytes(1 << 20), flows: 10, idle: Duration::from_secs(300) },
+        groups: vec![group],
+        signals: Signals::default(),
+        metrics: None,
+        record: None,
+    }
+}
+
+struct Bench {
+    shell: Shell,
+    written: Written,
+    now: Instant,
+    effects: Vec<Effect>,
+}
+
+/// What was written down of each connection: the state it leads to.
+#[derive(Clone, Debug, Default)]
+struct Written(Rc<RefCell<Notes>>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    is_full: bool,
+    connections: BTreeMap<Flow, m_tcp_plus::Snapshot<SharedBytes>>,
+    released: Vec<Flow>,
+}
+
+impl Keeper for Written {
+    fn write(&mut self, _group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()> {
+        let mut notes = self.0.borrow_mut();
+        if notes.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        match note.clone() {
+            Note::Committed(flow, snapshot) => drop(notes.connections.insert(flow, *snapshot)),
+            Note::Input(flow, input) => notes.connections.get_mut(&flow).unwrap().apply(input),
+            Note::Released(flow) => notes.released.push(flow),
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        let mut notes = self.0.borrow_mut();
+        for flow in std::mem::take(&mut notes.released) {
+            notes.connections.remove(&flow);
+        }
+    }
+}
+
+impl Bench {
+    fn new(config: &GatewayConfig) -> Self {
+        let written = Written::default();
+        let keeper = Box::new(written.clone());
+        let shell = Shell::new(config, (1, 2), &|_| None, keeper).unwrap();
+        Self { shell, written, now: Instant::ZERO, effects: Vec::new() }
+    }
+
+    fn packet(&mut self, packet: Vec<u8>) -> Verdict {
+        let intercepted = Intercepted {
+            id: PacketId(1),
+            packet: packet.into(),
+            input: None,
+            output: None,
+            checksums: Checksums::Verify,
+        };
+        self.shell.on_packet(self.now, &intercepted, &mut self.effects)
+    }
+
+    fn segment(&mut self, segment: &Segment<Vec<u8>>) -> Verdict {
+        self.packet(encoded(segment))
+    }
+
+    fn signal(&mut self, signal: LinkSignal) {
+        let signal = MobileSignal { mobile: MOBILE, signal, source: SignalSource::Control };
+        self.shell.on_signal(self.now, signal, &mut self.effects);
+    }
+
+    /// Handshake, and `len` bytes under way to the mobile.
+    fn establish(&mut self, len: usize) {
+        let syn = |mss| Options { mss: Some(mss), ..Options::default() };
+        let mut from_mobile = from_mobile(99, 0);
+        from_mobile.flags = Flags::SYN;
+        from_mobile.ack = None;
+        from_mobile.options = syn(MSS[1]);
+        assert_eq!(self.segment(&from_mobile), Verdict::Pass);
+        let mut from_fixed = from_fixed(499, 0);
+        from_fixed.flags = Flags::SYN;
+        from_fixed.options = syn(MSS[0]);
+        assert_eq!(self.segment(&from_fixed), Verdict::Pass);
+        assert_eq!(self.segment(&self::from_mobile(100, 0)), Verdict::Pass);
+        assert_eq!(self.segment(&self::from_fixed(500, len)), Verdict::Pass);
+    }
+
+    fn injected(&mut self) -> Vec<(Side, Segment<Vec<u8>>)> {
+        let inject = |effect| match effect {
+            Effect::Inject { to, packet } => {
+                Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
+            }
+            Effect::Watch { .. } => None,
+        };
+        self.effects.drain(..).filter_map(inject).collect()
+    }
+}
+
+fn encoded(segment: &Segment<Vec<u8>>) -> Vec<u8> {
+    let mut packet = Vec::new();
+    encode(segment, &mut packet).unwrap();
+    packet
+}
+
+fn flow() -> Flow {
+    let fixed = Addr::new("192.0.2.1".parse().unwrap(), 80);
+    Flow { src: fixed, dst: Addr::new(MOBILE.0, 5000) }
+}
+
+fn from_fixed(seq: u32, len: usize) -> Segment<Vec<u8>> {
+    Segment {
+        flow: flow(),
+        seq: SeqNum(seq),
+        ack: Some(SeqNum(100)),
+        window: 1000,
+        payload: (0..len).map(|n| n as u8).collect(),
+        ..Segment::default()
+    }
+}
+
+fn from_mobile(seq: u32, len: usize) -> Segment<Vec<u8>> {
+    Segment {
+        flow: flow().reversed(),
+        seq: SeqNum(seq),
+        ack: Some(SeqNum(500)),
+        payload: vec![7; len],
+        window: 2000,
+        ..Segment::default()
+    }
+}
+
+#[test]
+fn what_is_no_tcp_segment_passes() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    assert_eq!(bench.packet(vec![0x45, 0, 0]), Verdict::Pass);
+    let mut udp = Vec::new();
+    airtcp_wire::encode_udp(&flow(), &vec![1_u8], &mut udp).unwrap();
+    assert_eq!(bench.packet(udp), Verdict::Pass);
+    let mut damaged = encoded(&from_fixed(1, 10));
+    *damaged.last_mut().unwrap() ^= 1;
+    assert_eq!(bench.packet(damaged), Verdict::Pass);
+    assert_eq!((bench.shell.counters.undecodable, bench.shell.counters.unconcerned), (2, 1));
+}
+
+#[test]
+fn who_is_in_no_group_is_left_alone() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    let mut other = from_fixed(1, 10);
+    other.flow.dst.ip = "10.0.1.7".parse().unwrap();
+    assert_eq!(bench.segment(&other), Verdict::Pass);
+    assert_eq!(bench.shell.counters.unconcerned, 1);
+}
+
+#[test]
+fn an_outage_freezes_the_fixed_host_and_the_copies_are_replayed_in_the_mobile_s_mss() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(1200);
+    assert_eq!(bench.effects, []);
+    bench.signal(LinkSignal::Down);
+    let injected = bench.injected();
+    let (side, promise) = injected.last().unwrap();
+    assert_eq!((*side, promise.ack, promise.window), (Side::Fixed, Some(SeqNum(1700)), 0));
+    bench.signal(LinkSignal::Up);
+    let injected = bench.injected();
+    let cut: Vec<_> = injected.iter().map(|(to, s)| (*to, s.seq, s.payload.len())).collect();
+    let pieces = [(500, 500), (1000, 500), (1500, 200)];
+    assert_eq!(cut, pieces.map(|(seq, len)| (Side::Mobile, SeqNum(seq), len)));
+    let bytes: Vec<u8> = injected.into_iter().flat_map(|(_, s)| s.payload).collect();
+    assert_eq!(bytes, from_fixed(500, 1200).payload);
+}
+
+#[test]
+fn frozen_data_is_kept_and_not_passed() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.injected();
+    assert_eq!(bench.segment(&from_fixed(600, 100)), Verdict::Drop);
+    assert_eq!(bench.injected().last().unwrap().1.ack, Some(SeqNum(700)));
+}
+
+#[test]
+fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    let mut segment = from_mobile(100, 0);
+    segment.options.timestamps = Some(Default::default());
+    let mut packet = encoded(&segment);
+    // The option behind two NOPs becomes one of Multipath TCP; the sum of its words changes by 22.
+    assert_eq!(packet[42], 8, "timestamps");
+    packet[42] = 30;
+    let checksum = u16::from_be_bytes([packet[36], packet[37]]);
+    let (changed, wraps) = checksum.overflowing_sub(22 << 8);
+    packet[36..38].copy_from_slice(&(changed - u16::from(wraps)).to_be_bytes());
+    assert_eq!(bench.packet(packet), Verdict::Pass);
+    bench.segment(&from_mobile(100, 0));
+    bench.segment(&from_fixed(500, 100));
+    bench.signal(LinkSignal::Down);
+    assert_eq!((bench.shell.counters.foreign, bench.effects.len()), (3, 0));
+    let mut syn = from_mobile(99, 0);
+    (syn.flags, syn.ack) = (Flags::SYN, None);
+    bench.segment(&syn);
+    assert_eq!(bench.shell.counters.passed, 1, "another connection");
+}
+
+#[test]
+fn a_mobile_that_owes_an_answer_and_is_silent_is_down_until_it_is_heard() {
+    let mut config = config(CopyMode::Always);
+    config.signals.silence = Some(Duration::from_secs(1));
+    let mut bench = Bench::new(&config);
+    bench.establish(100);
+    bench.now = Instant::ZERO + Duration::from_secs(1);
+    assert_eq!(bench.shell.next_deadline(), Some(bench.now));
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.injected().last().unwrap().1.window, 0);
+    assert_eq!(bench.segment(&from_mobile(100, 0)), Verdict::Drop, "until it has all");
+    let replayed = bench.injected();
+    assert_eq!((replayed[0].0, replayed[0].1.seq), (Side::Mobile, SeqNum(500)));
+}
+
+#[test]
+fn a_mobile_is_watched_from_fading_until_all_is_settled() {
+    let mut bench = Bench::new(&config(CopyMode::WhenFading));
+    bench.signal(LinkSignal::Fading);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+    bench.effects.clear();
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.injected();
+    bench.now += SETTLING;
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, [], "the mobile lacks what was promised");
+    let all = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
+    assert_eq!(bench.segment(&all), Verdict::Pass);
+    bench.effects.clear();
+    bench.now += SETTLING;
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
+    assert_eq!(bench.shell.unwatch, None);
+}
+
+#[test]
+fn a_segment_is_cut_to_what_the_receiver_takes() {
+    let mut segment = from_fixed(u32::MAX, 25);
+    segment.flags = Flags::FIN | Flags::PSH | Flags::CWR;
+    segment.options.timestamps = Some(Default::default());
+    let cut: Vec<_> = pieces(segment, 22).map(|s| (s.seq.0, s.flags, s.payload.len())).collect();
+    let (first, last) = (Flags::CWR, Flags::FIN | Flags::PSH);
+    assert_eq!(cut, [(u32::MAX, first, 10), (9, Flags::empty(), 10), (19, last, 5)]);
+    assert_eq!(pieces(from_fixed(1, 0), 100).count(), 1, "without payload there is one");
+}
+
+#[test]
+fn a_promise_that_cannot_be_written_down_is_not_given() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.written.0.borrow_mut().is_full = true;
+    bench.signal(LinkSignal::Down);
+    assert_eq!(bench.injected(), []);
+    assert_eq!(bench.shell.counters.unkept, 1);
+    bench.written.0.borrow_mut().is_full = false;
+    bench.segment(&from_fixed(500, 100));
+    let injected = bench.injected();
+    let (_, answer) = injected.iter().find(|(to, _)| *to == Side::Fixed).unwrap();
+    assert_eq!((answer.ack, answer.window), (Some(SeqNum(600)), 0), "the next answer promises it");
+    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+}
+
+#[test]
+fn another_process_goes_on_with_what_was_promised() {
+    let config = config(CopyMode::WhenFading);
+    let mut first = Bench::new(&config);
+    first.establish(100);
+    first.signal(LinkSignal::Down);
+    first.segment(&from_fixed(600, 50));
+    let mut second = Bench::new(&config);
+    let written = first.written.0.take().connections;
+    for (flow, Snapshot { connection, .. }) in written {
+        let effects = &mut second.effects;
+        assert!(second.shell.restore(second.now, "phones", flow, connection.clone(), effects));
+        assert!(!second.shell.restore(second.now, "gone", flow, connection, effects));
+    }
+    assert_eq!(second.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+    assert_eq!(second.written.0.borrow().connections.len(), 1, "and writes it down again");
+    second.signal(LinkSignal::Up);
+    let replayed: Vec<u8> = second.injected().into_iter().flat_map(|(_, s)| s.payload).collect();
+    assert_eq!(replayed, [from_fixed(500, 100).payload, from_fixed(600, 50).payload].concat());
+}
+
+#[test]
+fn what_was_written_down_is_forgotten_when_all_else_is_done() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.effects.clear();
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+    bench.shell.settle();
+    assert_eq!(bench.written.0.borrow().connections.len(), 0);
+}
+
+#[test]
+fn a_reload_keeps_connections_and_refuses_to_break_promises() {
+    let mut config = config(CopyMode::Always);
+    let mut bench = Bench::new(&config);
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.injected();
+    let renamed = || {
+        let mut renamed = self::config(CopyMode::Always);
+        renamed.groups[0].name = "tablets".to_owned();
+        renamed
+    };
+    let error = bench.shell.reload(&renamed(), &|_| None).unwrap_err();
+    assert!(matches!(error, ShellError::Committed { committed: 1, .. }), "{error}");
+    config.limits.flows = 1;
+    bench.shell.reload(&config, &|_| None).unwrap();
+    bench.signal(LinkSignal::Up);
+    assert_eq!(bench.injected()[0].1.seq, SeqNum(500));
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+    bench.shell.reload(&renamed(), &|_| None).unwrap();
+    assert_eq!(bench.shell.status(bench.now).flow_count, 0);
+}
+
+#[test]
+fn the_status_tells_what_is_done_for_whom() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.now += Duration::from_secs(2);
+    let status = bench.shell.status(bench.now);
+    assert_eq!(status.away, BTreeMap::from([("10.0.0.7".to_owned(), "down".to_owned())]));
+    assert_eq!(status.signals["control"]["down"], 1);
+    assert_eq!((status.flow_count, status.committed, status.held), (1, 1, 100));
+    let [flow] = &status.flows[..] else { panic!("{status:?}") };
+    assert_eq!((flow.state.as_str(), flow.since), ("frozen", Some(2.0)));
+    assert_eq!((flow.fixed.as_str(), flow.mobile.as_str()), ("192.0.2.1:80", "10.0.0.7:5000"));
+    assert_eq!(status.groups[0].counters["freezes"], 1);
+}

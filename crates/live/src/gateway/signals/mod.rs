@@ -1,0 +1,215 @@
+//! Sources of link signals: who says that a mobile fades, is down, is up again.
+//!
+//! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), [`netlink`] to the kernel about
+//! carriers and neighbours, [`timetable`] knows outages beforehand. Each is a thread that sends
+//! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full when it begins:
+//! an earlier gateway may have ended with another one. Sources do not know of each other; what to make of their
+//! contradictions is the loop's business.
+
+pub mod agent;
+pub mod keys;
+pub mod message;
+mod timetable;
+
+use super::command::Handle;
+use super::config::{AgentConfig, Group, Signals};
+use agent::AgentCounters;
+use keys::{Keys, KeysError};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use timetable::Timetable;
+
+/// Why the sources cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum SignalsError {
+    /// The file of keys is refused.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// The address for agents cannot be had.
+    #[error("cannot listen for agents on {address} (UDP): {source}{}", listen_mend(source))]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not tell about carriers and neighbours.
+    #[error("cannot listen to the kernel about carriers and neighbours (rtnetlink): {0}")]
+    Netlink(io::Error),
+    /// No more threads or file descriptors.
+    #[error("cannot start the sources of link signals: {0}")]
+    Resources(#[from] io::Error),
+}
+
+fn listen_mend(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another program has this port (`ss -lunp` names it): choose another one in [signals.agent]"
+        }
+        io::ErrorKind::AddrNotAvailable => "; no interface of this machine has this address",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
+        _ => "",
+    }
+}
+
+/// The sources at work; they stop when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    handle: Handle,
+    agent_counters: Arc<AgentCounters>,
+    /// Of the agents' listener, to be handed on when the configuration changes.
+    socket: Option<(SocketAddr, UdpSocket)>,
+    sources: Sources,
+}
+
+/// Starts all sources that the configuration names.
+///
+/// # Errors
+/// One of them cannot be had; then none is started.
+pub fn start(signals: &Signals, groups: &[Group], handle: Handle) -> Result<Running, SignalsError> {
+    let sources = Sources::new()?;
+    let mut running = Running { handle, agent_counters: Arc::default(), socket: None, sources };
+    running.restart(signals, groups)?;
+    Ok(running)
+}
+
+impl Running {
+    /// Goes on with another configuration. Counters go on; agents that report to the same address notice nothing but
+    /// one message that they have to repeat.
+    ///
+    /// # Errors
+    /// As [`start`]; then the sources run on as they were.
+    pub fn restart(&mut self, signals: &Signals, groups: &[Group]) -> Result<(), SignalsError> {
+        let mut sources = Sources::new()?;
+        let mut socket = None;
+        if let Some(AgentConfig { listen, keys }) = &signals.agent {
+            let keys = Keys::read(keys)?;
+            let open = match &self.socket {
+                Some((address, open)) if address == listen => open.try_clone()?,
+                _ => bind(*listen)
+                    .map_err(|source| SignalsError::Listen { address: *listen, source })?,
+            };
+            socket = Some((*listen, open.try_clone()?));
+            let (counters, handle) = (self.agent_counters.clone(), self.handle.clone());
+            sources.spawn("agents", move |stop| {
+                agent::listen(&open, keys, &counters, &handle, stop)
+            })?;
+        }
+        if !signals.timetable.is_empty() {
+            let (handle, timetable) = (self.handle.clone(), Timetable::new(&signals.timetable));
+            let timer = timetable::timer()?;
+            sources.spawn("timetable", move |stop| {
+                timetable::run(&timetable, &timer, &handle, stop)
+            })?;
+        }
+        self.socket = socket;
+        self.sources = sources;
+        Ok(())
+    }
+
+    /// What became of the agents' messages, each number with its name.
+    pub fn counters(&self) -> [(&'static str, u64); 7] {
+        self.agent_counters.read()
+    }
+
+    /// Where agents are listened to, with the port that the kernel chose if the configuration says 0.
+    pub fn agent_address(&self) -> Option<SocketAddr> {
+        self.socket.as_ref().and_then(|(_, socket)| socket.local_addr().ok())
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Threads, stopped when dropped.
+#[derive(Debug)]
+struct Sources {
+    stop: Stop,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Sources {
+    fn new() -> io::Result<Self> {
+        Ok(Self { stop: Stop::new()?, threads: Vec::new() })
+    }
+
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&Stop) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let stop = self.stop.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            if let Err(error) = work(&stop) {
+                tracing::error!(source = name, %error, "a source of link signals ended");
+            }
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Sources {
+    fn drop(&mut self) {
+        self.stop.now();
+        for thread in self.threads.drain(..) {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Tells threads to stop.
+#[derive(Clone, Debug)]
+struct Stop(Arc<EventFd>);
+
+/// Why [`Stop::wait`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    /// The descriptor is readable, or broken.
+    Ready,
+    /// The time is over.
+    TimedOut,
+    /// The thread is to stop.
+    Stopped,
+}
+
+impl Stop {
+    fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?)))
+    }
+
+    /// Tells them.
+    fn now(&self) {
+        // A counter that is full already tells them as well.
+        let _ = self.0.write(1);
+    }
+
+    /// Waits until `descriptor` is readable, `timeout` is over, or the thread is to stop.
+    fn wait(&self, descriptor: Option<BorrowedFd<'_>>, timeout: PollTimeout) -> io::Result<Woken> {
+        let stop = PollFd::new(self.0.as_fd(), PollFlags::POLLIN);
+        let mut polled = vec![stop];
+        polled.extend(descriptor.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        loop {
+            match poll(&mut polled, timeout) {
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) if polled[0].any() == Some(true) => return Ok(Woken::Stopped),
+                Ok(0) => return Ok(Woken::TimedOut),
+                Ok(_) => return Ok(Woken::Ready),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! A small parent that keeps the daemon alive: restarts it when it dies, kills it when it hangs.
+//!
+//! [`supervise`] is the parent's part, [`Heart`] the child's. The two are joined by a socket pair, which is the
+//! child's standard input: the child's loop sends a byte at least each [`INTERVAL`], and each notices by it that the other
+//! has gone. A child that is silent for [`Timing::silence`] is killed: stopped or hung it would hold the
+//! packets in its queue, dead it holds none, and what it promised is in memory that outlives it.
+//!
+//! The parent does nothing that could fail or block for long, so that there is nothing in need of a parent itself; should
+//! it die all the same, the child is told to stop (`PR_SET_PDEATHSIG`).
+
+use super::notify;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The loop must call [`Heart::beat`] at least this often.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Exit code of a daemon whose input cannot be run: starting it again would not help.
+const BAD_INPUT: i32 = 2;
+
+/// A daemon that lived for this long did not die "at once".
+const LONG_ENOUGH: Duration = Duration::from_secs(5);
+
+/// Pause before the third start of a daemon that dies at once; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The supervisor was itself not running if it wakes up later than this.
+const OVERSLEPT: Duration = Duration::from_millis(100);
+
+/// The child's end of the bond.
+#[derive(Debug)]
+pub struct Heart {
+    parent: UnixStream,
+    last: Option<Instant>,
+}
+
+impl Heart {
+    /// Of a daemon whose standard input is what [`supervise`] gave it. From now on the calling thread's process gets
+    /// SIGTERM when the supervisor dies.
+    ///
+    /// # Errors
+    /// Standard input is something else, or the supervisor has gone already.
+    pub fn from_stdin() -> io::Result<Self> {
+        nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
+        let parent = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        parent.set_nonblocking(true)?;
+        // It may have died before we were to be told.
+        match (&parent).read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+            Ok(_) => return Err(io::Error::other("the supervisor has gone")),
+        }
+        Ok(Self { parent, last: None })
+    }
+
+    /// The loop is alive at `now`; the first time, the daemon has come up. Cheap; never blocks.
+    pub fn beat(&mut self, now: Instant) {
+        if self.last.is_none_or(|last| now.duration_since(last) >= INTERVAL / 2) {
+            self.last = Some(now);
+            // A supervisor that is stopped has beats enough; one that is dead is told of otherwise.
+            let _ = self.parent.write(&[0]);
+        }
+    }
+}
+
+/// How patient the supervisor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// From the start to the first beat.
+    pub start: Duration,
+    /// From one beat to the next.
+    pub silence: Duration,
+    /// From the request to stop to the end.
+    pub stop: Duration,
+}
+
+/// 10 s, 500 ms, 10 s: flows stall for less than a second.
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(10),
+            silence: Duration::from_millis(500),
+            stop: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How a daemon ended.
+struct End {
+    status: ExitStatus,
+    /// It was asked to.
+    asked: bool,
+    /// Its heart has beaten.
+    came_up: bool,
+}
+
+/// Runs `daemon` until SIGTERM or SIGINT, which it is then sent as SIGTERM, or until starting it again would not help:
+/// it said that its input is bad (exit code 2), or ended before it ever came up. SIGHUP is passed on. Returns the exit code.
+///
+/// # Errors
+/// The daemon cannot be started, or no more file descriptors.
+pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
+    let mut supervisor = Supervisor::new(timing)?;
+    let mut came_up_once = false;
+    let mut pause = Duration::ZERO;
+    loop {
+        let started = Instant::now();
+        let End { status, asked, came_up } = supervisor.run(daemon)?;
+        came_up_once |= came_up;
+        match status.code() {
+            Some(code) if asked || code == 0 || code == BAD_INPUT || !came_up_once => {
+                return Ok(code);
+            }
+            // It was asked before it could listen.
+            None if asked && status.signal() == Some(SIGTERM) => return Ok(0),
+            None if asked => {
+                tracing::error!(
+                    "the daemon had to be killed: its rules are left, and let packets pass"
+                );
+                return Ok(1);
+            }
+            _ => {}
+        }
+        if started.elapsed() >= LONG_ENOUGH {
+            pause = Duration::ZERO;
+        }
+        tracing::error!(
+            code = status.code(),
+            signal = status.signal(),
+            pause_ms = pause.as_millis() as u64,
+            "the daemon died; it is started again"
+        );
+        if supervisor.pause(pause)? {
+            return Ok(0);
+        }
+        pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+    }
+}
+
+struct Supervisor {
+    timing: Timing,
+    signals: Signals,
+    /// Readable when there are signals.
+    wake: UnixStream,
+    /// How often the service manager wants to hear of us, and when it is due.
+    watchdog: Option<(Duration, Instant)>,
+}
+
+impl Supervisor {
+    fn new(timing: Timing) -> io::Result<Self> {
+        const CAUGHT: [i32; 4] = [SIGTERM, SIGINT, SIGHUP, SIGCHLD];
+        let signals = Signals::new(CAUGHT)?;
+        // After `signals`, so that whoever is woken up finds the signal there.
+        let (wake, signalled) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        for signal in CAUGHT {
+            signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
+        }
+        let watchdog = notify::watchdog_period().map(|period| (period / 2, Instant::now()));
+        Ok(Self { timing, signals, wake, watchdog })
+    }
+
+    /// Starts the daemon and attends to it until it ends.
+    fn run(&mut self, daemon: &mut Command) -> io::Result<End> {
+        let (mine, theirs) = UnixStream::pair()?;
+        mine.set_nonblocking(true)?;
+        // In a group of its own it does not get the terminal's SIGINT besides the supervisor's SIGTERM.
+        let mut child =
+            daemon.stdin(Stdio::from(OwnedFd::from(theirs))).process_group(0).spawn()?;
+        // The command keeps its copy of the child's end until it is given another.
+        daemon.stdin(Stdio::null());
+        let end = self.attend(&mut child, mine);
+        if end.is_err() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        end
+    }
+
+    fn attend(&mut self, child: &mut Child, heart: UnixStream) -> io::Result<End> {
+        let mut heart = Some(heart);
+        let mut deadline = Some(Instant::now() + self.timing.start);
+        let (mut asked, mut came_up, mut second_chance) = (false, false, true);
+        loop {
+            self.wait(heart.as_ref(), deadline)?;
+            let now = Instant::now();
+            if let Some(status) = child.try_wait()? {
+                return Ok(End { status, asked, came_up });
+            }
+            for signal in self.signals.pending() {
+                match signal {
+                    // Before, it has not read what it would have to read again.
+                    SIGHUP if came_up => send(child, Signal::SIGHUP),
+                    SIGTERM | SIGINT if asked => send(child, Signal::SIGKILL),
+                    SIGTERM | SIGINT => {
+                        asked = true;
+                        notify::stopping();
+                        send(child, Signal::SIGTERM);
+                        deadline = Some(now + self.timing.stop);
+                    }
+                    _ => {}
+                }
+            }
+            match heart.as_mut().map(beats) {
+                Some(Beats::Some) if !asked => {
+                    (came_up, second_chance) = (true, true);
+                    deadline = Some(now + self.timing.silence);
+                }
+                // It goes, or else the deadline will come.
+                Some(Beats::Closed) => heart = None,
+                _ => {}
+            }
+            let Some(due) = deadline.filter(|due| *due <= now) else { continue };
+            if second_chance && now - due > OVERSLEPT {
+                // Perhaps nobody was running.
+                second_chance = false;
+                deadline = Some(now + self.timing.silence / 2);
+                continue;
+            }
+            tracing::error!(came_up, asked, "the daemon hangs; it is killed");
+            send(child, Signal::SIGKILL);
+            deadline = None;
+        }
+    }
+
+    /// Waits before the next start; true when asked to stop meanwhile.
+    fn pause(&mut self, length: Duration) -> io::Result<bool> {
+        let end = Instant::now() + length;
+        loop {
+            if self.signals.pending().any(|signal| matches!(signal, SIGTERM | SIGINT)) {
+                notify::stopping();
+                return Ok(true);
+            }
+            if Instant::now() >= end {
+                return Ok(false);
+            }
+            self.wait(None, Some(end))?;
+        }
+    }
+
+    /// Until there is a signal, `heart` beats or is closed, or the deadline has come; tells the service manager that we
+    /// live when that is due.
+    fn wait(&mut self, heart: Option<&UnixStream>, deadline: Option<Instant>) -> io::Result<()> {
+        let now = Instant::now();
+        if let Some((period, due)) = &mut self.watchdog
+            && *due <= now
+        {
+            notify::alive();
+            *due = now + *period;
+        }
+        let until = deadline.into_iter().chain(self.watchdog.map(|(_, due)| due)).min();
+        let timeout = match until {
+            Some(until) => {
+                // Rounded up, so as not to spin in the last millisecond.
+                let left = until.saturating_duration_since(now) + Duration::from_micros(999);
+                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+            }
+            None => PollTimeout::NONE,
+        };
+        let mut sources = vec![PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
+        sources.extend(heart.map(|heart| PollFd::new(heart.as_fd(), PollFlags::POLLIN)));
+        match poll(&mut sources, timeout) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // What it says is in `signals`.
+        while matches!(self.wake.read(&mut [0; 64]), Ok(1..)) {}
+        Ok(())
+    }
+}
+
+/// What the heart did since it was last asked.
+enum Beats {
+    None,
+    Some,
+    Closed,
+}
+
+fn beats(heart: &mut UnixStream) -> Beats {
+    let mut beats = Beats::None;
+    loop {
+        match heart.read(&mut [0; 64]) {
+            Ok(0) => return Beats::Closed,
+            Ok(_) => beats = Beats::Some,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return beats,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Beats::Closed,
+        }
+    }
+}
+
+/// To a child that was not waited for, so that the number is its own.
+fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive"));
+    if let Err(error) = kill(pid, signal) {
+        tracing::warn!(%error, %signal, "cannot signal the daemon");
+    }
+}

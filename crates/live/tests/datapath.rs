@@ -1,0 +1,453 @@
+//! The data path for real: kernel TCP through a queue, in network namespaces.
+//!
+//! A fixed host, a gateway and a mobile host, joined by veth pairs ([`Net`]); the gateway ([`Gateway`]) and the hosts'
+//! programs are threads of the test, each in its namespace. Without the right to make namespaces the tests say so and pass.
+
+#![cfg(target_os = "linux")]
+
+use airtcp_core::{Bytes, Duration as Span, Segment};
+use airtcp_edge::{MechanismConfig, Side};
+use airtcp_live::gateway::config::{
+    CopyMode, DataPathConfig, GatewayConfig, Group, Limits, Signals,
+};
+use airtcp_live::gateway::datapath::nfqueue::Nfqueue;
+use airtcp_live::gateway::datapath::rules::{self, Rules};
+use airtcp_live::gateway::datapath::{DataPath, Intercepted, Verdict};
+use airtcp_wire::{Checksums, decode, encode};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::eventfd::EventFd;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const FIXED: [&str; 2] = ["10.99.1.2", "fd99:1::2"];
+const MOBILE: [&str; 2] = ["10.99.2.2", "fd99:2::2"];
+/// The gateway's queue.
+const QUEUE: u16 = 7;
+/// Longest wait for anything, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether these tests can be done here.
+fn possible() -> bool {
+    let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
+    let tools =
+        ["ip", "iptables"].into_iter().find(|tool| Command::new(tool).arg("-V").output().is_err());
+    let why = match (made, tools) {
+        (Ok(status), None) if status.success() && Path::new("/run").exists() => return true,
+        (_, Some(tool)) => format!("`{tool}`"),
+        _ => "the right to make network namespaces".to_owned(),
+    };
+    // Not eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "skipped: needs {why}");
+    false
+}
+
+/// Fixed host `a`, gateway `g` and mobile host `b`.
+struct Net(String);
+
+impl Net {
+    fn new() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let net = Self(format!("path-{}-{made}", std::process::id()));
+        let name = |host| net.host(host);
+        for host in ["a", "g", "b"] {
+            ip(&["netns", "add", &name(host)], "");
+        }
+        for (host, peer, number) in [("a", "fixed", 1), ("b", "mobile", 2)] {
+            let script = format!(
+                "link add gw type veth peer name {peer} netns {}
+                 link set gw up
+                 address add 10.99.{number}.2/24 dev gw
+                 address add fd99:{number}::2/64 dev gw nodad
+                 route add default via 10.99.{number}.1
+                 route add default via fd99:{number}::1\n",
+                name("g")
+            );
+            let there = format!(
+                "link set {peer} up
+                 address add 10.99.{number}.1/24 dev {peer}
+                 address add fd99:{number}::1/64 dev {peer} nodad\n"
+            );
+            // The addresses of the other end first: routes want a neighbour that is up.
+            let (link, rest) = script.split_once('\n').unwrap();
+            ip(&["-n", &name(host), "-batch", "-"], link);
+            ip(&["-n", &name("g"), "-batch", "-"], &there);
+            ip(&["-n", &name(host), "-batch", "-"], rest);
+        }
+        net.sh(
+            "g",
+            "echo 1 | tee /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
+        );
+        net
+    }
+
+    fn host(&self, host: &str) -> String {
+        format!("{}-{host}", self.0)
+    }
+
+    /// Runs a script in a host.
+    fn sh(&self, host: &str, script: &str) -> String {
+        succeeded(Command::new("ip").args(["netns", "exec", &self.host(host), "sh", "-ec", script]))
+    }
+
+    /// Runs a function in a host.
+    fn run<T: Send + 'static>(
+        &self,
+        host: &str,
+        program: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let file = Path::new("/run/netns").join(self.host(host));
+        std::thread::spawn(move || {
+            setns(File::open(file).unwrap(), CloneFlags::CLONE_NEWNET).unwrap();
+            program()
+        })
+    }
+
+    /// All rules of iptables and nftables in the gateway.
+    fn rules(&self) -> String {
+        self.sh("g", "iptables-save; ip6tables-save; nft list tables")
+    }
+
+    /// A connection between the hosts' programs: what the fixed host's returns and what the mobile's returns.
+    fn connect<T: Send + 'static, U: Send + 'static>(
+        &self,
+        address: &str,
+        fixed: impl FnOnce(TcpStream) -> T + Send + 'static,
+        mobile: impl FnOnce(TcpStream) -> U + Send + 'static,
+    ) -> (JoinHandle<T>, JoinHandle<U>) {
+        let address: IpAddr = address.parse().unwrap();
+        let listener = self.run("a", move || TcpListener::bind((address, 0)).unwrap());
+        let listener = listener.join().unwrap();
+        let to: SocketAddr = listener.local_addr().unwrap();
+        let server = self.run("a", move || fixed(patient(listener.accept().unwrap().0)));
+        let client = self
+            .run("b", move || mobile(patient(TcpStream::connect_timeout(&to, PATIENCE).unwrap())));
+        (server, client)
+    }
+
+    /// The mobile downloads so many bytes, which must arrive as they were sent.
+    fn download(&self, address: &str, size: usize) {
+        let server = move |mut stream: TcpStream| stream.write_all(&pattern(size)).unwrap();
+        let client = |mut stream: TcpStream| {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        let (server, client) = self.connect(address, server, client);
+        server.join().unwrap();
+        assert!(client.join().unwrap() == pattern(size), "payload damaged");
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for host in ["a", "g", "b"] {
+            let _ = Command::new("ip").args(["netns", "delete", &self.host(host)]).status();
+        }
+    }
+}
+
+fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn ip(arguments: &[&str], input: &str) {
+    let mut child = Command::new("ip").args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "ip {arguments:?}: {input}");
+}
+
+fn succeeded(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// Bytes that do not repeat (xorshift).
+fn pattern(size: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..size).map(next).collect()
+}
+
+fn until(condition: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < end, "waited in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
+    Group {
+        name: name.into(),
+        addresses: addresses.iter().map(|net| net.parse().unwrap()).collect(),
+        interfaces: vec!["mobile".into()],
+        mechanism: MechanismConfig::PacketControl { threshold: 3 },
+        copy,
+    }
+}
+
+fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
+    GatewayConfig {
+        data_path: DataPathConfig::Nfqueue { queue, length },
+        state: "/nonexistent".into(),
+        control: "/nonexistent".into(),
+        limits: Limits { memory: Bytes(0), flows: 0, idle: Span::ZERO },
+        groups,
+        signals: Signals::default(),
+        metrics: None,
+        record: None,
+    }
+}
+
+/// All mobiles, always.
+fn always() -> GatewayConfig {
+    config(QUEUE, 1000, vec![group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::Always)])
+}
+
+/// What a gateway does with a packet, besides the verdict.
+type Policy = Box<dyn FnMut(&Intercepted, &mut Nfqueue) -> Verdict + Send>;
+
+/// A loop over the data path.
+struct Gateway {
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    wake: Arc<EventFd>,
+    seen: Arc<AtomicUsize>,
+}
+
+impl Gateway {
+    fn new(net: &Net, mut policy: Policy) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let wake = Arc::new(EventFd::new().unwrap());
+        let seen = Arc::new(AtomicUsize::new(0));
+        let shared = (stop.clone(), wake.clone(), seen.clone());
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let thread = net.run("g", move || {
+            let (stop, wake, seen) = shared;
+            let mut path = Nfqueue::open(QUEUE, 1000).unwrap();
+            ready.send(()).unwrap();
+            let mut batch = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                path.receive(wake.as_fd(), None, &mut batch).unwrap();
+                for packet in batch.drain(..) {
+                    seen.fetch_add(1, Ordering::Relaxed);
+                    let verdict = policy(&packet, &mut path);
+                    path.decide(packet.id, verdict).unwrap();
+                }
+                path.flush().unwrap();
+            }
+        });
+        is_ready.recv().unwrap();
+        Self { thread: Some(thread), stop, wake, seen }
+    }
+
+    fn seen(&self) -> usize {
+        self.seen.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake.write(1).unwrap();
+        let ended = self.thread.take().unwrap().join();
+        assert!(ended.is_ok() || std::thread::panicking(), "the gateway failed");
+    }
+}
+
+/// Rules in the gateway's namespace, which are removed there too.
+fn install(net: &Net, config: GatewayConfig) -> Installed {
+    Installed { rules: in_gateway(net, move || Some(Rules::install(&config).unwrap())), net }
+}
+
+fn in_gateway<T: Send + 'static>(net: &Net, action: impl FnOnce() -> T + Send + 'static) -> T {
+    net.run("g", action).join().unwrap()
+}
+
+struct Installed<'a> {
+    rules: Option<Rules>,
+    net: &'a Net,
+}
+
+impl Installed<'_> {
+    fn change(&mut self, action: impl FnOnce(&mut Rules) + Send + 'static) {
+        let mut rules = self.rules.take().unwrap();
+        self.rules = Some(in_gateway(self.net, move || {
+            action(&mut rules);
+            rules
+        }));
+    }
+    /// As if the process were killed.
+    fn forget(mut self) {
+        std::mem::forget(self.rules.take());
+    }
+}
+
+impl Drop for Installed<'_> {
+    fn drop(&mut self) {
+        let rules = self.rules.take();
+        in_gateway(self.net, move || drop(rules));
+    }
+}
+
+fn pass() -> Policy {
+    Box::new(|_, _| Verdict::Pass)
+}
+
+fn segment(packet: &Intercepted) -> Segment<Vec<u8>> {
+    decode(&packet.packet, packet.checksums).unwrap()
+}
+
+#[test]
+fn a_download_goes_through_the_queue_in_packets_of_several_segments() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 20_000_000;
+    let net = Net::new();
+    for (fixed, mobile) in FIXED.into_iter().zip(MOBILE) {
+        let (bytes, largest) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (count, size) = (bytes.clone(), largest.clone());
+        let mobile: IpAddr = mobile.parse().unwrap();
+        let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
+            assert!(packet.input.is_some() && packet.output.is_some());
+            let segment = segment(packet);
+            if segment.flow.dst.ip == mobile {
+                count.fetch_add(segment.payload.len(), Ordering::Relaxed);
+                size.fetch_max(segment.payload.len(), Ordering::Relaxed);
+            }
+            Verdict::Pass
+        };
+        let gateway = Gateway::new(&net, Box::new(policy));
+        let _rules = install(&net, always());
+        net.download(fixed, SIZE);
+        drop(gateway);
+        assert!(bytes.load(Ordering::Relaxed) >= SIZE, "{bytes:?} bytes came");
+        assert!(largest.load(Ordering::Relaxed) > 20_000, "{largest:?} bytes at once");
+    }
+}
+
+#[test]
+fn a_dropped_packet_is_sent_again_and_its_neighbours_are_not_lost() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let (count, mut data) = (dropped.clone(), 0);
+    let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
+        data += usize::from(!segment(packet).payload.is_empty());
+        if data % 40 == 7 {
+            data += 1;
+            count.fetch_add(1, Ordering::Relaxed);
+            return Verdict::Drop;
+        }
+        Verdict::Pass
+    };
+    let _gateway = Gateway::new(&net, Box::new(policy));
+    let _rules = install(&net, always());
+    let before = retransmitted(&net);
+    net.download(FIXED[0], 4_000_000);
+    assert!(dropped.load(Ordering::Relaxed) > 0);
+    assert!(retransmitted(&net) - before >= dropped.load(Ordering::Relaxed));
+}
+
+/// Segments that the fixed host has sent again.
+fn retransmitted(net: &Net) -> usize {
+    let counters = net.sh("a", "nstat -asz TcpRetransSegs");
+    counters
+        .split_whitespace()
+        .skip_while(|word| *word != "TcpRetransSegs")
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Drops what either host sends as often as it sends it, and sends the same in its name.
+fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
+    let segment = segment(packet);
+    let to = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
+        Side::Mobile
+    } else {
+        Side::Fixed
+    };
+    if segment.payload.is_empty() {
+        return Verdict::Pass;
+    }
+    let mut bytes = Vec::new();
+    encode(&segment, &mut bytes).unwrap();
+    path.inject(to, &bytes).unwrap();
+    Verdict::Drop
+}
+
+/// What both hosts say arrives, though none of it but what the gateway sends.
+fn injected_segments_arrive(net: &Net, address: &str) {
+    let gateway = Gateway::new(net, Box::new(replace));
+    let _rules = install(net, always());
+    let (fixed, mobile) = net.connect(
+        address,
+        |mut stream| {
+            let mut word = [0; 5];
+            stream.read_exact(&mut word).unwrap();
+            stream.write_all(b"world").unwrap();
+            (word, stream.peer_addr().unwrap().ip())
+        },
+        |mut stream| {
+            stream.write_all(b"hello").unwrap();
+            let mut word = [0; 5];
+            stream.read_exact(&mut word).unwrap();
+            word
+        },
+    );
+    let (heard, peer) = fixed.join().unwrap();
+    assert_eq!((&heard, &mobile.join().unwrap()), (b"hello", b"world"));
+    // What the gateway sent did not come back to it: SYNs, ACKs, data, FINs, a retransmission or two.
+    assert!(gateway.seen() < 40, "{}", gateway.seen());
+    let translated = peer.to_string() != MOBILE[usize::from(peer.is_ipv6())];
+    assert_eq!(translated, net.rules().contains("MASQUERADE"));
+}
+
+#[test]
+fn injected_segments_arrive_in_a_router() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    for address in FIXED {
+        injected_segments_arrive(&net, address);
+    }
+}
+
+#[test]
+fn injected_segments_pass_through_the_translation_of_a_masquerading_router() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    net.sh(
+        "g",
+        "iptables -t nat -A POSTROUTING -o fixed -j MASQUERADE
+         ip6tables -t nat -A POSTROUTING -o fixed -j MASQUERADE",
+    );
+    for address in FIXED {
+        injected_segments_arrive(&net, address);
+    }
+}

@@ -1,0 +1,160 @@
+//! What a recording says in words: named values, which stand in a packet's comment
+//! (`airtcp group=0 action=inject`) or in a journal entry (a line `AIRTCP_GROUP=0` for each).
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// Begins a packet's comment.
+const COMMENT: &str = "airtcp";
+/// Begins the name of a journal entry's field.
+const JOURNAL: &str = "AIRTCP_";
+
+/// Why a value cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// It is not there.
+    #[error("{key} is missing")]
+    Missing {
+        /// Its name.
+        key: &'static str,
+    },
+    /// It is none of what is expected.
+    #[error("{key}={value}: expected {expected}")]
+    Invalid {
+        /// Its name.
+        key: &'static str,
+        /// What is there.
+        value: String,
+        /// What could be.
+        expected: &'static str,
+    },
+}
+
+/// Named values in the order in which they are written. Names are lower-case with hyphens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// These, and one more.
+    pub(crate) fn with(mut self, key: &str, value: impl Display) -> Self {
+        self.put(key, value);
+        self
+    }
+
+    /// Adds one.
+    pub(crate) fn put(&mut self, key: &str, value: impl Display) {
+        self.0.push((key.to_owned(), value.to_string()));
+    }
+
+    /// As the comment of a packet; values must be without white space.
+    pub(crate) fn to_comment(&self) -> String {
+        let mut comment = COMMENT.to_owned();
+        for (key, value) in &self.0 {
+            comment += &format!(" {key}={value}");
+        }
+        comment
+    }
+
+    /// Of a packet's comment; `None` when somebody else wrote it.
+    pub(crate) fn from_comment(comment: &str) -> Option<Self> {
+        let mut words = comment.split_whitespace();
+        if words.next() != Some(COMMENT) {
+            return None;
+        }
+        let pair = |word: &str| word.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
+        Some(Self(words.filter_map(pair).collect()))
+    }
+
+    /// As lines of a journal entry.
+    pub(crate) fn to_journal(&self) -> String {
+        let mut lines = String::new();
+        for (key, value) in &self.0 {
+            lines += JOURNAL;
+            lines += &key.to_ascii_uppercase().replace('-', "_");
+            lines += "=";
+            // A line break would end the value.
+            lines.extend(value.chars().map(|c| if c.is_control() { ' ' } else { c }));
+            lines += "\n";
+        }
+        lines
+    }
+
+    /// Of a journal entry; none of somebody else's.
+    pub(crate) fn from_journal(entry: &str) -> Self {
+        let field = |line: &str| {
+            let (key, value) = line.strip_prefix(JOURNAL)?.split_once('=')?;
+            Some((key.to_ascii_lowercase().replace('_', "-"), value.to_owned()))
+        };
+        Self(entry.lines().filter_map(field).collect())
+    }
+
+    /// No values at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value of that name, if there is one.
+    pub(crate) fn find(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of that name.
+    pub(crate) fn get(&self, key: &'static str) -> Result<&str, FieldError> {
+        self.find(key).ok_or(FieldError::Missing { key })
+    }
+
+    /// The value of that name, read by `read`; `expected` says what it accepts.
+    pub(crate) fn read<T>(
+        &self,
+        key: &'static str,
+        expected: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, FieldError> {
+        let value = self.get(key)?;
+        read(value).ok_or_else(|| FieldError::Invalid { key, value: value.to_owned(), expected })
+    }
+
+    /// The value of that name as a number.
+    pub(crate) fn number<T: FromStr>(&self, key: &'static str) -> Result<T, FieldError> {
+        self.read(key, "a number", |value| value.parse().ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields() -> Fields {
+        Fields::default().with("group", 7).with("max-down", "60 s")
+    }
+
+    #[test]
+    fn a_journal_entry_reads_back_among_fields_of_others() {
+        let entry = format!("MESSAGE=hello\n{}PRIORITY=6\n", fields().to_journal());
+        assert!(entry.contains("AIRTCP_MAX_DOWN=60 s\n"), "{entry}");
+        assert_eq!(Fields::from_journal(&entry), fields());
+        assert!(Fields::from_journal("MESSAGE=hello\n").is_empty());
+    }
+
+    #[test]
+    fn a_comment_reads_back_and_that_of_others_does_not() {
+        let fields = Fields::default().with("group", 7).with("action", "inject");
+        assert_eq!(fields.to_comment(), "airtcp group=7 action=inject");
+        assert_eq!(Fields::from_comment(&fields.to_comment()), Some(fields));
+        assert_eq!(Fields::from_comment("look at this: group=7"), None);
+    }
+
+    #[test]
+    fn a_line_break_in_a_value_makes_no_field() {
+        let entry = Fields::default().with("name", "a\nAIRTCP_GROUP=9").to_journal();
+        assert_eq!(Fields::from_journal(&entry).find("group"), None);
+    }
+
+    #[test]
+    fn a_value_that_is_missing_or_wrong_is_told_by_name() {
+        let message = |error: FieldError| error.to_string();
+        assert_eq!(message(fields().number::<u32>("block").unwrap_err()), "block is missing");
+        let wrong = Fields::default().with("group", "x").number::<u32>("group").unwrap_err();
+        assert_eq!(message(wrong), "group=x: expected a number");
+    }
+}

@@ -1,0 +1,209 @@
+//! The inputs of a recording again, and whether the same comes of them.
+//!
+//! Mechanisms are run as the simulator runs them: on payload lengths, with time as an argument.
+
+use crate::reader::{ReadError, Reader};
+use crate::setup::Setup;
+use crate::step::{Entry, Input, Step};
+use crate::writer::{action_name, side_name, signal_name};
+use airtcp_core::{Length, Segment};
+use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ThresholdTooSmall};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
+
+/// What was replayed of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Name of the group.
+    pub name: String,
+    /// Its mechanism.
+    pub mechanism: &'static str,
+    /// Segments it was given.
+    pub segments: u64,
+    /// Link signals it was given.
+    pub signals: u64,
+    /// Timers that went off.
+    pub timers: u64,
+    /// Actions that came of them.
+    pub actions: u64,
+}
+
+/// A step that came out otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Number of the step's block in the file, from 1.
+    pub block: u64,
+    /// Name of the group.
+    pub name: String,
+    /// Its mechanism.
+    pub mechanism: &'static str,
+    /// The step as recorded.
+    pub recorded: Step,
+    /// What came of it now.
+    pub replayed: Vec<Action<Length>>,
+}
+
+/// Why a recording was not replayed to its end with the same actions.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A mechanism cannot be set up.
+    #[error("block {block}: {source}")]
+    Setup {
+        /// Number of the block.
+        block: u64,
+        /// Why.
+        source: ThresholdTooSmall,
+    },
+    /// A step of a group that has not begun.
+    #[error("block {block}: a step of group {group}, which has not begun")]
+    UnknownGroup {
+        /// Number of the block.
+        block: u64,
+        /// Number of the group.
+        group: u32,
+    },
+    /// Steps are missing.
+    #[error("block {block}: {steps} steps are missing here; those before it gave the same actions")]
+    Gap {
+        /// Number of the block.
+        block: u64,
+        /// How many.
+        steps: u64,
+    },
+    /// A step came out otherwise.
+    #[error("{0}")]
+    Different(Box<Difference>),
+}
+
+/// A group at work.
+struct Worker {
+    mechanism: Mechanism<Length>,
+    summary: Summary,
+}
+
+/// Runs a recording again up to its end or the first step that comes out otherwise; returns what was replayed of
+/// each group, by number.
+///
+/// # Errors
+/// See [`ReplayError`].
+pub fn replay(source: impl Read) -> Result<BTreeMap<u32, Summary>, ReplayError> {
+    let mut reader = Reader::new(source)?;
+    let mut workers = BTreeMap::new();
+    while let Some((block, entry)) = reader.next_entry()? {
+        match entry {
+            Entry::Begin { group, setup } => {
+                let worker = Worker::new(setup);
+                let worker = worker.map_err(|source| ReplayError::Setup { block, source })?;
+                workers.insert(group, worker);
+            }
+            Entry::Step(step) => {
+                let group = step.group;
+                let worker: &mut Worker =
+                    workers.get_mut(&group).ok_or(ReplayError::UnknownGroup { block, group })?;
+                worker.replay(block, step)?;
+            }
+            Entry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
+        }
+    }
+    Ok(workers.into_iter().map(|(group, worker)| (group, worker.summary)).collect())
+}
+
+impl Worker {
+    fn new(setup: Setup) -> Result<Self, ThresholdTooSmall> {
+        let mechanism = Mechanism::new(&setup.mechanism, setup.table(), setup.memory)?;
+        let summary = Summary {
+            name: setup.name,
+            mechanism: setup.mechanism.name(),
+            segments: 0,
+            signals: 0,
+            timers: 0,
+            actions: 0,
+        };
+        Ok(Self { mechanism, summary })
+    }
+
+    fn replay(&mut self, block: u64, step: Step) -> Result<(), ReplayError> {
+        let Self { mechanism, summary } = self;
+        let mut out = Actions::new();
+        match &step.input {
+            Input::Segment { from, segment } => {
+                summary.segments += 1;
+                mechanism.on_segment(step.at, *from, segment.clone(), &mut out);
+            }
+            Input::Signal { mobile, signal } => {
+                summary.signals += 1;
+                mechanism.on_link(step.at, *mobile, *signal, &mut out);
+            }
+            Input::Timer => {
+                summary.timers += 1;
+                mechanism.on_timer(step.at, &mut out);
+            }
+        }
+        let replayed: Vec<_> = out.drain().collect();
+        summary.actions += replayed.len() as u64;
+        if replayed == step.actions {
+            return Ok(());
+        }
+        Err(ReplayError::Different(Box::new(Difference {
+            block,
+            name: summary.name.clone(),
+            mechanism: summary.mechanism,
+            recorded: step,
+            replayed,
+        })))
+    }
+}
+
+/// In the manner of packetdrill: what went in, then what came out and what should have.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { block, name, mechanism, recorded, replayed } = self;
+        let Step { at, group: _, input, actions } = recorded;
+        writeln!(f, "block {block}: group {name:?}, {mechanism}: the actions differ")?;
+        writeln!(f, "{at} < {}", ShownInput(input))?;
+        let same = actions.iter().zip(replayed).take_while(|(a, b)| a == b).count();
+        for action in &actions[..same] {
+            writeln!(f, "{at} > {}", Shown(action))?;
+        }
+        let next = |actions: &[Action<Length>]| match actions.get(same) {
+            Some(action) => Shown(action).to_string(),
+            None => "nothing more".to_owned(),
+        };
+        writeln!(f, "recorded: {}", next(actions))?;
+        write!(f, "replayed: {}", next(replayed))
+    }
+}
+
+struct ShownInput<'a>(&'a Input<Segment<Length>>);
+
+impl fmt::Display for ShownInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Input::Segment { from, segment } => {
+                write!(f, "{} host: {} {segment}", side_name(*from), segment.flow)
+            }
+            Input::Signal { mobile, signal } => {
+                write!(f, "the link to {} is {}", mobile.0, signal_name(*signal))
+            }
+            Input::Timer => write!(f, "timer"),
+        }
+    }
+}
+
+struct Shown<'a>(&'a Action<Length>);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = action_name(self.0);
+        match self.0 {
+            Action::Forward { to, segment } | Action::Inject { to, segment } => {
+                write!(f, "{name} to {} host: {} {segment}", side_name(*to), segment.flow)
+            }
+            Action::Drop { segment, .. } => write!(f, "{name}: {} {segment}", segment.flow),
+        }
+    }
+}

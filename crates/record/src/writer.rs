@@ -1,0 +1,309 @@
+//! Steps → pcapng.
+//!
+//! Packets are as seen on each side: what came in on the interface it came from, what was forwarded or
+//! injected on the one it left by. All other inputs are journal entries, which Wireshark lists among the packets.
+//! docs/record.md describes the format.
+
+use crate::fields::Fields;
+use crate::setup::Setup;
+use crate::step::Input;
+use airtcp_core::{Duration, Instant, Length, LinkSignal, Payload, Segment};
+use airtcp_edge::{Action, Side};
+use airtcp_wire::{Checksums, EncodeError, decode_with, encode};
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::pcapng::blocks::systemd_journal_export::SystemdJournalExportBlock;
+use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
+use pcap_file::{DataLink, Endianness};
+use std::borrow::Cow;
+
+/// Version of the format.
+pub(crate) const VERSION: u32 = 1;
+/// `if_tsresol` of 10⁻⁹ s.
+pub(crate) const NANOSECONDS: u8 = 9;
+/// `if_snaplen` without a limit.
+const WHOLE_PACKETS: u32 = 0;
+/// Direction bits of `epb_flags`.
+const INBOUND: u32 = 0b01;
+const OUTBOUND: u32 = 0b10;
+
+/// What is kept of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contents {
+    /// The headers: enough to replay, and user data stays private.
+    #[default]
+    Headers,
+    /// User data too.
+    Whole,
+}
+
+/// Makes the bytes of a recording; writing them somewhere is up to its owner.
+pub struct Writer {
+    pcapng: PcapNgWriter<Vec<u8>>,
+    /// From the mechanisms' clock to the time since 1970.
+    clock_offset: Duration,
+    contents: Contents,
+    /// An injected packet.
+    scratch: Vec<u8>,
+}
+
+impl Writer {
+    /// Begins a recording at `now`, which is `since_1970` after the start of 1970.
+    pub fn new(now: Instant, since_1970: std::time::Duration, contents: Contents) -> Self {
+        let wall = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
+        let clock_offset = Duration::from_nanos(wall) - now.since_start();
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![SectionHeaderOption::UserApplication(
+                concat!("airtcp ", env!("CARGO_PKG_VERSION")).into(),
+            )],
+            ..SectionHeaderBlock::default()
+        };
+        let pcapng = PcapNgWriter::with_section_header(Vec::new(), section)
+            .expect("writing to memory does not fail");
+        let mut writer = Self { pcapng, clock_offset, contents, scratch: Vec::new() };
+        for side in [Side::Fixed, Side::Mobile] {
+            writer.put(InterfaceDescriptionBlock {
+                linktype: DataLink::RAW,
+                snaplen: WHOLE_PACKETS,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(side_name(side).into()),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            });
+        }
+        let fields = Fields::default()
+            .with("entry", "recording")
+            .with("version", VERSION)
+            .with("clock-offset", format_args!("{} ns", clock_offset.as_nanos()));
+        writer.journal(now, "recording of airtcp gateway", fields);
+        writer
+    }
+
+    /// The mechanism of a group begins, without connections.
+    pub fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
+        let message = format!("group {group}, {}: {} begins", setup.name, setup.mechanism.name());
+        let mut fields = Fields::default().with("entry", "begin").with("group", group);
+        setup.put(&mut fields);
+        self.journal(now, &message, fields);
+    }
+
+    /// The mechanism of a group was called.
+    pub fn step<P: Payload>(
+        &mut self,
+        now: Instant,
+        group: u32,
+        input: &Input<&[u8]>,
+        actions: &[Action<P>],
+    ) {
+        let summary = summary(actions);
+        match *input {
+            Input::Segment { from, segment: packet } => {
+                let comment = Fields::default()
+                    .with("group", group)
+                    .with("input", "segment")
+                    .with("actions", summary);
+                self.packet(now, from, INBOUND, packet, self.kept(packet), &comment);
+            }
+            Input::Signal { mobile, signal } => {
+                let signal = signal_name(signal);
+                let message = format!("group {group}: the link to {} is {signal}", mobile.0);
+                let fields = Fields::default()
+                    .with("entry", "input")
+                    .with("group", group)
+                    .with("input", "signal")
+                    .with("mobile", mobile.0)
+                    .with("signal", signal)
+                    .with("actions", summary);
+                self.journal(now, &message, fields);
+            }
+            Input::Timer => {
+                let fields = Fields::default()
+                    .with("entry", "input")
+                    .with("group", group)
+                    .with("input", "timer")
+                    .with("actions", summary);
+                self.journal(now, &format!("group {group}: timer"), fields);
+            }
+        }
+        for action in actions {
+            let comment = |name| Fields::default().with("group", group).with("action", name);
+            match (action, input) {
+                // It passes byte for byte.
+                (Action::Forward { to, .. }, &Input::Segment { segment: packet, .. }) => {
+                    let comment = comment("forward");
+                    self.packet(now, *to, OUTBOUND, packet, self.kept(packet), &comment);
+                }
+                (Action::Forward { to, segment }, _) => {
+                    self.made(now, *to, segment, &comment("forward"));
+                }
+                (Action::Inject { to, segment }, _) => {
+                    self.made(now, *to, segment, &comment("inject"));
+                }
+                // The input's comment says so.
+                (Action::Drop { .. }, _) => {}
+            }
+        }
+    }
+
+    /// Here `steps` steps could not be written.
+    pub fn lost(&mut self, now: Instant, steps: u64) {
+        let fields = Fields::default().with("entry", "lost").with("steps", steps);
+        self.journal(now, &format!("{steps} steps could not be recorded"), fields);
+    }
+
+    /// Bytes that wait to be taken.
+    pub fn pending(&self) -> usize {
+        self.pcapng.get_ref().len()
+    }
+
+    /// The bytes made since the last time, in whole blocks.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.pcapng.get_mut())
+    }
+
+    /// Bytes of a packet that are kept.
+    fn kept(&self, packet: &[u8]) -> usize {
+        let payload = match self.contents {
+            Contents::Whole => 0,
+            Contents::Headers => decode_with(packet, Checksums::Ignore, <[u8]>::len)
+                .map_or(0, |decoded| decoded.segment.payload),
+        };
+        packet.len() - payload
+    }
+
+    /// A segment of the mechanism's own making.
+    fn made<P: Payload>(&mut self, now: Instant, to: Side, segment: &Segment<P>, comment: &Fields) {
+        let mut packet = std::mem::take(&mut self.scratch);
+        packet.clear();
+        let payload = segment.payload.len();
+        let kept = match encode(segment, &mut packet) {
+            Ok(()) if self.contents == Contents::Headers => packet.len() - payload,
+            Ok(()) => packet.len(),
+            Err(EncodeError::TooLong { .. }) if segment.flow.src.ip.is_ipv6() => {
+                put_jumbo_headers(segment, &mut packet);
+                packet.len()
+            }
+            // Without its packet the file tells of an action less than its input: replay says so.
+            Err(_) => return self.scratch = packet,
+        };
+        let original = Segment::wire_len(segment).get() as usize;
+        self.packet_of(now, to, OUTBOUND, &packet[..kept], original, comment);
+        self.scratch = packet;
+    }
+
+    fn packet(
+        &mut self,
+        now: Instant,
+        side: Side,
+        direction: u32,
+        packet: &[u8],
+        kept: usize,
+        comment: &Fields,
+    ) {
+        self.packet_of(now, side, direction, &packet[..kept], packet.len(), comment);
+    }
+
+    fn packet_of(
+        &mut self,
+        now: Instant,
+        side: Side,
+        direction: u32,
+        data: &[u8],
+        original_len: usize,
+        comment: &Fields,
+    ) {
+        let wall = now + self.clock_offset;
+        // Not `put`, which would want to own the data.
+        let block = EnhancedPacketBlock {
+            interface_id: interface(side),
+            timestamp: std::time::Duration::from_nanos(wall.as_nanos()),
+            original_len: original_len as u32,
+            data: Cow::Borrowed(data),
+            options: vec![
+                EnhancedPacketOption::Comment(comment.to_comment().into()),
+                EnhancedPacketOption::Flags(direction),
+            ],
+        };
+        self.put(block);
+    }
+
+    /// A journal entry (the fields that Wireshark and journalctl know come first).
+    fn journal(&mut self, now: Instant, message: &str, fields: Fields) {
+        let wall = (now + self.clock_offset).as_nanos() / 1000;
+        let message = message.replace(char::is_control, " ");
+        let mut entry = format!(
+            "__REALTIME_TIMESTAMP={wall}\n__MONOTONIC_TIMESTAMP={}\nPRIORITY=6\n\
+             SYSLOG_IDENTIFIER=airtcp\nMESSAGE={message}\n{}",
+            now.as_nanos() / 1000,
+            fields.with("time", format_args!("{} ns", now.as_nanos())).to_journal()
+        );
+        // Empty lines end an entry; with them the block needs no padding.
+        while entry.len() % 4 != 0 {
+            entry.push('\n');
+        }
+        self.put(SystemdJournalExportBlock { journal_entry: entry.into_bytes().into() });
+    }
+
+    fn put<'a>(&mut self, block: impl PcapNgBlock<'a>) {
+        self.pcapng.write_pcapng_block(block).expect("writing to memory does not fail");
+    }
+}
+
+/// Name of the interface of a side.
+pub(crate) const fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Fixed => "fixed",
+        Side::Mobile => "mobile",
+    }
+}
+
+/// Its number.
+const fn interface(side: Side) -> u32 {
+    match side {
+        Side::Fixed => 0,
+        Side::Mobile => 1,
+    }
+}
+
+/// What a recording calls a signal.
+pub(crate) const fn signal_name(signal: LinkSignal) -> &'static str {
+    match signal {
+        LinkSignal::Fading => "fading",
+        LinkSignal::Down => "down",
+        LinkSignal::Up => "up",
+    }
+}
+
+/// What a recording calls an action.
+pub(crate) const fn action_name<P>(action: &Action<P>) -> &'static str {
+    match action {
+        Action::Forward { .. } => "forward",
+        Action::Drop { .. } => "drop",
+        Action::Inject { .. } => "inject",
+    }
+}
+
+/// The actions by name in order, runs of the same as `3*inject`; `none` without any.
+fn summary<P>(actions: &[Action<P>]) -> String {
+    let runs = actions.chunk_by(|a, b| action_name(a) == action_name(b));
+    let run = |run: &[Action<P>]| match run {
+        [one] => action_name(one).to_owned(),
+        many => format!("{}*{}", many.len(), action_name(&many[0])),
+    };
+    let runs: Vec<String> = runs.map(run).collect();
+    if runs.is_empty() { "none".to_owned() } else { runs.join(",") }
+}
+
+/// The headers of a segment that is too long for an IPv6 packet, as offloads leave them: with a payload length
+/// of zero.
+fn put_jumbo_headers<P: Payload>(segment: &Segment<P>, packet: &mut Vec<u8>) {
+    const PAYLOAD_LENGTH: std::ops::Range<usize> = 4..6;
+    let Segment { flow, seq, ack, window, flags, options, payload: _ } = segment.clone();
+    let bare = Segment { flow, seq, ack, window, flags, options, payload: Length(0) };
+    encode(&bare, packet).expect("headers fit in a packet");
+    packet[PAYLOAD_LENGTH].fill(0);
+}
