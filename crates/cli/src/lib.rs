@@ -185,7 +185,7 @@ mod tests {
         let pair = |k: &str, v: &str| Ok((k.to_owned(), v.to_owned()));
         assert_eq!(override_pair("tcp.recovery=reno"), pair("tcp.recovery", "reno"));
         assert_eq!(override_pair("a = {b = 1}"), pair("a", "{b = 1}"));
-        assert_eq!(override_pair("link."a=b".rate=1"), pair("link."a=b".rate", "1"));
+        assert_eq!(override_pair("link.\"a=b\".rate=1"), pair("link.\"a=b\".rate", "1"));
         assert!(override_pair("tcp.recovery").is_err());
     }
 

@@ -549,6 +549,47 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_put_in_the_table_enters_even_beyond_the_limit() {
+        let idle = Duration::from_secs(10);
+        let mut table =
+            FlowTable::<Holding>::new(FlowTableConfig { limit: 1, idle, hash_key: (1, 2) });
+        for (port, held) in [(1, 100), (2, 1000), (1, 10)] {
+            table.insert(s(0), segment(port, ACK).flow, Holding(held));
+        }
+        assert_eq!((table.len(), table.held()), (2, 1010), "the last of one name counts");
+    }
+
+    /// A state that is frozen when it says so.
+    #[derive(Default)]
+    struct Frozen(bool);
+    impl FlowState for Frozen {
+        fn phase(&self) -> FlowPhase {
+            if self.0 { FlowPhase::Frozen } else { FlowPhase::Connected }
+        }
+    }
+
+    #[test]
+    fn a_mobile_is_interrupted_until_its_last_frozen_connection_ends_or_goes_on() {
+        let idle = Duration::from_secs(10);
+        let mut table =
+            FlowTable::<Frozen>::new(FlowTableConfig { limit: 3, idle, hash_key: (1, 2) });
+        let mobile = MobileId(segment(1, ACK).flow.dst.ip);
+        for port in 1..=3 {
+            let mut tracked = table.track(s(0), Side::Fixed, &segment(port, ACK)).unwrap();
+            tracked.with(s(u64::from(port)), |state| state.0 = true);
+        }
+        let since: Vec<_> = table.reports().map(|report| report.since.unwrap()).collect();
+        assert_eq!(since, [s(1), s(2), s(3)]);
+        // One goes on, one is forgotten for a SYN, one begins afresh after it was idle.
+        table.get(&segment(1, ACK).flow).unwrap().with(s(4), |state| state.0 = false);
+        table.track(s(4), Side::Fixed, &segment(2, Flags::SYN));
+        assert!(table.is_interrupted(mobile));
+        table.track(s(99), Side::Fixed, &segment(3, ACK));
+        assert!(!table.is_interrupted(mobile));
+        assert!(table.reports().all(|report| report.since.is_none()));
+    }
+
+    #[test]
     fn the_hash_key_does_not_show() {
         let evictions = |hash_key| {
             let mut table = FlowTable::<u32>::new(FlowTableConfig {

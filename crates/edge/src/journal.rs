@@ -110,6 +110,15 @@ pub enum Note<P, C, Config> {
     Released(Flow),
 }
 
+impl<P, C, Config> Note<P, C, Config> {
+    /// The connection's flow from the fixed to the mobile host.
+    pub fn flow(&self) -> &Flow {
+        match self {
+            Self::Committed(flow, _) | Self::Input(flow, _) | Self::Released(flow) => flow,
+        }
+    }
+}
+
 /// Takes the notes.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<P, C, Config> {

@@ -1,7 +1,7 @@
-//! Memory of the filters, measured: bounded for a flow and in all.
+//! Memory of the mechanisms, measured: bounded for a flow and in all.
 
 use airtcp_core::{Addr, Flow, Instant, Length, Segment, SeqNum};
-use airtcp_edge::{Actions, FlowTableConfig, Middlebox, PacketControl, Side};
+use airtcp_edge::{Actions, FlowTableConfig, MTcpPlus, Middlebox, PacketControl, Side};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,6 +30,33 @@ fn ack(i: u32, ack: u32) -> Segment<Length> {
 /// One test, since the allocator is shared by all threads of the process.
 #[test]
 fn memory_is_bounded_for_a_flow_and_in_all_and_still_in_steady_state() {
+    packet_control();
+    m_tcp_plus();
+}
+
+/// Idle flows: some data went by, and the mobile has it.
+fn m_tcp_plus() {
+    let limit = 100_000;
+    let config = FlowTableConfig { limit, ..FlowTableConfig::default() };
+    let region = Region::new(ALLOCATOR);
+    let mut node = MTcpPlus::new(Default::default(), config, 1 << 30);
+    node.keep_journal();
+    let mut out = Actions::new();
+    let mut pass = |from, segment| {
+        node.on_segment(Instant::ZERO, from, segment, &mut out);
+        out.drain().for_each(drop);
+    };
+    for i in 0..limit as u32 {
+        pass(Side::Mobile, ack(i, 0));
+        pass(Side::Fixed, data(i, 0, 1000));
+        pass(Side::Mobile, ack(i, 1000));
+    }
+    let idle_flow = live_bytes(&region) as f64 / limit as f64;
+    assert!(idle_flow <= 512.0, "{idle_flow} B an idle flow");
+    assert_eq!((node.flows(), node.held()), (limit, 0));
+}
+
+fn packet_control() {
     let limit = 100_000;
     let config = FlowTableConfig { limit, ..FlowTableConfig::default() };
     let mut filter = PacketControl::new(6, config).unwrap();

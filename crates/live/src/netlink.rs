@@ -2,10 +2,12 @@
 //!
 //! Read first: netlink(7), RFC 3549 §2. A message is a header, a header of its family, and attributes
 //! (length, type, value, padded to four bytes), which may hold attributes. [`Message`] writes one,
-//! [`attributes`] reads them, [`Netlink`] asks the kernel and tells its refusals apart from its answers.
+//! [`messages`] and [`attributes`] read them, [`Netlink`] asks the kernel and tells its refusals apart from its answers.
 
+use nix::sys::socket::{NetlinkAddr, bind};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 /// Size of `struct nlmsghdr`.
@@ -130,6 +132,80 @@ impl Netlink {
     }
 }
 
+/// Room for the messages of one datagram (the kernel fills at most 32 KiB in a dump).
+const BUFFER: usize = 64 * 1024;
+
+impl Netlink {
+    /// Opens a socket of `protocol` that gets what the kernel tells `groups` (a bit each, `RTMGRP_LINK`, …), and does
+    /// not block.
+    pub(crate) fn subscribe(protocol: i32, groups: i32) -> io::Result<Self> {
+        let Self(socket) = Self::open(protocol)?;
+        socket.set_nonblocking(true)?;
+        // Beyond it the kernel says ENOBUFS, and all must be asked anew.
+        socket.set_recv_buffer_size(1 << 20)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups as u32))?;
+        Ok(Self(socket))
+    }
+
+    /// Sends `request`, which has `NLM_F_DUMP`, and returns all answers: type and body.
+    pub(crate) fn dump(&self, request: &[u8]) -> io::Result<Vec<(u16, Vec<u8>)>> {
+        (&self.0).write_all(request)?;
+        let mut answers = Vec::new();
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let length = (&self.0).read(&mut buffer)?;
+            for (kind, body) in messages(&buffer[..length]) {
+                if i32::from(kind) == libc::NLMSG_DONE {
+                    return Ok(answers);
+                }
+                if i32::from(kind) == libc::NLMSG_ERROR {
+                    refusal(body)?;
+                    return Ok(answers);
+                }
+                answers.push((kind, body.to_vec()));
+            }
+        }
+    }
+
+    /// The next datagram of messages (see [`messages`]) of a subscription; `None`: there is none.
+    pub(crate) fn next(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut buffer = vec![0; BUFFER];
+        match (&self.0).read(&mut buffer) {
+            Ok(length) => {
+                buffer.truncate(length);
+                Ok(Some(buffer))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Netlink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The messages in a datagram, type and body, up to the end or the first that is malformed.
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = u32_at(bytes, 0)? as usize;
+        let kind = u16_at(bytes, 4)?;
+        let body = bytes.get(HEADER..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
+}
+
+/// The error in the body of an `NLMSG_ERROR`; 0 is an acknowledgement.
+fn refusal(body: &[u8]) -> io::Result<()> {
+    match u32_at(body, 0).ok_or(io::ErrorKind::InvalidData)? as i32 {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno.wrapping_neg())),
+    }
+}
+
 fn answer(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     let length = u32_at(bytes, 0).ok_or_else(malformed)? as usize;
@@ -137,10 +213,7 @@ fn answer(bytes: &[u8]) -> io::Result<Vec<u8>> {
     if u16_at(bytes, 4) != Some(libc::NLMSG_ERROR as u16) {
         return Ok(body.to_vec());
     }
-    match u32_at(body, 0).ok_or_else(malformed)? as i32 {
-        0 => Ok(Vec::new()),
-        errno => Err(io::Error::from_raw_os_error(-errno)),
-    }
+    refusal(body).map(|()| Vec::new())
 }
 
 #[cfg(test)]
@@ -171,6 +244,17 @@ mod tests {
         assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0);
         assert_eq!(attributes(&[200, 0, 1, 0]).count(), 0);
         assert_eq!(attributes(&[4, 0]).count(), 0);
+    }
+
+    #[test]
+    fn messages_are_read_one_after_the_other_up_to_one_that_is_cut() {
+        let message = |kind, body: &[u8]| Message::new(kind, 0, body).finish();
+        let mut bytes = [message(16, &[1, 2, 3, 4]), message(17, &[])].concat();
+        let found: Vec<_> = messages(&bytes).collect();
+        assert_eq!(found, [(16, &[1, 2, 3, 4][..]), (17, &[])]);
+        bytes.pop();
+        assert_eq!(messages(&bytes).count(), 1);
+        assert_eq!(messages(&[0; 16]).count(), 0, "a length of 0 must not be read for ever");
     }
 
     #[test]

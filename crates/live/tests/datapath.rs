@@ -10,10 +10,10 @@ use airtcp_edge::{MechanismConfig, Side};
 use airtcp_live::gateway::config::{
     CopyMode, DataPathConfig, GatewayConfig, Group, Limits, Signals,
 };
-use airtcp_live::gateway::datapath::nfqueue::Nfqueue;
-use airtcp_live::gateway::datapath::rules::{self, Rules};
+use airtcp_live::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
+use airtcp_live::gateway::datapath::rules::{self, Rules, Watcher};
 use airtcp_live::gateway::datapath::{DataPath, Intercepted, Verdict};
-use airtcp_wire::{Checksums, decode, encode};
+use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;
 use std::fs::File;
@@ -93,9 +93,15 @@ impl Net {
         format!("{}-{host}", self.0)
     }
 
+    fn shell(&self, host: &str, script: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.host(host), "sh", "-ec", script]);
+        command
+    }
+
     /// Runs a script in a host.
     fn sh(&self, host: &str, script: &str) -> String {
-        succeeded(Command::new("ip").args(["netns", "exec", &self.host(host), "sh", "-ec", script]))
+        succeeded(&mut self.shell(host, script))
     }
 
     /// Runs a function in a host.
@@ -273,7 +279,7 @@ impl Drop for Gateway {
 }
 
 /// Rules in the gateway's namespace, which are removed there too.
-fn install(net: &Net, config: GatewayConfig) -> Installed {
+fn install(net: &Net, config: GatewayConfig) -> Installed<'_> {
     Installed { rules: in_gateway(net, move || Some(Rules::install(&config).unwrap())), net }
 }
 
@@ -399,9 +405,9 @@ fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
 }
 
 /// What both hosts say arrives, though none of it but what the gateway sends.
-fn injected_segments_arrive(net: &Net, address: &str) {
+fn injected_segments_arrive(net: &Net, address: &str, config: GatewayConfig) {
     let gateway = Gateway::new(net, Box::new(replace));
-    let _rules = install(net, always());
+    let _rules = install(net, config);
     let (fixed, mobile) = net.connect(
         address,
         |mut stream| {
@@ -432,7 +438,7 @@ fn injected_segments_arrive_in_a_router() {
     }
     let net = Net::new();
     for address in FIXED {
-        injected_segments_arrive(&net, address);
+        injected_segments_arrive(&net, address, always());
     }
 }
 
@@ -448,6 +454,284 @@ fn injected_segments_pass_through_the_translation_of_a_masquerading_router() {
          ip6tables -t nat -A POSTROUTING -o fixed -j MASQUERADE",
     );
     for address in FIXED {
-        injected_segments_arrive(&net, address);
+        injected_segments_arrive(&net, address, always());
     }
+}
+
+#[test]
+fn injected_segments_arrive_in_a_bridge_with_an_address() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    net.sh(
+        "g",
+        "ip link add bridge type bridge && ip link set bridge up
+         for port in fixed mobile; do ip address flush dev $port; ip link set $port master bridge; done
+         ip address add 10.99.2.1/16 dev bridge",
+    );
+    for host in ["a", "b"] {
+        net.sh(host, "ip -4 address flush dev gw; ip -6 address flush dev gw");
+    }
+    net.sh("a", &format!("ip address add {}/16 dev gw", FIXED[0]));
+    net.sh("b", &format!("ip address add {}/16 dev gw", MOBILE[0]));
+    let bridged = "echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables";
+    if net.shell("g", bridged).output().is_ok_and(|output| !output.status.success()) {
+        let _ = writeln!(std::io::stderr(), "skipped: needs br_netfilter");
+        return;
+    }
+    let mut all = always();
+    all.groups[0].interfaces = vec!["bridge".into()];
+    {
+        let gateway = Gateway::new(&net, pass());
+        let _rules = install(&net, all.clone());
+        net.download(FIXED[0], 4_000_000);
+        assert!(gateway.seen() > 0);
+    }
+    injected_segments_arrive(&net, FIXED[0], all);
+}
+
+#[test]
+fn without_a_listener_packets_pass_and_the_next_start_replaces_the_rules() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let before = net.rules();
+    let gateway = Gateway::new(&net, pass());
+    install(&net, always()).forget();
+    let left = ours(&net);
+    assert!(!left.is_empty());
+    let (go, going) = std::sync::mpsc::channel();
+    let (server, client) = net.connect(
+        FIXED[0],
+        move |mut stream| {
+            stream.write_all(&pattern(1_000_000)).unwrap();
+            going.recv().unwrap();
+            stream.write_all(&pattern(1_000_000)).unwrap();
+        },
+        |mut stream| {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        },
+    );
+    until(|| gateway.seen() > 5);
+    drop(gateway);
+    go.send(()).unwrap();
+    server.join().unwrap();
+    assert!(client.join().unwrap() == [pattern(1_000_000), pattern(1_000_000)].concat());
+
+    let gateway = Gateway::new(&net, pass());
+    let rules = install(&net, always());
+    assert_eq!(ours(&net), left);
+    net.download(FIXED[1], 1000);
+    assert!(gateway.seen() > 0);
+    drop(rules);
+    assert_eq!(ours(&net), Vec::<String>::new());
+    assert!(before.lines().filter(|line| line.starts_with("-A")).count() == 0);
+}
+
+/// The lines about our rules in the gateway.
+fn ours(net: &Net) -> Vec<String> {
+    let rules = net.rules();
+    let ours = |line: &&str| line.to_lowercase().contains("airtcp") || line.contains("NFQUEUE");
+    rules.lines().filter(ours).map(str::to_owned).collect()
+}
+
+#[test]
+fn rules_of_others_stay_and_those_by_the_same_program_come_before() {
+    if !possible() {
+        return;
+    }
+    for iptables in ["iptables", "iptables-legacy"] {
+        let net = Net::new();
+        let others = format!(
+            "{iptables} -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss 500
+             {iptables} -t raw -A OUTPUT -p udp -j ACCEPT
+             {iptables} -t mangle -N AIRTCPISH"
+        );
+        net.sh("g", &others);
+        let rules = format!("{iptables}-save | grep -e ^-A -e AIRTCPISH");
+        let before = net.sh("g", &rules);
+        let gateway = Gateway::new(
+            &net,
+            Box::new(move |packet, _| {
+                let clamped = segment(packet).options.mss.is_none_or(|mss| mss == 500);
+                assert!(clamped || iptables != "iptables");
+                Verdict::Pass
+            }),
+        );
+        let installed = install(&net, always());
+        net.download(FIXED[0], 1000);
+        assert!(gateway.seen() > 0);
+        drop(installed);
+        assert_eq!(net.sh("g", &rules), before);
+    }
+}
+
+#[test]
+fn a_reload_changes_the_rules_and_a_refused_one_does_not() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let mut rules = install(&net, always());
+    let before = ours(&net);
+    rules.change(|rules| {
+        let mut bad = always();
+        bad.groups[0].interfaces = vec!["x -j DROP".into()];
+        let error = rules.replace(&bad).unwrap_err().to_string();
+        assert!(error.contains("\"x -j DROP\" cannot be the name of an interface"), "{error}");
+    });
+    assert_eq!(ours(&net), before);
+    rules.change(|rules| {
+        let ipv4 = group("all", &["10.98.0.0/16"], CopyMode::Always);
+        rules.replace(&config(9, 10, vec![ipv4])).unwrap();
+    });
+    let after = ours(&net).join("\n");
+    assert!(after.contains("10.98.0.0/16") && after.contains("--queue-num 9"), "{after}");
+    assert!(!after.contains("10.99.") && !after.contains("fd99:"), "{after}");
+    drop(rules);
+    assert_eq!(ours(&net), Vec::<String>::new());
+}
+
+#[test]
+fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let gateway = Gateway::new(&net, pass());
+    let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::WhenFading);
+    let mut rules = install(&net, config(QUEUE, 1000, vec![group]));
+    let mut queued = |net: &Net, watch: Option<bool>| {
+        if let Some(on) = watch {
+            let mobiles = MOBILE.map(|mobile| mobile.parse().unwrap());
+            rules.change(move |rules| {
+                // Signals repeat.
+                rules.watch(&mobiles, on).unwrap();
+                rules.watch(&mobiles, on).unwrap();
+            });
+        }
+        FIXED.map(|address| {
+            let before = gateway.seen();
+            net.download(address, 100_000);
+            gateway.seen() > before
+        })
+    };
+    assert_eq!(queued(&net, None), [false; 2]);
+    assert_eq!(queued(&net, Some(true)), [true; 2]);
+    assert_eq!(queued(&net, Some(false)), [false; 2]);
+}
+
+#[test]
+fn a_watched_mobile_stays_watched_over_a_reload() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let fading = |addresses: &str| {
+        config(QUEUE, 10, vec![group("fading", &[addresses], CopyMode::WhenFading)])
+    };
+    let mut rules = install(&net, fading("10.99.2.0/24"));
+    rules.change(move |rules| {
+        rules.watch(&[MOBILE[0].parse().unwrap()], true).unwrap();
+        rules.replace(&fading("10.99.0.0/16")).unwrap();
+    });
+    let text = ours(&net).join("\n");
+    assert!(text.contains("-A AIRTCP-WATCHED -s 10.99.2.2/32"), "{text}");
+    rules.change(|rules| rules.watch(&[MOBILE[0].parse().unwrap()], false).unwrap());
+    assert!(!ours(&net).join("\n").contains("-A AIRTCP-WATCHED"));
+}
+
+#[test]
+fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let fading = || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], CopyMode::WhenFading)]);
+    let mobile = |number: u8| IpAddr::from([10, 99, 2, number]);
+    let watcher = in_gateway(&net, move || {
+        let watcher = Watcher::new(Rules::install(&fading()).unwrap(), |error| panic!("{error}"));
+        for number in 0..200 {
+            watcher.watch(mobile(number), true);
+        }
+        for number in 3..200 {
+            watcher.watch(mobile(number), false);
+        }
+        // Done after all that was asked before.
+        watcher.replace(&fading()).unwrap();
+        watcher
+    });
+    let watched = ours(&net).into_iter().filter(|line| line.starts_with("-A AIRTCP-WATCHED -s"));
+    assert_eq!(watched.count(), 3);
+    drop(watcher);
+    assert_eq!(ours(&net), Vec::<String>::new());
+}
+
+#[test]
+fn a_dry_run_shows_the_rules_and_changes_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let text = in_gateway(&net, || rules::text(&always()).unwrap());
+    assert!(text.contains("10.99.2.0/24") && text.contains("fd99:2::/64"), "{text}");
+    assert_eq!(ours(&net), Vec::<String>::new());
+}
+
+#[test]
+fn a_gateway_that_does_not_read_holds_up_no_more_than_its_queue() {
+    if !possible() {
+        return;
+    }
+    const LENGTH: u32 = 4;
+    let net = Net::new();
+    let _rules = install(&net, config(QUEUE, LENGTH, always().groups));
+    let path = in_gateway(&net, || Nfqueue::open(QUEUE, LENGTH).unwrap());
+    // The first packets stay in the queue; their retransmissions pass.
+    net.download(FIXED[0], 1_000_000);
+    drop(path);
+}
+
+#[test]
+fn a_queue_in_use_is_refused_by_its_number() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let [told, other] = in_gateway(&net, || {
+        let _first = Nfqueue::open(QUEUE, 10).unwrap();
+        [Nfqueue::open(QUEUE, 10), Nfqueue::open(QUEUE + 1, 10)]
+            .map(|opened| opened.err().map(|error: NfqueueError| error.to_string()))
+    });
+    let told = told.unwrap();
+    assert!(told.starts_with("queue 7 is in use by another process"), "{told}");
+    assert_eq!(other, None);
+}
+
+/// The variable that makes [`without_privileges`] do something.
+const ROLE: &str = "AIRTCP_DATAPATH_TEST_ROLE";
+
+#[test]
+fn without_privileges_one_line_says_what_is_missing() {
+    if std::env::var(ROLE).is_ok() {
+        println!("{}", Nfqueue::open(QUEUE, 10).unwrap_err());
+        println!("{}", Rules::install(&always()).unwrap_err());
+        return;
+    }
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "{ROLE}=1 exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all {} \
+         --exact without_privileges_one_line_says_what_is_missing --nocapture",
+        program.display()
+    );
+    let told = net.sh("g", &script);
+    assert_eq!(told.matches("CAP_NET_ADMIN").count(), 2, "{told}");
 }

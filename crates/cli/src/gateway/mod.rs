@@ -1,5 +1,6 @@
-//! `airtcp gateway`: what is asked of a running gateway.
+//! `airtcp gateway`: runs a gateway, and asks a running one.
 
+mod run;
 mod status;
 
 use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
@@ -11,13 +12,23 @@ use std::path::PathBuf;
 
 /// Arguments of `airtcp gateway`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(crate) struct GatewayArgs {
+    /// Runs a gateway with this configuration (docs/gateway-config.md).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The part that is started again when it dies; not for people.
+    #[command(hide = true)]
+    Daemon {
+        /// As `--config`.
+        config: PathBuf,
+    },
     /// Shows what a running gateway does: its groups, mobiles out of reach, connections.
     Status(status::StatusArgs),
     /// Tells a running gateway about the link to a mobile.
@@ -77,7 +88,11 @@ fn failed(error: &AskError) -> i32 {
 
 /// Does what is asked and returns the exit code.
 pub(crate) fn run(args: &GatewayArgs) -> i32 {
-    match &args.command {
+    let Some(command) = &args.command else {
+        return args.config.as_deref().map_or(BAD_INPUT, run::supervised);
+    };
+    match command {
+        Command::Daemon { config } => run::daemon(config),
         Command::Status(args) => status::status(args),
         Command::Signal { mobile, signal, socket } => {
             let request = control::mobiles(mobile).and_then(|mobiles| {

@@ -143,13 +143,13 @@ fn beyond_the_limit_of_memory_data_stays_in_the_senders_charge() {
         return;
     }
     let bed = Testbed::new(&Plan {
-        config: "[limits]\nmemory = \"32 KiB\"\n".to_owned(),
-        ..Plan::with("\"m-tcp-plus\"\nfifo = \"32 KiB\"")
+        config: "[limits]\nmemory = \"64 KiB\"\n".to_owned(),
+        ..Plan::with("\"m-tcp-plus\"\nfifo = \"64 KiB\"")
     });
     let transfers: Vec<_> = (0..4).map(|_| bed.download(&Load::of(SIZE / 4))).collect();
     transfers.iter().for_each(|transfer| transfer.wait_for(100_000));
     outage(&bed, Instant::now() + Duration::from_millis(200), OUTAGE, Told::Timely, || {
-        assert!(bed.daemon().status().held <= 32 * 1024);
+        assert!(bed.daemon().status().held <= 64 * 1024);
     });
     for transfer in transfers {
         assert_eq!(transfer.finish(), SIZE / 4);

@@ -8,6 +8,7 @@ use crate::report;
 use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
 use crate::transfer::Load;
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
+use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -295,4 +296,51 @@ fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
     assert_eq!(transfer.finish(), SIZE);
+}
+
+/// The variable that asks for cases: each line is mechanism (or `none`), congestion control, seconds, what is told.
+const ASKED: &str = "AIRTCP_OUTAGES";
+
+/// Measures what the study of `studies/live` asks for; nothing when nobody asks.
+#[test]
+fn asked_for() {
+    let Ok(asked) = std::env::var(ASKED) else { return };
+    if !possible() {
+        return;
+    }
+    let asked: &'static str = asked.leak();
+    let cases: Vec<Case> = asked.lines().map(|line| parse(line).expect(line)).collect();
+    run_all(&cases);
+}
+
+fn parse(line: &'static str) -> Option<Case> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[mechanism, congestion, seconds, told] = &words[..] else { return None };
+    let told = match told {
+        "timely" => Told::Timely,
+        "late" => Told::Late,
+        "nothing" => Told::Nothing,
+        _ => return None,
+    };
+    let outage = Duration::from_secs(seconds.parse().ok()?);
+    Some(Case { mechanism: (mechanism != "none").then_some(mechanism), congestion, outage, told })
+}
+
+/// The variable that asks for [`long_outages`].
+const LONG: &str = "AIRTCP_LONG";
+
+#[test]
+fn long_outages() {
+    if std::env::var_os(LONG).is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped: 12 minutes; `make test-long` runs it");
+        return;
+    }
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(Some("m-tcp-plus"), &[Told::Timely], &[180, 600]);
+    cases.extend(grid(Some("holdover"), &[Told::Timely], &[180]));
+    for (case, outcome) in cases.iter().zip(expect_quick(&cases)) {
+        assert!(case.mechanism != Some("m-tcp-plus") || outcome.timeouts == 0, "{outcome:?}");
+    }
 }

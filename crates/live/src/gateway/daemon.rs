@@ -77,11 +77,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let path = Nfqueue::open(queue, length)?;
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let sources = Arc::new(Mutex::new(signals::start(
-        &config.signals,
-        &config.groups,
-        handle.clone(),
-    )?));
+    let sources =
+        Arc::new(Mutex::new(signals::start(&config.signals, &config.groups, handle.clone())?));
     let reload = Arc::new(reloader(read, handle.clone(), sources.clone()));
     let _server = Server::start(listeners, handle.clone(), {
         let reload = reload.clone();
@@ -107,7 +104,10 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         }
     }
     if restored > 0 {
-        tracing::info!(restored, "connections are gone on with that an earlier gateway had promised bytes of");
+        tracing::info!(
+            restored,
+            "connections are gone on with that an earlier gateway had promised bytes of"
+        );
     }
     let mut driver = Driver::new(shell, path, rules, config);
     driver.carry_out(&mut effects);

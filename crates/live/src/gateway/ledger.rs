@@ -170,7 +170,7 @@ impl Ledger {
         })?;
         Ok(Self {
             dir: dir.to_owned(),
-            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(io)?,
+            boot: boot_id().map_err(io)?,
             files: HashMap::new(),
             bytes: 0,
             limit: limit.get(),
@@ -341,6 +341,11 @@ impl Ledger {
     fn path(&self, flow: &Flow) -> PathBuf {
         self.dir.join(format!("{}_{}{SUFFIX}", flow.src, flow.dst))
     }
+}
+
+/// Another one after each start of the machine.
+fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
 }
 
 /// Options to make a file that only this user may read.

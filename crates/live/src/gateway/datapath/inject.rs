@@ -1,6 +1,6 @@
 //! Packets of the gateway's own making, by raw sockets.
 //!
-//! Read first: raw(7), and "Injected packets" in the module above. They leave through the OUTPUT hook, so they never
+//! Read first: raw(7), and "Connection tracking" in the module above. They leave through the OUTPUT hook, so they never
 //! come back to the queue, which is in FORWARD.
 
 use airtcp_edge::Side;

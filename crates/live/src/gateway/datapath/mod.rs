@@ -1,4 +1,20 @@
 //! How packets reach the gateway and go on: the contract between the loop and what carries packets.
+//!
+//! Read in this order: [`DataPath`], [`nfqueue`] (packets of this host's kernel), `inject` (packets of the gateway's
+//! own), [`rules`] (which packets come).
+//!
+//! # Connection tracking
+//! The gateway sees packets in FORWARD, where a mobile has its own address on either way, whatever this host
+//! translates it to. Injected packets leave by OUTPUT, and there:
+//! - One to the fixed host, from the mobile's own address, belongs to the connection that the mobile's packets made:
+//!   it is translated like them. So it must be tracked.
+//! - One to the mobile, from the fixed host's address, must not be. Translated connections are known on that side by
+//!   the *translated* address, which this packet no longer has: it would be taken for the first of a new connection
+//!   whose answers clash with the old one's packets, and so be given another port. A firewall mark exempts it.
+//!
+//! # Bridges
+//! With `br_netfilter` a bridge's packets pass through FORWARD too. Their interfaces are the bridge, not its ports, and the
+//! bridge needs an address and routes to both sides, for the injected packets.
 
 mod inject;
 pub mod nfqueue;

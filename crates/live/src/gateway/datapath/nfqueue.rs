@@ -321,7 +321,6 @@ fn header(message: &[u8]) -> io::Result<Option<Header<'_>>> {
     let word = |value: &[u8]| Some(u32::from_be_bytes(value.get(..4)?.try_into().ok()?));
     let (mut id, mut payload, mut flags) = (None, &[][..], 0);
     let (mut input, mut output) = (None, None);
-    let (mut port_in, mut port_out) = (None, None);
     for (kind, value) in attributes(body) {
         match i32::from(kind) {
             libc::NFQA_PACKET_HDR => id = word(value).map(PacketId),
@@ -329,8 +328,6 @@ fn header(message: &[u8]) -> io::Result<Option<Header<'_>>> {
             libc::NFQA_SKB_INFO => flags = word(value).unwrap_or(0) as i32,
             libc::NFQA_IFINDEX_INDEV => input = word(value),
             libc::NFQA_IFINDEX_OUTDEV => output = word(value),
-            libc::NFQA_IFINDEX_PHYSINDEV => port_in = word(value),
-            libc::NFQA_IFINDEX_PHYSOUTDEV => port_out = word(value),
             _ => {}
         }
     }
@@ -339,9 +336,8 @@ fn header(message: &[u8]) -> io::Result<Option<Header<'_>>> {
     Ok(id.map(|id| Header {
         id,
         payload,
-        // Of a bridge, its ports tell more.
-        input: port_in.or(input),
-        output: port_out.or(output),
+        input,
+        output,
         checksums: if verify { Checksums::Verify } else { Checksums::Ignore },
     }))
 }

@@ -9,6 +9,7 @@
 pub mod agent;
 pub mod keys;
 pub mod message;
+mod netlink;
 mod timetable;
 
 use super::command::Handle;
@@ -100,6 +101,11 @@ impl Running {
             sources.spawn("agents", move |stop| {
                 agent::listen(&open, keys, &counters, &handle, stop)
             })?;
+        }
+        if signals.carrier || signals.neighbour {
+            let (handle, watch) = (self.handle.clone(), netlink::Watch::new(signals, groups));
+            let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
+            sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;
         }
         if !signals.timetable.is_empty() {
             let (handle, timetable) = (self.handle.clone(), Timetable::new(&signals.timetable));

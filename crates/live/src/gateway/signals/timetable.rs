@@ -205,7 +205,7 @@ mod tests {
     fn the_end_of_time_is_no_special_case() {
         let view = Timetable::new(&[outage(u64::MAX, u64::MAX, Some(0), u64::MAX)]).at(0);
         assert!(view.next.is_some_and(|next| next > Time::from(i64::MAX as u64)));
-        assert_eq!(set(&timer().unwrap(), view.next).unwrap(), true);
+        assert!(set(&timer().unwrap(), view.next).unwrap());
     }
 
     proptest! {

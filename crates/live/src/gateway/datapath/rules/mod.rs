@@ -1,7 +1,7 @@
 //! The firewall rules that send the mobiles' TCP packets to the queue, in tables and chains of their own.
 //!
 //! Read first: `iptables` or `nftables`, the same rules in two languages. [`Rules`] puts them in force, and removes
-//! them when it is dropped; after a crash they do no harm (`bypass`: without a listener packets pass) and
+//! them when it is dropped ([`Watcher`] changes them while packets go on); after a crash they do no harm (`bypass`: without a listener packets pass) and
 //! the next start replaces them.
 //!
 //! Of each group, packets from its mobiles and packets to them are queued. A mobile belongs to the first group that has
@@ -10,6 +10,7 @@
 
 mod iptables;
 mod nftables;
+mod watcher;
 
 use crate::gateway::config::{CopyMode, DataPathConfig, GatewayConfig};
 pub use iptables::Variant;
@@ -19,6 +20,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
+pub use watcher::Watcher;
 
 /// Why the rules are not in force.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,65 @@
+//! `airtcp gateway --config`: the daemon, and the parent that starts it again when it dies.
+
+use crate::{BAD_INPUT, FAILURE, SUCCESS, complain};
+use airtcp_live::gateway::config::GatewayConfig;
+use airtcp_live::gateway::daemon::{self, DaemonError};
+use airtcp_live::gateway::log;
+use airtcp_live::gateway::supervisor::{self, Heart, Timing};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Runs a gateway until SIGTERM or SIGINT; returns the exit code.
+pub(super) fn supervised(config: &Path) -> i32 {
+    if let Err(message) = log::init() {
+        complain(&message);
+        return BAD_INPUT;
+    }
+    let daemon = std::env::current_exe().and_then(|program| {
+        let mut daemon = Command::new(program);
+        daemon.args(["gateway", "daemon"]).arg(config);
+        supervisor::supervise(&mut daemon, Timing::default())
+    });
+    daemon.unwrap_or_else(|error| {
+        complain(&format!("the gateway cannot be started: {error}"));
+        FAILURE
+    })
+}
+
+/// The daemon itself, a child of [`supervised`]; returns the exit code.
+pub(super) fn daemon(path: &Path) -> i32 {
+    if let Err(message) = log::init() {
+        complain(&message);
+        return BAD_INPUT;
+    }
+    let mut heart = match Heart::from_stdin() {
+        Ok(heart) => heart,
+        Err(error) => {
+            complain(&format!("{error}; start `airtcp gateway --config FILE` instead"));
+            return FAILURE;
+        }
+    };
+    let path = path.to_owned();
+    let read = Arc::new(move || read(&path));
+    match daemon::run(read, &mut || heart.beat(Instant::now())) {
+        Ok(()) => SUCCESS,
+        Err(DaemonError::Config(message)) => {
+            // A rendered diagnostic begins with its file already.
+            let _ = writeln!(io::stderr(), "{message}");
+            BAD_INPUT
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            FAILURE
+        }
+    }
+}
+
+/// The configuration in a file.
+fn read(path: &Path) -> Result<GatewayConfig, String> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| format!("airtcp: {name}: {error}"))?;
+    GatewayConfig::parse(&name, &text).map_err(|error| error.render())
+}

@@ -1,0 +1,146 @@
+//! `airtcp agent` as a program, with a gateway's listener in this process.
+
+#![cfg(target_os = "linux")]
+
+use airtcp_core::LinkSignal::{self, Down, Up};
+use airtcp_live::gateway::command::{Command as ToLoop, Inbox, channel};
+use airtcp_live::gateway::config::{AgentConfig, Signals};
+use airtcp_live::gateway::signals::{self, Running};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::Duration;
+use tempfile::TempDir;
+
+fn airtcp(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airtcp")).arg("agent").args(args).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A gateway that listens, and a folder with the key that `airtcp agent keygen` made.
+struct Gateway {
+    folder: TempDir,
+    running: Running,
+    inbox: Inbox,
+}
+
+impl Gateway {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = folder.path().join("phone.key");
+        let made = airtcp(&["keygen", "phone", "10.0.0.7", "--out", keys.to_str().unwrap()]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let agent = Some(AgentConfig { listen: "127.0.0.1:0".parse().unwrap(), keys });
+        let (handle, inbox) = channel().unwrap();
+        let signals = Signals { agent, ..Signals::default() };
+        let running = signals::start(&signals, &[], handle).unwrap();
+        Self { folder, running, inbox }
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.path().join("phone.key")
+    }
+
+    /// Runs an agent that knows this gateway and the key.
+    fn agent(&self, args: &[&str]) -> Output {
+        let address = self.running.agent_address().unwrap().to_string();
+        let key = self.key();
+        airtcp(&[&["--gateway", &address, "--key", key.to_str().unwrap()], args].concat())
+    }
+
+    /// The signals that have come.
+    fn signals(&self) -> Vec<LinkSignal> {
+        let commands = self.inbox.commands.try_iter();
+        let signal = |command| match command {
+            ToLoop::Signal(signal) => signal.signal,
+            other => panic!("{other:?}"),
+        };
+        commands.map(signal).collect()
+    }
+}
+
+#[test]
+fn a_signal_is_sent_by_hand() {
+    let gateway = Gateway::start();
+    let output = gateway.agent(&["send", "down"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("knows: down (after "), "{}", stderr(&output));
+    assert_eq!(gateway.signals(), [Down]);
+}
+
+#[test]
+fn a_program_is_a_source() {
+    let gateway = Gateway::start();
+    // It goes on when the gateway has heard: the first report of all is sent a second time, with another stamp.
+    let script = "echo down; sleep 1; echo; echo up";
+    let output = gateway.agent(&["--source", "command", "--source-command", script]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(gateway.signals(), [Down, Up]);
+}
+
+#[test]
+fn a_program_that_fails_or_prints_something_else_ends_the_agent() {
+    let gateway = Gateway::start();
+    for (script, told) in [
+        ("exit 3", "the program failed: exit status: 3"),
+        ("echo gone", "the program printed \"gone\"; expected fading, down or up"),
+        ("yes | tr -d '\\n'", "the program printed a line without end"),
+    ] {
+        let output = gateway.agent(&["--source", "command", "--source-command", script]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    }
+    assert_eq!(gateway.signals(), []);
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_is_an_error_after_a_while() {
+    let gateway = Gateway::start();
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let key = gateway.key();
+    let args = [
+        "--gateway",
+        &address,
+        "--key",
+        key.to_str().unwrap(),
+        "--patience",
+        "250 ms",
+        "send",
+        "up",
+    ];
+    let output = airtcp(&args);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("did not answer within 250 ms"), "{}", stderr(&output));
+    silent.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    let sent = std::iter::from_fn(|| silent.recv(&mut [0; 500]).ok()).count();
+    assert!((2..=3).contains(&sent), "repeated: {sent}");
+}
+
+#[test]
+fn bad_input_is_refused_with_what_was_expected() {
+    let gateway = Gateway::start();
+    let key = gateway.key();
+    let key = key.to_str().unwrap();
+    let refused = |args: &[&str], told: &str| {
+        let output = airtcp(args);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    };
+    refused(&["--gateway", "127.0.0.1:9", "--key", key], "--source is missing");
+    refused(&["--key", key, "send", "up"], "--gateway HOST:PORT is missing");
+    refused(&["--gateway", "127.0.0.1:9", "send", "up"], "--key FILE is missing");
+    refused(&["--gateway", "127.0.0.1", "--key", key, "send", "up"], "expected HOST:PORT");
+    refused(&["--gateway", "127.0.0.1:9", "--key", "/nonexistent", "send", "up"], "keygen");
+    let not_mine = ["--gateway", "127.0.0.1:9", "--key", key, "--mobile", "10.0.0.8", "send", "up"];
+    refused(&not_mine, "the key speaks for 10.0.0.7/32, not for 10.0.0.8");
+    let no_interface = ["--gateway", "127.0.0.1:9", "--key", key, "--source", "nl80211"];
+    refused(&no_interface, "--source nl80211 needs --interface NAME");
+    refused(&["keygen", "my phone", "10.0.0.7"], "expected 1 to 16 of a-z");
+    refused(&["keygen", "phone", "10.0.0.7/8"], "the prefix is 10.0.0.0/8");
+    std::fs::set_permissions(gateway.key(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    refused(&["--gateway", "127.0.0.1:9", "--key", key, "send", "up"], "mend it by: chmod 600");
+}

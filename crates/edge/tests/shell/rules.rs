@@ -1,0 +1,152 @@
+//! When there is a note, and what becomes of it.
+
+use crate::segments::Hosts;
+use crate::{Shell, config};
+use airtcp_core::{Duration, Instant, Length, LinkSignal};
+use airtcp_edge::m_tcp_plus::Note;
+use airtcp_edge::{
+    Action, Actions, FlowPhase, FlowTableConfig, MTcpPlus, Middlebox, MobileId, Side,
+};
+
+/// The mobile has opened the connection, and three segments are under way.
+fn underway(shell: &mut Shell) -> Hosts {
+    let hosts = Hosts::new(u32::MAX - 1500);
+    shell.pass(Side::Mobile, hosts.mobile(0));
+    for n in 0..3 {
+        shell.pass(Side::Fixed, hosts.fixed(n * 1000, 1000));
+    }
+    hosts
+}
+
+fn shell() -> (Shell, Hosts) {
+    let mut shell = Shell::new(config(1 << 20), 1 << 30);
+    let hosts = underway(&mut shell);
+    (shell, hosts)
+}
+
+fn injections(actions: &Actions<Length>, side: Side) -> usize {
+    let own = |a: &&Action<Length>| matches!(a, Action::Inject { to, .. } if *to == side);
+    actions.as_slice().iter().filter(own).count()
+}
+
+#[test]
+fn nothing_is_noted_of_a_connection_without_a_promise() {
+    let (mut shell, hosts) = shell();
+    assert!(shell.file.is_empty());
+    shell.pass(Side::Mobile, hosts.mobile(3000));
+    shell.signal(&hosts, LinkSignal::Down);
+    assert!(shell.file.is_empty(), "frozen, but the mobile has all");
+}
+
+#[test]
+fn nothing_is_noted_unless_a_journal_is_kept() {
+    let (mut shell, hosts) = shell();
+    shell.node = MTcpPlus::new(config(1 << 20), FlowTableConfig::default(), 1 << 30);
+    underway(&mut shell);
+    shell.signal(&hosts, LinkSignal::Down);
+    assert!(shell.node.reports().next().unwrap().committed);
+    assert!(shell.file.is_empty());
+}
+
+#[test]
+fn a_promise_is_on_file_until_the_mobile_has_all() {
+    let (mut shell, hosts) = shell();
+    shell.signal(&hosts, LinkSignal::Down);
+    assert_eq!(shell.file.len(), 1);
+    shell.signal(&hosts, LinkSignal::Up);
+    shell.pass(Side::Mobile, hosts.mobile(2000));
+    assert_eq!(shell.file.len(), 1);
+    shell.pass(Side::Mobile, hosts.mobile(3000));
+    assert!(shell.file.is_empty());
+}
+
+#[test]
+fn inputs_that_outgrow_the_snapshot_become_one() {
+    let (mut shell, hosts) = shell();
+    shell.signal(&hosts, LinkSignal::Down);
+    let (mut inputs, mut most) = (0, 0);
+    for _ in 0..1000 {
+        // Retransmissions; three are held already.
+        let mut out = Actions::new();
+        shell.node.on_segment(shell.now, Side::Fixed, hosts.fixed(0, 1000), &mut out);
+        for note in shell.node.drain_journal() {
+            inputs = if let Note::Input(..) = note { inputs + 1 } else { 0 };
+            most = most.max(inputs);
+        }
+    }
+    assert!((10..30).contains(&most), "{most} segments of 1000 bytes behind one of 3000");
+}
+
+#[test]
+fn without_room_for_the_note_the_fixed_host_is_told_nothing_until_there_is() {
+    let (mut shell, hosts) = shell();
+    shell.is_full = true;
+    let frozen = shell.signal(&hosts, LinkSignal::Down);
+    assert_eq!(injections(&frozen, Side::Fixed), 0);
+    let retransmitted = shell.pass(Side::Fixed, hosts.fixed(0, 1000));
+    assert_eq!(
+        (injections(&retransmitted, Side::Fixed), injections(&retransmitted, Side::Mobile)),
+        (0, 1),
+        "the mobile is sent what it waits for all the same"
+    );
+    shell.is_full = false;
+    let retransmitted = shell.pass(Side::Fixed, hosts.fixed(0, 1000));
+    assert_eq!(injections(&retransmitted, Side::Fixed), 1);
+    assert_eq!(shell.file, shell.live());
+}
+
+#[test]
+fn what_is_withheld_of_one_connection_is_not_of_another() {
+    let (mut shell, hosts) = shell();
+    let mut out = Actions::new();
+    out.inject(Side::Fixed, hosts.mobile(3000));
+    out.inject(Side::Mobile, hosts.fixed(0, 1000));
+    let mut other = hosts.flow;
+    other.src.port += 1;
+    shell.node.withhold(&other, &mut out);
+    assert_eq!(out.as_slice().len(), 2);
+    shell.node.withhold(&hosts.flow, &mut out);
+    assert_eq!((injections(&out, Side::Fixed), injections(&out, Side::Mobile)), (0, 1));
+}
+
+#[test]
+fn other_settings_are_noted_with_the_state_they_apply_to() {
+    let (mut shell, hosts) = shell();
+    shell.signal(&hosts, LinkSignal::Down);
+    shell.node.reconfigure(config(2000), FlowTableConfig::default(), 1 << 30);
+    // More data than the new settings allow: only the present ones say so.
+    shell.pass(Side::Fixed, hosts.fixed(3000, 1000));
+    let snapshot = shell.file.values().next().unwrap();
+    assert_eq!((snapshot.config.fifo.0, &shell.file), (2000, &shell.live()));
+    assert_eq!((shell.node.flows(), shell.node.held()), (1, 3000), "what was promised is kept");
+}
+
+#[test]
+fn a_successor_goes_on_where_the_first_was_killed() {
+    let (mut shell, hosts) = shell();
+    shell.signal(&hosts, LinkSignal::Down);
+    shell.now = Instant::from_secs(100);
+    let mut next = shell.successor();
+    assert_eq!((next.node.flows(), next.node.held()), (1, 3000));
+    let mobile = MobileId(hosts.flow.dst.ip);
+    assert!(next.node.is_interrupted(mobile));
+    let report = next.node.reports().next().unwrap();
+    assert_eq!(
+        (report.flow, report.phase, report.committed),
+        (hosts.flow, FlowPhase::Frozen, true)
+    );
+    let probe = next.wait(Duration::ZERO);
+    assert_eq!(injections(&probe[0], Side::Mobile), 1, "what was due in the meantime is done");
+    assert_eq!(injections(&next.signal(&hosts, LinkSignal::Up), Side::Mobile), 3);
+    next.pass(Side::Mobile, hosts.mobile(3000));
+    assert_eq!((next.node.held(), next.node.is_interrupted(mobile)), (0, false));
+}
+
+#[test]
+fn a_connection_put_back_is_on_the_successor_s_file() {
+    let (mut shell, hosts) = shell();
+    shell.signal(&hosts, LinkSignal::Down);
+    let mut next = shell.successor();
+    next.signal(&hosts, LinkSignal::Fading);
+    assert_eq!(next.file, next.live());
+}

@@ -1,0 +1,584 @@
+//! What the kernel knows: which interfaces have a carrier, and which mobiles answer in the neighbour table.
+//!
+//! Read first: rtnetlink(7), arp(7) (states of neighbours). [`event`] reads the kernel's messages, [`Watch`] makes
+//! signals of them without I/O, [`Listener`] is the thread.
+//!
+//! *Carrier.* Without it, all mobiles behind the interface are down. Those are the neighbours that were seen there
+//! (also when the kernel has forgotten them since, as it does when the carrier is lost), and the single addresses
+//! (not prefixes) of the groups that name it: links without neighbours (PPP, tunnels, satellite modems) need them. An
+//! interface that does not exist has no carrier; one that comes back under its name is the same to us.
+//!
+//! *Neighbour.* One that failed to answer is down, and up again when its address is known once more: the kernel learns
+//! it from the mobile only. But a frozen connection sends it nothing, so that it is not asked for either: as
+//! long as one is down, [`Watch::probes`] has the kernel ask for it, less and less often.
+
+use super::keys::is_single;
+use super::message::{Clock, Stamp};
+use super::{Stop, Woken};
+use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
+use crate::gateway::config::{Group, Signals};
+use crate::netlink::{Message, Netlink, attributes, messages, name, u16_at, u32_at};
+use airtcp_core::{Duration, LinkSignal};
+use airtcp_edge::MobileId;
+use hashlink::LinkedHashMap;
+use ipnet::IpNet;
+use nix::poll::PollTimeout;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+
+/// Neighbours known; beyond, the one that was seen changing longest ago is forgotten.
+const MOST_NEIGHBOURS: usize = 1 << 16;
+/// A neighbour that is down is asked for again after this part of the time for which it has been down, so that it is found at
+/// most so much later than it came back,
+const PROBE_PART: u64 = 8;
+/// but not more often
+const SHORTEST_PROBE: Duration = Duration::from_secs(1);
+/// and not less.
+const LONGEST_PROBE: Duration = Duration::from_secs(60);
+
+/// What the kernel tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Event {
+    /// About an interface.
+    Link { index: u32, name: String, has_carrier: bool },
+    /// An interface is gone.
+    LinkGone { index: u32 },
+    /// About a neighbour: its link-layer address is known (`true`), or it failed to answer.
+    Neighbour { index: u32, address: IpAddr, answers: bool },
+}
+
+/// The event in a message of rtnetlink, if it is one.
+fn event(kind: u16, body: &[u8]) -> Option<Event> {
+    match kind {
+        libc::RTM_NEWLINK | libc::RTM_DELLINK => link(kind, body),
+        libc::RTM_NEWNEIGH => neighbour(body),
+        _ => None,
+    }
+}
+
+/// `struct ifinfomsg`: family (1), padding (1), type (2), index (4), flags (4), changed flags (4).
+fn link(kind: u16, body: &[u8]) -> Option<Event> {
+    // A bridge tells of its ports with messages of the same types.
+    if i32::from(*body.first()?) != libc::AF_UNSPEC {
+        return None;
+    }
+    let (index, flags) = (u32_at(body, 4)?, u32_at(body, 8)? as i32);
+    if kind == libc::RTM_DELLINK {
+        return Some(Event::LinkGone { index });
+    }
+    // Up for the administrator, for the driver, and for what else must be (RFC 2863's operational state).
+    let all = libc::IFF_UP | libc::IFF_LOWER_UP | libc::IFF_RUNNING;
+    let mut named = attributes(body.get(16..)?).filter(|&(kind, _)| kind == libc::IFLA_IFNAME);
+    let name = name(named.next()?.1)?.to_owned();
+    Some(Event::Link { index, name, has_carrier: flags & all == all })
+}
+
+/// `struct ndmsg`: family (1), padding (3), interface (4), state (2), flags (1), type (1).
+fn neighbour(body: &[u8]) -> Option<Event> {
+    const VALID: u16 = libc::NUD_REACHABLE
+        | libc::NUD_STALE
+        | libc::NUD_DELAY
+        | libc::NUD_PROBE
+        | libc::NUD_PERMANENT;
+    let (index, state) = (u32_at(body, 4)?, u16_at(body, 8)?);
+    let answers = match state {
+        libc::NUD_FAILED => false,
+        state if state & VALID != 0 => true,
+        _ => return None,
+    };
+    let mut destinations = attributes(body.get(12..)?).filter(|&(kind, _)| kind == libc::NDA_DST);
+    let (family, address) = (i32::from(*body.first()?), destinations.next()?.1);
+    let address = match family {
+        libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
+        libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
+        _ => return None,
+    };
+    Some(Event::Neighbour { index, address, answers })
+}
+
+/// Makes signals of events.
+#[derive(Debug)]
+pub(super) struct Watch {
+    carrier: bool,
+    neighbour: bool,
+    places: Vec<Place>,
+    /// Interfaces there are: name and whether they have a carrier.
+    links: BTreeMap<u32, (String, bool)>,
+    /// Mobiles that were seen as neighbours: by the name of which interface.
+    neighbours: LinkedHashMap<IpAddr, String>,
+    /// Neighbours that fail to answer.
+    failed: BTreeMap<IpAddr, Failed>,
+    /// The last word about a mobile.
+    said: BTreeMap<(IpAddr, SignalSource), LinkSignal>,
+}
+
+/// Where a group's mobiles are.
+#[derive(Debug)]
+struct Place {
+    addresses: Vec<IpNet>,
+    /// Empty: anywhere.
+    interfaces: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Failed {
+    since: Stamp,
+    probe: Stamp,
+}
+
+impl Watch {
+    /// Knows nothing yet.
+    pub(super) fn new(signals: &Signals, groups: &[Group]) -> Self {
+        let place = |group: &Group| Place {
+            addresses: group.addresses.clone(),
+            interfaces: group.interfaces.clone(),
+        };
+        Self {
+            carrier: signals.carrier,
+            neighbour: signals.neighbour,
+            places: groups.iter().map(place).collect(),
+            links: BTreeMap::new(),
+            neighbours: LinkedHashMap::new(),
+            failed: BTreeMap::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// Takes an event; what is to be said about it.
+    fn take(&mut self, now: Stamp, event: Event) -> Vec<MobileSignal> {
+        match event {
+            Event::Link { index, name, has_carrier } => {
+                self.links.insert(index, (name, has_carrier));
+                self.review()
+            }
+            Event::LinkGone { index } => {
+                self.links.remove(&index);
+                self.review()
+            }
+            Event::Neighbour { index, address, answers } => {
+                self.neighbour(now, index, address, answers)
+            }
+        }
+    }
+
+    /// Takes note of all interfaces there are; what is to be said about it.
+    fn all_links(&mut self, links: BTreeMap<u32, (String, bool)>) -> Vec<MobileSignal> {
+        self.links = links;
+        self.review()
+    }
+
+    /// What is new to be said about carriers.
+    fn review(&mut self) -> Vec<MobileSignal> {
+        if !self.carrier {
+            return Vec::new();
+        }
+        let listed = self.places.iter().filter(|place| !place.interfaces.is_empty());
+        let listed = listed.flat_map(|place| place.addresses.iter().filter(|net| is_single(net)));
+        let mobiles: Vec<IpAddr> =
+            listed.map(IpNet::addr).chain(self.neighbours.keys().copied()).collect();
+        mobiles.into_iter().filter_map(|mobile| self.review_one(mobile)).collect()
+    }
+
+    /// What is new to be said about the carrier of one mobile.
+    fn review_one(&mut self, mobile: IpAddr) -> Option<MobileSignal> {
+        let has_carrier =
+            |name: &String| self.links.values().any(|(link, carrier)| link == name && *carrier);
+        let is_up = match self.neighbours.get(&mobile) {
+            Some(interface) => has_carrier(interface),
+            None => self.place(mobile)?.interfaces.iter().any(has_carrier),
+        };
+        self.say(mobile, SignalSource::Carrier, is_up)
+    }
+
+    fn neighbour(
+        &mut self,
+        now: Stamp,
+        index: u32,
+        mobile: IpAddr,
+        answers: bool,
+    ) -> Vec<MobileSignal> {
+        let Some((interface, _)) = self.links.get(&index) else { return Vec::new() };
+        let is_there =
+            |place: &Place| place.interfaces.is_empty() || place.interfaces.contains(interface);
+        if !self.place(mobile).is_some_and(is_there) {
+            return Vec::new();
+        }
+        // Where it fails to answer need not be where it was.
+        let is_elsewhere = self.neighbours.get(&mobile).is_some_and(|known| known != interface);
+        if !answers && is_elsewhere {
+            return Vec::new();
+        }
+        self.neighbours.insert(mobile, interface.clone());
+        if self.neighbours.len() > MOST_NEIGHBOURS {
+            self.forget_oldest();
+        }
+        let mut signals = Vec::new();
+        if self.carrier {
+            signals.extend(self.review_one(mobile));
+        }
+        if self.neighbour {
+            if answers {
+                self.failed.remove(&mobile);
+            } else {
+                let (since, probe) = (now, now.after(SHORTEST_PROBE));
+                self.failed.entry(mobile).or_insert(Failed { since, probe });
+            }
+            signals.extend(self.say(mobile, SignalSource::Neighbour, answers));
+        }
+        signals
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((mobile, _)) = self.neighbours.pop_front() else { return };
+        self.failed.remove(&mobile);
+        for source in [SignalSource::Carrier, SignalSource::Neighbour] {
+            self.said.remove(&(mobile, source));
+        }
+    }
+
+    /// Says it unless it was the last word anyway.
+    fn say(&mut self, mobile: IpAddr, source: SignalSource, is_up: bool) -> Option<MobileSignal> {
+        let signal = if is_up { LinkSignal::Up } else { LinkSignal::Down };
+        let is_new = self.said.insert((mobile, source), signal) != Some(signal);
+        is_new.then_some(MobileSignal { mobile: MobileId(mobile), signal, source })
+    }
+
+    /// Where the group of a mobile is: that of the first that matches.
+    fn place(&self, mobile: IpAddr) -> Option<&Place> {
+        self.places.iter().find(|place| place.addresses.iter().any(|net| net.contains(&mobile)))
+    }
+
+    /// Neighbours for which the kernel is to ask now, each with the interface.
+    fn probes(&mut self, now: Stamp) -> Vec<(u32, IpAddr)> {
+        let mut due = Vec::new();
+        for (&mobile, failed) in &mut self.failed {
+            if failed.probe > now {
+                continue;
+            }
+            let wait = now.since(failed.since) / PROBE_PART;
+            failed.probe = now.after(wait.clamp(SHORTEST_PROBE, LONGEST_PROBE));
+            let interface = self.neighbours.get(&mobile);
+            let at =
+                self.links.iter().find(|(_, (name, carrier))| *carrier && Some(name) == interface);
+            due.extend(at.map(|(&index, _)| (index, mobile)));
+        }
+        due
+    }
+
+    /// When [`Watch::probes`] has something next.
+    fn next_probe(&self) -> Option<Stamp> {
+        self.failed.values().map(|failed| failed.probe).min()
+    }
+}
+
+/// Listens to the kernel.
+#[derive(Debug)]
+pub(super) struct Listener {
+    watch: Watch,
+    clock: Clock,
+    /// What the kernel tells.
+    events: Netlink,
+    /// What it is asked.
+    questions: Netlink,
+}
+
+impl Listener {
+    /// Nothing is missed from now on.
+    pub(super) fn open(watch: Watch) -> io::Result<Self> {
+        let events =
+            Netlink::subscribe(libc::NETLINK_ROUTE, libc::RTMGRP_LINK | libc::RTMGRP_NEIGH)?;
+        let questions = Netlink::open(libc::NETLINK_ROUTE)?;
+        Ok(Self { watch, clock: Clock::start(), events, questions })
+    }
+
+    /// Says what holds, and then what changes, until told to stop.
+    pub(super) fn run(mut self, handle: &Handle, stop: &Stop) -> io::Result<()> {
+        self.look_at_all(handle)?;
+        loop {
+            let timeout = self.watch.next_probe().map_or(PollTimeout::NONE, |probe| {
+                let ms = probe.since(self.clock.now()).as_millis() + 1;
+                PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)
+            });
+            match stop.wait(Some(self.events.as_fd()), timeout)? {
+                Woken::Stopped => return Ok(()),
+                Woken::Ready => self.read(handle)?,
+                Woken::TimedOut => {}
+            }
+            for (index, mobile) in self.watch.probes(self.clock.now()) {
+                if let Err(error) = self.questions.ask(&probe(index, mobile)) {
+                    tracing::debug!(%mobile, %error, "the kernel does not ask for a neighbour");
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, handle: &Handle) -> io::Result<()> {
+        loop {
+            match self.events.next() {
+                Ok(Some(datagram)) => {
+                    for (kind, body) in messages(&datagram) {
+                        self.take(handle, event(kind, body));
+                    }
+                }
+                Ok(None) => return Ok(()),
+                // Something was lost.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    self.look_at_all(handle)?
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Asks the kernel for all that it knows.
+    fn look_at_all(&mut self, handle: &Handle) -> io::Result<()> {
+        let mut links = BTreeMap::new();
+        // `struct ifinfomsg` and `struct ndmsg`, empty: all.
+        for (kind, body) in self.questions.dump(&dump(libc::RTM_GETLINK, &[0; 16]))? {
+            if let Some(Event::Link { index, name, has_carrier }) = event(kind, &body) {
+                links.insert(index, (name, has_carrier));
+            }
+        }
+        send(handle, self.watch.all_links(links));
+        for (kind, body) in self.questions.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
+            self.take(handle, event(kind, &body));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, handle: &Handle, event: Option<Event>) {
+        if let Some(event) = event {
+            send(handle, self.watch.take(self.clock.now(), event));
+        }
+    }
+}
+
+fn send(handle: &Handle, signals: Vec<MobileSignal>) {
+    for signal in signals {
+        tracing::info!(mobile = %signal.mobile.0, signal = ?signal.signal, source = ?signal.source, "the kernel tells");
+        handle.send(Command::Signal(signal));
+    }
+}
+
+fn dump(kind: u16, header: &[u8]) -> Vec<u8> {
+    Message::new(kind, libc::NLM_F_DUMP, header).finish()
+}
+
+/// Has the kernel ask for a neighbour, as if there were something to send (`NTF_USE`).
+fn probe(index: u32, mobile: IpAddr) -> Vec<u8> {
+    let (family, address) = match mobile {
+        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+    };
+    let mut header = vec![family as u8, 0, 0, 0];
+    header.extend(index.to_ne_bytes());
+    header.extend(libc::NUD_NONE.to_ne_bytes());
+    header.extend([libc::NTF_USE, 0]);
+    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE;
+    Message::new(libc::RTM_NEWNEIGH, flags, &header).with(libc::NDA_DST, &address).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LinkSignal::{Down, Up};
+    use SignalSource::{Carrier, Neighbour};
+    use airtcp_edge::MechanismConfig;
+
+    fn group(addresses: &[&str], interfaces: &[&str]) -> Group {
+        Group {
+            name: "mobiles".to_owned(),
+            addresses: addresses.iter().map(|a| super::super::keys::network(a).unwrap()).collect(),
+            interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
+            mechanism: MechanismConfig::MTcpPlus(Default::default()),
+            copy: Default::default(),
+        }
+    }
+
+    fn watch(groups: &[Group]) -> Watch {
+        let signals = Signals { carrier: true, neighbour: true, ..Signals::default() };
+        let mut watch = Watch::new(&signals, groups);
+        let links = [(2, ("wlan0".to_owned(), true)), (3, ("wlan1".to_owned(), true))];
+        watch.all_links(links.into());
+        watch
+    }
+
+    const START: Stamp = Stamp(1 << 60);
+
+    fn link(index: u32, name: &str, has_carrier: bool) -> Event {
+        Event::Link { index, name: name.to_owned(), has_carrier }
+    }
+
+    fn seen(index: u32, address: &str, answers: bool) -> Event {
+        Event::Neighbour { index, address: address.parse().unwrap(), answers }
+    }
+
+    /// What is said about an event: the mobile, what, by whom.
+    fn said(watch: &mut Watch, event: Event) -> Vec<(String, LinkSignal, SignalSource)> {
+        let signals = watch.take(START, event).into_iter();
+        signals.map(|s| (s.mobile.0.to_string(), s.signal, s.source)).collect()
+    }
+
+    fn word(
+        mobile: &str,
+        signal: LinkSignal,
+        source: SignalSource,
+    ) -> (String, LinkSignal, SignalSource) {
+        (mobile.to_owned(), signal, source)
+    }
+
+    #[test]
+    fn without_carrier_the_neighbours_behind_the_interface_are_down() {
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0", "wlan1"])]);
+        said(&mut watch, seen(2, "10.0.0.7", true));
+        said(&mut watch, seen(3, "10.0.0.8", true));
+        said(&mut watch, seen(2, "10.9.9.9", true));
+        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("10.0.0.7", Down, Carrier)]);
+        assert_eq!(said(&mut watch, link(2, "wlan0", false)), []);
+        assert_eq!(said(&mut watch, link(2, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
+    }
+
+    #[test]
+    fn without_carrier_the_addresses_listed_for_the_interface_are_down() {
+        let mut watch = watch(&[group(&["10.0.0.7", "10.1.0.0/16"], &["wlan0"])]);
+        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("10.0.0.7", Down, Carrier)]);
+        assert_eq!(said(&mut watch, link(2, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
+    }
+
+    #[test]
+    fn an_address_that_may_be_behind_either_interface_is_up_while_one_is() {
+        let mut watch = watch(&[group(&["10.0.0.7"], &["wlan0", "wlan1"])]);
+        assert_eq!(said(&mut watch, link(2, "wlan0", false)), []);
+        assert_eq!(said(&mut watch, link(3, "wlan1", false)), [word("10.0.0.7", Down, Carrier)]);
+    }
+
+    #[test]
+    fn an_interface_that_vanishes_has_no_carrier_and_comes_back_by_its_name() {
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
+        said(&mut watch, seen(2, "10.0.0.7", true));
+        assert_eq!(
+            said(&mut watch, Event::LinkGone { index: 2 }),
+            [word("10.0.0.7", Down, Carrier)]
+        );
+        assert_eq!(said(&mut watch, link(9, "wlan0", false)), []);
+        assert_eq!(said(&mut watch, link(9, "wlan0", true)), [word("10.0.0.7", Up, Carrier)]);
+    }
+
+    #[test]
+    fn a_mobile_that_moves_to_another_interface_goes_by_that_one() {
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &[])]);
+        said(&mut watch, seen(2, "10.0.0.7", true));
+        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("10.0.0.7", Down, Carrier)]);
+        assert_eq!(said(&mut watch, seen(3, "10.0.0.7", true)), [word("10.0.0.7", Up, Carrier)]);
+        assert_eq!(said(&mut watch, seen(2, "10.0.0.7", false)), [], "it is no longer there");
+        assert_eq!(said(&mut watch, link(2, "wlan0", true)), []);
+    }
+
+    #[test]
+    fn the_view_at_the_start_is_told_in_full() {
+        let signals = Signals { carrier: true, ..Signals::default() };
+        let groups = [group(&["10.0.0.7"], &["wlan0"]), group(&["10.0.0.8"], &["none0"])];
+        let told =
+            Watch::new(&signals, &groups).all_links([(2, ("wlan0".to_owned(), true))].into());
+        let told: Vec<_> = told.into_iter().map(|s| (s.mobile.0.to_string(), s.signal)).collect();
+        assert_eq!(told, [("10.0.0.7".to_owned(), Up), ("10.0.0.8".to_owned(), Down)]);
+    }
+
+    #[test]
+    fn a_neighbour_that_fails_is_down_until_it_is_known_again() {
+        let mut watch = watch(&[group(&["10.0.0.0/24", "fd00::/64"], &["wlan0"])]);
+        watch.carrier = false;
+        for mobile in ["10.0.0.7", "fd00::7"] {
+            assert_eq!(said(&mut watch, seen(2, mobile, true)), [word(mobile, Up, Neighbour)]);
+            assert_eq!(said(&mut watch, seen(2, mobile, true)), []);
+            assert_eq!(said(&mut watch, seen(2, mobile, false)), [word(mobile, Down, Neighbour)]);
+            assert_eq!(said(&mut watch, seen(2, mobile, true)), [word(mobile, Up, Neighbour)]);
+        }
+    }
+
+    #[test]
+    fn neighbours_elsewhere_are_none_of_our_mobiles() {
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
+        assert_eq!(said(&mut watch, seen(3, "10.0.0.7", false)), []);
+        assert_eq!(said(&mut watch, seen(2, "10.0.1.7", false)), []);
+        assert_eq!(said(&mut watch, seen(77, "10.0.0.7", false)), []);
+    }
+
+    #[test]
+    fn a_neighbour_that_is_down_is_asked_for_less_and_less_often() {
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
+        said(&mut watch, seen(2, "10.0.0.7", false));
+        let mut probed = Vec::new();
+        while let Some(probe) =
+            watch.next_probe().filter(|&at| at < START.after(Duration::from_secs(1000)))
+        {
+            assert_eq!(watch.probes(probe), [(2, "10.0.0.7".parse().unwrap())]);
+            probed.push(probe.since(START).as_millis() / 1000);
+        }
+        assert_eq!(probed[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(probed[probed.len() - 1] - probed[probed.len() - 2], 60, "{probed:?}");
+        said(&mut watch, seen(2, "10.0.0.7", true));
+        assert_eq!(watch.next_probe(), None);
+    }
+
+    #[test]
+    fn nobody_is_asked_for_where_there_is_no_carrier() {
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan0"])]);
+        said(&mut watch, seen(2, "10.0.0.7", false));
+        said(&mut watch, link(2, "wlan0", false));
+        assert_eq!(watch.probes(START.after(Duration::from_secs(1))), []);
+    }
+
+    #[test]
+    fn the_oldest_neighbour_is_forgotten_at_the_limit() {
+        let mut watch = watch(&[group(&["10.0.0.0/8"], &["wlan0"])]);
+        for i in 0..=MOST_NEIGHBOURS as u32 {
+            let address = IpAddr::from((0x0a00_0000 + i).to_be_bytes());
+            watch.take(START, Event::Neighbour { index: 2, address, answers: false });
+        }
+        let known = (watch.neighbours.len(), watch.failed.len(), watch.said.len());
+        assert_eq!(known, (MOST_NEIGHBOURS, MOST_NEIGHBOURS, 2 * MOST_NEIGHBOURS));
+    }
+
+    #[test]
+    fn messages_are_read_as_the_kernel_writes_them() {
+        let header = |flags: i32, family: u8| {
+            let mut bytes = vec![family, 0, 1, 0];
+            bytes.extend(7_u32.to_ne_bytes());
+            bytes.extend(flags.to_ne_bytes());
+            bytes.extend([0; 4]);
+            bytes
+        };
+        let body = |flags, family| {
+            let message =
+                Message::new(0, 0, &header(flags, family)).with_name(libc::IFLA_IFNAME, "eth0");
+            message.finish()[16..].to_vec()
+        };
+        let all = libc::IFF_UP | libc::IFF_LOWER_UP | libc::IFF_RUNNING;
+        let new = |flags| event(libc::RTM_NEWLINK, &body(flags, 0));
+        assert_eq!(new(all), Some(link(7, "eth0", true)));
+        for lacking in [libc::IFF_UP, libc::IFF_LOWER_UP, libc::IFF_RUNNING] {
+            assert_eq!(new(all & !lacking), Some(link(7, "eth0", false)));
+        }
+        assert_eq!(event(libc::RTM_DELLINK, &body(0, 0)), Some(Event::LinkGone { index: 7 }));
+        let port = body(0, libc::AF_BRIDGE as u8);
+        assert_eq!(
+            event(libc::RTM_DELLINK, &port),
+            None,
+            "a port of a bridge is still an interface"
+        );
+        for length in 0..16 {
+            assert_eq!(event(libc::RTM_NEWLINK, &body(all, 0)[..length]), None);
+        }
+        // The request for a probe has the layout of the kernel's own messages.
+        let mut probe = probe(7, "fd00::7".parse().unwrap())[16..].to_vec();
+        assert_eq!(event(libc::RTM_NEWNEIGH, &probe), None, "it has no state");
+        probe[8..10].copy_from_slice(&libc::NUD_STALE.to_ne_bytes());
+        assert_eq!(event(libc::RTM_NEWNEIGH, &probe), Some(seen(7, "fd00::7", true)));
+        probe[8..10].copy_from_slice(&libc::NUD_FAILED.to_ne_bytes());
+        assert_eq!(event(libc::RTM_NEWNEIGH, &probe), Some(seen(7, "fd00::7", false)));
+        assert_eq!(event(libc::RTM_DELNEIGH, &probe), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! No room: nothing is promised that is not on file, and what is on file stays.
+
+use crate::{Gateway, content, flow};
+use airtcp_core::LinkSignal;
+use std::process::Command;
+use tempfile::tempdir;
+
+#[test]
+fn beyond_the_limit_nothing_is_promised() {
+    let dir = tempdir().unwrap();
+    let mut gateway = Gateway::start(dir.path(), 5000);
+    gateway.underway(0);
+    gateway.underway(1);
+    let frozen = gateway.signal(LinkSignal::Down);
+    let promised = [0, 1].map(|n| Gateway::promises(&frozen, n, 3000));
+    assert_eq!((promised, gateway.failures.len()), ([true, false], 1));
+    assert!(gateway.failures[0].to_string().contains("limit of 5000 B"));
+    assert!(!Gateway::promises(&gateway.data(1, 0, 1000), 1, 3000));
+    // Room again.
+    gateway.ack(0, 3000);
+    assert!(gateway.ledger.is_empty());
+    assert!(Gateway::promises(&gateway.data(1, 0, 1000), 1, 3000));
+    assert_eq!(gateway.ledger.len(), 1);
+}
+
+/// Runs in a process of its own, whose files may not grow beyond some KiB.
+const LIMITED: &str = "AIRTCP_TEST_FULL_DISK";
+
+#[test]
+fn a_full_file_system_leaves_what_is_on_file() {
+    let Some(dir) = std::env::var_os(LIMITED) else {
+        let dir = tempdir().unwrap();
+        let name = "full::a_full_file_system_leaves_what_is_on_file";
+        let output = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\""])
+            .arg(std::env::current_exe().unwrap())
+            .arg(name)
+            .env(LIMITED, dir.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let mut next = Gateway::take_over(dir.path(), 1 << 30);
+        let replayed = Gateway::replayed(&next.signal(LinkSignal::Up), 0);
+        assert_eq!(replayed, content(0, 3200), "all that was promised, and the process is dead");
+        return;
+    };
+    let mut gateway = Gateway::start(dir.as_ref(), 1 << 30);
+    gateway.underway(0);
+    gateway.signal(LinkSignal::Down);
+    assert!(Gateway::promises(&gateway.data(0, 3000, 200), 0, 3200));
+    assert!(gateway.failures.is_empty());
+    // Larger than any file may be.
+    assert!(!Gateway::promises(&gateway.data(0, 3200, 10_000), 0, 13_200));
+    assert!(!Gateway::promises(&gateway.data(0, 13_200, 100), 0, 13_300));
+    assert_eq!(gateway.failures.len(), 2);
+    assert_eq!(gateway.ledger.len(), 1, "{}", flow(0));
+}

@@ -1,0 +1,141 @@
+//! The ledger: what was promised outlives the process, whatever ends it and whatever becomes of the files.
+
+mod folder;
+mod format;
+mod full;
+mod takeover;
+
+use airtcp_core::{Addr, Bytes, Flow, Instant, LinkSignal, Segment, SeqNum};
+use airtcp_edge::{
+    Action, Actions, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId, Side,
+};
+use airtcp_live::gateway::ledger::{Ledger, Saved, WriteError};
+use airtcp_live::gateway::payload::SharedBytes;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+pub(crate) const GROUP: &str = "trains";
+const FIXED_ISN: SeqNum = SeqNum(u32::MAX - 1500);
+const MOBILE_ISN: SeqNum = SeqNum(77);
+
+/// From the fixed host's port `n` to the mobile.
+pub(crate) fn flow(n: u16) -> Flow {
+    let addr = |last, port| Addr::new(Ipv4Addr::new(10, 0, 0, last).into(), port);
+    Flow { src: addr(1, 8000 + n), dst: addr(3, 5001) }
+}
+
+/// Bytes that tell where in the stream they stand.
+pub(crate) fn content(from: u32, len: u32) -> Vec<u8> {
+    (from..from + len).map(|at| (at % 251) as u8).collect()
+}
+
+fn fixed(n: u16, seq: u32, len: u32) -> Segment<SharedBytes> {
+    Segment {
+        flow: flow(n),
+        seq: FIXED_ISN + seq,
+        ack: Some(MOBILE_ISN),
+        window: 8760,
+        payload: SharedBytes(content(seq, len).into()),
+        ..Segment::default()
+    }
+}
+
+fn mobile(n: u16, ack: u32) -> Segment<SharedBytes> {
+    let (seq, ack) = (MOBILE_ISN, Some(FIXED_ISN + ack));
+    Segment { flow: flow(n).reversed(), seq, ack, window: 500, ..Segment::default() }
+}
+
+/// A gateway's loop, without packets.
+pub(crate) struct Gateway {
+    node: Mechanism<SharedBytes>,
+    pub(crate) ledger: Ledger,
+    pub(crate) now: Instant,
+    /// Notes that could not be written.
+    pub(crate) failures: Vec<WriteError>,
+}
+
+impl Gateway {
+    pub(crate) fn start(dir: &Path, limit: u64) -> Self {
+        let config = MechanismConfig::MTcpPlus(Default::default());
+        let table = FlowTableConfig::default();
+        let mut node = Mechanism::new(&config, table, Bytes(1 << 30)).unwrap();
+        node.keep_journal();
+        let ledger = Ledger::open(dir, Bytes(limit)).unwrap();
+        Self { node, ledger, now: Instant::from_secs(1000), failures: Vec::new() }
+    }
+
+    /// Takes over what is on file.
+    pub(crate) fn take_over(dir: &Path, limit: u64) -> Self {
+        let mut gateway = Self::start(dir, limit);
+        let loaded = gateway.ledger.load().unwrap();
+        assert!(loaded.skipped.is_empty(), "{:?}", loaded.skipped);
+        for Saved { group, flow, snapshot } in loaded.connections {
+            assert_eq!(group, GROUP);
+            assert!(gateway.node.restore(gateway.now, flow, snapshot.connection));
+        }
+        gateway.write(&mut Actions::new());
+        gateway
+    }
+
+    fn write(&mut self, out: &mut Actions<SharedBytes>) {
+        let notes: Vec<_> = self.node.drain_journal().collect();
+        for note in &notes {
+            if let Err(error) = self.ledger.note(GROUP, note) {
+                self.failures.push(error);
+                self.node.withhold(note.flow(), out);
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        act: impl FnOnce(&mut Mechanism<SharedBytes>, Instant, &mut Actions<SharedBytes>),
+    ) -> Vec<Action<SharedBytes>> {
+        let mut out = Actions::new();
+        act(&mut self.node, self.now, &mut out);
+        self.write(&mut out);
+        let actions = out.drain().collect();
+        self.ledger.settle().unwrap();
+        actions
+    }
+
+    pub(crate) fn data(&mut self, n: u16, seq: u32, len: u32) -> Vec<Action<SharedBytes>> {
+        self.call(|node, now, out| node.on_segment(now, Side::Fixed, fixed(n, seq, len), out))
+    }
+
+    pub(crate) fn ack(&mut self, n: u16, ack: u32) -> Vec<Action<SharedBytes>> {
+        self.call(|node, now, out| node.on_segment(now, Side::Mobile, mobile(n, ack), out))
+    }
+
+    pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<Action<SharedBytes>> {
+        let mobile = MobileId(flow(0).dst.ip);
+        self.call(|node, now, out| node.on_link(now, mobile, signal, out))
+    }
+
+    /// Three segments of 1000 bytes are under way to the mobile.
+    pub(crate) fn underway(&mut self, n: u16) {
+        self.ack(n, 0);
+        for i in 0..3 {
+            self.data(n, 1000 * i, 1000);
+        }
+    }
+
+    /// Whether the fixed host of connection `n` was sent an acknowledgement of `ack`.
+    pub(crate) fn promises(actions: &[Action<SharedBytes>], n: u16, ack: u32) -> bool {
+        actions.iter().any(|action| {
+            matches!(action, Action::Inject { to: Side::Fixed, segment }
+                if segment.flow == flow(n).reversed() && segment.ack == Some(FIXED_ISN + ack))
+        })
+    }
+
+    /// What the mobile is sent of connection `n`.
+    pub(crate) fn replayed(actions: &[Action<SharedBytes>], n: u16) -> Vec<u8> {
+        let payloads = actions.iter().filter_map(|action| match action {
+            Action::Inject { to: Side::Mobile, segment } if segment.flow == flow(n) => {
+                Some(segment.payload.0.as_ref())
+            }
+            _ => None,
+        });
+        payloads.collect::<Vec<_>>().concat()
+    }
+}

@@ -1,0 +1,158 @@
+//! Carriers and neighbours for real: a gateway and a mobile in network namespaces, joined by a veth pair.
+
+#![cfg(target_os = "linux")]
+
+use airtcp_core::LinkSignal::{self, Down, Up};
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
+use airtcp_live::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
+use airtcp_live::gateway::config::{CopyMode, Group, Signals};
+use airtcp_live::gateway::signals::{self, Running};
+use nix::sched::{CloneFlags, setns};
+use std::fs::File;
+use std::io::Write;
+use std::net::UdpSocket;
+use std::process::{Command as Program, Stdio};
+use std::time::{Duration, Instant};
+
+/// Whether these tests can be done here.
+fn possible() -> bool {
+    let made = Program::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
+    let possible = made.is_ok_and(|status| status.success());
+    if !possible {
+        let _ = writeln!(std::io::stderr(), "skipped: needs the right to make network namespaces");
+    }
+    possible
+}
+
+fn ip(line: &str) {
+    let output = Program::new("ip").args(line.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The gateway's interface `wlan0`, 10.0.0.1, and the mobile behind it, 10.0.0.7.
+struct Net {
+    gateway: String,
+    mobile: String,
+}
+
+impl Net {
+    fn new(what: &str) -> Self {
+        let name = |end| format!("signals-{what}-{end}-{}", std::process::id());
+        let net = Self { gateway: name("gw"), mobile: name("mh") };
+        ip(&format!("netns add {}", net.gateway));
+        ip(&format!("netns add {}", net.mobile));
+        net.join();
+        net
+    }
+
+    fn join(&self) {
+        let Self { gateway, mobile } = self;
+        ip(&format!("-n {gateway} link add wlan0 type veth peer name eth0 netns {mobile}"));
+        ip(&format!("-n {gateway} address add 10.0.0.1/24 dev wlan0"));
+        ip(&format!("-n {mobile} address add 10.0.0.7/24 dev eth0"));
+        ip(&format!("-n {gateway} link set wlan0 up"));
+        ip(&format!("-n {mobile} link set eth0 up"));
+    }
+
+    /// Does `work` where the gateway is.
+    fn at_gateway<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                let file = File::open(format!("/run/netns/{}", self.gateway)).unwrap();
+                setns(file, CloneFlags::CLONE_NEWNET).unwrap();
+                work()
+            });
+            inside.join().unwrap()
+        })
+    }
+
+    /// Something for the mobile, which the kernel cannot send without its link-layer address.
+    fn send(&self) {
+        self.at_gateway(|| {
+            let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
+            socket.send_to(b"?", "10.0.0.7:9").unwrap();
+        });
+    }
+
+    fn start(&self, signals: &Signals) -> (Running, Inbox) {
+        let group = Group {
+            name: "mobiles".to_owned(),
+            addresses: vec!["10.0.0.0/24".parse().unwrap()],
+            interfaces: vec!["wlan0".to_owned()],
+            mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+            copy: CopyMode::Always,
+        };
+        let (handle, inbox) = channel().unwrap();
+        (self.at_gateway(|| signals::start(signals, &[group], handle).unwrap()), inbox)
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for name in [&self.gateway, &self.mobile] {
+            let _ = Program::new("ip").args(["netns", "delete", name]).status();
+        }
+    }
+}
+
+/// Waits for the next word about 10.0.0.7, which shall be this one.
+fn expect(inbox: &Inbox, signal: LinkSignal, source: SignalSource) {
+    let command = inbox.commands.recv_timeout(Duration::from_secs(8));
+    let Ok(Command::Signal(said)) = command else { panic!("{command:?} instead of {signal:?}") };
+    let mobile = MobileId("10.0.0.7".parse().unwrap());
+    assert_eq!(said, MobileSignal { mobile, signal, source });
+}
+
+#[test]
+fn a_carrier_that_is_lost_and_found_is_told() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new("carrier");
+    net.send();
+    let (_running, inbox) = net.start(&Signals { carrier: true, ..Signals::default() });
+    expect(&inbox, Up, SignalSource::Carrier);
+    ip(&format!("-n {} link set eth0 down", net.mobile));
+    expect(&inbox, Down, SignalSource::Carrier);
+    ip(&format!("-n {} link set eth0 up", net.mobile));
+    expect(&inbox, Up, SignalSource::Carrier);
+    ip(&format!("-n {} link set wlan0 down", net.gateway));
+    expect(&inbox, Down, SignalSource::Carrier);
+}
+
+#[test]
+fn an_interface_may_vanish_and_come_back() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new("vanish");
+    net.send();
+    let (_running, inbox) = net.start(&Signals { carrier: true, ..Signals::default() });
+    expect(&inbox, Up, SignalSource::Carrier);
+    ip(&format!("-n {} link delete wlan0", net.gateway));
+    expect(&inbox, Down, SignalSource::Carrier);
+    net.join();
+    expect(&inbox, Up, SignalSource::Carrier);
+}
+
+#[test]
+fn a_neighbour_that_fails_is_found_again_without_traffic() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new("neighbour");
+    net.at_gateway(|| {
+        // Not to wait 3 s for each failure.
+        for (key, value) in [("mcast_solicit", "1"), ("retrans_time_ms", "100")] {
+            std::fs::write(format!("/proc/sys/net/ipv4/neigh/wlan0/{key}"), value).unwrap();
+        }
+    });
+    let (_running, inbox) = net.start(&Signals { neighbour: true, ..Signals::default() });
+    ip(&format!("-n {} address flush dev eth0", net.mobile));
+    net.send();
+    expect(&inbox, Down, SignalSource::Neighbour);
+    ip(&format!("-n {} address add 10.0.0.7/24 dev eth0", net.mobile));
+    let back = Instant::now();
+    expect(&inbox, Up, SignalSource::Neighbour);
+    assert!(back.elapsed() < Duration::from_secs(5), "{:?}", back.elapsed());
+}
