@@ -199,9 +199,10 @@ impl<P: Payload> Connection<P> for State<P> {
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again }, LinkSignal::Up) => {
-                // Nobody said that it was away.
-                if std::mem::take(sent_again) && self.replaying.is_none() {
-                    self.replay(now, cx);
+                // Nobody said that it was away. The fixed host is in charge, and sees to it that all arrives.
+                if std::mem::take(sent_again) {
+                    cx.counters.replays += 1;
+                    store.replay(cx.out);
                 }
             }
             (Phase::Connected { .. }, _) if !store.ends.is_fixed_known() => {}
