@@ -13,11 +13,13 @@ use super::driver::{Driver, Interception, interface, now};
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
+use super::record::Recorder;
 use super::server::{Listeners, Server, ServerError};
 use super::shell::{Keeper, Shell, ShellError};
 use super::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
 use airtcp_edge::m_tcp_plus::Note;
+use airtcp_record::Contents;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as OsSignals;
 use std::collections::hash_map::RandomState;
@@ -78,6 +80,10 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
     let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
+    if let Some(file) = &config.record {
+        let recorder = Recorder::create(file, Contents::Headers, now())?;
+        shell.record(now(), &config.limits, recorder);
+    }
     let path: Box<dyn DataPath> = match config.data_path {
         DataPathConfig::Nfqueue { queue, length } => Box::new(Nfqueue::open(queue, length)?),
         DataPathConfig::Tun => Box::new(Tun::open()?),
@@ -124,6 +130,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     notify::ready("packets come through the gateway");
     let ended = driver.run(&inbox, beat);
     notify::stopping();
+    driver.finish();
     drop(driver);
     watch.close();
     let _ = attendant.join();

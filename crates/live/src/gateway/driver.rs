@@ -92,6 +92,7 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                 self.obey(command, &mut effects);
             }
             self.path.flush()?;
+            self.shell.rest();
         }
     }
 
@@ -130,12 +131,28 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
             return Err(format!("{key} cannot change while the gateway runs: restart it"));
         }
         self.interception.replace(&config).map_err(|error| error.to_string())?;
-        if let Err(error) = self.shell.reload(&config, &interface) {
+        if let Err(error) = self.shell.reload(now(), &config, &interface) {
             self.interception.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
         self.config = config;
         Ok(())
+    }
+
+    /// Ends what goes on beside the traffic; its way is as before when this is dropped.
+    pub fn finish(&mut self) {
+        match self.shell.end_recording() {
+            Ok(None | Some(0)) => {}
+            Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
+            Err(error) => tracing::error!("the recording is not complete: {error}"),
+        }
+        let committed = self.shell.status(now()).committed;
+        if committed > 0 {
+            tracing::warn!(
+                committed,
+                "connections wait for bytes that only the gateway holds: start it again"
+            );
+        }
     }
 
     /// Does what the shell wants done.
