@@ -3,12 +3,12 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # The package has its tools' settings in python/pyproject.toml; the scripts outside it borrow them.
-RUFF_SCRIPTS := --config python/pyproject.toml benches
+RUFF_SCRIPTS := --config python/pyproject.toml benches studies
 # cargo and maturin shall use the interpreter of the environment, not whatever python3 is on PATH.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-peers bench-gateway study fmt lint clean setup setup-test native module
+.PHONY: help build demo test test-long bench bench-peers bench-gateway study study-live fmt lint clean setup setup-test native module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,12 +37,16 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(call stage,mypy)
 	cd python && ../$(BIN)/mypy
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
+	cd python && ../$(BIN)/mypy ../studies/live/run.py
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	$(call stage,build)
 	$(MAKE) --no-print-directory build
 	$(call stage,pytest)
 	cd python && ../$(BIN)/pytest
 	@printf '\nAll tests passed.\n'
+
+test-long: ## outages of three and ten minutes through the gateway (as root, 12 minutes)
+	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages
 
 bench: setup ## benchmarks of the crates (criterion, quick form)
 	cargo bench --workspace --bench '*' -- --quick --noplot
@@ -57,6 +61,9 @@ bench-gateway: setup ## as root: a gateway's throughput beside kernel forwarding
 study: build ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }
 	$(BIN)/airtcp study run $(STUDY) $(ARGS)
+
+study-live: build ## outages in the simulator and on kernel TCP, side by side (as root) [ARGS='--runs 5']
+	$(BIN)/python studies/live/run.py $(ARGS)
 
 fmt: setup-test ## format all code
 	cargo fmt --all

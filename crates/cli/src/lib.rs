@@ -12,6 +12,7 @@ mod files;
 mod gateway;
 #[cfg(target_os = "linux")]
 mod link;
+mod replay;
 mod run;
 mod study;
 mod table;
@@ -50,6 +51,8 @@ enum Command {
     /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
     #[cfg(target_os = "linux")]
     Gateway(gateway::GatewayArgs),
+    /// Runs a recording of the gateway again; must yield the same actions (docs/record.md).
+    Replay(replay::Args),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// That of the gateway's configuration file instead (docs/gateway-config.md).
@@ -136,6 +139,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     }
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
         #[cfg(target_os = "linux")]

@@ -22,8 +22,10 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 
-/// The variable that tells the command the address of the outside end.
+/// The variable that tells the command the IPv4 address of the outside end.
 pub const OUTSIDE: &str = "AIRTCP_LINK_OUTSIDE";
+/// The same for its IPv6 address; in reach where the machine has IPv6.
+pub const OUTSIDE6: &str = "AIRTCP_LINK_OUTSIDE6";
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +92,7 @@ pub struct Outcome {
 /// The outside end is in the calling thread's namespace, which gets a device and its addresses, and, when
 /// it forwards packets, a table of nftables that masquerades the inside. SIGINT and SIGQUIT are left to the
 /// command, as a shell does; SIGTERM and SIGHUP are passed to it. It is killed when this process is. It finds
-/// the address of the outside end in [`OUTSIDE`].
+/// the addresses of the outside end in [`OUTSIDE`] and [`OUTSIDE6`].
 ///
 /// # Errors
 /// Something needed is missing: the network is then as before.
@@ -229,6 +231,7 @@ fn spawn(command: &[OsString], slot: Slot) -> Result<Child, EmuError> {
         .args(["--pdeathsig", "KILL", "--"])
         .args(command)
         .env(OUTSIDE, slot.ipv4(End::Outside).to_string())
+        .env(OUTSIDE6, slot.ipv6(End::Outside).to_string())
         .spawn()
         .map_err(failed)
 }

@@ -7,10 +7,11 @@ use airtcp_edge::MechanismConfig;
 use airtcp_live::gateway::config::{
     AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Signals,
 };
+use airtcp_live::gateway::datapath::rules;
+use airtcp_live::gateway::signals::keys::Keys;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Reads the configuration and the files that it names, and prints what it would do; returns the exit code.
@@ -26,7 +27,12 @@ pub(super) fn check(path: &Path) -> i32 {
     for caution in config.cautions() {
         complain(&format!("{}: {caution}", path.display()));
     }
-    print(&describe(&config))
+    // Whoever may not ask the kernel, or asks another machine's, still learns the rest.
+    let rules = rules::text(&config).unwrap_or_else(|error| {
+        complain(&format!("the rules were not tried: {error}"));
+        String::new()
+    });
+    print(&format!("{}{}", describe(&config), describe_rules(&rules)))
 }
 
 /// The configuration in a file, or what is wrong with it or with a file that it names.
@@ -36,7 +42,7 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
         fs::read_to_string(path).map_err(|error| format!("airtcp: {source_name}: {error}"))?;
     let config = GatewayConfig::parse(&source_name, &text).map_err(|error| error.render())?;
     if let Some(AgentConfig { keys, .. }) = &config.signals.agent {
-        readable_by_few(keys)
+        Keys::read(keys)
             .map_err(|error| format!("airtcp: {source_name}: signals.agent.keys: {error}"))?;
     }
     if let Some(record) = &config.record
@@ -46,20 +52,6 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
         return Err(format!("airtcp: {source_name}: record: {record}: its folder is not there"));
     }
     Ok(config)
-}
-
-/// Refuses a file of secrets that is not there, or that everybody may read.
-fn readable_by_few(path: &Path) -> Result<(), String> {
-    let name = path.display();
-    let metadata = fs::metadata(path).map_err(|error| format!("{name}: {error}"))?;
-    let mode = metadata.permissions().mode() & 0o7777;
-    if !metadata.is_file() {
-        return Err(format!("{name}: not a file"));
-    }
-    if mode & 0o004 != 0 {
-        return Err(format!("{name}: everybody may read it (mode {mode:o}); chmod 600 {name}"));
-    }
-    Ok(())
 }
 
 /// What the gateway would do.
@@ -87,6 +79,12 @@ fn describe(config: &GatewayConfig) -> String {
         let _ = writeln!(out, "record\n  {}", file.display());
     }
     out
+}
+
+/// The rules that send packets to the queue, if they are known.
+fn describe_rules(rules: &str) -> String {
+    let lines: String = rules.lines().map(|line| format!("  {line}\n")).collect();
+    if lines.is_empty() { lines } else { format!("rules\n{lines}") }
 }
 
 fn describe_group(out: &mut String, group: &Group) {
@@ -164,6 +162,8 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     /// A file with this text in a folder of its own.
@@ -211,6 +211,12 @@ metrics
     }
 
     #[test]
+    fn rules_are_shown_when_they_are_known() {
+        assert_eq!(describe_rules("a\nb\n"), "rules\n  a\n  b\n");
+        assert_eq!(describe_rules(""), "");
+    }
+
+    #[test]
     fn a_file_that_is_not_there_is_named() {
         let error = read(Path::new("/no/such.toml")).unwrap_err();
         assert!(error.starts_with("airtcp: /no/such.toml: No such file"), "{error}");
@@ -229,15 +235,16 @@ metrics
     fn the_keys_are_there_and_not_for_everybody() {
         let (folder, path) = file(&format!("{MOBILE}{AGENT}"));
         let keys = folder.path().join("keys");
-        let begins = |error: &str| {
-            format!("airtcp: {}: signals.agent.keys: {}: {error}", path.display(), keys.display())
-        };
-        assert!(read(&path).unwrap_err().starts_with(&begins("No such file")));
-        fs::write(&keys, "").unwrap();
-        fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).unwrap();
-        let expected = format!("everybody may read it (mode 644); chmod 600 {}", keys.display());
-        assert_eq!(read(&path).unwrap_err(), begins(&expected));
-        fs::set_permissions(&keys, fs::Permissions::from_mode(0o640)).unwrap();
+        let begins =
+            format!("airtcp: {}: signals.agent.keys: {}: ", path.display(), keys.display());
+        let error = read(&path).unwrap_err();
+        assert!(error.starts_with(&format!("{begins}No such file")), "{error}");
+        fs::write(&keys, format!("cab {} 10.0.0.7\n", "5a".repeat(16))).unwrap();
+        let readable = |mode| fs::set_permissions(&keys, fs::Permissions::from_mode(mode)).unwrap();
+        readable(0o644);
+        let error = read(&path).unwrap_err();
+        assert!(error.starts_with(&begins) && error.contains("chmod 600"), "{error}");
+        readable(0o600);
         assert!(read(&path).is_ok());
     }
 

@@ -5,8 +5,10 @@
 
 use super::command::{self, Command, Handle};
 use super::config::{DataPathConfig, GatewayConfig};
+use super::datapath::DataPath;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
-use super::datapath::rules::{Rules, RulesError};
+use super::datapath::rules::{Rules, RulesError, Watcher};
+use super::datapath::tun::{Tun, TunError};
 use super::driver::{Driver, Interception, interface, now};
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
@@ -42,6 +44,9 @@ pub enum DaemonError {
     Queue(#[from] NfqueueError),
     /// See there.
     #[error(transparent)]
+    Tun(#[from] TunError),
+    /// See there.
+    #[error(transparent)]
     Rules(#[from] RulesError),
     /// See there.
     #[error(transparent)]
@@ -73,8 +78,10 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
     let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
-    let DataPathConfig::Nfqueue { queue, length } = config.data_path;
-    let path = Nfqueue::open(queue, length)?;
+    let path: Box<dyn DataPath> = match config.data_path {
+        DataPathConfig::Nfqueue { queue, length } => Box::new(Nfqueue::open(queue, length)?),
+        DataPathConfig::Tun => Box::new(Tun::open()?),
+    };
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
     let sources =
@@ -96,6 +103,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     })?;
     let rules = Rules::install(&config)?;
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
+    let rules = Watcher::new(rules, |error| {
+        tracing::error!("packets of mobiles are not watched as they should be: {error}")
+    });
     let mut effects = Vec::new();
     let restored = saved.connections.len();
     for Saved { group, flow, snapshot } in saved.connections {
@@ -158,9 +168,12 @@ impl Keeper for Ledger {
     }
 }
 
-impl Interception for Rules {
+impl Interception for Watcher {
     fn watch(&mut self, mobiles: &[IpAddr], watched: bool) -> io::Result<()> {
-        Self::watch(self, mobiles, watched).map_err(io::Error::other)
+        for mobile in mobiles {
+            Self::watch(self, *mobile, watched);
+        }
+        Ok(())
     }
 
     fn replace(&mut self, config: &GatewayConfig) -> io::Result<()> {

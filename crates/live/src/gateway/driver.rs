@@ -120,7 +120,7 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
     fn reload(&mut self, config: GatewayConfig) -> Result<(), String> {
         let GatewayConfig { data_path, state, control, metrics, record, .. } = &self.config;
         let fixed = [
-            ("nfqueue", *data_path == config.data_path),
+            ("data-path or nfqueue", *data_path == config.data_path),
             ("state", *state == config.state),
             ("control", *control == config.control),
             ("metrics", *metrics == config.metrics),

@@ -1,0 +1,207 @@
+//! The two programs under the test: `airtcp link` and `airtcp gateway`.
+
+use crate::host::Host;
+use airtcp_core::LinkSignal;
+use airtcp_emu::control::{Directions, Order};
+use airtcp_live::gateway::command::Status;
+use airtcp_live::gateway::control::{Answer, AskError, Request, ask};
+use nix::sys::signal::{Signal, kill};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use std::io::{BufRead, BufReader, Lines};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a program may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `airtcp link` between two hosts.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    _process: Process,
+    control: PathBuf,
+    /// Open as long as the emulator may write to it.
+    _told: Lines<BufReader<ChildStderr>>,
+}
+
+impl Emulator {
+    pub(crate) fn start(inside: &Host, outside: &Host, config: &str, folder: &Path) -> Self {
+        let [file, control] = ["link.toml", "link.sock"].map(|name| folder.join(name));
+        std::fs::write(&file, config).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_airtcp"))
+            .args(["link", "--late", "1 s", "--config", file.to_str().unwrap()])
+            .args(["--control", control.to_str().unwrap()])
+            .args(["--between", inside.name(), outside.name()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+        let process = Process(child);
+        let mut before = Vec::new();
+        // "airtcp: airtcp0: 100.64.0.2 in A, 100.64.0.1 in B"
+        while !before.last().is_some_and(|line: &String| line.contains(" in ")) {
+            let line = told.next().unwrap_or_else(|| panic!("airtcp link: {before:?}"));
+            before.push(line.unwrap());
+        }
+        Self { _process: process, control, _told: told }
+    }
+
+    /// Takes the link down or up; when that was.
+    pub(crate) fn set(&self, up: bool) -> Instant {
+        let order = if up { Order::Up } else { Order::Down };
+        let status = airtcp_emu::control::ask(&self.control, order(Directions::Both)).unwrap();
+        let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap());
+        Instant::now() - now.saturating_sub(Duration::from_nanos(status.monotonic_ns))
+    }
+}
+
+/// `airtcp gateway` on a host.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    process: Mutex<Process>,
+    files: Files,
+}
+
+/// The gateway's files.
+#[derive(Clone, Debug)]
+struct Files {
+    config: PathBuf,
+    control: PathBuf,
+    log: PathBuf,
+}
+
+impl Gateway {
+    /// Starts it and waits until it works. `config` has everything but the paths.
+    pub(crate) fn start(host: &Host, config: &str, folder: &Path) -> Self {
+        let [control, state, file, log] =
+            ["gateway.sock", "state", "gateway.toml", "gateway.log"].map(|name| folder.join(name));
+        let paths = format!("state = {state:?}\ncontrol = {control:?}\n");
+        std::fs::write(&file, paths + config).unwrap();
+        let files = Files { config: file, control, log };
+        Self { process: files.start(host).into(), files }
+    }
+
+    /// Starts it again after it was killed, as a service manager does.
+    pub(crate) fn restart(&self, host: &Host) {
+        *self.process.lock().unwrap() = self.files.start(host);
+    }
+
+    /// Tells it something about a mobile.
+    pub(crate) fn signal(&self, mobile: IpAddr, signal: LinkSignal) {
+        self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+    }
+
+    /// What it is doing.
+    pub(crate) fn status(&self) -> Status {
+        match self.ask(&Request::Status) {
+            Answer::Status(status) => *status,
+            other => panic!("asked for the status: {other:?}"),
+        }
+    }
+
+    /// Asks until there is an answer: a daemon that was killed is soon back.
+    fn ask(&self, request: &Request) -> Answer {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match ask(&self.files.control, request) {
+                Ok(answer) => return answer,
+                Err(AskError::Absent { .. } | AskError::Broken { .. })
+                    if Instant::now() < until =>
+                {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => panic!("{request:?}: {error}\n{}", self.files.log()),
+            }
+        }
+    }
+
+    /// Sends a signal to the parent.
+    pub(crate) fn signal_parent(&self, signal: Signal) {
+        kill(self.process.lock().unwrap().id(), signal).unwrap();
+    }
+
+    /// Sends a signal to the child.
+    pub(crate) fn signal_child(&self, signal: Signal) {
+        kill(self.child().expect("the gateway has a child"), signal).unwrap();
+    }
+
+    /// Kills both.
+    pub(crate) fn kill_all(&self) {
+        let child = self.child();
+        self.signal_parent(Signal::SIGKILL);
+        if let Some(child) = child {
+            // It may have ended with its parent.
+            let _ = kill(child, Signal::SIGKILL);
+        }
+    }
+
+    /// The process id of the child, which does the work.
+    pub(crate) fn child(&self) -> Option<Pid> {
+        let parent = self.process.lock().unwrap().id();
+        let path = format!("/proc/{parent}/task/{parent}/children");
+        let children = std::fs::read_to_string(path).ok()?;
+        Some(Pid::from_raw(children.split_whitespace().next()?.parse().ok()?))
+    }
+
+    /// The most memory that the child ever had, bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let child = self.child().expect("the gateway has a child");
+        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        1024 * line.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    }
+}
+
+impl Files {
+    fn start(&self, host: &Host) -> Process {
+        let log = std::fs::File::options().create(true).append(true).open(&self.log).unwrap();
+        let child = host
+            .command(&[env!("CARGO_BIN_EXE_airtcp"), "gateway"])
+            .args(["--config".as_ref(), self.config.as_os_str()])
+            .stderr(log)
+            .spawn();
+        let mut process = Process(child.unwrap());
+        let until = Instant::now() + PATIENCE;
+        while ask(&self.control, &Request::Status).is_err() {
+            let ended = process.0.try_wait().unwrap();
+            assert!(ended.is_none(), "the gateway ended: {}", self.log());
+            assert!(Instant::now() < until, "the gateway does not answer: {}", self.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+        process
+    }
+
+    /// What the daemon said.
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+/// A program that is asked to end when this is dropped, and made to when it does not.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Process {
+    fn id(&self) -> Pid {
+        Pid::from_raw(self.0.id() as i32)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = kill(self.id(), Signal::SIGTERM);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Ok(Some(_)) = self.0.try_wait() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

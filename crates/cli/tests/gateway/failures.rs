@@ -1,0 +1,157 @@
+//! What can befall the daemon: killed, stopped, reloaded, short of room.
+
+use crate::outages::{Told, WORST, outage, sleep_until};
+use crate::testbed::{Plan, Testbed, possible};
+use crate::transfer::Load;
+use nix::sys::signal::Signal;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+const OUTAGE: Duration = Duration::from_secs(5);
+const SIZE: u64 = 4_000_000;
+
+fn plan() -> Plan {
+    Plan::with("\"m-tcp-plus\"")
+}
+
+/// From 0 to 1, by the clock.
+fn draw() -> f64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    f64::from(now.subsec_nanos().wrapping_mul(0x9e37_79b9)) / f64::from(u32::MAX)
+}
+
+/// Does something to the daemon at moments spread over an outage, each in a testbed of its own: no byte may be lost.
+fn expect_no_byte_lost(harm: impl Fn(&Testbed) + Sync) {
+    /// From before the first signal until after the last.
+    const MARGIN: Duration = Duration::from_millis(300);
+    const MOMENTS: u32 = 8;
+    let step = (OUTAGE + 2 * MARGIN) / MOMENTS;
+    thread::scope(|scope| {
+        for n in 0..MOMENTS {
+            let harm = &harm;
+            scope.spawn(move || {
+                let after = step.mul_f64(f64::from(n) + draw());
+                let bed = Testbed::new(&plan());
+                let transfer = bed.download(&Load::of(SIZE));
+                transfer.wait_for(SIZE / 2);
+                let begin = Instant::now() + MARGIN;
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        sleep_until(begin - MARGIN + after);
+                        harm(&bed);
+                    });
+                    outage(&bed, begin, OUTAGE, Told::Timely, || {});
+                });
+                let received = transfer.finish();
+                assert_eq!(received, SIZE, "harmed {after:?} after {MARGIN:?} before the outage");
+            });
+        }
+    });
+}
+
+#[test]
+fn kill_9_of_the_child_at_any_moment_of_an_outage_loses_no_byte() {
+    if !possible() {
+        return;
+    }
+    expect_no_byte_lost(|bed| bed.daemon().signal_child(Signal::SIGKILL));
+}
+
+#[test]
+fn kill_9_of_parent_and_child_at_any_moment_of_an_outage_loses_no_byte() {
+    if !possible() {
+        return;
+    }
+    expect_no_byte_lost(|bed| {
+        bed.daemon().kill_all();
+        // A service manager takes its time.
+        thread::sleep(Duration::from_millis(200));
+        bed.daemon().restart(&bed.gateway);
+    });
+}
+
+#[test]
+fn a_stopped_daemon_stalls_flows_for_less_than_a_second() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.download(&Load::of(SIZE));
+    transfer.wait_for(SIZE / 4);
+    let since = Instant::now();
+    bed.daemon().signal_child(Signal::SIGSTOP);
+    transfer.wait_for(SIZE);
+    let gap = transfer.longest_gap(since);
+    assert!(gap < Duration::from_secs(1), "{gap:?}");
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+#[test]
+fn a_reload_in_an_outage_keeps_the_flow_frozen_and_alive() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.download(&Load::of(SIZE));
+    transfer.wait_for(SIZE / 2);
+    let begin = Instant::now() + Duration::from_millis(200);
+    let up = thread::scope(|scope| {
+        scope.spawn(|| {
+            sleep_until(begin + OUTAGE / 2);
+            bed.daemon().signal_parent(Signal::SIGHUP);
+        });
+        outage(&bed, begin, OUTAGE, Told::Timely, || {})
+    });
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+#[test]
+fn a_full_queue_lets_packets_pass() {
+    if !possible() {
+        return;
+    }
+    let link =
+        "rate = \"200 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"2 MB\" }\n".to_owned();
+    let config = "[nfqueue]\nlength = 1\n".to_owned();
+    let bed = Testbed::new(&Plan { link, config, ..plan() });
+    let transfer = bed.download(&Load::of(20_000_000));
+    assert_eq!(transfer.finish(), 20_000_000);
+}
+
+#[test]
+fn beyond_the_limit_of_flows_connections_are_forwarded_untouched_and_counted() {
+    if !possible() {
+        return;
+    }
+    let config = "[limits]\nflows = 1\n".to_owned();
+    let bed = Testbed::new(&Plan { config, ..plan() });
+    let transfers: Vec<_> = (0..3).map(|_| bed.download(&Load::of(SIZE / 4))).collect();
+    transfers.iter().for_each(|transfer| transfer.wait_for(100_000));
+    outage(&bed, Instant::now() + Duration::from_millis(200), OUTAGE, Told::Timely, || {});
+    let status = bed.daemon().status();
+    assert!(status.flow_count <= 1 && status.groups[0].segments_refused > 0, "{status:?}");
+    for transfer in transfers {
+        assert_eq!(transfer.finish(), SIZE / 4);
+    }
+}
+
+#[test]
+fn beyond_the_limit_of_memory_data_stays_in_the_senders_charge() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&Plan {
+        config: "[limits]\nmemory = \"64 KiB\"\n".to_owned(),
+        ..Plan::with("\"m-tcp-plus\"\nfifo = \"64 KiB\"")
+    });
+    let transfers: Vec<_> = (0..4).map(|_| bed.download(&Load::of(SIZE / 4))).collect();
+    transfers.iter().for_each(|transfer| transfer.wait_for(100_000));
+    outage(&bed, Instant::now() + Duration::from_millis(200), OUTAGE, Told::Timely, || {
+        assert!(bed.daemon().status().held <= 64 * 1024);
+    });
+    for transfer in transfers {
+        assert_eq!(transfer.finish(), SIZE / 4);
+    }
+}

@@ -1,0 +1,17 @@
+//! `airtcp gateway` for real: kernel TCP on both ends, an emulated wireless link, outages.
+//!
+//! Read in this order: [`testbed`] (the hosts and what joins them), [`transfer`] (a connection and what is measured),
+//! then the scenarios.
+
+#![cfg(target_os = "linux")]
+
+mod control;
+mod failures;
+mod host;
+mod hostile;
+mod outages;
+mod packet_control;
+mod report;
+mod testbed;
+mod traffic;
+mod transfer;

@@ -1,0 +1,346 @@
+//! One outage in a download: how long until data flows again, and at what price.
+//!
+//! Bars (issue: dead time after reconnection, one-way delay 20 ms): median at most 50 ms and worst at most 200 ms with
+//! M-TCP+ and a timely signal and with `holdover` and any signal, for every congestion control and length; no
+//! retransmission timeout in the outage with M-TCP+.
+
+use crate::report;
+use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
+use crate::transfer::Load;
+use airtcp_core::LinkSignal::{self, Down, Fading, Up};
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the gateway is told of an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// `Fading` 100 ms before, `Down` and `Up` right after the link's changes.
+    Timely,
+    /// `Down` one second late, nothing before.
+    Late,
+    /// `Fading` two seconds before.
+    Early,
+    /// `Fading` and `Up` only.
+    NoDown,
+    /// `Fading` and `Down` only.
+    NoUp,
+    /// Nothing.
+    Nothing,
+}
+
+impl Told {
+    /// The signals, with their times in milliseconds after the outage begins.
+    fn script(self, outage: Duration) -> Vec<(i64, LinkSignal)> {
+        let end = outage.as_millis() as i64;
+        match self {
+            Self::Timely => vec![(-100, Fading), (0, Down), (end, Up)],
+            Self::Late => vec![(1000, Down), (end, Up)],
+            Self::Early => vec![(-2000, Fading), (0, Down), (end, Up)],
+            Self::NoDown => vec![(-100, Fading), (end, Up)],
+            Self::NoUp => vec![(-100, Fading), (0, Down)],
+            Self::Nothing => vec![],
+        }
+    }
+}
+
+/// One download with one outage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    /// The gateway's; `None`: the kernel forwards.
+    pub(crate) mechanism: Option<&'static str>,
+    pub(crate) congestion: &'static str,
+    pub(crate) outage: Duration,
+    pub(crate) told: Told,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// From the end of the outage to the receiver's first new byte; `None`: none came in twice the outage and a minute.
+    pub(crate) dead_time: Option<Duration>,
+    /// Retransmission timeouts from the first signal until data flowed again.
+    pub(crate) timeouts: u64,
+    /// Segments retransmitted in the same time.
+    pub(crate) retransmissions: u64,
+    /// Congestion window in segments before the first signal, and when data flowed again.
+    pub(crate) cwnd: [u32; 2],
+    /// From the opening of the connection until the receiver had all.
+    pub(crate) download_time: Duration,
+}
+
+/// When the outage begins, after the connection opened: slow start is over, and so is what it lost.
+const BEGIN: Duration = Duration::from_secs(4);
+
+/// Downloaded around an outage.
+const SIZE: u64 = 8_000_000;
+
+impl Case {
+    pub(crate) fn run(&self) -> Outcome {
+        let mechanism = self.mechanism.map(|name| format!("{name:?}"));
+        let bed = Testbed::new(&Plan { mechanism, ..Plan::default() });
+        let outcome = self.run_on(&bed);
+        report::outage(self, &outcome);
+        outcome
+    }
+
+    pub(crate) fn run_on(&self, bed: &Testbed) -> Outcome {
+        let load = Load { bytes: Some(SIZE), ..Load::endless(self.congestion) };
+        let transfer = bed.download(&load);
+        let opened = Instant::now();
+        transfer.wait_for(500_000);
+        sleep_until(opened + BEGIN - Duration::from_millis(2100));
+        let counters = || ["TCPTimeouts", "RetransSegs"].map(|name| bed.fixed.counter(name));
+        let mut before = None;
+        let up = outage(bed, opened + BEGIN, self.outage, self.told, || {
+            before = Some((counters(), transfer.info().tcpi_snd_cwnd));
+        });
+        let dead_time = transfer.dead_time(up, 2 * self.outage + Duration::from_secs(60));
+        let (before, cwnd) = before.unwrap();
+        let cwnd = [cwnd, transfer.info().tcpi_snd_cwnd];
+        let [timeouts, retransmissions] = {
+            let after = counters();
+            [after[0] - before[0], after[1] - before[1]]
+        };
+        let received = transfer.finish();
+        assert_eq!(received, SIZE);
+        let download_time = opened.elapsed();
+        Outcome { dead_time, timeouts, retransmissions, cwnd, download_time }
+    }
+}
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// The link goes down or comes up.
+    Link(bool),
+    /// The gateway is told so.
+    Tell(LinkSignal),
+}
+
+/// Makes an outage that begins at `begin`; `first` is called before whatever comes first. When the link was up again.
+pub(crate) fn outage(
+    bed: &Testbed,
+    begin: Instant,
+    length: Duration,
+    told: Told,
+    first: impl FnOnce(),
+) -> Instant {
+    let mut acts = vec![(0, Act::Link(false)), (length.as_millis() as i64, Act::Link(true))];
+    acts.extend(told.script(length).into_iter().map(|(at, signal)| (at, Act::Tell(signal))));
+    // The link comes before what is told at the same time.
+    acts.sort_by_key(|&(at, _)| at);
+    play(bed, begin, &acts, first)
+}
+
+/// Does all that at its time, in milliseconds after `begin`. When the link was up for the last time.
+fn play(bed: &Testbed, begin: Instant, acts: &[(i64, Act)], first: impl FnOnce()) -> Instant {
+    let mut first = Some(first);
+    let mut up = begin;
+    for &(at, act) in acts {
+        let offset = Duration::from_millis(at.unsigned_abs());
+        sleep_until(if at < 0 { begin - offset } else { begin + offset });
+        first.take().into_iter().for_each(|first| first());
+        match act {
+            Act::Link(true) => up = bed.link(true),
+            Act::Link(false) => drop(bed.link(false)),
+            Act::Tell(signal) => bed.signal(signal),
+        }
+    }
+    up
+}
+
+pub(crate) fn sleep_until(at: Instant) {
+    thread::sleep(at.saturating_duration_since(Instant::now()));
+}
+
+/// Runs all cases, as many at once as there is room for.
+fn run_all(cases: &[Case]) -> Vec<Outcome> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = cases.iter().map(|case| scope.spawn(|| case.run())).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, Outcome>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// The congestion controls that this kernel has.
+fn congestion_controls() -> impl Iterator<Item = &'static str> {
+    ["reno", "cubic", "bbr"].into_iter().filter(|name| has_congestion_control(name))
+}
+
+/// Every congestion control and every length, in seconds.
+fn grid(mechanism: Option<&'static str>, told: &[Told], lengths: &[u64]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &seconds in lengths {
+        for &told in told {
+            for congestion in congestion_controls() {
+                let outage = Duration::from_secs(seconds);
+                cases.push(Case { mechanism, congestion, outage, told });
+            }
+        }
+    }
+    // The longest first, so that they do not go on alone at the end.
+    cases.reverse();
+    cases
+}
+
+/// Runs the cases and holds them against the bars.
+fn expect_quick(cases: &[Case]) -> Vec<Outcome> {
+    let outcomes = run_all(cases);
+    let mut dead: Vec<Duration> = Vec::new();
+    for (case, outcome) in cases.iter().zip(&outcomes) {
+        let time = outcome.dead_time.unwrap_or_else(|| panic!("never resumed: {case:?}"));
+        assert!(time <= WORST, "{time:?}: {case:?}");
+        dead.push(time);
+    }
+    dead.sort();
+    let median = dead[dead.len() / 2];
+    assert!(median <= MEDIAN, "median {median:?} of {dead:?}");
+    outcomes
+}
+
+/// Median of the dead times.
+const MEDIAN: Duration = Duration::from_millis(50);
+/// Longest dead time.
+pub(crate) const WORST: Duration = Duration::from_millis(200);
+
+#[test]
+fn without_a_gateway_an_outage_costs_seconds_more() {
+    if !possible() {
+        return;
+    }
+    for outcome in run_all(&grid(None, &[Told::Nothing], &[5, 10])) {
+        assert!(outcome.dead_time.unwrap() >= Duration::from_secs(1), "{outcome:?}");
+        assert!(outcome.timeouts >= 3, "{outcome:?}");
+    }
+}
+
+#[test]
+fn m_tcp_plus_with_a_timely_signal_resumes_within_a_round_trip_and_no_timer_expires() {
+    if !possible() {
+        return;
+    }
+    let cases = grid(Some("m-tcp-plus"), &[Told::Timely], &[5, 10, 30, 60]);
+    for outcome in expect_quick(&cases) {
+        assert_eq!(outcome.timeouts, 0, "{outcome:?}");
+    }
+}
+
+#[test]
+fn holdover_resumes_within_a_round_trip_whenever_it_is_told() {
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(Some("holdover"), &[Told::Timely], &[5, 10, 30, 60]);
+    cases.extend(grid(Some("holdover"), &[Told::Late, Told::Early, Told::NoDown], &[5]));
+    expect_quick(&cases);
+}
+
+#[test]
+fn a_late_early_or_incomplete_signal_is_healed_when_the_mobile_is_back() {
+    if !possible() {
+        return;
+    }
+    expect_quick(&grid(Some("m-tcp-plus"), &[Told::Late, Told::Early, Told::NoDown], &[5]));
+}
+
+#[test]
+fn a_missing_up_is_healed_by_the_senders_next_probe() {
+    if !possible() {
+        return;
+    }
+    for outcome in run_all(&grid(Some("m-tcp-plus"), &[Told::NoUp], &[5])) {
+        // The time between probes doubles, so that the next one comes at most an outage later.
+        assert!(outcome.dead_time.unwrap() < Duration::from_secs(6), "{outcome:?}");
+        assert_eq!(outcome.timeouts, 0, "{outcome:?}");
+    }
+}
+
+#[test]
+fn without_a_signal_it_is_no_worse_than_without_a_gateway() {
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(None, &[Told::Nothing], &[5]);
+    for mechanism in ["m-tcp-plus", "holdover"] {
+        cases.extend(grid(Some(mechanism), &[Told::Nothing], &[5]));
+    }
+    let outcomes = run_all(&cases);
+    let dead = |outcome: &Outcome| outcome.dead_time.unwrap().as_secs_f64();
+    for (case, outcome) in cases.iter().zip(&outcomes) {
+        let alike = |other: &Case| other.mechanism.is_none() && other.congestion == case.congestion;
+        let plain = cases.iter().position(alike).unwrap();
+        // Back-off doubles from the retransmission timeout in force, which differs from run to run by a tenth or so.
+        assert!(dead(outcome) < 1.3 * dead(&outcomes[plain]) + 0.5, "{case:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\""));
+    let transfer = bed.download(&Load::of(SIZE));
+    transfer.wait_for(2_000_000);
+    let mut acts = vec![(-100, Act::Tell(Fading))];
+    // The second begins when the replay is on its way, the third in the middle of it.
+    for [down, up] in [[0, 2000], [2010, 3000], [3050, 5000]] {
+        acts.extend([(down, Act::Link(false)), (down, Act::Tell(Down))]);
+        acts.extend([(up, Act::Link(true)), (up, Act::Tell(Up))]);
+    }
+    let begin = Instant::now() + Duration::from_millis(200);
+    let up = play(&bed, begin, &acts, || {});
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+/// The variable that asks for cases: each line is mechanism (or `none`), congestion control, seconds, what is told.
+const ASKED: &str = "AIRTCP_OUTAGES";
+
+/// Measures what the study of `studies/live` asks for; nothing when nobody asks.
+#[test]
+fn asked_for() {
+    let Ok(asked) = std::env::var(ASKED) else { return };
+    if !possible() {
+        return;
+    }
+    let asked: &'static str = asked.leak();
+    let cases: Vec<Case> = asked.lines().map(|line| parse(line).expect(line)).collect();
+    run_all(&cases);
+}
+
+fn parse(line: &'static str) -> Option<Case> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[mechanism, congestion, seconds, told] = &words[..] else { return None };
+    let told = match told {
+        "timely" => Told::Timely,
+        "late" => Told::Late,
+        "nothing" => Told::Nothing,
+        _ => return None,
+    };
+    let outage = Duration::from_secs(seconds.parse().ok()?);
+    Some(Case { mechanism: (mechanism != "none").then_some(mechanism), congestion, outage, told })
+}
+
+/// The variable that asks for [`long_outages`].
+const LONG: &str = "AIRTCP_LONG";
+
+#[test]
+fn long_outages() {
+    if std::env::var_os(LONG).is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped: 12 minutes; `make test-long` runs it");
+        return;
+    }
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(Some("m-tcp-plus"), &[Told::Timely], &[180, 600]);
+    cases.extend(grid(Some("holdover"), &[Told::Timely], &[180]));
+    for (case, outcome) in cases.iter().zip(expect_quick(&cases)) {
+        assert!(case.mechanism != Some("m-tcp-plus") || outcome.timeouts == 0, "{outcome:?}");
+    }
+}

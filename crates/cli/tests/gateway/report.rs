@@ -1,0 +1,56 @@
+//! What was measured, for the documents: a line for people on standard error and a row in a file of
+//! `target/tmp`, which each run of the tests begins anew.
+
+use crate::outages::{Case, Outcome};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{LazyLock, Mutex};
+
+type Table = LazyLock<Mutex<File>>;
+
+static OUTAGES: Table = LazyLock::new(|| {
+    begin(
+        "gateway-outages.csv",
+        "mechanism,congestion_control,outage,told,dead_time,timeouts,retransmissions,\
+         cwnd_before,cwnd_after,download_time",
+    )
+});
+
+static PACKET_CONTROL: Table = LazyLock::new(|| {
+    begin("gateway-packet-control.csv", "recovery,packet_control,goodput_mbit_s,retransmissions")
+});
+
+fn begin(name: &str, header: &str) -> Mutex<File> {
+    let mut file = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)).unwrap();
+    writeln!(file, "{header}").unwrap();
+    file.into()
+}
+
+fn note(table: &Table, row: &str) {
+    writeln!(table.lock().unwrap(), "{row}").unwrap();
+    // Not eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "measured: {row}");
+}
+
+/// Notes an outage: times in seconds, windows in segments.
+pub(crate) fn outage(case: &Case, outcome: &Outcome) {
+    let Case { mechanism, congestion, outage, told } = case;
+    let Outcome { dead_time, timeouts, retransmissions, cwnd: [before, after], download_time } =
+        outcome;
+    let mechanism = mechanism.unwrap_or("none");
+    let outage = outage.as_secs_f64();
+    let told = format!("{told:?}").to_lowercase();
+    let dead_time = dead_time.map_or("inf".to_owned(), |dead| format!("{:.3}", dead.as_secs_f64()));
+    let download_time = download_time.as_secs_f64();
+    let row = format!(
+        "{mechanism},{congestion},{outage},{told},{dead_time},{timeouts},{retransmissions},\
+         {before},{after},{download_time:.3}"
+    );
+    note(&OUTAGES, &row);
+}
+
+/// Notes a download over a link that reorders.
+pub(crate) fn packet_control(recovery: &str, is_on: bool, goodput: f64, retransmissions: u64) {
+    note(&PACKET_CONTROL, &format!("{recovery},{is_on},{goodput:.2},{retransmissions}"));
+}

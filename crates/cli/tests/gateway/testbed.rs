@@ -1,0 +1,218 @@
+//! The testbed: fixed host - wire - gateway - emulated wireless link - mobile host.
+
+use crate::control::{Emulator, Gateway};
+use crate::host::Host;
+use crate::transfer::{Load, Transfer};
+use airtcp_core::LinkSignal;
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Condvar, Mutex};
+use std::time::Instant;
+
+/// The fixed host's addresses.
+const FIXED: [&str; 2] = ["10.7.0.2", "fd00:7::2"];
+/// The gateway's, at the same wire.
+const GATEWAY: [&str; 2] = ["10.7.0.1", "fd00:7::1"];
+/// The mobile's, which `airtcp link` gives it.
+const MOBILE: [&str; 2] = ["100.64.0.2", "fd4c:91e7:3b0a::2"];
+
+/// Testbeds at the same time: mostly they wait, but the emulators must keep up.
+const ROOM: usize = 8;
+
+/// What a testbed is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The link file.
+    pub(crate) link: String,
+    /// The gateway's mechanism, with its keys on further lines; `None`: plain forwarding by the kernel.
+    pub(crate) mechanism: Option<String>,
+    /// More of the gateway's configuration.
+    pub(crate) config: String,
+    /// The gateway's host masquerades the mobile.
+    pub(crate) masquerade: bool,
+    /// The transfers use IPv6.
+    pub(crate) ipv6: bool,
+    /// Kernel parameters of both ends, by their paths below /proc/sys/net.
+    pub(crate) sysctls: Vec<(&'static str, &'static str)>,
+    /// The fixed host hands whole super-packets to the wire.
+    pub(crate) offload: bool,
+}
+
+impl Default for Plan {
+    /// 8 Mbit/s, 20 ms one way, a queue of 60 kB; no gateway.
+    fn default() -> Self {
+        Self {
+            link: "rate = \"8 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"60 kB\" }\n"
+                .to_owned(),
+            mechanism: None,
+            config: String::new(),
+            masquerade: false,
+            ipv6: false,
+            sysctls: Vec::new(),
+            offload: true,
+        }
+    }
+}
+
+impl Plan {
+    /// The default with a mechanism.
+    pub(crate) fn with(mechanism: &str) -> Self {
+        Self { mechanism: Some(mechanism.to_owned()), ..Self::default() }
+    }
+}
+
+/// A testbed; all of it goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Testbed {
+    // In this order they go.
+    daemon: Option<Gateway>,
+    link: Emulator,
+    pub(crate) fixed: Host,
+    pub(crate) gateway: Host,
+    pub(crate) mobile: Host,
+    ipv6: bool,
+    _files: tempfile::TempDir,
+    _permit: Permit,
+}
+
+impl Testbed {
+    /// Makes one, when there is room for it.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let permit = Permit::wait();
+        let [fixed, gateway, mobile] = ["fixed", "gateway", "mobile"].map(Host::new);
+        let wire = ["link", "add", "wire", "type", "veth"];
+        fixed.ip(&[&wire[..], &["peer", "name", "wire", "netns", gateway.name()]].concat());
+        for (host, addresses) in [(&fixed, FIXED), (&gateway, GATEWAY)] {
+            host.ip(&["addr", "add", &format!("{}/24", addresses[0]), "dev", "wire"]);
+            host.ip(&["addr", "add", &format!("{}/64", addresses[1]), "dev", "wire", "nodad"]);
+            host.ip(&["link", "set", "wire", "up"]);
+        }
+        if !plan.offload {
+            fixed.ip(&["link", "set", "wire", "gso_max_segs", "1"]);
+        }
+        for sysctl in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            gateway.sysctl(sysctl, "1");
+        }
+        for (host, (name, value)) in
+            [&fixed, &mobile].into_iter().flat_map(|h| plan.sysctls.iter().map(move |s| (h, s)))
+        {
+            host.sysctl(name, value);
+        }
+        let files = tempfile::tempdir_in("/dev/shm").unwrap();
+        let link = Emulator::start(&mobile, &gateway, &plan.link, files.path());
+        for (family, via) in ["-4", "-6"].iter().zip(GATEWAY) {
+            if !plan.masquerade {
+                fixed.ip(&[family, "route", "add", "default", "via", via]);
+            }
+            mobile.ip(&[family, "route", "add", "default", "dev", "airtcp0"]);
+        }
+        if plan.masquerade {
+            for iptables in ["iptables", "ip6tables"] {
+                let rule = ["-t", "nat", "-A", "POSTROUTING", "-o", "wire", "-j", "MASQUERADE"];
+                let status = gateway.command(&[&[iptables], &rule[..]].concat()).status().unwrap();
+                assert!(status.success(), "{iptables}");
+            }
+        }
+        let daemon = plan.mechanism.as_ref().map(|mechanism| {
+            let [ipv4, ipv6] = MOBILE;
+            let group = format!(
+                "{}\n[[mobile]]\nname = \"phones\"\naddresses = [\"{ipv4}\", \"{ipv6}\"]\nmechanism = {mechanism}\n",
+                plan.config
+            );
+            Gateway::start(&gateway, &group, files.path())
+        });
+        Self {
+            daemon,
+            link,
+            fixed,
+            gateway,
+            mobile,
+            ipv6: plan.ipv6,
+            _files: files,
+            _permit: permit,
+        }
+    }
+
+    /// A transfer from the fixed host to the mobile.
+    pub(crate) fn download(&self, load: &Load) -> Transfer {
+        let [fixed, mobile] = self.addresses();
+        Transfer::start((&self.fixed, fixed), (&self.mobile, mobile), load)
+    }
+
+    /// A transfer from the mobile to the fixed host.
+    pub(crate) fn upload(&self, load: &Load) -> Transfer {
+        let [fixed, mobile] = self.addresses();
+        Transfer::start((&self.mobile, mobile), (&self.fixed, fixed), load)
+    }
+
+    /// The fixed host's and the mobile's.
+    pub(crate) fn addresses(&self) -> [IpAddr; 2] {
+        [FIXED, MOBILE].map(|pair| pair[usize::from(self.ipv6)].parse().unwrap())
+    }
+
+    /// Takes the link down or up; when that was.
+    pub(crate) fn link(&self, up: bool) -> Instant {
+        self.link.set(up)
+    }
+
+    /// The daemon; there must be one.
+    pub(crate) fn daemon(&self) -> &Gateway {
+        self.daemon.as_ref().expect("a plan with a mechanism")
+    }
+
+    /// Tells the gateway about the mobile, if there is a gateway.
+    pub(crate) fn signal(&self, signal: LinkSignal) {
+        if let Some(daemon) = &self.daemon {
+            daemon.signal(self.addresses()[1], signal);
+        }
+    }
+}
+
+/// The right to have a testbed.
+#[derive(Debug)]
+struct Permit;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static RETURNED: Condvar = Condvar::new();
+
+impl Permit {
+    fn wait() -> Self {
+        let mut taken = RETURNED.wait_while(TAKEN.lock().unwrap(), |taken| *taken >= ROOM).unwrap();
+        *taken += 1;
+        Self
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap() -= 1;
+        RETURNED.notify_one();
+    }
+}
+
+/// Whether testbeds can be made here; says why not.
+pub(crate) fn possible() -> bool {
+    let namespaces = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
+    let possible = namespaces.is_ok_and(|status| status.success())
+        && Path::new("/dev/net/tun").exists()
+        && nix::unistd::geteuid().is_root();
+    if !possible {
+        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        let _ =
+            writeln!(std::io::stderr(), "skipped: needs root, network namespaces and /dev/net/tun");
+    }
+    possible
+}
+
+/// Whether the kernel has a congestion control; says if not.
+pub(crate) fn has_congestion_control(name: &str) -> bool {
+    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let has = known.is_ok_and(|known| known.split_whitespace().any(|known| known == name));
+    if !has {
+        let _ =
+            writeln!(std::io::stderr(), "skipped: this kernel has no congestion control {name}");
+    }
+    has
+}

@@ -1,0 +1,197 @@
+//! All that a transfer can be, around an outage with a timely signal: directions, families, options, many, short,
+//! closed and reset.
+
+use crate::outages::{Case, Told, WORST, outage, sleep_until};
+use crate::testbed::{Plan, Testbed, possible};
+use crate::transfer::{Load, Transfer};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const OUTAGE: Duration = Duration::from_secs(5);
+
+/// A cubic download with an outage resumes within the bar and without a timeout.
+fn expect_protected(plan: &Plan) {
+    let bed = Testbed::new(plan);
+    let mechanism = Some("m-tcp-plus");
+    let case = Case { mechanism, congestion: "cubic", outage: OUTAGE, told: Told::Timely };
+    let outcome = case.run_on(&bed);
+    let dead = outcome.dead_time.expect("resumes");
+    assert!(dead <= WORST && outcome.timeouts == 0, "{outcome:?}");
+}
+
+fn plan() -> Plan {
+    Plan::with("\"m-tcp-plus\"")
+}
+
+/// Makes an outage now.
+fn outage_now(bed: &Testbed) -> Instant {
+    outage(bed, Instant::now() + Duration::from_millis(100), OUTAGE, Told::Timely, || {})
+}
+
+#[test]
+fn ipv6_is_protected() {
+    if possible() {
+        expect_protected(&Plan { ipv6: true, ..plan() });
+    }
+}
+
+#[test]
+fn a_masquerading_gateway_protects() {
+    if possible() {
+        expect_protected(&Plan { masquerade: true, ..plan() });
+    }
+}
+
+#[test]
+fn connections_without_sack_are_protected() {
+    if possible() {
+        expect_protected(&Plan { sysctls: vec![("ipv4/tcp_sack", "0")], ..plan() });
+    }
+}
+
+#[test]
+fn connections_without_timestamps_are_protected() {
+    if possible() {
+        expect_protected(&Plan { sysctls: vec![("ipv4/tcp_timestamps", "0")], ..plan() });
+    }
+}
+
+#[test]
+fn connections_without_window_scaling_are_protected() {
+    if possible() {
+        expect_protected(&Plan { sysctls: vec![("ipv4/tcp_window_scaling", "0")], ..plan() });
+    }
+}
+
+#[test]
+fn senders_without_segmentation_offload_are_protected() {
+    if possible() {
+        expect_protected(&Plan { offload: false, ..plan() });
+    }
+}
+
+#[test]
+fn sequence_numbers_may_wrap_around_in_what_is_held() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    // Some 40 kB to 100 kB are under way or in the gateway at any time.
+    const BEFORE: u64 = 2_000_000;
+    let first_sequence = Some(0_u32.wrapping_sub(BEFORE as u32 + 30_000));
+    let transfer = bed.download(&Load { first_sequence, ..Load::of(4_000_000) });
+    transfer.wait_for(BEFORE);
+    let up = outage_now(&bed);
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
+    assert_eq!(transfer.finish(), 4_000_000);
+}
+
+#[test]
+fn an_upload_is_left_to_the_mobile() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.upload(&Load::of(4_000_000));
+    transfer.wait_for(2_000_000);
+    outage_now(&bed);
+    assert_eq!(transfer.finish(), 4_000_000);
+}
+
+#[test]
+fn two_hundred_downloads_at_once_survive() {
+    if !possible() {
+        return;
+    }
+    let link =
+        "rate = \"50 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"500 kB\" }\n".to_owned();
+    let bed = Testbed::new(&Plan { link, ..plan() });
+    let transfers: Vec<Transfer> = (0..200).map(|_| bed.download(&Load::of(150_000))).collect();
+    let begin = Instant::now() + Duration::from_millis(200);
+    outage(&bed, begin, OUTAGE, Told::Timely, || {});
+    for transfer in transfers {
+        assert_eq!(transfer.finish(), 150_000);
+    }
+    let status = bed.daemon().status();
+    assert!(status.flow_count >= 200 && status.held == 0 && status.committed == 0, "{status:?}");
+}
+
+#[test]
+fn short_downloads_survive_wherever_the_outage_meets_them() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    thread::scope(|scope| {
+        let begin = Instant::now() + Duration::from_secs(1);
+        for number in 0..40 {
+            let bed = &bed;
+            scope.spawn(move || {
+                sleep_until(
+                    begin + number * Duration::from_millis(50) - Duration::from_millis(900),
+                );
+                assert_eq!(bed.download(&Load::of(20_000)).finish(), 20_000);
+            });
+        }
+        outage(&bed, begin, Duration::from_secs(3), Told::Timely, || {});
+    });
+}
+
+#[test]
+fn a_sender_may_close_in_the_outage() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.download(&Load::of(2_000_000));
+    // The rest is in the sender's buffer.
+    transfer.wait_for(1_950_000);
+    outage_now(&bed);
+    let up = Instant::now();
+    assert_eq!(transfer.finish(), 2_000_000);
+    assert!(up.elapsed() < Duration::from_secs(2), "{:?}", up.elapsed());
+}
+
+#[test]
+fn a_connection_that_the_fixed_host_resets_in_the_outage_is_forgotten() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.download(&Load::endless("cubic"));
+    transfer.wait_for(1_000_000);
+    let begin = Instant::now() + Duration::from_millis(100);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            sleep_until(begin + Duration::from_secs(1));
+            transfer.reset_by_sender();
+        });
+        outage(&bed, begin, Duration::from_secs(3), Told::Timely, || {});
+    });
+    let status = bed.daemon().status();
+    assert!(status.held == 0 && status.committed == 0, "{status:?}");
+    assert_eq!(bed.download(&Load::of(100_000)).finish(), 100_000);
+}
+
+#[test]
+fn a_connection_that_the_mobile_resets_in_the_outage_ends_when_it_is_back() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.download(&Load::endless("cubic"));
+    transfer.wait_for(1_000_000);
+    let begin = Instant::now() + Duration::from_millis(100);
+    thread::scope(|scope| {
+        let cut = scope.spawn(move || {
+            sleep_until(begin + Duration::from_secs(1));
+            transfer.reset_by_receiver()
+        });
+        outage(&bed, begin, Duration::from_secs(3), Told::Timely, || {});
+        let error = cut.join().unwrap();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
+    });
+    let status = bed.daemon().status();
+    assert!(status.held == 0 && status.committed == 0, "{status:?}");
+}

@@ -1,0 +1,290 @@
+//! A transfer over kernel TCP: one host sends, the other checks what comes and notes when.
+
+use crate::host::Host;
+use airtcp_core::{Addr, Flow};
+use nix::sys::socket::sockopt::{GetStruct, SetStruct, TcpCongestion, TcpRepair};
+use nix::sys::socket::{getsockopt, setsockopt};
+use socket2::{Domain, SockRef, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Longest wait for anything that must happen, unless another bound is said.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// TCP_INFO.
+#[derive(Clone, Copy, Debug)]
+struct TcpInfo;
+nix::getsockopt_impl!(
+    TcpInfo,
+    libc::IPPROTO_TCP,
+    libc::TCP_INFO,
+    libc::tcp_info,
+    GetStruct<libc::tcp_info>
+);
+
+/// TCP_REPAIR_QUEUE: which queue [`TcpQueueSeq`] is about.
+#[derive(Clone, Copy, Debug)]
+struct TcpRepairQueue;
+nix::setsockopt_impl!(
+    TcpRepairQueue,
+    libc::IPPROTO_TCP,
+    libc::TCP_REPAIR_QUEUE,
+    u32,
+    SetStruct<u32>
+);
+/// The queue of what is sent, for [`TcpRepairQueue`] (linux/tcp.h, TCP_SEND_QUEUE).
+const SEND_QUEUE: u32 = 2;
+
+/// TCP_QUEUE_SEQ: the next sequence number.
+#[derive(Clone, Copy, Debug)]
+struct TcpQueueSeq;
+nix::setsockopt_impl!(TcpQueueSeq, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32, SetStruct<u32>);
+
+/// What is sent, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    /// Congestion control of the sender.
+    pub(crate) congestion: &'static str,
+    /// How much; `None`: until the transfer is finished.
+    pub(crate) bytes: Option<u64>,
+    /// The sender opens the connection, with this sequence number on its SYN. Otherwise the receiver opens it.
+    pub(crate) first_sequence: Option<u32>,
+}
+
+impl Load {
+    /// Without end, under this congestion control.
+    pub(crate) fn endless(congestion: &'static str) -> Self {
+        Self { congestion, bytes: None, first_sequence: None }
+    }
+
+    /// So much, under the kernel's default for namespaces.
+    pub(crate) fn of(bytes: u64) -> Self {
+        Self { congestion: "cubic", bytes: Some(bytes), first_sequence: None }
+    }
+}
+
+/// What the receiver has, and since when.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// When, and how many bytes in all were there then.
+    log: Mutex<Vec<(Instant, u64)>>,
+    changed: Condvar,
+}
+
+impl Arrivals {
+    fn note(&self, bytes: u64) {
+        let mut log = self.log.lock().unwrap();
+        let total = log.last().map_or(0, |&(_, total)| total) + bytes;
+        log.push((Instant::now(), total));
+        self.changed.notify_all();
+    }
+
+    /// Waits for the first entry that `wanted` takes.
+    fn wait(
+        &self,
+        patience: Duration,
+        mut wanted: impl FnMut(Instant, u64) -> bool,
+    ) -> Option<Instant> {
+        let mut log = self.log.lock().unwrap();
+        let until = Instant::now() + patience;
+        let mut seen = 0;
+        loop {
+            if let Some(&(at, _)) = log[seen..].iter().find(|&&(at, total)| wanted(at, total)) {
+                return Some(at);
+            }
+            seen = log.len();
+            let left = until.checked_duration_since(Instant::now())?;
+            log = self.changed.wait_timeout(log, left).unwrap().0;
+        }
+    }
+}
+
+/// One connection with its two ends, each driven by a thread.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    /// The sender's end.
+    socket: TcpStream,
+    /// The receiver's.
+    far: TcpStream,
+    arrivals: Arc<Arrivals>,
+    stop: Arc<AtomicBool>,
+    sender: JoinHandle<io::Result<u64>>,
+    receiver: JoinHandle<io::Result<u64>>,
+}
+
+impl Transfer {
+    /// From `from` to `to`, whose addresses these are. The connection is open when this returns.
+    pub(crate) fn start(from: (&Host, IpAddr), to: (&Host, IpAddr), load: &Load) -> Self {
+        let (sending, receiving) = match load.first_sequence {
+            Some(sequence) => {
+                let listener = listen(to);
+                let address = listener.local_addr().unwrap();
+                let active = from.0.within(|| connect_from(sequence, address));
+                (active, listener.accept().unwrap().0)
+            }
+            None => {
+                let listener = listen(from);
+                let address = listener.local_addr().unwrap();
+                let active = to.0.within(|| TcpStream::connect_timeout(&address, PATIENCE));
+                (listener.accept().unwrap().0, active.unwrap())
+            }
+        };
+        setsockopt(&sending, TcpCongestion, &load.congestion.into())
+            .unwrap_or_else(|error| panic!("{}: {error}", load.congestion));
+        Self::over(sending, receiving, load.bytes)
+    }
+
+    fn over(sending: TcpStream, receiving: TcpStream, bytes: Option<u64>) -> Self {
+        let arrivals = Arc::new(Arrivals::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        // The sender's port tells flows apart.
+        let seed = u64::from(sending.local_addr().unwrap().port());
+        let [socket, far] = [&sending, &receiving].map(|socket| socket.try_clone().unwrap());
+        let sender = {
+            let stop = stop.clone();
+            thread::spawn(move || send(sending, seed, bytes, &stop))
+        };
+        let receiver = {
+            let arrivals = arrivals.clone();
+            thread::spawn(move || receive(receiving, seed, &arrivals))
+        };
+        Self { socket, far, arrivals, stop, sender, receiver }
+    }
+
+    /// Waits until the receiver has so many bytes.
+    pub(crate) fn wait_for(&self, bytes: u64) {
+        let there = self.arrivals.wait(PATIENCE, |_, total| total >= bytes);
+        assert!(there.is_some(), "{bytes} bytes did not come in {PATIENCE:?}");
+    }
+
+    /// From `up` to the receiver's first new byte; `None` when none comes within `patience`.
+    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<Duration> {
+        self.arrivals.wait(patience, |at, _| at > up).map(|at| at - up)
+    }
+
+    /// From the sender's end to the receiver's.
+    pub(crate) fn flow(&self) -> Flow {
+        let addr = |address: SocketAddr| Addr::new(address.ip(), address.port());
+        let [src, dst] =
+            [self.socket.local_addr(), self.socket.peer_addr()].map(|a| addr(a.unwrap()));
+        Flow { src, dst }
+    }
+
+    /// The sender's state, as the kernel tells it.
+    pub(crate) fn info(&self) -> libc::tcp_info {
+        getsockopt(&self.socket, TcpInfo).unwrap()
+    }
+
+    /// The longest time without a new byte between two that came after `since`.
+    pub(crate) fn longest_gap(&self, since: Instant) -> Duration {
+        let log = self.arrivals.log.lock().unwrap();
+        let later: Vec<Instant> = log.iter().map(|&(at, _)| at).filter(|&at| at >= since).collect();
+        later.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+    }
+
+    /// The sender resets the connection; the receiver, which may never learn of it, is ended.
+    pub(crate) fn reset_by_sender(self) {
+        reset(&self.socket);
+        let _ = join(self.sender);
+        drop(self.socket);
+        let _ = self.far.shutdown(Shutdown::Both);
+        let _ = join(self.receiver);
+    }
+
+    /// The receiver resets the connection; how the sender's ends.
+    pub(crate) fn reset_by_receiver(self) -> io::Error {
+        reset(&self.far);
+        let _ = join(self.receiver);
+        drop(self.far);
+        join(self.sender).expect_err("the sender of an endless load learns of the reset")
+    }
+
+    /// Ends the transfer: the sender closes when it has sent the load, at once when that has no end; the receiver must
+    /// get all that was sent.
+    pub(crate) fn finish(self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        let sent = join(self.sender).expect("the sender's connection");
+        let received = join(self.receiver).expect("the receiver's connection");
+        assert_eq!(received, sent, "bytes received and sent");
+        received
+    }
+}
+
+/// Has the kernel reset the connection when the last handle of the socket is closed, which its thread does now.
+fn reset(socket: &TcpStream) {
+    SockRef::from(socket).set_linger(Some(Duration::ZERO)).unwrap();
+    // Wakes the thread.
+    socket.shutdown(Shutdown::Both).unwrap();
+}
+
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn listen((host, address): (&Host, IpAddr)) -> TcpListener {
+    host.within(|| TcpListener::bind((address, 0))).unwrap()
+}
+
+/// Connects with this sequence number on the SYN: a socket under repair may be given one.
+fn connect_from(sequence: u32, address: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+    setsockopt(&socket, TcpRepair, &1).unwrap();
+    setsockopt(&socket, TcpRepairQueue, &SEND_QUEUE).unwrap();
+    setsockopt(&socket, TcpQueueSeq, &sequence).unwrap();
+    setsockopt(&socket, TcpRepair, &0).unwrap();
+    socket.connect_timeout(&address.into(), PATIENCE).unwrap();
+    socket.into()
+}
+
+fn send(
+    mut socket: TcpStream,
+    seed: u64,
+    bytes: Option<u64>,
+    stop: &AtomicBool,
+) -> io::Result<u64> {
+    let mut sent = 0;
+    while bytes.map_or(!stop.load(Ordering::Relaxed), |bytes| sent < bytes) {
+        let size = bytes.map_or(CHUNK, |bytes| CHUNK.min((bytes - sent) as usize));
+        socket.write_all(&stream(seed, sent, size))?;
+        sent += size as u64;
+    }
+    socket.shutdown(Shutdown::Write)?;
+    Ok(sent)
+}
+
+fn receive(mut socket: TcpStream, seed: u64, arrivals: &Arrivals) -> io::Result<u64> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut received = 0;
+    loop {
+        let size = socket.read(&mut buffer)?;
+        if size == 0 {
+            return Ok(received);
+        }
+        assert!(buffer[..size] == stream(seed, received, size), "payload damaged at {received}");
+        received += size as u64;
+        arrivals.note(size as u64);
+    }
+}
+
+/// What is written at once, bytes.
+const CHUNK: usize = 8192;
+
+/// Bytes `start .. start + size` of the endless stream of this seed, which does not repeat.
+fn stream(seed: u64, start: u64, size: usize) -> Vec<u8> {
+    let first = start / 8;
+    let last = (start + size as u64).div_ceil(8);
+    let words = (first..last).flat_map(|word| mix((seed << 40).wrapping_add(word)).to_le_bytes());
+    words.skip((start % 8) as usize).take(size).collect()
+}
+
+/// A number that looks random, from one that does not (SplitMix64).
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
