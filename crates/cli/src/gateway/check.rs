@@ -69,8 +69,12 @@ fn describe(config: &GatewayConfig) -> String {
     let _ = writeln!(out, "signals");
     let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
     describe_signals(&mut out, signals, groups);
-    let DataPathConfig::Nfqueue { queue, length } = data_path;
-    let _ = writeln!(out, "data path\n  netfilter queue {queue}, at most {length} packets waiting");
+    let _ = match data_path {
+        DataPathConfig::Nfqueue { queue, length } => {
+            writeln!(out, "data path\n  netfilter queue {queue}, at most {length} packets waiting")
+        }
+        DataPathConfig::Tun => writeln!(out, "data path\n  TUN device"),
+    };
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {
         let _ = writeln!(out, "metrics\n  http://{address}/metrics");

@@ -67,12 +67,8 @@ pub(super) static GATEWAY: TableSchema = TableSchema {
             Is("nfqueue"),
             "How packets get to the gateway.",
         ),
-        field(
-            "nfqueue",
-            Kind::Table(&NFQUEUE),
-            Absent("its defaults"),
-            "The queue, where that is the data path.",
-        ),
+        field("nfqueue", Kind::Table(&NFQUEUE), Absent("its defaults"), "The queue.")
+            .only("data-path", &["nfqueue"]),
         field("metrics", Kind::Table(&METRICS), Absent("not served"), "Prometheus' metrics."),
         field(
             "record",

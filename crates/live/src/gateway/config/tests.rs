@@ -496,6 +496,19 @@ fn carrier_is_that_of_an_interface() {
 }
 
 #[test]
+fn a_queue_belongs_to_the_data_path_that_has_one() {
+    let state = "state = \"/run/airtcp\"";
+    assert_eq!(with(state, "data-path = \"tun\"").unwrap().data_path, DataPathConfig::Tun);
+    refuses(
+        state,
+        "data-path = \"tun\"\nnfqueue = { queue = 7 }",
+        &[
+            "g.toml:2:1: nfqueue: has no effect with data-path = \"tun\" (expected data-path = \"nfqueue\")",
+        ],
+    );
+}
+
+#[test]
 fn all_mistakes_are_told_at_once() {
     let text =
         "state = \"x\"\nmobile = [{ name = \"a b\", addresses = [\"x\"] }]\n[nfqueue]\nlength = 0";
