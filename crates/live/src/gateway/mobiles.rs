@@ -144,6 +144,11 @@ impl Mobiles {
         None
     }
 
+    /// Any source says that this mobile is away.
+    pub fn is_away(&self, mobile: MobileId) -> bool {
+        self.known.get(&mobile).is_some_and(|known| !known.away.is_empty())
+    }
+
     /// Mobiles that are away, in the order of their addresses.
     pub fn away(&self) -> impl Iterator<Item = (MobileId, LinkSignal)> + '_ {
         self.known

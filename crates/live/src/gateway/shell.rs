@@ -387,8 +387,15 @@ impl Shell {
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
         *self.signals.entry((signal.source, name(signal.signal))).or_default() += 1;
-        if let Some(told) = self.mobiles.note(signal) {
-            self.tell(now, signal.mobile, told, effects);
+        let mobile = signal.mobile;
+        let told = self.mobiles.note(signal).or_else(|| {
+            // The gateway may not know why its connections wait: an earlier process knew.
+            let waits = || self.workers.iter().any(|w| w.mechanism.is_interrupted(mobile));
+            let is_back = signal.signal == LinkSignal::Up && !self.mobiles.is_away(mobile);
+            (is_back && waits()).then_some(LinkSignal::Up)
+        });
+        if let Some(told) = told {
+            self.tell(now, mobile, told, effects);
         }
     }
 

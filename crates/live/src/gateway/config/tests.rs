@@ -130,6 +130,16 @@ lead = "0 s"
 }
 
 #[test]
+fn the_data_path_is_chosen_by_its_name() {
+    let of = |name: &str| {
+        parse(&format!("data-path = \"{name}\"\n{BASE}")).map(|config| config.data_path)
+    };
+    assert_eq!(of("tun").unwrap(), DataPathConfig::Tun);
+    assert!(matches!(of("nfqueue").unwrap(), DataPathConfig::Nfqueue { .. }));
+    assert!(of("tum").unwrap_err().to_string().contains("did you mean `tun`?"));
+}
+
+#[test]
 fn mechanisms_take_their_settings_from_the_file() {
     let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
     let ms = Duration::from_millis;

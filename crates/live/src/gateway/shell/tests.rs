@@ -314,7 +314,9 @@ fn another_process_goes_on_with_what_was_promised() {
     }
     assert_eq!(second.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
     assert_eq!(second.written.0.borrow().connections.len(), 1, "and writes it down again");
-    second.signal(LinkSignal::Up);
+    let (signal, source) = (LinkSignal::Up, SignalSource::Carrier);
+    let signal = MobileSignal { mobile: MOBILE, signal, source };
+    second.shell.on_signal(second.now, signal, &mut second.effects);
     let replayed: Vec<u8> = second.injected().into_iter().flat_map(|(_, s)| s.payload).collect();
     assert_eq!(replayed, [from_fixed(500, 100).payload, from_fixed(600, 50).payload].concat());
 }
