@@ -247,18 +247,18 @@ impl Ledger {
     /// # Errors
     /// A file cannot be removed; it will be tried again.
     pub fn settle(&mut self) -> Result<(), WriteError> {
-        while let Some(flow) = self.released.last().copied() {
+        let mut settled = Ok(());
+        for flow in std::mem::take(&mut self.released) {
             let path = self.path(&flow);
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(WriteError { path, source });
+                    self.released.push(flow);
+                    settled = Err(WriteError { path, source });
                 }
-                _ => {}
+                _ => self.bytes -= self.files.remove(&flow).unwrap_or_default(),
             }
-            self.released.pop();
-            self.bytes -= self.files.remove(&flow).unwrap_or_default();
         }
-        Ok(())
+        settled
     }
 
     /// Size of all files.

@@ -1,7 +1,12 @@
 //! What the next process finds.
 
-use crate::{Gateway, content, flow};
+use crate::{FIXED_ISN, GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
+use airtcp_edge::m_tcp_plus::Note;
+use airtcp_edge::{Action, Side};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use tempfile::tempdir;
 
 const LIMIT: u64 = 1 << 30;
@@ -60,17 +65,16 @@ fn what_the_mobile_has_is_not_replayed() {
 
 #[test]
 fn a_release_is_on_file_only_when_its_actions_were_carried_out() {
-    use airtcp_edge::m_tcp_plus::Note;
     let dir = tempdir().unwrap();
     let mut first = Gateway::start(dir.path(), LIMIT);
     first.underway(0);
     first.signal(LinkSignal::Down);
-    first.ledger.note(crate::GROUP, &Note::Released(flow(0))).unwrap();
+    first.ledger.note(GROUP, &Note::Released(flow(0))).unwrap();
     assert_eq!(first.ledger.len(), 1);
     drop(first);
     let mut next = Gateway::take_over(dir.path(), LIMIT);
     assert_eq!(next.ledger.len(), 1);
-    next.ledger.note(crate::GROUP, &Note::Released(flow(0))).unwrap();
+    next.ledger.note(GROUP, &Note::Released(flow(0))).unwrap();
     next.ledger.settle().unwrap();
     assert_eq!(next.ledger.len(), 0);
     drop(next);
@@ -92,4 +96,75 @@ fn files_stay_in_proportion_to_what_is_held() {
     let on_disk: u64 =
         dir.path().read_dir().unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     assert_eq!(on_disk, gateway.ledger.size().get(), "and are accounted for");
+}
+
+/// Runs a gateway in a process of its own, in this folder.
+const KILLED: &str = "AIRTCP_TEST_KILLED_GATEWAY";
+
+/// A fading link: data goes on to come and to be promised, and the mobile acknowledges some of it. Tells what it does:
+/// what the mobile acknowledges before the gateway sees it, what was promised as soon as it is.
+fn run_until_killed(dir: &Path) {
+    let mut gateway = Gateway::start(dir, LIMIT);
+    gateway.underway(0);
+    gateway.signal(LinkSignal::Fading);
+    for seq in (3000..).step_by(500) {
+        if Gateway::promises(&gateway.data(0, seq, 500), 0, seq + 500) {
+            println!("promised {}", seq + 500);
+        }
+        if seq % 3500 == 0 {
+            println!("acknowledged {}", seq - 3000);
+            gateway.ack(0, seq - 3000);
+        }
+    }
+}
+
+#[test]
+fn kill_9_at_any_moment_loses_no_promised_byte() {
+    if let Some(dir) = std::env::var_os(KILLED) {
+        return run_until_killed(dir.as_ref());
+    }
+    for lines in [1, 2, 3, 10, 31, 100, 310, 1000] {
+        let dir = tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--nocapture",
+                "--exact",
+                "takeover::kill_9_at_any_moment_loses_no_promised_byte",
+            ])
+            .env(KILLED, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut promised, mut acknowledged) = (0, 0);
+        let mut told = BufReader::new(child.stdout.take().unwrap()).split(b'\n');
+        for line in 0.. {
+            if line == lines {
+                child.kill().unwrap();
+            }
+            let Some(line) = told.next() else { break };
+            let line = String::from_utf8(line.unwrap()).unwrap();
+            match line.split_once(' ') {
+                Some(("promised", number)) => promised = number.parse().unwrap(),
+                Some(("acknowledged", number)) => acknowledged = number.parse().unwrap(),
+                _ => {}
+            }
+        }
+        child.wait().unwrap();
+        assert!(promised > 0 || lines < 100, "it was at work");
+
+        let mut next = Gateway::take_over(dir.path(), LIMIT);
+        let back = next.signal(LinkSignal::Up);
+        let first = back.iter().find_map(|action| match action {
+            Action::Inject { to: Side::Mobile, segment } => Some(segment.seq),
+            _ => None,
+        });
+        let first = first.map_or(0, |seq| seq.bytes_after(FIXED_ISN));
+        let replayed = Gateway::replayed(&back, 0);
+        let end = first + replayed.len() as u32;
+        assert!(
+            first <= acknowledged && end >= promised,
+            "killed after {lines} lines: replayed {first}..{end}, promised {acknowledged}..{promised}"
+        );
+        assert_eq!(replayed, content(first, end - first));
+    }
 }
