@@ -8,7 +8,7 @@ RUFF_SCRIPTS := --config python/pyproject.toml benches
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-peers bench-gateway study fmt lint clean setup setup-test native module
+.PHONY: help build demo test bench bench-link bench-peers bench-gateway study fmt lint clean setup setup-test native module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 
 bench: setup ## benchmarks of the crates (criterion, quick form)
 	cargo bench --workspace --bench '*' -- --quick --noplot
+
+bench-link: setup ## packet rate and punctuality of the link emulator, beside a plain veth pair (as root)
+	cargo bench --package airtcp-emu --bench link
 
 bench-peers: native ## the same work in airtcp, ns-2 and ns-3
 	$(BIN)/python benches/peers/run.py $(ARGS)
