@@ -8,7 +8,7 @@ RUFF_SCRIPTS := --config python/pyproject.toml benches studies
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-long bench bench-peers bench-gateway study study-live fmt lint clean setup setup-test native module
+.PHONY: help build demo test test-long bench bench-link bench-peers bench-gateway study study-live fmt lint clean setup setup-test native module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ test-long: ## outages of three and ten minutes through the gateway (as root, 12 
 
 bench: setup ## benchmarks of the crates (criterion, quick form)
 	cargo bench --workspace --bench '*' -- --quick --noplot
+
+bench-link: setup ## packet rate and punctuality of the link emulator, beside a plain veth pair (as root)
+	cargo bench --package airtcp-emu --bench link
 
 bench-peers: native ## the same work in airtcp, ns-2 and ns-3
 	$(BIN)/python benches/peers/run.py $(ARGS)

@@ -5,7 +5,7 @@ use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
 use airtcp_emu::{Report, Setup, Way};
 use airtcp_net::{LinkCounters, Trace};
-use airtcp_sim::scenario::{EmulatedLink, Override};
+use airtcp_sim::scenario::{EmulatedDirection, EmulatedLink, Override};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -105,7 +105,9 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     }
     let prepared = || -> Result<_, String> {
         let link = read(args)?;
-        Ok((link, trace(args.up_trace.as_deref())?, trace(args.down_trace.as_deref())?))
+        let up = args.trace(&link.up, args.up_trace.as_deref(), args.up_rate.as_deref())?;
+        let down = args.trace(&link.down, args.down_trace.as_deref(), args.down_rate.as_deref())?;
+        Ok((link, up, down))
     };
     let (link, up_trace, down_trace) = match prepared() {
         Ok(prepared) => prepared,
@@ -117,8 +119,12 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let command_line = words.collect::<Vec<_>>().join(" ");
     let setup = Setup {
-        up: Way { config: &link.up, trace: up_trace.as_ref(), log: args.up_log.as_deref() },
-        down: Way { config: &link.down, trace: down_trace.as_ref(), log: args.down_log.as_deref() },
+        up: Way { config: &link.up.config, trace: up_trace.as_ref(), log: args.up_log.as_deref() },
+        down: Way {
+            config: &link.down.config,
+            trace: down_trace.as_ref(),
+            log: args.down_log.as_deref(),
+        },
         seed: args.seed,
         control: args.control.as_deref(),
         command_line: &command_line,
@@ -166,10 +172,21 @@ fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
     EmulatedLink::parse(&name, &text, &overrides(args)).map_err(|error| error.render())
 }
 
-fn trace(path: Option<&Path>) -> Result<Option<Trace>, String> {
-    let Some(path) = path else { return Ok(None) };
-    let trace = Trace::parse(&contents(path)?);
-    trace.map(Some).map_err(|error| format!("airtcp: {}: {error}", path.display()))
+impl LinkArgs {
+    /// The trace of a direction: of its option, or of the file unless an option sets a rate.
+    fn trace(
+        &self,
+        direction: &EmulatedDirection,
+        option: Option<&Path>,
+        rate: Option<&str>,
+    ) -> Result<Option<Trace>, String> {
+        let folder = self.config.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let of_file = direction.trace.as_ref().filter(|_| self.rate.is_none() && rate.is_none());
+        let of_file = of_file.map(|path| folder.join(path));
+        let Some(path) = option.map(Path::to_owned).or(of_file) else { return Ok(None) };
+        let trace = Trace::parse(&contents(&path)?);
+        trace.map(Some).map_err(|error| format!("airtcp: {}: {error}", path.display()))
+    }
 }
 
 fn contents(path: &Path) -> Result<String, String> {

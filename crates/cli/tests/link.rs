@@ -198,14 +198,21 @@ fn a_trace_sets_the_rate() {
     let goodput = SIZE as f64 * 8.0 / took;
     assert!((4.5e6..6.016e6 * 1448.0 / 1504.0).contains(&goodput), "{goodput} bit/s");
 
+    // The same in a file, which options override.
+    let link = folder.path().join("link.toml");
+    std::fs::write(&link, "[down]\ntrace = \"trace\"\n").unwrap();
+    let of_file = ["--config", link.to_str().unwrap()];
+    let over_file = ["--config", link.to_str().unwrap(), "--down-rate", "1 Mbit/s"];
+
     std::fs::write(&file, "2\nsoon\n").unwrap();
-    let output = airtcp(&options).args(["--", "true"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("trace: line 2: \"soon\" is not a time"),
-        "{}",
-        stderr(&output)
-    );
+    let output = |options: &[&str]| airtcp(options).args(["--", "true"]).output().unwrap();
+    for options in [&options[..], &of_file] {
+        let output = output(options);
+        assert_eq!(output.status.code(), Some(2));
+        let told = stderr(&output);
+        assert!(told.contains("trace: line 2: \"soon\" is not a time"), "{told}");
+    }
+    assert!(output(&over_file).status.success());
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod wlan;
 
 pub use airtcp_config::{ConfigError, Diagnostic, Override, duration};
 pub use document::{json_schema, markdown};
-pub use model::{EmulatedLink, Scenario};
+pub use model::{EmulatedDirection, EmulatedLink, Scenario};
 
 impl Scenario {
     /// Reads a scenario from the text of a TOML file.

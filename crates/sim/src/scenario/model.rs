@@ -116,9 +116,18 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatedLink {
     /// From the command (or the first namespace) to the network outside.
-    pub up: LinkConfig,
+    pub up: EmulatedDirection,
     /// From the network outside to the command.
-    pub down: LinkConfig,
+    pub down: EmulatedDirection,
+}
+
+/// A direction of [`EmulatedLink`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmulatedDirection {
+    /// The model.
+    pub config: LinkConfig,
+    /// File with a trace that takes the place of the rate, as it is written: relative to the link file.
+    pub trace: Option<String>,
 }
 
 /// An 802.11 channel and its stations. Two stations that can receive each other are neighbours.

@@ -2,8 +2,8 @@
 //! shows when several keys are seen together is checked.
 
 use super::model::{
-    CbrSpec, EmulatedLink, FlowSpec, Link, MiddleboxSpec, Node, NodeId, NodeOutage, OnOff,
-    OutageLayer, Scenario, SignalSpec, Wlan,
+    CbrSpec, EmulatedDirection, EmulatedLink, FlowSpec, Link, MiddleboxSpec, Node, NodeId,
+    NodeOutage, OnOff, OutageLayer, Scenario, SignalSpec, Wlan,
 };
 use super::schema::{self, MAX_ELEMENTS, MAX_MSS, RECEIVER, SENDER};
 use super::wlan::{radio_outage, wlans};
@@ -46,10 +46,16 @@ pub(super) fn parse_link(
     overrides: &[Override],
 ) -> Result<EmulatedLink, ConfigError> {
     read(&schema::EMULATED_LINK, source_name, text, overrides, |top| {
-        let up = link_config(&top.overridden_by(top, "up"));
-        let down = link_config(&top.overridden_by(top, "down"));
+        let up = emulated_direction(&top.overridden_by(top, "up"));
+        let down = emulated_direction(&top.overridden_by(top, "down"));
         Some(EmulatedLink { up: up?, down: down? })
     })
+}
+
+fn emulated_direction(section: &Section<'_>) -> Option<EmulatedDirection> {
+    let config = link_config(section);
+    let trace = section.get::<Option<Name>>("trace")?;
+    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text) })
 }
 
 /// `name` of the file without folder and ending, made a name.

@@ -378,6 +378,19 @@ static LINK: TableSchema = TableSchema {
     ],
 };
 
+static TRACE_FILE: TextKind = TextKind {
+    name: "path",
+    plural: "paths",
+    expected: "the path of a Mahimahi trace",
+    expected_plural: "paths of Mahimahi traces",
+};
+const TRACE: Field = field(
+    "trace",
+    Kind::Text(&TRACE_FILE),
+    Absent("the rate is constant"),
+    "File with a Mahimahi trace that takes the place of `rate`; relative to the link file.",
+);
+
 pub(super) static EMULATED_LINK: TableSchema = TableSchema {
     name: "emulated link",
     about: "The top level of the file of `airtcp link --config`: a link in each direction, which \
@@ -385,19 +398,20 @@ pub(super) static EMULATED_LINK: TableSchema = TableSchema {
             emulator.",
     fields: &[
         Field { fallback: Is("100 Gbit/s"), ..RATE },
+        TRACE,
         Field { fallback: Is("0 s"), ..DELAY },
         LOSS,
         OUTAGE,
         QUEUE,
         field(
             "up",
-            Kind::Table(&DIRECTION),
+            Kind::Table(&EMULATED_DIRECTION),
             Absent("as the link"),
             "What differs from the command to the network outside.",
         ),
         field(
             "down",
-            Kind::Table(&DIRECTION),
+            Kind::Table(&EMULATED_DIRECTION),
             Absent("as the link"),
             "What differs from the network outside to the command.",
         ),
@@ -690,6 +704,19 @@ const fn optional(mut f: Field) -> Field {
     f.fallback = Absent("as the link");
     f
 }
+
+static EMULATED_DIRECTION: TableSchema = TableSchema {
+    name: "emulated link: up, down",
+    about: "Replaces keys of the emulated link in one direction.",
+    fields: &[
+        optional(RATE),
+        TRACE,
+        optional(DELAY),
+        optional(LOSS),
+        optional(OUTAGE),
+        optional(QUEUE),
+    ],
+};
 
 static DIRECTION: TableSchema = TableSchema {
     name: "link.forward, link.backward",

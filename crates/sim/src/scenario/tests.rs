@@ -1302,6 +1302,18 @@ fn cross_traffic_is_read_and_checked() {
 }
 
 #[test]
+fn an_emulated_link_names_its_traces() {
+    let traces = |text| {
+        let link = EmulatedLink::parse("link.toml", text, &[]).unwrap();
+        (link.up.trace, link.down.trace)
+    };
+    let path = |path: &str| Some(path.to_owned());
+    assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
+    let both = "trace = \"all\"\ndown = { trace = \"down\" }";
+    assert_eq!(traces(both), (path("all"), path("down")));
+}
+
+#[test]
 fn an_emulated_link_has_the_keys_of_a_link() {
     let text = "rate = \"8mbit\"\ndelay = \"20 ms\"\n[down]\nqueue = { limit = \"60 kB\" }\n";
     let rate = Override {
@@ -1310,12 +1322,12 @@ fn an_emulated_link_has_the_keys_of_a_link() {
         value: "1 Mbit/s".to_owned(),
     };
     let link = EmulatedLink::parse("link.toml", text, &[rate]).unwrap();
-    assert_eq!(link.up.rate, DataRate::mbps(1));
-    assert_eq!(link.down.rate, DataRate::mbps(8));
-    assert_eq!(link.up.delay.base, Duration::from_millis(20));
+    assert_eq!(link.up.config.rate, DataRate::mbps(1));
+    assert_eq!(link.down.config.rate, DataRate::mbps(8));
+    assert_eq!(link.up.config.delay.base, Duration::from_millis(20));
     let limit = |bytes| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(bytes)) };
-    assert_eq!(link.down.queue, limit(60_000));
-    assert_ne!(link.up.queue, limit(60_000));
+    assert_eq!(link.down.config.queue, limit(60_000));
+    assert_ne!(link.up.config.queue, limit(60_000));
 }
 
 #[test]
