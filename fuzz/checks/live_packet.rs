@@ -3,7 +3,7 @@
 //! segment.
 
 #[path = "segment.rs"]
-mod segment;
+pub(crate) mod segment;
 
 use airtcp_core::Flags;
 use airtcp_wire::{Checksums, decode, decode_with};

@@ -2,8 +2,8 @@
 
 #[path = "../../../fuzz/checks/live_packet.rs"]
 mod live_packet;
-#[path = "../../../fuzz/checks/segment.rs"]
-mod segment;
+
+use live_packet::segment;
 
 /// Checks all inputs in a folder of the corpus.
 fn replay(folder: &str, check: fn(&[u8])) {
