@@ -21,17 +21,22 @@ fn recording() -> Vec<u8> {
     let mut actions = Actions::new();
 
     let addr = |last, port| Addr::new(Ipv4Addr::new(10, 0, 0, last).into(), port);
-    let flow = Flow { src: addr(2, 40_000), dst: addr(1, 5001) };
-    let (seq, ack) = (SeqNum(1), Some(SeqNum(1)));
-    let segment = Segment { flow, seq, ack, window: 500, ..Segment::<Vec<u8>>::default() };
-    let mut packet = Vec::new();
-    encode(&segment, &mut packet).unwrap();
-    machine.on_segment(Instant::ZERO, Side::Mobile, segment, &mut actions);
-    let input = Input::Segment { from: Side::Mobile, segment: &packet[..] };
-    writer.step(Instant::ZERO, 0, &input, actions.as_slice());
-    actions.drain().for_each(drop);
+    let flow = Flow { src: addr(1, 5001), dst: addr(2, 40_000) };
+    for (from, flow, payload) in
+        [(Side::Mobile, flow.reversed(), vec![]), (Side::Fixed, flow, vec![0; 100])]
+    {
+        let (seq, ack) = (SeqNum(1), Some(SeqNum(1)));
+        let segment =
+            Segment { flow, seq, ack, window: 500, payload, ..Segment::<Vec<u8>>::default() };
+        let mut packet = Vec::new();
+        encode(&segment, &mut packet).unwrap();
+        machine.on_segment(Instant::ZERO, from, segment, &mut actions);
+        let input = Input::Segment { from, segment: &packet[..] };
+        writer.step(Instant::ZERO, 0, &input, actions.as_slice());
+        actions.drain().for_each(drop);
+    }
 
-    let (mobile, signal) = (MobileId(flow.src.ip), LinkSignal::Down);
+    let (mobile, signal) = (MobileId(flow.dst.ip), LinkSignal::Down);
     machine.on_link(Instant::from_secs(1), mobile, signal, &mut actions);
     let input = Input::Signal { mobile, signal };
     writer.step(Instant::from_secs(1), 0, &input, actions.as_slice());
@@ -76,7 +81,7 @@ fn a_recording_gives_the_same_actions() {
     assert_eq!(output.status.code(), Some(0), "{}", complaint(&output));
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "the same actions:\n  phones, m-tcp-plus: 1 segments, 1 signals, 0 timers, 2 actions\n"
+        "the same actions:\n  phones, m-tcp-plus: 2 segments, 1 signals, 0 timers, 4 actions\n"
     );
     let output = airtcp_replay(&file.0, &["--json"]);
     let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -94,7 +99,7 @@ fn the_first_difference_is_told_and_is_a_failure() {
     assert_eq!(output.status.code(), Some(1));
     let complaint = complaint(&output);
     let start = format!(
-        "airtcp: {}: block 8: group \"phones\", m-tcp-plus: the actions differ\n\
+        "airtcp: {}: block 10: group \"phones\", m-tcp-plus: the actions differ\n\
          1.000000000 < the link to 10.0.0.2 is up\nrecorded: inject to fixed host: ",
         file.0.display()
     );
@@ -108,7 +113,7 @@ fn a_file_that_is_cut_off_or_missing_is_bad_input() {
     let file = TestFile::new("cut", &whole[..whole.len() - 5]);
     let output = airtcp_replay(&file.0, &[]);
     assert_eq!(output.status.code(), Some(2));
-    let expected = format!("airtcp: {}: block 9: the file ends within it", file.0.display());
+    let expected = format!("airtcp: {}: block 12: the file ends within it", file.0.display());
     assert_eq!(complaint(&output), expected);
 
     let output = airtcp_replay(Path::new("no such file"), &[]);
