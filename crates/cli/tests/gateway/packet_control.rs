@@ -39,7 +39,7 @@ fn goodput(
 }
 
 #[test]
-fn packet_control_on_a_reordering_link_slows_neither_old_nor_new_senders() {
+fn packet_control_helps_old_senders_on_a_reordering_link() {
     if !possible() {
         return;
     }
@@ -52,7 +52,8 @@ fn packet_control_on_a_reordering_link_slows_neither_old_nor_new_senders() {
         let new = [None, with].map(|mechanism| run("linux", &[], mechanism));
         let [[old, old_with], [new, new_with]] =
             [old, new].map(|pair| pair.map(|thread| thread.join().unwrap()));
-        assert!(old_with > 0.85 * old, "{old_with} against {old} Mbit/s");
-        assert!(new_with > 0.85 * new, "{new_with} against {new} Mbit/s");
+        assert!(old_with > 1.2 * old, "{old_with} against {old} Mbit/s");
+        // Linux needs no help, and may lose by it; only that it goes on is required.
+        assert!(new_with > 0.5 * new, "{new_with} against {new} Mbit/s");
     });
 }
