@@ -1,12 +1,9 @@
 //! `airtcp doctor`: a table for people grouped by command, or one JSON object.
 
-use crate::{FAILURE, SUCCESS, print};
+use crate::{FAILURE, SUCCESS, myself, print};
 use airtcp_live::doctor::{Check, Live, Report, State, Verdict, examine, probe};
 use clap::ValueEnum;
-use std::env;
 use std::fmt::Write;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 /// Arguments of `airtcp doctor`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +42,7 @@ pub(crate) fn doctor(args: &Args) -> i32 {
     if args.probe {
         return print(&probe());
     }
-    let report = examine(&mut myself());
+    let report = examine(&mut myself("--probe"));
     let text = if args.json {
         let json = serde_json::to_string(&report).expect("names, states and strings");
         format!("{json}\n")
@@ -56,18 +53,6 @@ pub(crate) fn doctor(args: &Args) -> i32 {
         SUCCESS if args.require.iter().any(|r| !works(verdict(&report, r.live()))) => FAILURE,
         code => code,
     }
-}
-
-/// This very command line (of the binary or of the Python package), told to probe.
-fn myself() -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    let mut line = env::args_os();
-    if let Some(name) = line.next() {
-        // Python finds its virtual environment by the name that it was called by.
-        command.arg0(name);
-    }
-    command.args(line).arg("--probe");
-    command
 }
 
 fn verdict(report: &Report, command: Live) -> &Verdict {

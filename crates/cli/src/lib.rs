@@ -12,6 +12,7 @@ mod files;
 mod gateway;
 #[cfg(target_os = "linux")]
 mod link;
+mod replay;
 mod run;
 mod study;
 mod table;
@@ -50,6 +51,8 @@ enum Command {
     /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
     #[cfg(target_os = "linux")]
     Gateway(gateway::GatewayArgs),
+    /// Runs a recording of the gateway again; must yield the same actions (docs/record.md).
+    Replay(replay::Args),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// That of the gateway's configuration file instead (docs/gateway-config.md).
@@ -136,6 +139,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     }
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::run(&args),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::run(&args),
         #[cfg(target_os = "linux")]
@@ -155,6 +159,20 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Study { args } => study::hand_over(&args),
     }
+}
+
+/// This very command line (of the binary or of the Python package), with one more argument.
+#[cfg(target_os = "linux")]
+fn myself(argument: &str) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new("/proc/self/exe");
+    let mut line = std::env::args_os();
+    if let Some(name) = line.next() {
+        // Python finds its virtual environment by the name that it was called by.
+        command.arg0(name);
+    }
+    command.args(line).arg(argument);
+    command
 }
 
 /// Writes `text` to standard output; returns the exit code.

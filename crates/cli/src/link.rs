@@ -3,7 +3,7 @@
 use crate::{BAD_INPUT, FAILURE, complain, override_pair, print};
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
-use airtcp_emu::{Report, Setup};
+use airtcp_emu::{Report, Setup, Way};
 use airtcp_net::{LinkCounters, Trace};
 use airtcp_sim::scenario::{EmulatedLink, Override};
 use clap::Args;
@@ -59,6 +59,12 @@ pub(crate) struct LinkArgs {
     /// Mahimahi trace that takes the place of the rate from the network to the command.
     #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
     down_trace: Option<PathBuf>,
+    /// Writes what passes from the command to the network, in the format of Mahimahi's `mm-link`.
+    #[arg(long, value_name = "FILE", alias = "uplink-log")]
+    up_log: Option<PathBuf>,
+    /// The same from the network to the command.
+    #[arg(long, value_name = "FILE", alias = "downlink-log")]
+    down_log: Option<PathBuf>,
     /// Sets any key of the link file, such as `down.outage.listed=[["5 s", "10 s"]]`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
@@ -108,13 +114,14 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
             return BAD_INPUT;
         }
     };
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let command_line = words.collect::<Vec<_>>().join(" ");
     let setup = Setup {
-        up: &link.up,
-        down: &link.down,
-        up_trace: up_trace.as_ref(),
-        down_trace: down_trace.as_ref(),
+        up: Way { config: &link.up, trace: up_trace.as_ref(), log: args.up_log.as_deref() },
+        down: Way { config: &link.down, trace: down_trace.as_ref(), log: args.down_log.as_deref() },
         seed: args.seed,
         control: args.control.as_deref(),
+        command_line: &command_line,
     };
     let outcome = match args.between.as_deref() {
         Some([first, second]) => airtcp_emu::between(setup, [first, second], &mut complain),

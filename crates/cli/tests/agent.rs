@@ -12,8 +12,10 @@ use std::process::{Command, Output};
 use std::time::Duration;
 use tempfile::TempDir;
 
-fn airtcp(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_airtcp")).arg("agent").args(args).output().unwrap()
+fn airtcp(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
+    command.arg("agent").args(args);
+    command
 }
 
 fn stderr(output: &Output) -> String {
@@ -31,7 +33,9 @@ impl Gateway {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("phone.key");
-        let made = airtcp(&["keygen", "phone", "10.0.0.7", "--out", keys.to_str().unwrap()]);
+        let made = airtcp(&["keygen", "phone", "10.0.0.7", "--out", keys.to_str().unwrap()])
+            .output()
+            .unwrap();
         assert!(made.status.success(), "{}", stderr(&made));
         let agent = Some(AgentConfig { listen: "127.0.0.1:0".parse().unwrap(), keys });
         let (handle, inbox) = channel().unwrap();
@@ -44,41 +48,50 @@ impl Gateway {
         self.folder.path().join("phone.key")
     }
 
-    /// Runs an agent that knows this gateway and the key.
-    fn agent(&self, args: &[&str]) -> Output {
+    /// An agent that knows this gateway and the key.
+    fn agent(&self, args: &[&str]) -> Command {
         let address = self.running.agent_address().unwrap().to_string();
-        let key = self.key();
-        airtcp(&[&["--gateway", &address, "--key", key.to_str().unwrap()], args].concat())
+        let mut command = airtcp(&["--gateway", &address, "--key"]);
+        command.arg(self.key()).args(args);
+        command
     }
 
-    /// The signals that have come.
-    fn signals(&self) -> Vec<LinkSignal> {
-        let commands = self.inbox.commands.try_iter();
-        let signal = |command| match command {
-            ToLoop::Signal(signal) => signal.signal,
-            other => panic!("{other:?}"),
-        };
-        commands.map(signal).collect()
+    /// Waits for the next signal, which shall be this one.
+    fn expect(&self, signal: LinkSignal) {
+        let command = self.inbox.commands.recv_timeout(Duration::from_secs(5));
+        let Ok(ToLoop::Signal(said)) = command else { panic!("{command:?} instead of {signal:?}") };
+        assert_eq!(said.signal, signal);
+    }
+
+    fn is_silent(&self) -> bool {
+        self.inbox.commands.try_recv().is_err()
     }
 }
 
 #[test]
 fn a_signal_is_sent_by_hand() {
     let gateway = Gateway::start();
-    let output = gateway.agent(&["send", "down"]);
+    let output = gateway.agent(&["send", "down"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("knows: down (after "), "{}", stderr(&output));
-    assert_eq!(gateway.signals(), [Down]);
+    gateway.expect(Down);
 }
 
 #[test]
 fn a_program_is_a_source() {
     let gateway = Gateway::start();
-    // It goes on when the gateway has heard: the first report of all is sent a second time, with another stamp.
-    let script = "echo down; sleep 1; echo; echo up";
-    let output = gateway.agent(&["--source", "command", "--source-command", script]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(gateway.signals(), [Down, Up]);
+    let heard = gateway.folder.path().join("heard");
+    let script =
+        format!("echo down; until [ -e {} ]; do sleep 0.02; done; echo up", heard.display());
+    std::thread::scope(|scope| {
+        let mut agent = gateway.agent(&["--source", "command", "--source-command", &script]);
+        let agent = scope.spawn(move || agent.output().unwrap());
+        gateway.expect(Down);
+        std::fs::write(&heard, "").unwrap();
+        gateway.expect(Up);
+        let output = agent.join().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    });
 }
 
 #[test]
@@ -89,11 +102,12 @@ fn a_program_that_fails_or_prints_something_else_ends_the_agent() {
         ("echo gone", "the program printed \"gone\"; expected fading, down or up"),
         ("yes | tr -d '\\n'", "the program printed a line without end"),
     ] {
-        let output = gateway.agent(&["--source", "command", "--source-command", script]);
+        let output =
+            gateway.agent(&["--source", "command", "--source-command", script]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains(told), "{}", stderr(&output));
     }
-    assert_eq!(gateway.signals(), []);
+    assert!(gateway.is_silent());
 }
 
 #[test]
@@ -112,7 +126,7 @@ fn a_gateway_that_does_not_answer_is_an_error_after_a_while() {
         "send",
         "up",
     ];
-    let output = airtcp(&args);
+    let output = airtcp(&args).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("did not answer within 250 ms"), "{}", stderr(&output));
     silent.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -126,7 +140,7 @@ fn bad_input_is_refused_with_what_was_expected() {
     let key = gateway.key();
     let key = key.to_str().unwrap();
     let refused = |args: &[&str], told: &str| {
-        let output = airtcp(args);
+        let output = airtcp(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert!(stderr(&output).contains(told), "{}", stderr(&output));
     };

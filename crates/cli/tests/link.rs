@@ -6,7 +6,7 @@
 #![cfg(target_os = "linux")]
 
 use airtcp_emu::control::Status;
-use airtcp_emu::emulator::OUTSIDE;
+use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
@@ -110,6 +110,7 @@ fn inside() {
     let found = match role {
         "echo" => return answer(&UdpSocket::bind(outside).unwrap()),
         "ping" => round_trips(&outside),
+        "ping6" => round_trips(&format!("[{}]:{port}", std::env::var(OUTSIDE6).unwrap())),
         _ => vec![download(&outside)],
     };
     let found: Vec<String> = found.iter().map(f64::to_string).collect();
@@ -118,7 +119,8 @@ fn inside() {
 
 /// Milliseconds of 25 round trips begun every 100 ms; one that does not come back is missing.
 fn round_trips(outside: &str) -> Vec<f64> {
-    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let any = if outside.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" };
+    let socket = UdpSocket::bind(any).unwrap();
     socket.connect(outside).unwrap();
     let start = Instant::now();
     let at = move |i: u64| start + Duration::from_millis(100 * i);
@@ -286,6 +288,135 @@ fn an_order_that_nobody_can_take_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down", "left"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no such order: \"down left\""), "{}", stderr(&output));
+}
+
+/// The lines of a log of this kind: milliseconds and what follows.
+fn lines<'a>(log: &'a str, kind: &str) -> Vec<(u64, Vec<&'a str>)> {
+    let words = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let of_kind = words.filter(|words| words[0] != "#" && words[1] == kind);
+    of_kind.map(|words| (words[0].parse().unwrap(), words[2..].to_vec())).collect()
+}
+
+#[test]
+fn logs_tell_what_passed_in_the_format_of_mahimahi() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [up, down] = ["up", "down"].map(|name| folder.path().join(name));
+    let logs = ["--up-log", up.to_str().unwrap(), "--down-log", down.to_str().unwrap()];
+    let options = ["--late", "1 s", "--rate", "1 Mbit/s", "--delay", "20 ms"];
+    let (output, trips) = behind_link(&[&options[..], &logs].concat(), "ping", echo());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(trips.len(), 25);
+    for (path, title) in [(&up, "Uplink"), (&down, "Downlink")] {
+        let log = std::fs::read_to_string(path).unwrap();
+        let first = format!("# mahimahi mm-link ({title}) [1 Mbit/s] > {}\n", path.display());
+        assert!(log.starts_with(&first), "{log}");
+        assert!(log.contains("\n# base timestamp: 0\n"), "{log}");
+        // Of 8 bytes in a datagram; IPv6 may have had its say on the device, too.
+        let pings = |kind| {
+            let all = lines(&log, kind);
+            all.into_iter().filter(|(_, rest)| rest[0] == "36").collect::<Vec<_>>()
+        };
+        assert_eq!(pings("+").len(), 25);
+        let departures = pings("-");
+        assert_eq!(departures.len(), 25);
+        // 36 bytes at 1 Mbit/s; the propagation delay comes after the queue.
+        assert!(departures.iter().all(|(_, rest)| rest[1].parse::<u64>().unwrap() <= 1));
+        // From the first millisecond on, one opportunity in each.
+        let opportunities = lines(&log, "#");
+        assert!(opportunities.len() > 2400, "{}", opportunities.len());
+        let counted = opportunities.iter().zip(1..);
+        assert!(counted.clone().all(|((at, rest), n)| *at == n && rest[0] == "125"), "{log}");
+    }
+    let output = airtcp(&["--up-log", "/nonexistent/log", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot write /nonexistent/log"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_command_that_ends_while_its_traffic_flows_ends_the_link() {
+    if !possible() {
+        return;
+    }
+    let port = source(100_000_000);
+    let script = format!("exec 3<>/dev/tcp/${OUTSIDE}/{port}; head -c 300000 <&3 | wc -c; exit 3");
+    let options = ["--rate", "20mbit", "--delay", "20ms", "--late", "1 s", "--", "bash", "-c"];
+    let start = Instant::now();
+    let output = airtcp(&options).arg(script).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "300000");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+/// The devices of links and the tables that masquerade for them, in this namespace.
+fn traces() -> Vec<String> {
+    let devices = std::fs::read_to_string("/proc/net/dev").unwrap();
+    let tables = Command::new("nft").args(["list", "tables"]).output();
+    let tables = tables.map_or(String::new(), |o| String::from_utf8_lossy(&o.stdout).into_owned());
+    let lines = devices.lines().chain(tables.lines()).map(str::to_owned);
+    let mut lines: Vec<String> = lines.filter(|line| line.contains("airtcp")).collect();
+    lines.iter_mut().for_each(|line| line.truncate(line.find(':').unwrap_or(line.len())));
+    lines
+}
+
+/// The part of this program that starts and stops links, in a namespace where there are no others.
+#[test]
+fn cycles() {
+    if std::env::var(ROLE).as_deref() != Ok("cycles") {
+        return;
+    }
+    assert_eq!(traces(), Vec::<String>::new());
+    let open = || std::fs::read_dir("/run/netns").map_or(0, Iterator::count);
+    let namespaces = open();
+    // Two at a time.
+    for _ in 0..50 {
+        let mut pair = [0, 1].map(|_| {
+            let mut command = airtcp(&["--delay", "1ms", "--", "true"]);
+            command.stderr(Stdio::null()).spawn().unwrap()
+        });
+        assert!(pair.iter_mut().all(|link| link.wait().unwrap().success()));
+    }
+    assert_eq!(traces(), Vec::<String>::new());
+    assert_eq!(open(), namespaces);
+}
+
+#[test]
+fn a_hundred_links_two_at_a_time_leave_nothing() {
+    if !possible() {
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let mut command = Command::new("unshare");
+    command.arg("-n").arg(program).args(["--exact", "cycles"]).env(ROLE, "cycles");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn ipv6_passes_too() {
+    if !possible() {
+        return;
+    }
+    let disabled = std::fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6");
+    if disabled.is_ok_and(|text| text.trim() != "0") || UdpSocket::bind("[::]:0").is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: needs IPv6");
+        return;
+    }
+    let socket = UdpSocket::bind("[::]:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || answer(&socket));
+    // Nothing but IPv6 is left inside.
+    let script =
+        "ip -4 address flush dev $(ip -o link | grep -o 'airtcp[0-9]*' | head -n 1); exec \"$@\"";
+    let program = std::env::current_exe().unwrap();
+    let mut command =
+        airtcp(&["--delay", "20 ms", "--late", "1 s", "--", "sh", "-c", script, "sh"]);
+    command.arg(program).args(["--exact", "inside", "--nocapture"]);
+    let (output, trips) = found(command.env(ROLE, format!("ping6:{port}")));
+    assert_eq!(trips.len(), 25, "{}", stderr(&output));
+    assert!(trips.iter().all(|&t| t >= 40.0), "{trips:?}");
 }
 
 #[test]

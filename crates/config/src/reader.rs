@@ -7,6 +7,7 @@ use crate::tree::{self, Entry, Table, Tree, Value, element_name};
 use crate::units::{self, Measure, QuantityError, Unit};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use std::cell::RefCell;
+use std::fmt;
 
 /// A key that a command-line option sets over the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +149,17 @@ pub enum Decoded {
 /// Seconds since 1970 (UTC), leap seconds not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub u64);
+
+/// As RFC 3339 has it, in UTC.
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = i64::try_from(self.0).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
+        match moment {
+            Some(moment) => moment.fmt(f),
+            None => write!(f, "{} s after 1970", self.0),
+        }
+    }
+}
 
 /// A queue's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

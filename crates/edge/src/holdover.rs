@@ -84,7 +84,11 @@ pub struct State<P> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
-    Connected,
+    Connected {
+        /// The fixed host has sent again what is held, and neither has the mobile acknowledged anything new since nor
+        /// was it sent all: something is lost, or the mobile away.
+        sent_again: bool,
+    },
     Frozen(Frozen),
     /// Given up: each host is told when it is heard.
     Reset,
@@ -108,12 +112,16 @@ struct Replaying {
     until: SeqNum,
 }
 
+impl Phase {
+    const CONNECTED: Self = Self::Connected { sent_again: false };
+}
+
 impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
             store: None,
             opening: Opening::default(),
-            phase: Phase::Connected,
+            phase: Phase::CONNECTED,
             replaying: None,
             replayed: None,
         }
@@ -129,7 +137,7 @@ impl<P: Payload> FlowState for State<P> {
         match self.phase {
             Phase::Reset => FlowPhase::Reset,
             _ if self.replaying.is_some() => FlowPhase::Resuming,
-            Phase::Connected => FlowPhase::Connected,
+            Phase::Connected { .. } => FlowPhase::Connected,
             Phase::Frozen(_) => FlowPhase::Frozen,
         }
     }
@@ -162,12 +170,13 @@ impl<P: Payload> Connection<P> for State<P> {
             (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
                 cx.out.forward(Side::Mobile, segment);
             }
-            (Side::Fixed, Phase::Connected) => {
-                let kept = keep(store, &segment, cx);
-                if is_needless(&mut self.replayed, &segment) && kept == Kept::Old {
+            (Side::Fixed, Phase::Connected { sent_again }) => {
+                let is_old = keep(store, &segment, cx) == Kept::Old;
+                if is_needless(&mut self.replayed, &segment) && is_old {
                     cx.counters.data_dropped += 1;
                     cx.out.drop(segment);
                 } else {
+                    *sent_again |= is_old && store.lacks(&segment);
                     store.forward(segment, cx.out);
                 }
             }
@@ -189,9 +198,15 @@ impl<P: Payload> Connection<P> for State<P> {
         let Some(store) = &mut self.store else { return };
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
-            (Phase::Connected, LinkSignal::Up) => {}
-            (Phase::Connected, _) if !store.ends.is_fixed_known() => {}
-            (Phase::Connected, _) => {
+            (Phase::Connected { sent_again }, LinkSignal::Up) => {
+                // Nobody said that it was away. The fixed host is in charge, and sees to it that all arrives.
+                if std::mem::take(sent_again) {
+                    cx.counters.replays += 1;
+                    store.replay(cx.out);
+                }
+            }
+            (Phase::Connected { .. }, _) if !store.ends.is_fixed_known() => {}
+            (Phase::Connected { .. }, _) => {
                 cx.counters.freezes += 1;
                 cx.out
                     .inject(Side::Fixed, store.ends.acknowledge(store.ends.mobile_ack(), 0, None));
@@ -209,7 +224,7 @@ impl<P: Payload> Connection<P> for State<P> {
                     let MobileEnd { ack, window, .. } = *store.ends.mobile();
                     cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, None));
                     cx.counters.resumes += 1;
-                    self.phase = Phase::Connected;
+                    self.phase = Phase::CONNECTED;
                 } else {
                     self.replay(now, cx);
                 }
@@ -250,7 +265,7 @@ impl<P: Payload> Connection<P> for State<P> {
     fn next_deadline(&self) -> Option<Instant> {
         let give_up = match &self.phase {
             Phase::Frozen(frozen) => frozen.give_up,
-            Phase::Connected | Phase::Reset => None,
+            Phase::Connected { .. } | Phase::Reset => None,
         };
         let replay = self.replaying.as_ref().map(|replaying| replaying.replay.deadline());
         [replay, give_up].into_iter().flatten().min()
@@ -284,11 +299,16 @@ impl<P: Payload> State<P> {
                 cx.counters.copies_resent += store.resend_first(cx.out);
             }
         }
-        let Phase::Frozen(frozen) = &mut self.phase else {
-            return cx.out.forward(Side::Fixed, segment);
+        let frozen = match &mut self.phase {
+            Phase::Frozen(frozen) => frozen,
+            Phase::Connected { sent_again } => {
+                *sent_again &= !progress;
+                return cx.out.forward(Side::Fixed, segment);
+            }
+            Phase::Reset => return cx.out.forward(Side::Fixed, segment),
         };
         if frozen.nudged {
-            self.phase = Phase::Connected;
+            self.phase = Phase::CONNECTED;
             cx.counters.resumes += 1;
             cx.out.forward(Side::Fixed, segment);
             if self.replaying.is_none() {

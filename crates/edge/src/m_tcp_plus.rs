@@ -24,6 +24,8 @@
 //!   lacks data: replaying to nobody does no harm. Other segments may have been on the way when the signal
 //!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
 //!   the time to the fixed host's next probe.
+//! - Nobody may have said that the mobile was away. When it is [`Up`](LinkSignal::Up) while connected, and the fixed host
+//!   has been sending again what is held, the copies are replayed once: its next retransmission may be a minute off.
 //! - Frozen, the fixed host must see no open window: pure ACKs of the mobile are swallowed, and its data goes on
 //!   with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
 //! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins
@@ -120,7 +122,11 @@ pub struct State<P> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Phase {
-    Connected,
+    Connected {
+        /// The fixed host has sent again what is held, and neither has the mobile acknowledged anything new since nor
+        /// was it sent all: something is lost, or the mobile away.
+        sent_again: bool,
+    },
     Frozen(Frozen),
     /// Given up: each host is told when it is heard.
     Reset,
@@ -153,9 +159,13 @@ enum Link {
     AwaitingProbe,
 }
 
+impl Phase {
+    const CONNECTED: Self = Self::Connected { sent_again: false };
+}
+
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, opening: Opening::default(), phase: Phase::Connected }
+        Self { store: None, opening: Opening::default(), phase: Phase::CONNECTED }
     }
 }
 
@@ -174,7 +184,7 @@ impl<P: Payload> FlowState for State<P> {
 
     fn phase(&self) -> FlowPhase {
         match &self.phase {
-            Phase::Connected => FlowPhase::Connected,
+            Phase::Connected { .. } => FlowPhase::Connected,
             Phase::Frozen(Frozen { link: Link::Away { .. }, .. }) => FlowPhase::Frozen,
             Phase::Frozen(_) => FlowPhase::Resuming,
             Phase::Reset => FlowPhase::Reset,
@@ -208,13 +218,14 @@ impl<P: Payload> Connection<P> for State<P> {
             (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
                 cx.out.forward(Side::Mobile, segment);
             }
-            (Side::Fixed, Phase::Connected) => {
-                keep(store, &segment, cx);
+            (Side::Fixed, Phase::Connected { sent_again }) => {
+                let kept = keep(store, &segment, cx);
+                *sent_again |= kept == Kept::Old && store.lacks(&segment);
                 store.forward(segment, cx.out);
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
                 if frozen.on_fixed(now, store, segment, cx) {
-                    self.phase = Phase::Connected;
+                    self.phase = Phase::CONNECTED;
                 }
             }
             (Side::Mobile, phase) => {
@@ -223,8 +234,12 @@ impl<P: Payload> Connection<P> for State<P> {
                 match phase {
                     Phase::Frozen(frozen) if plausible => {
                         if frozen.on_mobile(now, &before, store, segment, cx) {
-                            self.phase = Phase::Connected;
+                            self.phase = Phase::CONNECTED;
                         }
+                    }
+                    Phase::Connected { sent_again } => {
+                        *sent_again &= store.ends.mobile_ack() == before.ack;
+                        cx.out.forward(Side::Fixed, segment);
                     }
                     _ => cx.out.forward(Side::Fixed, segment),
                 }
@@ -235,18 +250,23 @@ impl<P: Payload> Connection<P> for State<P> {
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else { return };
         match (&mut self.phase, signal) {
-            (Phase::Connected, LinkSignal::Up) => {}
-            (Phase::Connected, _) if !store.ends.is_fixed_known() => {}
+            (Phase::Connected { sent_again }, LinkSignal::Up) => {
+                if std::mem::take(sent_again) {
+                    cx.counters.replays += 1;
+                    store.replay(cx.out);
+                }
+            }
+            (Phase::Connected { .. }, _) if !store.ends.is_fixed_known() => {}
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             }
-            (Phase::Connected, _) => {
+            (Phase::Connected { .. }, _) => {
                 let down = signal == LinkSignal::Down;
                 self.phase = Phase::Frozen(Frozen::new(now, down, store, cx));
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
                 if frozen.reconnect(now, store, cx) {
-                    self.phase = Phase::Connected;
+                    self.phase = Phase::CONNECTED;
                 }
             }
             (Phase::Frozen(frozen), _) => {

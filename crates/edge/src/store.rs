@@ -58,6 +58,11 @@ impl<P: Payload> Store<P> {
         Kept::New
     }
 
+    /// The mobile has not acknowledged all of this data.
+    pub fn lacks(&self, segment: &Segment<P>) -> bool {
+        segment.seq_len() > 0 && segment.seq_end().after(self.ends.mobile_ack())
+    }
+
     /// Takes note of a segment of the mobile, and frees what it acknowledges; false when it acknowledges what
     /// the fixed host did not send.
     pub fn note_mobile(&mut self, segment: &Segment<P>) -> bool {

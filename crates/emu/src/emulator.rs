@@ -2,10 +2,11 @@
 
 use crate::EmuError;
 use crate::control::Control;
+use crate::log::Log;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
 use crate::port::{self, End, Port, Slot};
-use crate::pump::{self, Report};
+use crate::pump::{self, Lane, Report};
 use airtcp_net::config::LinkConfig;
 use airtcp_net::{Link, LinkStreams, Trace};
 use nix::sys::signal::{Signal, kill};
@@ -21,41 +22,58 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 
-/// The variable that tells the command the address of the outside end.
+/// The variable that tells the command the IPv4 address of the outside end.
 pub const OUTSIDE: &str = "AIRTCP_LINK_OUTSIDE";
+/// The same for its IPv6 address; in reach where the machine has IPv6.
+pub const OUTSIDE6: &str = "AIRTCP_LINK_OUTSIDE6";
 
-/// A link: its two directions and the seed of their random streams.
+/// One direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// What it is made of.
+    pub config: &'a LinkConfig,
+    /// Recorded rate that takes the place of the configured one.
+    pub trace: Option<&'a Trace>,
+    /// Where to write a log in Mahimahi's format.
+    pub log: Option<&'a Path>,
+}
+
+/// A link: its two directions and what goes with them.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// From the inside to the outside.
-    pub up: &'a LinkConfig,
+    pub up: Way<'a>,
     /// From the outside to the inside.
-    pub down: &'a LinkConfig,
-    /// Recorded rate that takes the place of `up`'s.
-    pub up_trace: Option<&'a Trace>,
-    /// Recorded rate that takes the place of `down`'s.
-    pub down_trace: Option<&'a Trace>,
+    pub down: Way<'a>,
     /// Same seed, same draws; what they meet depends on the traffic.
     pub seed: u64,
     /// Where to listen for orders ([`crate::control`]).
     pub control: Option<&'a Path>,
+    /// For the header of logs.
+    pub command_line: &'a str,
 }
 
 impl Setup<'_> {
-    /// Up and down.
-    fn links(&self) -> [Link<Vec<u8>>; 2] {
-        let directions = [("up", self.up, self.up_trace), ("down", self.down, self.down_trace)];
-        directions.map(|(name, config, trace)| {
-            let mut link = Link::new(config, LinkStreams::named(self.seed, name));
-            if let Some(trace) = trace {
-                link = link.with_trace(trace.clone());
-            }
-            if self.control.is_some() {
-                let outage = config.outage.as_ref();
-                link = link.steered(outage.map(|outage| outage.mode).unwrap_or_default());
-            }
-            link
-        })
+    /// Up and down. Makes the files of the logs.
+    fn lanes(&self) -> Result<[Lane; 2], EmuError> {
+        Ok([self.lane("up", "Uplink", self.up)?, self.lane("down", "Downlink", self.down)?])
+    }
+
+    fn lane(&self, name: &str, title: &str, way: Way<'_>) -> Result<Lane, EmuError> {
+        let Way { config, trace, log } = way;
+        let mut link = Link::new(config, LinkStreams::named(self.seed, name));
+        if let Some(trace) = trace {
+            link = link.with_trace(trace.clone());
+        }
+        if self.control.is_some() || log.is_some() {
+            let outage = config.outage.as_ref();
+            link = link.steered(outage.map(|outage| outage.mode).unwrap_or_default());
+        }
+        if log.is_some() {
+            link = link.reporting_departures();
+        }
+        let log = log.map(|path| Log::create(path, title, self.command_line, config, trace));
+        Ok(Lane { link, log: log.transpose()? })
     }
 }
 
@@ -74,7 +92,7 @@ pub struct Outcome {
 /// The outside end is in the calling thread's namespace, which gets a device and its addresses, and, when
 /// it forwards packets, a table of nftables that masquerades the inside. SIGINT and SIGQUIT are left to the
 /// command, as a shell does; SIGTERM and SIGHUP are passed to it. It is killed when this process is. It finds
-/// the address of the outside end in [`OUTSIDE`].
+/// the addresses of the outside end in [`OUTSIDE`] and [`OUTSIDE6`].
 ///
 /// # Errors
 /// Something needed is missing: the network is then as before.
@@ -85,6 +103,7 @@ pub fn around_command(
 ) -> Result<Outcome, EmuError> {
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     let control = setup.control.map(Control::listen).transpose()?;
+    let lanes = setup.lanes()?;
     let (outside, slot) = make_first(Slot::first_free()?)?;
     Port::configure(slot, End::Outside, false)?;
     let (inside_is, inside_made) = mpsc::channel();
@@ -123,7 +142,7 @@ pub fn around_command(
         };
         let _nat = masquerade(slot, tell);
         let _ = start.send(());
-        let report = pump::run(&inside, &outside, setup.links(), control.as_ref(), stop.as_fd());
+        let report = pump::run(&inside, &outside, lanes, control.as_ref(), stop.as_fd());
         if let (Err(_), Ok(pid)) = (&report, command_started.recv()) {
             // Without its link the command has nothing to wait for.
             let _ = kill(pid, Signal::SIGKILL);
@@ -131,7 +150,7 @@ pub fn around_command(
         let joined = runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let (status, inside_drops) = joined?;
         let dropped_by_kernel = inside_drops + port::dropped_by_kernel(slot)?;
-        let report = Report { dropped_by_kernel, ..report.map_err(EmuError::Link)? };
+        let report = Report { dropped_by_kernel, ..report? };
         Ok(Outcome { code: code(status), report })
     })
 }
@@ -148,6 +167,7 @@ pub fn between(
 ) -> Result<Outcome, EmuError> {
     let (inner, outer) = (Namespace::named(first)?, Namespace::named(second)?);
     let control = setup.control.map(Control::listen).transpose()?;
+    let lanes = setup.lanes()?;
     let (stop, signalled) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
@@ -167,8 +187,8 @@ pub fn between(
         slot.ipv4(End::Inside),
         slot.ipv4(End::Outside)
     ));
-    let report = pump::run(&inside, &outside, setup.links(), control.as_ref(), stop.as_fd());
-    let report = report.map_err(EmuError::Link)?;
+    let report = pump::run(&inside, &outside, lanes, control.as_ref(), stop.as_fd());
+    let report = report?;
     let drops = || port::dropped_by_kernel(slot).map_err(EmuError::from);
     let dropped_by_kernel = inner.within(drops)? + outer.within(drops)?;
     Ok(Outcome { code: 0, report: Report { dropped_by_kernel, ..report } })
@@ -211,6 +231,7 @@ fn spawn(command: &[OsString], slot: Slot) -> Result<Child, EmuError> {
         .args(["--pdeathsig", "KILL", "--"])
         .args(command)
         .env(OUTSIDE, slot.ipv4(End::Outside).to_string())
+        .env(OUTSIDE6, slot.ipv6(End::Outside).to_string())
         .spawn()
         .map_err(failed)
 }

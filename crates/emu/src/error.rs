@@ -52,6 +52,14 @@ pub enum EmuError {
         /// Why not.
         source: io::Error,
     },
+    /// A log could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Log {
+        /// As given.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A system call that does not fail failed.
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`emulator`] (what a run is: around a command, or between two namespaces), then
 //! `pump` (the loop: packets in, packets out at their time), `port` (a TUN device at either end),
-//! [`control`] (orders while it runs), [`namespace`], `nat` (the way further than the neighbour), [`lateness`] (what was not on time).
+//! [`control`] (orders while it runs), `log` (what passed, in Mahimahi's format), [`namespace`], `nat` (the way further than the neighbour), [`lateness`] (what was not on time).
 //!
 //! How the parts play together: each end of the link is a TUN device in its namespace, both held by this
 //! process. What the kernel sends into one is offered to the link of that direction at the time it is read;
@@ -16,12 +16,13 @@ pub mod control;
 pub mod emulator;
 mod error;
 pub mod lateness;
+mod log;
 pub mod namespace;
 mod nat;
 mod packet;
 mod port;
 mod pump;
 
-pub use emulator::{Outcome, Setup, around_command, between};
+pub use emulator::{Outcome, Setup, Way, around_command, between};
 pub use error::EmuError;
 pub use pump::Report;

@@ -1,7 +1,9 @@
 //! The loop: packets from the kernel into the links, packets out of the links to the kernel at their time.
 
+use crate::EmuError;
 use crate::control::{Control, DirectionStatus, LatenessStatus, Order, Status};
 use crate::lateness::Lateness;
+use crate::log::{Event, Log};
 use crate::packet;
 use crate::port::{MTU, Port};
 use airtcp_core::{Duration, Instant};
@@ -42,28 +44,82 @@ impl Report {
     }
 }
 
+/// A link to be emulated, and where to log what passes.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) link: Link<Vec<u8>>,
+    pub(crate) log: Option<Log>,
+}
+
 /// One direction.
 struct Direction<'a> {
     from: &'a Port,
     to: &'a Port,
-    link: Link<Vec<u8>>,
+    lane: Lane,
+}
+
+impl Direction<'_> {
+    /// Logs what has happened inside the link.
+    fn log_until(&mut self, now: Instant) {
+        let Some(log) = &self.lane.log else { return };
+        while let Some(departure) = self.lane.link.next_departure(now) {
+            log.note(Event::Departure(departure));
+        }
+    }
+
+    /// Offers a packet to the link.
+    fn offer(&mut self, now: Instant, packet: &[u8]) {
+        let meta = packet::meta(packet);
+        self.log_until(now);
+        if let Some(log) = &self.lane.log {
+            log.note(Event::Arrival(now, meta.size));
+        }
+        // What the link refuses it has counted.
+        let refused = self.lane.link.send(now, packet.to_vec(), meta).is_err();
+        if let Some(log) = self.lane.log.as_ref().filter(|_| refused) {
+            log.note(Event::Refusal(now, meta.size));
+        }
+    }
+
+    /// Begins or ends an outage.
+    fn steer(&mut self, now: Instant, down: bool) {
+        self.log_until(now);
+        if down {
+            self.lane.link.take_down(now);
+        } else {
+            self.lane.link.take_up(now);
+        }
+        if let Some(log) = &self.lane.log {
+            log.note(Event::Steered(now, down));
+        }
+    }
+
+    /// The end: what the link did.
+    fn end(mut self, now: Instant) -> Result<LinkCounters, EmuError> {
+        self.log_until(now);
+        if let Some(log) = self.lane.log {
+            log.note(Event::End(now));
+            log.close()?;
+        }
+        Ok(self.lane.link.counters())
+    }
 }
 
 /// Emulates until `stop` is readable. Logical time is the monotonic clock's since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
-    [up, down]: [Link<Vec<u8>>; 2],
+    [up, down]: [Lane; 2],
     control: Option<&Control>,
     stop: BorrowedFd<'_>,
-) -> io::Result<Report> {
+) -> Result<Report, EmuError> {
     let real_time = be_real_time();
     let origin = monotonic_nanos()?;
     // The clock that could be read once can be read again.
     let clock = || Instant::from_nanos(monotonic_nanos().unwrap_or(origin) - origin);
     let mut directions = [
-        Direction { from: inside, to: outside, link: up },
-        Direction { from: outside, to: inside, link: down },
+        Direction { from: inside, to: outside, lane: up },
+        Direction { from: outside, to: inside, lane: down },
     ];
     let mut lateness = Lateness::new();
     let mut refused_by_kernel = 0;
@@ -74,7 +130,7 @@ pub(crate) fn run(
     let mut sources: Vec<PollFd<'_>> =
         sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     loop {
-        for Direction { to, link, .. } in &mut directions {
+        for Direction { to, lane: Lane { link, .. }, .. } in &mut directions {
             while let Some(due) = link.next_deadline().filter(|&due| due <= clock()) {
                 // All that is due by then, and nothing later: the lateness is that of this packet.
                 let Some(Output::Deliver(packet)) = link.poll(due) else { continue };
@@ -84,18 +140,18 @@ pub(crate) fn run(
                 lateness.record(clock().since(due));
             }
         }
-        let next = directions.iter().filter_map(|d| d.link.next_deadline()).min();
+        let next = directions.iter().filter_map(|d| d.lane.link.next_deadline()).min();
         let wait = vigil.wait(clock(), next);
-        let ready = wait_for(&mut sources, wait)?;
+        let ready = wait_for(&mut sources, wait).map_err(EmuError::Link)?;
         if ready[STOP] {
             break;
         }
         if let Some(control) = control.filter(|_| ready[BELL]) {
             control.carry_out(|order| {
                 let now = clock();
-                steer(order, &mut directions, now);
+                obey(order, &mut directions, now);
                 let [uplink, downlink] =
-                    [0, 1].map(|i| DirectionStatus::of(&directions[i].link, now));
+                    [0, 1].map(|i| DirectionStatus::of(&directions[i].lane.link, now));
                 Status {
                     monotonic_ns: origin + now.as_nanos(),
                     uplink,
@@ -105,18 +161,24 @@ pub(crate) fn run(
                 }
             });
         }
-        for (Direction { from, link, .. }, _) in
-            directions.iter_mut().zip(ready).filter(|(_, ready)| *ready)
-        {
+        for (direction, _) in directions.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
             for _ in 0..BATCH {
-                let Some(packet) = from.receive(&mut buffer)? else { break };
-                // What the link refuses it has counted.
-                let _ = link.send(clock(), packet.to_vec(), packet::meta(packet));
+                let received = direction.from.receive(&mut buffer).map_err(EmuError::Link)?;
+                let Some(packet) = received else { break };
+                direction.offer(clock(), packet);
             }
         }
     }
-    let [up, down] = directions.map(|direction| direction.link.counters());
-    Ok(Report { up, down, lateness, dropped_by_kernel: 0, refused_by_kernel, real_time })
+    let now = clock();
+    let [up, down] = directions.map(|direction| direction.end(now));
+    Ok(Report {
+        up: up?,
+        down: down?,
+        lateness,
+        dropped_by_kernel: 0,
+        refused_by_kernel,
+        real_time,
+    })
 }
 
 /// When to sleep and when to stay awake. The kernel wakes a sleeper some tens of microseconds late, so the
@@ -153,18 +215,15 @@ impl Vigil {
     }
 }
 
-/// Begins or ends an outage.
-fn steer(order: Order, directions: &mut [Direction<'_>; 2], now: Instant) {
-    let which = match order {
-        Order::Down(which) | Order::Up(which) => which,
+/// Carries out an order.
+fn obey(order: Order, directions: &mut [Direction<'_>; 2], now: Instant) {
+    let (down, which) = match order {
+        Order::Down(which) => (true, which),
+        Order::Up(which) => (false, which),
         Order::Status => return,
     };
-    for (direction, included) in directions.iter_mut().zip(which.include()) {
-        match order {
-            Order::Down(_) if included => direction.link.take_down(now),
-            Order::Up(_) if included => direction.link.take_up(now),
-            _ => {}
-        }
+    for (direction, _) in directions.iter_mut().zip(which.include()).filter(|(_, is)| *is) {
+        direction.steer(now, down);
     }
 }
 

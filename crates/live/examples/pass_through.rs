@@ -1,7 +1,7 @@
 //! The smallest gateway: every TCP packet from and to these mobiles comes here and goes on.
 //!
-//! `pass_through PREFIX`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make bench-gateway` measures with it what the
-//! data path costs without any mechanism.
+//! `pass_through PREFIX [tun]`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make bench-gateway`
+//! measures with it what the data path costs without any mechanism.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
@@ -10,6 +10,7 @@ use airtcp_live::gateway::config::{
 };
 use airtcp_live::gateway::datapath::nfqueue::Nfqueue;
 use airtcp_live::gateway::datapath::rules::Rules;
+use airtcp_live::gateway::datapath::tun::Tun;
 use airtcp_live::gateway::datapath::{DataPath, Verdict};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -20,9 +21,17 @@ const QUEUE: u16 = 0;
 const LENGTH: u32 = 1000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mobiles = std::env::args().nth(1).ok_or("usage: pass_through PREFIX")?;
+    let mut arguments = std::env::args().skip(1);
+    let mobiles = arguments.next().ok_or("usage: pass_through PREFIX [tun]")?;
+    let (data_path, mut path): (_, Box<dyn DataPath>) = match arguments.next() {
+        None => {
+            let data_path = DataPathConfig::Nfqueue { queue: QUEUE, length: LENGTH };
+            (data_path, Box::new(Nfqueue::open(QUEUE, LENGTH)?))
+        }
+        Some(_) => (DataPathConfig::Tun, Box::new(Tun::open()?)),
+    };
     let config = GatewayConfig {
-        data_path: DataPathConfig::Nfqueue { queue: QUEUE, length: LENGTH },
+        data_path,
         state: "/run/airtcp".into(),
         control: "/run/airtcp/control".into(),
         limits: Limits { memory: Bytes::ZERO, flows: 0, idle: Duration::ZERO },
@@ -41,7 +50,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     end.thread_block()?;
     let end = SignalFd::with_flags(&end, SfdFlags::SFD_NONBLOCK)?;
 
-    let mut path = Nfqueue::open(QUEUE, LENGTH)?;
     let _rules = Rules::install(&config)?;
     let mut batch = Vec::new();
     while end.read_signal()?.is_none() {

@@ -12,6 +12,7 @@ use airtcp_live::gateway::config::{
 };
 use airtcp_live::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_live::gateway::datapath::rules::{self, Rules, Watcher};
+use airtcp_live::gateway::datapath::tun::Tun;
 use airtcp_live::gateway::datapath::{DataPath, Intercepted, Verdict};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
@@ -228,7 +229,7 @@ fn always() -> GatewayConfig {
 }
 
 /// What a gateway does with a packet, besides the verdict.
-type Policy = Box<dyn FnMut(&Intercepted, &mut Nfqueue) -> Verdict + Send>;
+type Policy = Box<dyn FnMut(&Intercepted, &mut dyn DataPath) -> Verdict + Send>;
 
 /// A loop over the data path.
 struct Gateway {
@@ -239,7 +240,15 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn new(net: &Net, mut policy: Policy) -> Self {
+    fn new(net: &Net, policy: Policy) -> Self {
+        Self::over(|| Nfqueue::open(QUEUE, 1000), net, policy)
+    }
+
+    fn over<P: DataPath, E: std::fmt::Display>(
+        open: impl Fn() -> Result<P, E> + Send + 'static,
+        net: &Net,
+        mut policy: Policy,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let wake = Arc::new(EventFd::new().unwrap());
         let seen = Arc::new(AtomicUsize::new(0));
@@ -247,7 +256,15 @@ impl Gateway {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = net.run("g", move || {
             let (stop, wake, seen) = shared;
-            let mut path = Nfqueue::open(QUEUE, 1000).unwrap();
+            // That of the gateway before may live on for a moment, in a process that another test is just starting.
+            let end = Instant::now() + PATIENCE;
+            let mut path = loop {
+                match open() {
+                    Ok(path) => break path,
+                    Err(error) => assert!(Instant::now() < end, "{error}"),
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            };
             ready.send(()).unwrap();
             let mut batch = Vec::new();
             while !stop.load(Ordering::Relaxed) {
@@ -321,19 +338,14 @@ fn segment(packet: &Intercepted) -> Segment<Vec<u8>> {
     decode(&packet.packet, packet.checksums).unwrap()
 }
 
-#[test]
-fn a_download_goes_through_the_queue_in_packets_of_several_segments() {
-    if !possible() {
-        return;
-    }
+/// A download comes whole through the gateway, in packets of several segments.
+fn a_download_goes_through(net: &Net, gateway: impl Fn(Policy) -> Gateway, config: &GatewayConfig) {
     const SIZE: usize = 20_000_000;
-    let net = Net::new();
     for (fixed, mobile) in FIXED.into_iter().zip(MOBILE) {
         let (bytes, largest) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (count, size) = (bytes.clone(), largest.clone());
         let mobile: IpAddr = mobile.parse().unwrap();
-        let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
-            assert!(packet.input.is_some() && packet.output.is_some());
+        let policy = move |packet: &Intercepted, _: &mut dyn DataPath| {
             let segment = segment(packet);
             if segment.flow.dst.ip == mobile {
                 count.fetch_add(segment.payload.len(), Ordering::Relaxed);
@@ -341,13 +353,46 @@ fn a_download_goes_through_the_queue_in_packets_of_several_segments() {
             }
             Verdict::Pass
         };
-        let gateway = Gateway::new(&net, Box::new(policy));
-        let _rules = install(&net, always());
+        let gateway = gateway(Box::new(policy));
+        let _rules = install(net, config.clone());
         net.download(fixed, SIZE);
         drop(gateway);
         assert!(bytes.load(Ordering::Relaxed) >= SIZE, "{bytes:?} bytes came");
         assert!(largest.load(Ordering::Relaxed) > 20_000, "{largest:?} bytes at once");
     }
+}
+
+#[test]
+fn a_download_goes_through_the_queue() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    a_download_goes_through(&net, |policy| Gateway::new(&net, policy), &always());
+}
+
+#[test]
+fn packets_are_queued_with_the_interfaces_they_come_and_leave_by() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let index = |name: &str| {
+        let file = format!("cat /sys/class/net/{name}/ifindex");
+        net.sh("g", &file).trim().parse::<u32>().ok()
+    };
+    let (fixed, mobile) = (index("fixed"), index("mobile"));
+    let to: IpAddr = MOBILE[0].parse().unwrap();
+    let policy = move |packet: &Intercepted, _: &mut dyn DataPath| {
+        let down = segment(packet).flow.dst.ip == to;
+        let wanted = if down { (fixed, mobile) } else { (mobile, fixed) };
+        assert_eq!((packet.input, packet.output), wanted);
+        Verdict::Pass
+    };
+    let gateway = Gateway::new(&net, Box::new(policy));
+    let _rules = install(&net, always());
+    net.download(FIXED[0], 1000);
+    assert!(gateway.seen() > 0);
 }
 
 #[test]
@@ -358,7 +403,7 @@ fn a_dropped_packet_is_sent_again_and_its_neighbours_are_not_lost() {
     let net = Net::new();
     let dropped = Arc::new(AtomicUsize::new(0));
     let (count, mut data) = (dropped.clone(), 0);
-    let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
+    let policy = move |packet: &Intercepted, _: &mut dyn DataPath| {
         data += usize::from(!segment(packet).payload.is_empty());
         if data % 40 == 7 {
             data += 1;
@@ -388,7 +433,7 @@ fn retransmitted(net: &Net) -> usize {
 }
 
 /// Drops what either host sends as often as it sends it, and sends the same in its name.
-fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
+fn replace(packet: &Intercepted, path: &mut dyn DataPath) -> Verdict {
     let segment = segment(packet);
     let to = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
         Side::Mobile
@@ -405,8 +450,7 @@ fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
 }
 
 /// What both hosts say arrives, though none of it but what the gateway sends.
-fn injected_segments_arrive(net: &Net, address: &str, config: GatewayConfig) {
-    let gateway = Gateway::new(net, Box::new(replace));
+fn injected_segments_arrive(net: &Net, address: &str, gateway: Gateway, config: GatewayConfig) {
     let _rules = install(net, config);
     let (fixed, mobile) = net.connect(
         address,
@@ -438,7 +482,7 @@ fn injected_segments_arrive_in_a_router() {
     }
     let net = Net::new();
     for address in FIXED {
-        injected_segments_arrive(&net, address, always());
+        injected_segments_arrive(&net, address, Gateway::new(&net, Box::new(replace)), always());
     }
 }
 
@@ -454,7 +498,7 @@ fn injected_segments_pass_through_the_translation_of_a_masquerading_router() {
          ip6tables -t nat -A POSTROUTING -o fixed -j MASQUERADE",
     );
     for address in FIXED {
-        injected_segments_arrive(&net, address, always());
+        injected_segments_arrive(&net, address, Gateway::new(&net, Box::new(replace)), always());
     }
 }
 
@@ -488,7 +532,7 @@ fn injected_segments_arrive_in_a_bridge_with_an_address() {
         net.download(FIXED[0], 4_000_000);
         assert!(gateway.seen() > 0);
     }
-    injected_segments_arrive(&net, FIXED[0], all);
+    injected_segments_arrive(&net, FIXED[0], Gateway::new(&net, Box::new(replace)), all);
 }
 
 #[test]
@@ -604,8 +648,13 @@ fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
     let net = Net::new();
     let gateway = Gateway::new(&net, pass());
     let group = group("all", &["10.99.2.0/24", "fd99:2::/64"], CopyMode::WhenFading);
-    let mut rules = install(&net, config(QUEUE, 1000, vec![group]));
-    let mut queued = |net: &Net, watch: Option<bool>| {
+    only_watched_mobiles_come(&net, &gateway, config(QUEUE, 1000, vec![group]));
+}
+
+/// Packets come while the mobiles are watched, and only then.
+fn only_watched_mobiles_come(net: &Net, gateway: &Gateway, config: GatewayConfig) {
+    let mut rules = install(net, config);
+    let mut come = |watch: Option<bool>| {
         if let Some(on) = watch {
             let mobiles = MOBILE.map(|mobile| mobile.parse().unwrap());
             rules.change(move |rules| {
@@ -620,9 +669,9 @@ fn of_groups_that_copy_when_fading_only_watched_mobiles_are_queued() {
             gateway.seen() > before
         })
     };
-    assert_eq!(queued(&net, None), [false; 2]);
-    assert_eq!(queued(&net, Some(true)), [true; 2]);
-    assert_eq!(queued(&net, Some(false)), [false; 2]);
+    assert_eq!(come(None), [false; 2]);
+    assert_eq!(come(Some(true)), [true; 2]);
+    assert_eq!(come(Some(false)), [false; 2]);
 }
 
 #[test]
@@ -687,11 +736,11 @@ fn a_gateway_that_does_not_read_holds_up_no_more_than_its_queue() {
     if !possible() {
         return;
     }
-    const LENGTH: u32 = 4;
+    const LENGTH: u32 = 1;
     let net = Net::new();
     let _rules = install(&net, config(QUEUE, LENGTH, always().groups));
     let path = in_gateway(&net, || Nfqueue::open(QUEUE, LENGTH).unwrap());
-    // The first packets stay in the queue; their retransmissions pass.
+    // The first packet stays in the queue; its retransmission passes.
     net.download(FIXED[0], 1_000_000);
     drop(path);
 }
@@ -734,4 +783,74 @@ fn without_privileges_one_line_says_what_is_missing() {
     );
     let told = net.sh("g", &script);
     assert_eq!(told.matches("CAP_NET_ADMIN").count(), 2, "{told}");
+}
+
+/// All mobiles, always, by a TUN device.
+fn by_tun() -> GatewayConfig {
+    GatewayConfig { data_path: DataPathConfig::Tun, ..always() }
+}
+
+#[test]
+fn a_download_goes_through_the_tun_device() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let gateway = |policy| Gateway::over(Tun::open, &net, policy);
+    a_download_goes_through(&net, gateway, &by_tun());
+}
+
+#[test]
+fn injected_segments_arrive_beside_the_tun_device() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    for address in FIXED {
+        let gateway = Gateway::over(Tun::open, &net, Box::new(replace));
+        injected_segments_arrive(&net, address, gateway, by_tun());
+    }
+}
+
+#[test]
+fn when_the_tun_device_is_gone_packets_take_their_way_as_before() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let routing = || {
+        net.sh(
+            "g",
+            "for v in -4 -6; do ip $v rule; ip $v route show table all | grep airtcp || true; done",
+        )
+    };
+    let before = routing();
+    let gateway = Gateway::over(Tun::open, &net, pass());
+    install(&net, by_tun()).forget();
+    net.download(FIXED[0], 1000);
+    let seen = gateway.seen();
+    assert!(seen > 0);
+    drop(gateway);
+    for address in FIXED {
+        net.download(address, 1000);
+    }
+
+    let gateway = Gateway::over(Tun::open, &net, pass());
+    let rules = install(&net, by_tun());
+    net.download(FIXED[1], 1000);
+    assert!(gateway.seen() > 0);
+    drop((rules, gateway));
+    assert_eq!(routing(), before);
+}
+
+#[test]
+fn of_groups_that_copy_when_fading_only_watched_mobiles_are_routed_to_the_tun_device() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let gateway = Gateway::over(Tun::open, &net, pass());
+    let mut config = by_tun();
+    config.groups[0].copy = CopyMode::WhenFading;
+    only_watched_mobiles_come(&net, &gateway, config);
 }

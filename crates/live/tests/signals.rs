@@ -1,17 +1,21 @@
-//! Carriers and neighbours for real: a gateway and a mobile in network namespaces, joined by a veth pair.
+//! Carriers, neighbours and an agent for real: a gateway and a mobile in network namespaces, joined by a veth pair.
 
 #![cfg(target_os = "linux")]
 
-use airtcp_core::LinkSignal::{self, Down, Up};
+use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
+use airtcp_live::agent::{self, AgentConfig as Reporter, AgentError, Answered, Seen, Source};
 use airtcp_live::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
-use airtcp_live::gateway::config::{CopyMode, Group, Signals};
+use airtcp_live::gateway::config::{AgentConfig, CopyMode, Group, Signals};
+use airtcp_live::gateway::signals::keys::{Key, KeyName};
 use airtcp_live::gateway::signals::{self, Running};
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::io::Write;
 use std::net::UdpSocket;
+use std::os::fd::BorrowedFd;
 use std::process::{Command as Program, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Whether these tests can be done here.
@@ -27,6 +31,12 @@ fn possible() -> bool {
 fn ip(line: &str) {
     let output = Program::new("ip").args(line.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "ip {line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Moves the calling thread to a namespace.
+fn enter(name: &str) {
+    let file = File::open(format!("/run/netns/{name}")).unwrap();
+    setns(file, CloneFlags::CLONE_NEWNET).unwrap();
 }
 
 /// The gateway's interface `wlan0`, 10.0.0.1, and the mobile behind it, 10.0.0.7.
@@ -58,8 +68,7 @@ impl Net {
     fn at_gateway<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
-                let file = File::open(format!("/run/netns/{}", self.gateway)).unwrap();
-                setns(file, CloneFlags::CLONE_NEWNET).unwrap();
+                enter(&self.gateway);
                 work()
             });
             inside.join().unwrap()
@@ -155,4 +164,70 @@ fn a_neighbour_that_fails_is_found_again_without_traffic() {
     let back = Instant::now();
     expect(&inbox, Up, SignalSource::Neighbour);
     assert!(back.elapsed() < Duration::from_secs(5), "{:?}", back.elapsed());
+}
+
+/// Sees what the test says.
+struct Told(mpsc::Receiver<LinkSignal>);
+
+impl Source for Told {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+    fn next_look(&self) -> Option<airtcp_core::Duration> {
+        Some(airtcp_core::Duration::from_millis(20))
+    }
+    fn look(&mut self) -> Result<Seen, AgentError> {
+        match self.0.try_recv() {
+            Ok(signal) => Ok(Seen::Signals(vec![signal])),
+            Err(mpsc::TryRecvError::Empty) => Ok(Seen::Signals(Vec::new())),
+            Err(mpsc::TryRecvError::Disconnected) => Ok(Seen::Last(Vec::new())),
+        }
+    }
+}
+
+#[test]
+fn an_agent_whose_network_was_gone_is_heard_when_it_is_back() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new("agent");
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    let name = KeyName::new("phone").unwrap();
+    let key = Key::generate(name, vec!["10.0.0.7/32".parse().unwrap()]).unwrap();
+    key.write(&keys).unwrap();
+    let agent = Some(AgentConfig { listen: "10.0.0.1:0".parse().unwrap(), keys });
+    let (running, inbox) = net.start(&Signals { agent, ..Signals::default() });
+
+    let gateway = running.agent_address().unwrap();
+    let patience = airtcp_core::Duration::from_secs(5);
+    let config = Reporter::new(gateway, key, Vec::new(), patience).unwrap();
+    let (tell, told) = mpsc::channel();
+    let (answers, answered) = mpsc::channel();
+    let mobile = net.mobile.clone();
+    let agent = std::thread::spawn(move || {
+        enter(&mobile);
+        agent::run(config, &mut Told(told), &mut |answer| answers.send(answer).unwrap())
+    });
+    tell.send(Fading).unwrap();
+    expect(&inbox, Fading, SignalSource::Agent);
+    let taken = answered.recv_timeout(Duration::from_secs(5)).unwrap();
+    assert!(matches!(taken, Answered::Taken(Fading, _)), "{taken:?}");
+
+    ip(&format!("-n {} address flush dev eth0", net.mobile));
+    tell.send(Down).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!agent.is_finished(), "to have no network is no reason to end");
+    // It comes back with another address, and says so.
+    tell.send(Up).unwrap();
+    ip(&format!("-n {} address add 10.0.0.9/24 dev eth0", net.mobile));
+    let said = inbox.commands.recv_timeout(Duration::from_secs(8));
+    match said {
+        // Up came to the agent after the address.
+        Ok(Command::Signal(said)) if said.signal == Down => expect(&inbox, Up, SignalSource::Agent),
+        Ok(Command::Signal(said)) => assert_eq!(said.signal, Up),
+        other => panic!("{other:?}"),
+    }
+    drop(tell);
+    agent.join().unwrap().unwrap();
 }

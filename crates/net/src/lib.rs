@@ -18,6 +18,6 @@ pub mod schedule;
 pub mod trace;
 pub mod wifi;
 
-pub use link::{Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta, Service};
+pub use link::{Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
 pub use schedule::AboveMac;
 pub use trace::{Trace, TraceError};

@@ -93,6 +93,7 @@ pub struct LinkCounters {
 /// real-time emulator. Calls must not go back in time.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
+    /// That of the server, or the mean of its trace.
     rate: DataRate,
     /// The latest packet size and its transmission time: packets come in few sizes, divisions are slow.
     transmission: (Bytes, Duration),
@@ -133,8 +134,8 @@ struct Steering<T> {
     up_since: Instant,
     /// The packets in the queue, not yet decided.
     undecided: VecDeque<Undecided<T>>,
-    /// Services not yet reported, when there is somebody to report them to.
-    services: Option<VecDeque<Service>>,
+    /// Departures not yet reported, when there is somebody to report them to.
+    departures: Option<VecDeque<Departure>>,
 }
 
 /// A packet whose service has not begun.
@@ -145,15 +146,17 @@ struct Undecided<T> {
     meta: PacketMeta,
 }
 
-/// The service of a packet that has begun.
+/// A packet has left the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct Departure {
     /// When the packet was offered.
     pub arrived: Instant,
-    /// When its last byte leaves the server.
-    pub departure: Instant,
+    /// When its last byte left.
+    pub at: Instant,
     /// Size on the link.
     pub size: Bytes,
+    /// It will not arrive: an outage or the loss model took it.
+    pub lost: bool,
 }
 
 /// A packet between acceptance and arrival. In order, it comes out when its predecessors have, too.
@@ -189,8 +192,10 @@ impl<T> Link<T> {
         }
     }
 
-    /// The link with the recorded rate of `trace` instead of its constant one; before the first packet.
+    /// The link with the recorded rate of `trace` instead of its constant one; before the first packet. RED counts
+    /// its idle time in packets of the trace's mean rate.
     pub fn with_trace(mut self, trace: Trace) -> Self {
+        self.rate = trace.mean_rate();
         self.opportunities = Some(Box::new(Opportunities::new(trace)));
         self
     }
@@ -203,16 +208,16 @@ impl<T> Link<T> {
             down: false,
             up_since: Instant::ZERO,
             undecided: VecDeque::new(),
-            services: None,
+            departures: None,
         }));
         self
     }
 
-    /// A steered link that keeps its services for [`Link::next_service`]; before the first packet. Without effect
-    /// on a link that is not steered.
-    pub fn reporting_services(mut self) -> Self {
+    /// A steered link that keeps its departures for [`Link::next_departure`]; before the first packet. Without
+    /// effect on a link that is not steered.
+    pub fn reporting_departures(mut self) -> Self {
         if let Some(steering) = &mut self.steering {
-            steering.services = Some(VecDeque::new());
+            steering.departures = Some(VecDeque::new());
         }
         self
     }
@@ -234,7 +239,12 @@ impl<T> Link<T> {
                     first.start = Instant::MAX;
                 }
             }
-            OutageMode::Drop if self.free_at > now => self.in_flight.lose_newest(),
+            OutageMode::Drop if self.free_at > now => {
+                if let Some(newest) = steering.departures.as_mut().and_then(VecDeque::back_mut) {
+                    newest.lost = true;
+                }
+                self.in_flight.lose_newest();
+            }
             OutageMode::Drop => {}
         }
     }
@@ -258,9 +268,12 @@ impl<T> Link<T> {
             || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
     }
 
-    /// The next service that has begun, in order, if the link reports them.
-    pub fn next_service(&mut self) -> Option<Service> {
-        self.steering.as_mut()?.services.as_mut()?.pop_front()
+    /// The next packet that has left the server by `now`, if the link reports them; call until `None`.
+    pub fn next_departure(&mut self, now: Instant) -> Option<Departure> {
+        self.start_services(now);
+        let departures = self.steering.as_mut()?.departures.as_mut()?;
+        departures.front().filter(|departure| departure.at <= now)?;
+        departures.pop_front()
     }
 
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
@@ -277,7 +290,7 @@ impl<T> Link<T> {
             size,
             packets: self.waiting.len(),
             bytes: self.waiting_bytes,
-            idle: (start == now).then(|| now.since(self.free_at)),
+            idle: self.is_idle(now, start).then(|| now.since(self.free_at)),
         };
         let (rate, accepted) = (self.rate, self.accepted);
         if !self.admission.admits(arrival, || mean_transmission(rate, accepted)) {
@@ -391,10 +404,10 @@ impl<T> Link<T> {
         let Some(Undecided { arrived, item, meta }) = steering.undecided.pop_front() else {
             return;
         };
-        self.serve(start, item, meta);
-        let service = Service { arrived, departure: self.free_at, size: meta.size };
-        if let Some(services) = self.steering.as_mut().and_then(|s| s.services.as_mut()) {
-            services.push_back(service);
+        let lost = self.serve(start, item, meta).is_some();
+        let departure = Departure { arrived, at: self.free_at, size: meta.size, lost };
+        if let Some(departures) = self.steering.as_mut().and_then(|s| s.departures.as_mut()) {
+            departures.push_back(departure);
         }
         self.foresee_first();
     }
@@ -407,6 +420,14 @@ impl<T> Link<T> {
         if let Some(first) = self.waiting.front_mut() {
             first.start = start;
         }
+    }
+
+    /// Whether a packet that comes now, to be served from `start` on, finds neither packets nor an outage.
+    #[inline]
+    fn is_idle(&self, now: Instant, start: Instant) -> bool {
+        // By a trace nothing is served at once.
+        let awaits_trace = || self.opportunities.is_some() && self.waiting.is_empty();
+        start == now || (awaits_trace() && self.free_at <= now)
     }
 
     /// When the server starts on a packet that comes now: at once, or when it is free and the link up.
@@ -429,9 +450,14 @@ impl<T> Link<T> {
         }
     }
 
-    /// Decides the packet's times and fate.
+    /// Decides the packet's times and fate; whether and why it is lost.
     #[inline]
-    fn serve(&mut self, start: Instant, item: T, PacketMeta { size, data }: PacketMeta) {
+    fn serve(
+        &mut self,
+        start: Instant,
+        item: T,
+        PacketMeta { size, data }: PacketMeta,
+    ) -> Option<DropReason> {
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),
             None => {
@@ -450,6 +476,7 @@ impl<T> Link<T> {
         };
         self.free_at = departure;
         self.in_flight.push(Flight { arrival, size, item, lost });
+        lost
     }
 
     #[inline]

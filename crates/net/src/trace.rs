@@ -5,12 +5,12 @@
 //! last line. Packets share an opportunity, a packet may need several, and what finds no packet waiting is
 //! lost. A packet counts 4 bytes more than its IP size, the header that Mahimahi's TUN device adds.
 
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
 
 /// Bytes an opportunity carries.
-const OPPORTUNITY: Bytes = Bytes(1504);
+pub const OPPORTUNITY: Bytes = Bytes(1504);
 /// What a packet has in front of it.
-const HEADER: Bytes = Bytes(4);
+pub const HEADER: Bytes = Bytes(4);
 
 /// A trace; it never fails to give a next opportunity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,8 +72,17 @@ impl Trace {
         self.times[self.times.len() - 1]
     }
 
-    /// When the opportunity with this number is.
-    fn time(&self, number: u64) -> Instant {
+    /// What the link can carry in the long run.
+    pub fn mean_rate(&self) -> DataRate {
+        let bits = 8 * OPPORTUNITY.get() as u128 * self.times.len() as u128;
+        let rate = bits * 1_000_000_000 / u128::from(self.period().as_nanos());
+        let rate = DataRate::from_bits_per_sec(u64::try_from(rate).unwrap_or(u64::MAX));
+        // A trace of years has less than a bit a second.
+        rate.unwrap_or(const { DataRate::from_bits_per_sec(1).unwrap() })
+    }
+
+    /// When the opportunity with this number, from 0, is.
+    pub fn time(&self, number: u64) -> Instant {
         let count = self.times.len() as u64;
         let within = self.times[(number % count) as usize];
         Instant::ZERO + self.period() * (number / count) + within
@@ -150,7 +159,7 @@ mod tests {
         QueueLimit, Schedule,
     };
     use crate::{Dropped, Link, LinkStreams, Output, PacketMeta};
-    use airtcp_core::{DataRate, event::DropReason};
+    use airtcp_core::event::DropReason;
 
     fn ms(n: u64) -> Instant {
         Instant::from_millis(n)
@@ -249,6 +258,13 @@ mod tests {
         assert_eq!(link.poll(ms(13)), Some(Output::Deliver(1)));
         assert_eq!(link.next_deadline(), Some(ms(43)));
         assert_eq!(link.poll(ms(43)), Some(Output::Deliver(2)));
+    }
+
+    #[test]
+    fn the_mean_rate_is_that_of_a_round() {
+        let mean = |text| Trace::parse(text).unwrap().mean_rate();
+        assert_eq!(mean("1\n"), DataRate::from_bits_per_sec(12_032_000).unwrap());
+        assert_eq!(mean("0\n5\n5\n"), DataRate::from_bits_per_sec(7_219_200).unwrap());
     }
 
     #[test]

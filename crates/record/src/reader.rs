@@ -166,9 +166,16 @@ impl<R: Read> Reader<R> {
             }
             Found::Journal { at, fields } => match fields.get("entry")? {
                 "begin" => {
-                    let group = fields.number("group")?;
-                    Entry::Begin { group, setup: Setup::read(&fields)? }
+                    Entry::Begin { group: fields.number("group")?, setup: Setup::read(&fields)? }
                 }
+                "reconfigure" => Entry::Reconfigure {
+                    group: fields.number("group")?,
+                    setup: Setup::read(&fields)?,
+                },
+                "restore" => Entry::Restore {
+                    group: fields.number("group")?,
+                    connections: fields.number("connections")?,
+                },
                 "input" => {
                     let input = read_input(&fields)?;
                     self.read_step(at, input, &fields)?
@@ -178,7 +185,7 @@ impl<R: Read> Reader<R> {
                     return Err(Fault::Field(FieldError::Invalid {
                         key: "entry",
                         value: other.to_owned(),
-                        expected: "begin, input or lost",
+                        expected: "begin, reconfigure, restore, input or lost",
                     }));
                 }
             },

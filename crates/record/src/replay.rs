@@ -7,7 +7,7 @@ use crate::setup::Setup;
 use crate::step::{Entry, Input, Step};
 use crate::writer::{action_name, side_name, signal_name};
 use airtcp_core::{Length, Segment};
-use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ThresholdTooSmall};
+use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ReconfigureError, ThresholdTooSmall};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -58,8 +58,27 @@ pub enum ReplayError {
         /// Why.
         source: ThresholdTooSmall,
     },
-    /// A step of a group that has not begun.
-    #[error("block {block}: a step of group {group}, which has not begun")]
+    /// The settings of a mechanism cannot be changed so.
+    #[error("block {block}: {source}")]
+    Reconfigure {
+        /// Number of the block.
+        block: u64,
+        /// Why.
+        source: ReconfigureError,
+    },
+    /// Connections of an earlier process.
+    #[error(
+        "block {block}: {connections} connections of an earlier process are taken over here, whose \
+         state is not in the recording; the steps before gave the same actions"
+    )]
+    Restored {
+        /// Number of the block.
+        block: u64,
+        /// How many.
+        connections: u64,
+    },
+    /// An entry about a group that has not begun.
+    #[error("block {block}: group {group} has not begun")]
     UnknownGroup {
         /// Number of the block.
         block: u64,
@@ -100,16 +119,28 @@ pub fn replay(source: impl Read) -> Result<BTreeMap<u32, Summary>, ReplayError> 
                 let worker = worker.map_err(|source| ReplayError::Setup { block, source })?;
                 workers.insert(group, worker);
             }
-            Entry::Step(step) => {
-                let group = step.group;
-                let worker: &mut Worker =
-                    workers.get_mut(&group).ok_or(ReplayError::UnknownGroup { block, group })?;
-                worker.replay(block, step)?;
+            Entry::Reconfigure { group, setup } => {
+                let Worker { mechanism, .. } = known(&mut workers, block, group)?;
+                mechanism
+                    .reconfigure(&setup.mechanism, setup.table(), setup.memory)
+                    .map_err(|source| ReplayError::Reconfigure { block, source })?;
             }
+            Entry::Restore { group: _, connections } => {
+                return Err(ReplayError::Restored { block, connections });
+            }
+            Entry::Step(step) => known(&mut workers, block, step.group)?.replay(block, step)?,
             Entry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
         }
     }
     Ok(workers.into_iter().map(|(group, worker)| (group, worker.summary)).collect())
+}
+
+fn known(
+    workers: &mut BTreeMap<u32, Worker>,
+    block: u64,
+    group: u32,
+) -> Result<&mut Worker, ReplayError> {
+    workers.get_mut(&group).ok_or(ReplayError::UnknownGroup { block, group })
 }
 
 impl Worker {

@@ -48,6 +48,21 @@ pub enum Entry {
         /// What runs.
         setup: Setup,
     },
+    /// The mechanism of a group goes on with other settings, and keeps its connections.
+    Reconfigure {
+        /// Number of the group.
+        group: u32,
+        /// What runs from now on.
+        setup: Setup,
+    },
+    /// The mechanism of a group took over connections of an earlier process, whose state the recording does not
+    /// hold.
+    Restore {
+        /// Number of the group.
+        group: u32,
+        /// How many.
+        connections: u64,
+    },
     /// A mechanism was called.
     Step(Step),
     /// Here some steps could not be written.

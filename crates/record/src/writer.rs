@@ -85,13 +85,25 @@ impl Writer {
 
     /// The mechanism of a group begins, without connections.
     pub fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
-        let message = format!("group {group}, {}: {} begins", setup.name, setup.mechanism.name());
-        let mut fields = Fields::default().with("entry", "begin").with("group", group);
-        setup.put(&mut fields);
+        self.setup(now, group, setup, "begin", "begins");
+    }
+
+    /// The mechanism of a group goes on with other settings, and keeps its connections.
+    pub fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
+        self.setup(now, group, setup, "reconfigure", "has other settings");
+    }
+
+    /// The mechanism of a group took over this many connections of an earlier process.
+    pub fn restore(&mut self, now: Instant, group: u32, connections: u64) {
+        let message = format!("group {group}: {connections} connections of an earlier process");
+        let fields = Fields::default()
+            .with("entry", "restore")
+            .with("group", group)
+            .with("connections", connections);
         self.journal(now, &message, fields);
     }
 
-    /// The mechanism of a group was called.
+    /// The mechanism of a group was called; `actions` are what it wanted done.
     pub fn step<P: Payload>(
         &mut self,
         now: Instant,
@@ -163,6 +175,13 @@ impl Writer {
     /// The bytes made since the last time, in whole blocks.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.pcapng.get_mut())
+    }
+
+    fn setup(&mut self, now: Instant, group: u32, setup: &Setup, entry: &str, does: &str) {
+        let message = format!("group {group}, {}: {} {does}", setup.name, setup.mechanism.name());
+        let mut fields = Fields::default().with("entry", entry).with("group", group);
+        setup.put(&mut fields);
+        self.journal(now, &message, fields);
     }
 
     /// Bytes of a packet that are kept.

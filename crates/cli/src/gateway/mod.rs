@@ -1,5 +1,6 @@
 //! `airtcp gateway`: runs a gateway, and asks a running one.
 
+mod check;
 mod run;
 mod status;
 
@@ -17,17 +18,19 @@ pub(crate) struct GatewayArgs {
     /// Runs a gateway with this configuration (docs/gateway-config.md).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// What the program starts itself with: the part that is started again when it dies.
+    #[arg(long, hide = true, requires = "config")]
+    daemon: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The part that is started again when it dies; not for people.
-    #[command(hide = true)]
-    Daemon {
-        /// As `--config`.
-        config: PathBuf,
+    /// Says what a configuration would do, or what is wrong with it; changes nothing.
+    CheckConfig {
+        /// The gateway's configuration (docs/gateway-config.md).
+        file: PathBuf,
     },
     /// Shows what a running gateway does: its groups, mobiles out of reach, connections.
     Status(status::StatusArgs),
@@ -89,10 +92,13 @@ fn failed(error: &AskError) -> i32 {
 /// Does what is asked and returns the exit code.
 pub(crate) fn run(args: &GatewayArgs) -> i32 {
     let Some(command) = &args.command else {
-        return args.config.as_deref().map_or(BAD_INPUT, run::supervised);
+        return match &args.config {
+            Some(config) if args.daemon => run::daemon(config),
+            _ => run::supervised(),
+        };
     };
     match command {
-        Command::Daemon { config } => run::daemon(config),
+        Command::CheckConfig { file } => check::check(file),
         Command::Status(args) => status::status(args),
         Command::Signal { mobile, signal, socket } => {
             let request = control::mobiles(mobile).and_then(|mobiles| {

@@ -1,27 +1,22 @@
 //! `airtcp gateway --config`: the daemon, and the parent that starts it again when it dies.
 
-use crate::{BAD_INPUT, FAILURE, SUCCESS, complain};
-use airtcp_live::gateway::config::GatewayConfig;
+use super::check;
+use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, myself};
 use airtcp_live::gateway::daemon::{self, DaemonError};
 use airtcp_live::gateway::log;
 use airtcp_live::gateway::supervisor::{self, Heart, Timing};
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs a gateway until SIGTERM or SIGINT; returns the exit code.
-pub(super) fn supervised(config: &Path) -> i32 {
+pub(super) fn supervised() -> i32 {
     if let Err(message) = log::init() {
         complain(&message);
         return BAD_INPUT;
     }
-    let daemon = std::env::current_exe().and_then(|program| {
-        let mut daemon = Command::new(program);
-        daemon.args(["gateway", "daemon"]).arg(config);
-        supervisor::supervise(&mut daemon, Timing::default())
-    });
+    let daemon = supervisor::supervise(&mut myself("--daemon"), Timing::default());
     daemon.unwrap_or_else(|error| {
         complain(&format!("the gateway cannot be started: {error}"));
         FAILURE
@@ -42,7 +37,7 @@ pub(super) fn daemon(path: &Path) -> i32 {
         }
     };
     let path = path.to_owned();
-    let read = Arc::new(move || read(&path));
+    let read = Arc::new(move || check::read(&path));
     match daemon::run(read, &mut || heart.beat(Instant::now())) {
         Ok(()) => SUCCESS,
         Err(DaemonError::Config(message)) => {
@@ -55,11 +50,4 @@ pub(super) fn daemon(path: &Path) -> i32 {
             FAILURE
         }
     }
-}
-
-/// The configuration in a file.
-fn read(path: &Path) -> Result<GatewayConfig, String> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("airtcp: {name}: {error}"))?;
-    GatewayConfig::parse(&name, &text).map_err(|error| error.render())
 }

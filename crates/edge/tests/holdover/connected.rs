@@ -97,3 +97,16 @@ fn nothing_is_ever_committed() {
         assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
     });
 }
+
+#[test]
+fn a_mobile_that_is_back_from_an_outage_nobody_told_of_gets_all_copies() {
+    each(|mut s| {
+        assert!(s.up().is_empty(), "nothing was sent again");
+        s.data(1000, 1000);
+        assert_eq!((s.up().len(), counters(&s).replays), (5, 1));
+        assert!(s.up().is_empty(), "once");
+        s.data(1000, 1000);
+        s.ack(2000);
+        assert!(s.up().is_empty(), "the mobile goes on");
+    });
+}

@@ -188,3 +188,14 @@ fn real_bytes_are_replayed_like_lengths() {
 fn s(n: u64) -> airtcp_core::Instant {
     airtcp_core::Instant::from_secs(n)
 }
+
+#[test]
+fn a_mobile_that_is_back_from_an_outage_nobody_told_of_gets_all_copies() {
+    each(|mut s| {
+        assert!(s.up().is_empty(), "nothing was sent again");
+        s.data(1000, 1000);
+        assert_eq!((s.up().len(), counters(&s).replays), (5, 1));
+        s.ack(2000);
+        assert!(s.up().is_empty(), "the mobile goes on");
+    });
+}

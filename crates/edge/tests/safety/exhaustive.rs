@@ -18,7 +18,7 @@ const WIRED: Setup = Setup {
     channels: [1, 1, 0, 0],
     signals: [0, 1, 1],
     memory: u64::MAX,
-    limit: 3_000_000,
+    limit: 5_000_000,
 };
 const WIRELESS: Setup = Setup { persist: Persist::Probes, channels: [0, 0, 1, 1], ..WIRED };
 

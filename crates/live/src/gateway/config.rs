@@ -94,6 +94,8 @@ pub enum DataPathConfig {
         /// Packets that may wait for the gateway.
         length: u32,
     },
+    /// A TUN device, for kernels without netfilter queues: slower, and not with address translation.
+    Tun,
 }
 
 /// Bounds on what is kept; beyond them, new connections are forwarded untouched.

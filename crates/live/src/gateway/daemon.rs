@@ -5,17 +5,21 @@
 
 use super::command::{self, Command, Handle};
 use super::config::{DataPathConfig, GatewayConfig};
+use super::datapath::DataPath;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
-use super::datapath::rules::{Rules, RulesError};
+use super::datapath::rules::{Rules, RulesError, Watcher};
+use super::datapath::tun::{Tun, TunError};
 use super::driver::{Driver, Interception, interface, now};
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
+use super::record::Recorder;
 use super::server::{Listeners, Server, ServerError};
 use super::shell::{Keeper, Shell, ShellError};
 use super::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
 use airtcp_edge::m_tcp_plus::Note;
+use airtcp_record::Contents;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as OsSignals;
 use std::collections::hash_map::RandomState;
@@ -40,6 +44,9 @@ pub enum DaemonError {
     /// See there.
     #[error(transparent)]
     Queue(#[from] NfqueueError),
+    /// See there.
+    #[error(transparent)]
+    Tun(#[from] TunError),
     /// See there.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -73,8 +80,14 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
     let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
-    let DataPathConfig::Nfqueue { queue, length } = config.data_path;
-    let path = Nfqueue::open(queue, length)?;
+    if let Some(file) = &config.record {
+        let recorder = Recorder::create(file, Contents::Headers, now())?;
+        shell.record(now(), &config.limits, recorder);
+    }
+    let path: Box<dyn DataPath> = match config.data_path {
+        DataPathConfig::Nfqueue { queue, length } => Box::new(Nfqueue::open(queue, length)?),
+        DataPathConfig::Tun => Box::new(Tun::open()?),
+    };
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
     let sources =
@@ -96,6 +109,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     })?;
     let rules = Rules::install(&config)?;
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
+    let rules = Watcher::new(rules, |error| {
+        tracing::error!("packets of mobiles are not watched as they should be: {error}")
+    });
     let mut effects = Vec::new();
     let restored = saved.connections.len();
     for Saved { group, flow, snapshot } in saved.connections {
@@ -114,6 +130,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     notify::ready("packets come through the gateway");
     let ended = driver.run(&inbox, beat);
     notify::stopping();
+    driver.finish();
     drop(driver);
     watch.close();
     let _ = attendant.join();
@@ -158,9 +175,12 @@ impl Keeper for Ledger {
     }
 }
 
-impl Interception for Rules {
+impl Interception for Watcher {
     fn watch(&mut self, mobiles: &[IpAddr], watched: bool) -> io::Result<()> {
-        Self::watch(self, mobiles, watched).map_err(io::Error::other)
+        for mobile in mobiles {
+            Self::watch(self, *mobile, watched);
+        }
+        Ok(())
     }
 
     fn replace(&mut self, config: &GatewayConfig) -> io::Result<()> {

@@ -92,6 +92,7 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                 self.obey(command, &mut effects);
             }
             self.path.flush()?;
+            self.shell.rest();
         }
     }
 
@@ -120,7 +121,7 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
     fn reload(&mut self, config: GatewayConfig) -> Result<(), String> {
         let GatewayConfig { data_path, state, control, metrics, record, .. } = &self.config;
         let fixed = [
-            ("nfqueue", *data_path == config.data_path),
+            ("data-path or nfqueue", *data_path == config.data_path),
             ("state", *state == config.state),
             ("control", *control == config.control),
             ("metrics", *metrics == config.metrics),
@@ -130,12 +131,28 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
             return Err(format!("{key} cannot change while the gateway runs: restart it"));
         }
         self.interception.replace(&config).map_err(|error| error.to_string())?;
-        if let Err(error) = self.shell.reload(&config, &interface) {
+        if let Err(error) = self.shell.reload(now(), &config, &interface) {
             self.interception.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
         self.config = config;
         Ok(())
+    }
+
+    /// Ends what goes on beside the traffic; its way is as before when this is dropped.
+    pub fn finish(&mut self) {
+        match self.shell.end_recording() {
+            Ok(None | Some(0)) => {}
+            Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
+            Err(error) => tracing::error!("the recording is not complete: {error}"),
+        }
+        let committed = self.shell.status(now()).committed;
+        if committed > 0 {
+            tracing::warn!(
+                committed,
+                "connections wait for bytes that only the gateway holds: start it again"
+            );
+        }
     }
 
     /// Does what the shell wants done.

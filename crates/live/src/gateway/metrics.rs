@@ -99,7 +99,17 @@ const METRICS: &[Metric] = {
         metric(
             "unsendable_packets_total",
             Counter("packets_unsendable"),
-            "Packets of the gateway's own making that could not be sent",
+            "Packets that could not be made",
+        ),
+        metric(
+            "failed_injections_total",
+            Counter("injections_failed"),
+            "Packets of the gateway's own making that the system did not send",
+        ),
+        metric(
+            "unkept_promises_total",
+            Counter("promises_unkept"),
+            "Connections left to their hosts because what was promised could not be put on file",
         ),
         metric("copied_segments_total", Mechanism("segments_copied"), "Segments copied"),
         metric(

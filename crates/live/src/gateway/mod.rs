@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod mobiles;
 pub mod notify;
 pub mod payload;
+pub mod record;
 pub mod server;
 pub mod shell;
 pub mod signals;

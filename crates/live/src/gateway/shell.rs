@@ -1,4 +1,4 @@
-//! The gateway without I/O: packets and signals in, verdicts and packets out. The third shell of the
+//! The gateway without I/O of its own: packets and signals in, verdicts and packets out. The third shell of the
 //! mechanisms, beside the simulator and the tests.
 //!
 //! Read first: `airtcp_edge::middlebox` (the contract), [`datapath`](super::datapath).
@@ -14,12 +14,14 @@ use super::config::{CopyMode, GatewayConfig, Group, Limits};
 use super::datapath::{Intercepted, Verdict};
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
+use super::record::{self, Recorder};
 use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::journal::Note;
 use airtcp_edge::m_tcp_plus::{self, State};
 use airtcp_edge::{
     Action, Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Side, ThresholdTooSmall,
 };
+use airtcp_record::Input;
 use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +91,8 @@ struct Counters {
 
 /// A group at work.
 struct Worker {
+    /// In a recording.
+    id: u32,
     config: Group,
     /// Indices of the group's interfaces; empty: any.
     interfaces: Vec<u32>,
@@ -120,6 +124,9 @@ pub struct Shell {
     table: FlowTableConfig,
     actions: Actions<SharedBytes>,
     keeper: Box<dyn Keeper>,
+    recorder: Option<Recorder>,
+    /// The next group's.
+    next_id: u32,
 }
 
 /// What a configuration that cannot be put to work suffers from.
@@ -167,11 +174,15 @@ impl Shell {
         keeper: Box<dyn Keeper>,
     ) -> Result<Self, ShellError> {
         let table = table(&config.limits, hash_key);
-        let worker = |group: &Group| Worker::new(group, table, &config.limits, index);
+        let worker = |(id, group)| Worker::new(id, group, table, &config.limits, index);
+        let workers: Vec<Worker> =
+            (0..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
         Ok(Self {
-            workers: config.groups.iter().map(worker).collect::<Result<_, _>>()?,
+            next_id: workers.len() as u32,
+            workers,
             table,
             keeper,
+            recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
             hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
             watched: BTreeSet::new(),
@@ -182,6 +193,29 @@ impl Shell {
         })
     }
 
+    /// Records what the mechanisms are given and do, from now on. To be called before they were given anything.
+    pub fn record(&mut self, now: Instant, limits: &Limits, mut recorder: Recorder) {
+        for Worker { id, config, .. } in &self.workers {
+            recorder.begin(now, *id, &record::setup(config, limits));
+        }
+        self.recorder = Some(recorder);
+    }
+
+    /// Ends a recording; how many steps are not in it, if there was one.
+    ///
+    /// # Errors
+    /// The file could not be written to its end.
+    pub fn end_recording(&mut self) -> io::Result<Option<u64>> {
+        self.recorder.take().map(Recorder::finish).transpose()
+    }
+
+    /// To be called before the loop sleeps.
+    pub fn rest(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
+    }
+
     /// Goes on with another configuration. A group keeps its connections if it keeps its name and mechanism.
     ///
     /// # Errors
@@ -189,13 +223,14 @@ impl Shell {
     /// mechanism, has promised bytes.
     pub fn reload(
         &mut self,
+        now: Instant,
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<(), ShellError> {
         let table = table(&config.limits, self.table.hash_key);
-        let worker = |group: &Group| Worker::new(group, table, &config.limits, index);
+        let worker = |(id, group)| Worker::new(id, group, table, &config.limits, index);
         let mut workers: Vec<Worker> =
-            config.groups.iter().map(worker).collect::<Result<_, _>>()?;
+            (self.next_id..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
         for old in &self.workers {
             let committed = old.mechanism.reports().filter(|report| report.committed).count();
             if committed > 0 && !workers.iter().any(|new| new.succeeds(old)) {
@@ -203,11 +238,23 @@ impl Shell {
                 return Err(ShellError::Committed { group, committed });
             }
         }
+        self.next_id += workers.len() as u32;
         for new in &mut workers {
-            let Some(old) = self.workers.iter_mut().find(|old| new.succeeds(old)) else { continue };
             let memory = config.limits.memory;
-            if old.mechanism.reconfigure(&new.config.mechanism, table, memory).is_ok() {
+            let mut is_kept = false;
+            if let Some(old) = self.workers.iter_mut().find(|old| new.succeeds(old))
+                && old.mechanism.reconfigure(&new.config.mechanism, table, memory).is_ok()
+            {
+                is_kept = true;
+                new.id = old.id;
                 std::mem::swap(&mut old.mechanism, &mut new.mechanism);
+            }
+            if let Some(recorder) = &mut self.recorder {
+                let setup = record::setup(&new.config, &config.limits);
+                match is_kept {
+                    true => recorder.reconfigure(now, new.id, &setup),
+                    false => recorder.begin(now, new.id, &setup),
+                }
             }
         }
         self.workers = workers;
@@ -233,6 +280,9 @@ impl Shell {
         let worker = &mut self.workers[n];
         if !worker.mechanism.restore(now, flow, connection) {
             return false;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.restore(now, worker.id, 1);
         }
         let mobile = MobileId(flow.dst.ip);
         if worker.config.copy == CopyMode::WhenFading && self.watched.insert(mobile) {
@@ -325,6 +375,7 @@ impl Shell {
             }
         }
         self.workers[n].mechanism.on_segment(now, from, segment, &mut self.actions);
+        self.note_step(now, n, &Input::Segment { from, segment: packet });
         let verdict = self.carry_out(n, effects);
         match verdict {
             Verdict::Pass => self.counters.passed += 1,
@@ -351,6 +402,7 @@ impl Shell {
             let mechanism = &mut self.workers[n].mechanism;
             if mechanism.next_deadline().is_some_and(|due| due <= now) {
                 mechanism.on_timer(now, &mut self.actions);
+                self.note_step(now, n, &Input::Timer);
                 self.carry_out(n, effects);
             }
         }
@@ -417,6 +469,7 @@ impl Shell {
                 }
             }
             worker.mechanism.on_link(now, mobile, signal, &mut self.actions);
+            self.note_step(now, n, &Input::Signal { mobile, signal });
             self.carry_out(n, effects);
         }
     }
@@ -440,6 +493,13 @@ impl Shell {
     /// To be called when the effects of the last call were carried out.
     pub fn settle(&mut self) {
         self.keeper.settle();
+    }
+
+    /// Records a call to the mechanism of a group.
+    fn note_step(&mut self, now: Instant, n: usize, input: &Input<&[u8]>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.step(now, self.workers[n].id, input, self.actions.as_slice());
+        }
     }
 
     /// Writes down what the mechanism of a group noted, and takes back what it may not promise.
@@ -525,6 +585,7 @@ fn owned(counters: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<St
 
 impl Worker {
     fn new(
+        id: u32,
         group: &Group,
         table: FlowTableConfig,
         limits: &Limits,
@@ -540,7 +601,7 @@ impl Worker {
             })
         };
         let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self { config: group.clone(), interfaces, mechanism })
+        Ok(Self { id, config: group.clone(), interfaces, mechanism })
     }
 
     /// The same group, perhaps with other settings.

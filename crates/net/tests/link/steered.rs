@@ -5,8 +5,8 @@ use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
 use crate::properties::{links, traffic};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant};
-use airtcp_net::config::{OutageConfig, OutageMode, Schedule};
-use airtcp_net::{Dropped, Link, Output, PacketMeta, Service, Trace};
+use airtcp_net::config::{LossPlace, OutageConfig, OutageMode, Schedule};
+use airtcp_net::{Departure, Dropped, Link, Output, PacketMeta, Trace};
 use proptest::prelude::*;
 
 /// As [`run`], with an outage by hand in each interval.
@@ -112,17 +112,18 @@ fn a_second_order_of_the_same_kind_changes_nothing() {
 }
 
 #[test]
-fn services_are_reported_as_they_begin() {
-    let mut link = link(&plain()).steered(OutageMode::Drop).reporting_services();
+fn departures_are_reported_in_their_time_with_what_became_of_the_packet() {
+    let mut link = link(&plain()).steered(OutageMode::Drop).reporting_departures();
     assert_eq!(link.send(at_us(0), 0, PACKET), Ok(()));
     assert_eq!(link.send(at_us(10), 1, PACKET), Ok(()));
-    let service = |arrived, departure| {
-        Some(Service { arrived: at_us(arrived), departure: at_us(departure), size: PACKET.size })
+    let departure = |arrived, at, lost| {
+        Some(Departure { arrived: at_us(arrived), at: at_us(at), size: PACKET.size, lost })
     };
-    assert_eq!(link.next_service(), service(0, 33_280));
-    assert_eq!(link.next_service(), None);
-    assert_eq!(link.poll(at_us(33_280)), None);
-    assert_eq!(link.next_service(), service(10, 66_560));
+    assert_eq!(link.next_departure(at_us(33_279)), None);
+    assert_eq!(link.next_departure(at_us(33_280)), departure(0, 33_280, false));
+    // The second is in service then.
+    link.take_down(at_us(40_000));
+    assert_eq!(link.next_departure(at_us(66_560)), departure(10, 66_560, true));
 }
 
 fn outages() -> impl Strategy<Value = Vec<(Instant, Instant)>> {
@@ -177,15 +178,21 @@ proptest! {
     }
 
     #[test]
-    fn every_packet_that_is_sent_has_a_service(config in links(), sends in traffic()) {
-        let mut link = link(&config).steered(OutageMode::Hold).reporting_services();
+    fn every_packet_that_is_sent_has_departed(config in links(), sends in traffic()) {
+        let mut link = link(&config).steered(OutageMode::Hold).reporting_departures();
         run(&mut link, &sends);
-        let services: Vec<Service> = std::iter::from_fn(|| link.next_service()).collect();
-        prop_assert!(services.is_sorted_by_key(|service| service.departure));
-        prop_assert!(services.iter().all(|service| service.arrived <= service.departure));
-        let bytes = services.iter().map(|service| service.size.get()).sum::<u64>();
-        let sent = (link.counters().packets_sent, link.counters().bytes_sent.get());
-        prop_assert_eq!((services.len() as u64, bytes), sent);
+        let end = Instant::from_nanos(Instant::MAX.as_nanos() - 1);
+        let departures: Vec<Departure> = std::iter::from_fn(|| link.next_departure(end)).collect();
+        prop_assert!(departures.is_sorted_by_key(|departure| departure.at));
+        prop_assert!(departures.iter().all(|departure| departure.arrived <= departure.at));
+        let bytes = departures.iter().map(|departure| departure.size.get()).sum::<u64>();
+        let counters = link.counters();
+        prop_assert_eq!(
+            (departures.len() as u64, bytes), (counters.packets_sent, counters.bytes_sent.get())
+        );
+        let lost = departures.iter().filter(|departure| departure.lost).count() as u64;
+        let in_front = if config.loss_place == LossPlace::Medium { 0 } else { counters.loss_drops };
+        prop_assert_eq!(lost, counters.loss_drops + counters.outage_drops - in_front);
     }
 }
 

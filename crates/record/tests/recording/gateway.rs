@@ -37,6 +37,11 @@ pub(crate) fn setup(mechanism: MechanismConfig) -> Setup {
     }
 }
 
+/// The flow table; the recording does not know its key.
+fn table(setup: &Setup) -> FlowTableConfig {
+    FlowTableConfig { limit: setup.flows, idle: setup.idle, hash_key: (3, 4) }
+}
+
 /// A connection through a mechanism that is recorded.
 pub(crate) struct Gateway {
     mechanism: Mechanism<Vec<u8>>,
@@ -76,11 +81,8 @@ impl Gateway {
         let setup = setup(mechanism);
         let mut writer = Writer::new(START, SINCE_1970, contents);
         writer.begin(START, 0, &setup);
-        // The recording does not know this key.
-        let hash_key = (3, 4);
-        let table = FlowTableConfig { limit: setup.flows, idle: setup.idle, hash_key };
         Self {
-            mechanism: Mechanism::new(&mechanism, table, setup.memory).unwrap(),
+            mechanism: Mechanism::new(&mechanism, table(&setup), setup.memory).unwrap(),
             writer,
             now: START,
             flow: Flow { src: Addr::new(fixed, 57_001), dst: Addr::new(mobile, 49_152) },
@@ -88,6 +90,13 @@ impl Gateway {
             interventions: 0,
             actions: Actions::new(),
         }
+    }
+
+    /// Goes on with other settings.
+    pub(crate) fn reconfigure(&mut self, mechanism: MechanismConfig) {
+        let setup = setup(mechanism);
+        self.mechanism.reconfigure(&mechanism, table(&setup), setup.memory).unwrap();
+        self.writer.reconfigure(self.now, 0, &setup);
     }
 
     /// Lets time pass; timers go off on the way.

@@ -1,7 +1,7 @@
 //! A recording, replayed, gives the same actions; a recording that was changed is found out.
 
 use crate::gateway::{Gateway, USER_DATA, mechanisms};
-use airtcp_core::{Duration, LinkSignal};
+use airtcp_core::{Bytes, Duration, LinkSignal};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig};
 use airtcp_record::{Contents, ReplayError, replay};
 use proptest::prelude::*;
@@ -89,6 +89,33 @@ fn another_setting_is_found() {
     changed[at..at + text.len()].copy_from_slice(b"AIRTCP_FIFO=01536 B");
     let error = replay(&changed[..]).unwrap_err();
     assert!(matches!(error, ReplayError::Different(_)), "{error}");
+}
+
+#[test]
+fn settings_that_changed_are_replayed() {
+    let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
+    gateway.outage();
+    let fifo = Bytes(1500);
+    gateway.reconfigure(MechanismConfig::MTcpPlus(MTcpPlusConfig { fifo, ..Default::default() }));
+    gateway.outage();
+    let file = gateway.writer.take();
+    replay(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+
+    let text = b"AIRTCP_ENTRY=reconfigure";
+    let at = file.windows(text.len()).position(|w| w == text).unwrap();
+    let mut changed = file.clone();
+    // As if the FIFO had been as small from the start.
+    changed[at..at + text.len()].copy_from_slice(b"AIRTCP_ENTRY=begin\n\n\n\n\n\n");
+    assert!(replay(&changed[..]).is_err(), "connections are kept");
+}
+
+#[test]
+fn connections_of_an_earlier_process_end_the_replay() {
+    let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
+    gateway.writer.restore(gateway.now, 0, 3);
+    let message = replay(&gateway.writer.take()[..]).unwrap_err().to_string();
+    let start = "block 6: 3 connections of an earlier process are taken over here";
+    assert!(message.starts_with(start), "{message}");
 }
 
 #[test]

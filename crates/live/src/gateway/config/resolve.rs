@@ -32,7 +32,11 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
         top.push(top.problem("control", message).expected(expected));
     }
     let record = path(top, "record");
-    let data_path = nfqueue(&top.merged("nfqueue"));
+    let nfqueue = nfqueue(&top.merged("nfqueue"));
+    let data_path = match top.get::<&str>("data-path") {
+        Some("tun") => Some(DataPathConfig::Tun),
+        data_path => nfqueue.filter(|_| data_path.is_some()),
+    };
     let limits = limits(&top.merged("limits"));
     let groups = groups(&top.elements("mobile"), limits);
     let signals = signals(&top.merged("signals"), &groups);

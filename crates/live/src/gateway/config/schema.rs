@@ -55,10 +55,23 @@ pub(super) static GATEWAY: TableSchema = TableSchema {
         ),
         field("limits", Kind::Table(&LIMITS), Absent("its defaults"), "Bounds on what is kept."),
         field(
+            "data-path",
+            Kind::Choice(&[
+                ("nfqueue", "they wait in a queue of netfilter"),
+                (
+                    "tun",
+                    "they are routed into a TUN device, for kernels without NFQUEUE; slower, and not on a router that \
+                     translates addresses",
+                ),
+            ]),
+            Is("nfqueue"),
+            "How packets get to the gateway.",
+        ),
+        field(
             "nfqueue",
             Kind::Table(&NFQUEUE),
             Absent("its defaults"),
-            "How packets get to the gateway.",
+            "The queue, where that is the data path.",
         ),
         field("metrics", Kind::Table(&METRICS), Absent("not served"), "Prometheus' metrics."),
         field(
@@ -71,7 +84,8 @@ pub(super) static GATEWAY: TableSchema = TableSchema {
             "state",
             Kind::Text(&PATH),
             Is("/run/airtcp"),
-            "Folder for what must survive a crash of the gateway. It should be in memory (tmpfs), with room for `limits.memory` of each group.",
+            "Folder for what must survive a crash of the gateway. It should be in memory (tmpfs); what is held for connections in \
+             an outage takes up to four times `limits.memory` of each group there.",
         ),
         field(
             "control",

@@ -547,6 +547,41 @@ fn what_nobody_would_report_is_a_caution() {
     assert_eq!((planned("1 s"), planned("0 s")), (0, 1));
 }
 
+proptest::proptest! {
+    /// No text makes the parser panic.
+    #[test]
+    fn any_text_is_read_or_refused(text: String) {
+        let _ = parse(&text);
+    }
+
+    /// Whatever a known key is set to, the result is a configuration or a diagnostic with a place.
+    #[test]
+    fn any_value_is_read_or_refused(
+        key in proptest::sample::select(&[
+            "state", "control", "record", "nfqueue", "nfqueue.queue", "nfqueue.length", "limits",
+            "limits.memory", "limits.flows", "limits.idle", "metrics", "metrics.listen", "signals",
+            "signals.agent", "signals.agent.keys", "signals.planned", "signals.carrier",
+            "signals.silence", "[[mobile]]\nname", "[[mobile]]\naddresses", "[[mobile]]\ninterfaces",
+            "[[mobile]]\nmechanism", "[[mobile]]\ncopy", "[[mobile]]\nfifo", "[[mobile]]\ntimer",
+            "[[mobile]]\nthreshold",
+        ][..]),
+        value in proptest::sample::select(&[
+            "\"\"", "0", "-1", "1e400", "nan", "99999999999999999999", "true", "[]", "{}", "[[]]", "[{}]",
+            "\"/a\"", "[\"::/0\"]", "[\"10.0.0.0/8\", \"::ffff:10.0.0.1\"]", "\"[::]:1\"", "\"1 s\"",
+            "\"999999999 s\"", "\"64 KiB\"", "\"17179869183 GiB\"", "2026-05-01T06:30:00Z",
+            "9999-12-31T23:59:59-23:59", "{ listen = 1 }", "[{ begin = 0000-01-01T00:00:00Z }]",
+            "\"packet-control\"", "1000000",
+        ][..]),
+    ) {
+        let mobile = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
+        if let Err(error) = parse(&format!("{key} = {value}\n{mobile}")) {
+            proptest::prop_assert!(!error.diagnostics.is_empty());
+            proptest::prop_assert!(error.diagnostics.iter().all(|d| d.line >= 1 && d.column >= 1));
+            let _ = error.render();
+        }
+    }
+}
+
 #[test]
 fn the_documentation_is_the_schema() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway-config.md");

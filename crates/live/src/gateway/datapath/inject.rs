@@ -72,7 +72,7 @@ fn open(domain: Domain, mark: Option<u32>) -> io::Result<Socket> {
 }
 
 /// Where an IP packet goes.
-fn destination(packet: &[u8]) -> Option<IpAddr> {
+pub(super) fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?).into()),
         6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?).into()),

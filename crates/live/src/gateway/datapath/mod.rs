@@ -1,7 +1,7 @@
 //! How packets reach the gateway and go on: the contract between the loop and what carries packets.
 //!
 //! Read in this order: [`DataPath`], [`nfqueue`] (packets of this host's kernel), `inject` (packets of the gateway's
-//! own), [`rules`] (which packets come).
+//! own), [`rules`] (which packets come), [`tun`] (where there is no NFQUEUE).
 //!
 //! # Connection tracking
 //! The gateway sees packets in FORWARD, where a mobile has its own address on either way, whatever this host
@@ -19,6 +19,7 @@
 mod inject;
 pub mod nfqueue;
 pub mod rules;
+pub mod tun;
 
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
@@ -58,7 +59,7 @@ pub enum Verdict {
 /// Carries packets. Whatever ends the process, packets flow as if there were no gateway.
 pub trait DataPath {
     /// Waits until there are packets, `wake` is readable, or `timeout` is over (`None`: for ever), and appends
-    /// the packets that are there to `batch`, a bounded number.
+    /// the packets that are there to `batch`, a bounded number. While packets come it does not look at `wake`.
     ///
     /// # Errors
     /// The data path is broken; the loop ends.
@@ -79,7 +80,7 @@ pub trait DataPath {
     /// for that side), after all that was decided before.
     ///
     /// # Errors
-    /// The packet could not be sent; others may.
+    /// The packet could not be sent, at once or at all; others may.
     fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()>;
 
     /// Lets all decisions take effect.
@@ -87,4 +88,24 @@ pub trait DataPath {
     /// # Errors
     /// As [`DataPath::receive`].
     fn flush(&mut self) -> io::Result<()>;
+}
+
+impl<D: DataPath + ?Sized> DataPath for Box<D> {
+    fn receive(
+        &mut self,
+        wake: BorrowedFd<'_>,
+        timeout: Option<Duration>,
+        batch: &mut Vec<Intercepted>,
+    ) -> io::Result<()> {
+        (**self).receive(wake, timeout, batch)
+    }
+    fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
+        (**self).decide(id, verdict)
+    }
+    fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()> {
+        (**self).inject(to, packet)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        (**self).flush()
+    }
 }

@@ -344,14 +344,14 @@ fn a_reload_keeps_connections_and_refuses_to_break_promises() {
         renamed.groups[0].name = "tablets".to_owned();
         renamed
     };
-    let error = bench.shell.reload(&renamed(), &|_| None).unwrap_err();
+    let error = bench.shell.reload(bench.now, &renamed(), &|_| None).unwrap_err();
     assert!(matches!(error, ShellError::Committed { committed: 1, .. }), "{error}");
     config.limits.flows = 1;
-    bench.shell.reload(&config, &|_| None).unwrap();
+    bench.shell.reload(bench.now, &config, &|_| None).unwrap();
     bench.signal(LinkSignal::Up);
     assert_eq!(bench.injected()[0].1.seq, SeqNum(500));
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    bench.shell.reload(&renamed(), &|_| None).unwrap();
+    bench.shell.reload(bench.now, &renamed(), &|_| None).unwrap();
     assert_eq!(bench.shell.status(bench.now).flow_count, 0);
 }
 

@@ -102,8 +102,8 @@ impl Variant {
                 let entered = |table: &Table| present.iter().any(|line| line.enters(table));
                 self.restore(family, &script(wanted, family, |table| !entered(table)))?;
             } else {
-                // What was wanted before.
-                self.remove_family(family)?;
+                // What was wanted before, if this host has that IP version at all.
+                let _ = self.remove_family(family);
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! The firewall rules that send the mobiles' TCP packets to the queue, in tables and chains of their own.
+//! The rules that send the mobiles' TCP packets to the gateway, in tables and chains of their own.
 //!
-//! Read first: `iptables` or `nftables`, the same rules in two languages. [`Rules`] puts them in force, and removes
+//! Read first: `iptables` or `nftables`, the same firewall rules in two languages (`routing`: those for a TUN device). [`Rules`] puts them in force, and removes
 //! them when it is dropped ([`Watcher`] changes them while packets go on); after a crash they do no harm (`bypass`: without a listener packets pass) and
 //! the next start replaces them.
 //!
@@ -10,6 +10,7 @@
 
 mod iptables;
 mod nftables;
+mod routing;
 mod watcher;
 
 use crate::gateway::config::{CopyMode, DataPathConfig, GatewayConfig};
@@ -27,8 +28,8 @@ pub use watcher::Watcher;
 pub enum RulesError {
     /// Neither nftables nor iptables can do it.
     #[error(
-        "cannot send packets to the queue: {0}; as root (or with CAP_NET_ADMIN), with nft or iptables installed, \
-         on a kernel with CONFIG_NFT_QUEUE or CONFIG_NETFILTER_XT_TARGET_NFQUEUE (`airtcp doctor` tells which is missing)"
+        "cannot set rules: {0}; run as root (or with CAP_NET_ADMIN), with nft or iptables installed, on a kernel \
+         with CONFIG_NFT_QUEUE or CONFIG_NETFILTER_XT_TARGET_NFQUEUE (`airtcp doctor` tells what is missing)"
     )]
     NoBackend(String),
     /// No interface has such a name.
@@ -36,6 +37,9 @@ pub enum RulesError {
         "\"{0}\" cannot be the name of an interface (1 to 15 bytes, no space, quote, `/`, `*` or `+`)"
     )]
     Interface(String),
+    /// The other configuration has another data path.
+    #[error("the data path cannot change while the gateway runs: restart it")]
+    DataPath,
     /// A rule was refused.
     #[error("{0}")]
     Refused(String),
@@ -48,21 +52,29 @@ pub enum Backend {
     Nftables,
     /// iptables, its NFQUEUE target.
     Iptables(Variant),
+    /// Policy routing, into the TUN device.
+    Routing,
 }
 
-/// The best first. Which iptables is the one without a suffix is the administrator's choice.
-const BACKENDS: [Backend; 4] = [
+/// What sends packets to a queue, the best first. Which iptables is the one without a suffix is the administrator's choice.
+const QUEUEING: [Backend; 4] = [
     Backend::Nftables,
     Backend::Iptables(Variant::Default),
     Backend::Iptables(Variant::Legacy),
     Backend::Iptables(Variant::Nft),
 ];
 
+/// All of them.
+fn backends() -> impl Iterator<Item = Backend> {
+    QUEUEING.into_iter().chain([Backend::Routing])
+}
+
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nftables => f.write_str("nft"),
             Self::Iptables(variant) => f.write_str(variant.name()),
+            Self::Routing => f.write_str("ip"),
         }
     }
 }
@@ -79,6 +91,7 @@ impl Backend {
         match self {
             Self::Nftables => nftables::text(wanted),
             Self::Iptables(_) => iptables::text(wanted),
+            Self::Routing => routing::text(wanted),
         }
     }
     /// Whether the rules would be accepted; changes nothing.
@@ -86,6 +99,7 @@ impl Backend {
         match self {
             Self::Nftables => nftables::check(wanted),
             Self::Iptables(variant) => variant.check(wanted),
+            Self::Routing => routing::check(wanted),
         }
     }
     /// Puts the rules in force, in place of those that are there.
@@ -93,12 +107,14 @@ impl Backend {
         match self {
             Self::Nftables => nftables::install(wanted),
             Self::Iptables(variant) => variant.install(wanted),
+            Self::Routing => routing::install(wanted),
         }
     }
     fn watch(self, wanted: &Wanted, mobiles: &[IpAddr], on: bool) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::watch(mobiles, on),
             Self::Iptables(variant) => variant.watch(wanted, mobiles, on),
+            Self::Routing => routing::watch(mobiles, on),
         }
     }
     /// Removes whatever rules of ours are there.
@@ -106,6 +122,7 @@ impl Backend {
         match self {
             Self::Nftables => nftables::remove(),
             Self::Iptables(variant) => variant.remove(),
+            Self::Routing => routing::remove(),
         }
     }
 }
@@ -113,6 +130,9 @@ impl Backend {
 /// What the rules are to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
+    /// Which backends can do it.
+    by: &'static [Backend],
+    /// Number of the queue; zero without one.
     queue: u16,
     groups: Vec<Selection>,
     /// Mobiles of groups that copy when fading, whose packets are queued now.
@@ -131,7 +151,10 @@ struct Selection {
 
 impl Wanted {
     fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let DataPathConfig::Nfqueue { queue, .. } = config.data_path;
+        let (by, queue): (&[_], _) = match config.data_path {
+            DataPathConfig::Nfqueue { queue, .. } => (&QUEUEING, queue),
+            DataPathConfig::Tun => (&[Backend::Routing], 0),
+        };
         let mut groups = Vec::new();
         for group in &config.groups {
             let names = group.interfaces.iter();
@@ -150,7 +173,7 @@ impl Wanted {
                 }
             }
         }
-        Ok(Self { queue, groups, watched: BTreeSet::new(), notrack: true })
+        Ok(Self { by, queue, groups, watched: BTreeSet::new(), notrack: true })
     }
 }
 
@@ -180,7 +203,7 @@ impl Rules {
                 let _ = backend.remove();
             })
         })?;
-        for other in BACKENDS {
+        for other in backends() {
             if !other.is(backend) {
                 // What is not installed has left nothing.
                 let _ = other.remove();
@@ -194,11 +217,12 @@ impl Rules {
     /// # Errors
     /// The rules were refused: those before are in force.
     pub fn replace(&mut self, config: &GatewayConfig) -> Result<(), RulesError> {
-        let wanted = Wanted {
-            watched: self.wanted.watched.clone(),
-            notrack: self.wanted.notrack,
-            ..Wanted::new(config)?
-        };
+        let wanted = Wanted::new(config)?;
+        if !wanted.by.contains(&self.backend) {
+            return Err(RulesError::DataPath);
+        }
+        let wanted =
+            Wanted { watched: self.wanted.watched.clone(), notrack: self.wanted.notrack, ..wanted };
         self.backend.install(&wanted).map_err(|error| {
             // Half of it may be there.
             let _ = self.backend.install(&self.wanted);
@@ -265,7 +289,7 @@ pub fn text(config: &GatewayConfig) -> Result<String, RulesError> {
 
 /// Removes what a gateway that was killed has left in this namespace.
 pub fn remove() {
-    for backend in BACKENDS {
+    for backend in backends() {
         // What is not installed has left nothing.
         let _ = backend.remove();
     }
@@ -280,7 +304,7 @@ fn first(
     let mut errors = Vec::new();
     for notrack in [true, false].into_iter().take(if tracking { 1 } else { 2 }) {
         let wanted = Wanted { notrack, ..wanted.clone() };
-        for backend in BACKENDS {
+        for &backend in wanted.by {
             match attempt(backend, &wanted) {
                 Ok(()) => return Ok((backend, wanted)),
                 Err(error) => errors.push(error),
@@ -335,6 +359,7 @@ mod tests {
             copy,
         };
         Wanted {
+            by: &QUEUEING,
             queue: 7,
             groups: vec![
                 group("10.1.0.0/16", None, CopyMode::WhenFading),

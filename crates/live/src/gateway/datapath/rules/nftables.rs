@@ -2,6 +2,8 @@
 //!
 //! Chain `forward` asks `from_mobiles` whether a packet comes from a mobile, then `to_mobiles` whether it goes to
 //! one; two sets have the watched mobiles. Chain `output` exempts injected packets from connection tracking.
+//!
+//! Not validated: the `queue` statement itself, for want of a kernel that has it; tests try the rest.
 
 use super::super::inject::MARK;
 use super::{CopyMode, Selection, Wanted, run};

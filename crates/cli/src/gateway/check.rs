@@ -1,0 +1,269 @@
+//! `airtcp gateway check-config`: what a configuration would do, or what is wrong with it. Changes nothing.
+
+use crate::{BAD_INPUT, complain, print};
+use airtcp_config::Moment;
+use airtcp_core::{Bytes, Duration};
+use airtcp_edge::MechanismConfig;
+use airtcp_live::gateway::config::{
+    AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Signals,
+};
+use airtcp_live::gateway::datapath::rules;
+use airtcp_live::gateway::signals::keys::Keys;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Reads the configuration and the files that it names, and prints what it would do; returns the exit code.
+pub(super) fn check(path: &Path) -> i32 {
+    let config = match read(path) {
+        Ok(config) => config,
+        Err(message) => {
+            // A rendered diagnostic begins with its file already.
+            let _ = writeln!(io::stderr(), "{message}");
+            return BAD_INPUT;
+        }
+    };
+    for caution in config.cautions() {
+        complain(&format!("{}: {caution}", path.display()));
+    }
+    // Whoever may not ask the kernel, or asks another machine's, still learns the rest.
+    let rules = rules::text(&config).unwrap_or_else(|error| {
+        complain(&format!("the rules were not tried: {error}"));
+        String::new()
+    });
+    print(&format!("{}{}", describe(&config), describe_rules(&rules)))
+}
+
+/// The configuration in a file, or what is wrong with it or with a file that it names.
+pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
+    let source_name = path.display().to_string();
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("airtcp: {source_name}: {error}"))?;
+    let config = GatewayConfig::parse(&source_name, &text).map_err(|error| error.render())?;
+    if let Some(AgentConfig { keys, .. }) = &config.signals.agent {
+        Keys::read(keys)
+            .map_err(|error| format!("airtcp: {source_name}: signals.agent.keys: {error}"))?;
+    }
+    if let Some(record) = &config.record
+        && !record.parent().is_some_and(Path::is_dir)
+    {
+        let record = record.display();
+        return Err(format!("airtcp: {source_name}: record: {record}: its folder is not there"));
+    }
+    Ok(config)
+}
+
+/// What the gateway would do.
+fn describe(config: &GatewayConfig) -> String {
+    let GatewayConfig { data_path, state, control, limits, groups, signals, metrics, record } =
+        config;
+    let mut out = String::new();
+    for group in groups {
+        describe_group(&mut out, group);
+    }
+    let Limits { memory, flows, idle } = limits;
+    let memory = size(*memory);
+    let _ = writeln!(out, "limits of each group");
+    let _ = writeln!(out, "  {memory} of copies, {flows} connections, idle ones for {idle}");
+    let _ = writeln!(out, "signals");
+    let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
+    describe_signals(&mut out, signals, groups);
+    let path = match data_path {
+        DataPathConfig::Nfqueue { queue, length } => {
+            format!("netfilter queue {queue}, at most {length} packets waiting")
+        }
+        DataPathConfig::Tun => "a TUN device".to_owned(),
+    };
+    let _ = writeln!(out, "data path\n  {path}");
+    let _ = writeln!(out, "state\n  {}", state.display());
+    if let Some(address) = metrics {
+        let _ = writeln!(out, "metrics\n  http://{address}/metrics");
+    }
+    if let Some(file) = record {
+        let _ = writeln!(out, "record\n  {}", file.display());
+    }
+    out
+}
+
+/// The rules that send packets to the queue, if they are known.
+fn describe_rules(rules: &str) -> String {
+    let lines: String = rules.lines().map(|line| format!("  {line}\n")).collect();
+    if lines.is_empty() { lines } else { format!("rules\n{lines}") }
+}
+
+fn describe_group(out: &mut String, group: &Group) {
+    let Group { name, addresses, interfaces, mechanism, copy } = group;
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let behind = match interfaces.as_slice() {
+        [] => "any interface".to_owned(),
+        names => names.join(", "),
+    };
+    let _ = writeln!(out, "mobile.{name}: {}", mechanism.name());
+    let _ = writeln!(out, "  {} behind {behind}", addresses.join(", "));
+    let max_down = match mechanism {
+        MechanismConfig::PacketControl { threshold } => {
+            let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
+            return;
+        }
+        MechanismConfig::MTcp(config) => config.max_down,
+        MechanismConfig::MTcpPlus(config) => config.max_down,
+        MechanismConfig::Holdover(config) => config.max_down,
+        MechanismConfig::Snoop(_) => None,
+    };
+    let when = match copy {
+        CopyMode::Always => "always",
+        CopyMode::WhenFading => "when fading",
+    };
+    let fifo = mechanism.fifo().map(size).unwrap_or_default();
+    let _ = writeln!(out, "  copies {when}, at most {fifo} a connection");
+    if let Some(max_down) = max_down {
+        let _ = writeln!(out, "  a connection is reset when its mobile was away for {max_down}");
+    }
+}
+
+fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
+    let Signals { agent, carrier, neighbour, timetable, silence } = signals;
+    if let Some(AgentConfig { listen, keys }) = agent {
+        let _ = writeln!(out, "  airtcp agent, by UDP to {listen}, keys in {}", keys.display());
+    }
+    if *carrier {
+        let mut names: Vec<&str> =
+            groups.iter().flat_map(|group| &group.interfaces).map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        let _ = writeln!(out, "  carrier of {}", names.join(", "));
+    }
+    if *neighbour {
+        let _ = writeln!(out, "  neighbour table");
+    }
+    if let Some(silence) = silence {
+        let _ = writeln!(out, "  silence for {silence}");
+    }
+    for PlannedOutage { mobile, begin, length, every, lead } in timetable {
+        let begin = Moment(*begin);
+        let _ = write!(out, "  planned: {mobile} for {length} from {begin}");
+        if let Some(every) = every {
+            let _ = write!(out, ", every {every}");
+        }
+        let _ = match *lead {
+            Duration::ZERO => writeln!(out, ", not foretold"),
+            lead => writeln!(out, ", foretold {lead} before"),
+        };
+    }
+}
+
+/// In the largest unit in which it comes out even.
+fn size(bytes: Bytes) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let even =
+        units.iter().find(|(_, bits)| bytes.get() > 0 && bytes.get().trailing_zeros() >= *bits);
+    match even {
+        Some((unit, bits)) => format!("{} {unit}", bytes.get() >> bits),
+        None => bytes.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    /// A file with this text in a folder of its own.
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.toml");
+        fs::write(&path, text.replace("FOLDER", folder.path().to_str().unwrap())).unwrap();
+        (folder, path)
+    }
+
+    const MOBILE: &str = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.0/24\"]\n";
+    const AGENT: &str = "[signals.agent]\nlisten = \"127.0.0.1:4711\"\nkeys = \"FOLDER/keys\"\n";
+
+    #[test]
+    fn it_says_what_would_be_done() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gateway.toml");
+        let config = GatewayConfig::parse("g.toml", &fs::read_to_string(path).unwrap()).unwrap();
+        let expected = "\
+mobile.cab: holdover
+  10.8.0.7/32 behind any interface
+  copies always, at most 4 MiB a connection
+mobile.vehicles: m-tcp-plus
+  10.8.0.0/24, 2001:db8:8::/64 behind wwan0
+  copies always, at most 4 MiB a connection
+  a connection is reset when its mobile was away for 600 s
+mobile.mesh: packet-control
+  10.9.0.0/16 behind any interface
+  duplicate ACKs that stand for a loss: 10
+limits of each group
+  64 MiB of copies, 20000 connections, idle ones for 7440 s
+signals
+  airtcp gateway signal, by /run/airtcp/gateway.sock
+  airtcp agent, by UDP to 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
+  carrier of wwan0
+  silence for 1 s
+  planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, foretold 200 ms before
+data path
+  netfilter queue 77, at most 1024 packets waiting
+state
+  /run/airtcp
+metrics
+  http://127.0.0.1:9100/metrics
+";
+        assert_eq!(describe(&config), expected);
+    }
+
+    #[test]
+    fn rules_are_shown_when_they_are_known() {
+        assert_eq!(describe_rules("a\nb\n"), "rules\n  a\n  b\n");
+        assert_eq!(describe_rules(""), "");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = read(Path::new("/no/such.toml")).unwrap_err();
+        assert!(error.starts_with("airtcp: /no/such.toml: No such file"), "{error}");
+    }
+
+    #[test]
+    fn a_mistake_is_shown_in_its_line() {
+        let (_folder, path) = file("[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.1/24\"]");
+        let error = read(&path).unwrap_err();
+        let shown = "3 | addresses = [\"10.0.0.1/24\"]\n  |              ^^^^^^^^^^^^^";
+        assert!(error.ends_with(shown), "{error}");
+        assert_eq!(check(&path), BAD_INPUT);
+    }
+
+    #[test]
+    fn the_keys_are_there_and_not_for_everybody() {
+        let (folder, path) = file(&format!("{MOBILE}{AGENT}"));
+        let keys = folder.path().join("keys");
+        let begins =
+            format!("airtcp: {}: signals.agent.keys: {}: ", path.display(), keys.display());
+        let error = read(&path).unwrap_err();
+        assert!(error.starts_with(&format!("{begins}No such file")), "{error}");
+        fs::write(&keys, format!("cab {} 10.0.0.7\n", "5a".repeat(16))).unwrap();
+        let readable = |mode| fs::set_permissions(&keys, fs::Permissions::from_mode(mode)).unwrap();
+        readable(0o644);
+        let error = read(&path).unwrap_err();
+        assert!(error.starts_with(&begins) && error.contains("chmod 600"), "{error}");
+        readable(0o600);
+        assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn a_recording_needs_its_folder() {
+        let (_folder, path) = file(&format!("record = \"FOLDER/a.pcapng\"\n{MOBILE}"));
+        assert!(read(&path).is_ok());
+        let (_folder, path) = file(&format!("record = \"FOLDER/b/a.pcapng\"\n{MOBILE}"));
+        assert!(read(&path).unwrap_err().ends_with("/b/a.pcapng: its folder is not there"));
+    }
+
+    #[test]
+    fn sizes_are_shown_in_their_largest_unit() {
+        let sizes = [0, 1023, 65_536, 3 << 20, 1 << 30].map(|n| size(Bytes(n)));
+        assert_eq!(sizes, ["0 B", "1023 B", "64 KiB", "3 MiB", "1 GiB"]);
+    }
+}

@@ -1,0 +1,70 @@
+//! The unit of the gateway, judged by systemd's own tools.
+
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Highest exposure by `systemd-analyze security`, in tenths. 2.3 with systemd 252; what is left is the network, root as
+/// the user (iptables insists on it), and a supervisor and a daemon in one service.
+const EXPOSURE: u32 = 25;
+
+/// The unit as installed, but with this very program.
+struct Unit {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl Unit {
+    fn new() -> Self {
+        let shipped =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/airtcp-gateway.service");
+        let text = std::fs::read_to_string(shipped).unwrap();
+        assert!(text.contains("ExecStart=/usr/local/bin/airtcp gateway "));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("airtcp-gateway.service");
+        std::fs::write(&path, text.replace("/usr/local/bin/airtcp", env!("CARGO_BIN_EXE_airtcp")))
+            .unwrap();
+        Self { _folder: folder, path }
+    }
+
+    /// `systemd-analyze` with the unit as its last argument; `None` where there is none.
+    fn analyze(&self, arguments: &[&str]) -> Option<Output> {
+        let output = Command::new("systemd-analyze").args(arguments).arg(&self.path).output();
+        if output.is_err() {
+            let _ = writeln!(std::io::stderr(), "skipped: needs systemd-analyze (package systemd)");
+        }
+        output.ok()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn systemd_finds_no_fault_in_the_unit() {
+    let Some(output) = Unit::new().analyze(&["verify", "--man=no"]) else { return };
+    let complaints = text(&output.stderr);
+    // Before systemd 253, which has the fallback of the line above.
+    let is_known =
+        |line: &str| line.ends_with("Failed to parse service type, ignoring: notify-reload");
+    let unknown: Vec<_> = complaints.lines().filter(|line| !is_known(line)).collect();
+    assert!(output.status.success() && unknown.is_empty(), "{complaints}");
+}
+
+#[test]
+fn the_unit_is_hardened() {
+    let threshold = format!("--threshold={EXPOSURE}");
+    let arguments = ["security", "--offline=true", "--no-pager", &threshold];
+    let Some(output) = Unit::new().analyze(&arguments) else { return };
+    let (report, complaints) = (text(&output.stdout), text(&output.stderr));
+    if complaints.contains("unrecognized option") {
+        let _ =
+            writeln!(std::io::stderr(), "skipped: needs systemd-analyze of systemd 250 or newer");
+        return;
+    }
+    assert!(output.status.success(), "{report}{complaints}");
+}

@@ -1,0 +1,323 @@
+//! A log of what passed through one direction of a link, in the format of Mahimahi's `mm-link`.
+//!
+//! Each line begins with a time in milliseconds since the link started: `+ BYTES` a packet came,
+//! `d PACKETS BYTES` the link dropped it, `- BYTES DELAY` it left the link's server after DELAY ms, `# BYTES`
+//! the server could send so much. Unlike in Mahimahi a packet may be lost behind the queue, to an outage or
+//! the loss model: that is a `d`, too, at the time of its departure. A link with a constant rate has an
+//! opportunity each millisecond, of what it can send in one. There are none in an outage.
+//!
+//! Packets of a trace-driven link count as many bytes as the model counts, 4 more than their IP size.
+//! The pump says what happened; a thread puts it into words and writes.
+
+use crate::EmuError;
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_net::config::{LinkConfig, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::{Departure, Trace, trace};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+/// So many events may wait to be written; then the pump waits, which shows in its lateness.
+const BACKLOG: usize = 1 << 16;
+
+/// What happened on a link, in the order of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A packet came.
+    Arrival(Instant, Bytes),
+    /// The entrance refused the packet that came.
+    Refusal(Instant, Bytes),
+    /// A packet left the server.
+    Departure(Departure),
+    /// An outage by hand began or ended: the link is down from now on, or not.
+    Steered(Instant, bool),
+    /// Nothing more until then.
+    End(Instant),
+}
+
+/// A log file that is being written.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    events: SyncSender<Event>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+impl Log {
+    /// Makes the file; `name` of the direction and `command_line` are for its header.
+    pub(crate) fn create(
+        path: &Path,
+        name: &str,
+        command_line: &str,
+        config: &LinkConfig,
+        trace: Option<&Trace>,
+    ) -> Result<Self, EmuError> {
+        let failed = |source| EmuError::Log { path: path.to_owned(), source };
+        let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+        let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let started = started.map_or(0, |since| since.as_millis());
+        let server = match trace {
+            Some(_) => "trace".to_owned(),
+            None => config.rate.to_string(),
+        };
+        let header = format!(
+            "# mahimahi mm-link ({name}) [{server}] > {}\n# command line: {command_line}\n\
+             # queue: {}\n# init timestamp: {started}\n# base timestamp: 0\n",
+            path.display(),
+            queue(&config.queue)
+        );
+        file.write_all(header.as_bytes()).map_err(failed)?;
+        let (events, received) = sync_channel(BACKLOG);
+        let mut text = Text::new(file, config, trace);
+        let writer = std::thread::spawn(move || text.write_all(&received));
+        Ok(Self { path: path.to_owned(), events, writer })
+    }
+
+    /// Notes an event.
+    pub(crate) fn note(&self, event: Event) {
+        // A writer that failed has ended; `Log::close` tells.
+        let _ = self.events.send(event);
+    }
+
+    /// Writes the rest.
+    pub(crate) fn close(self) -> Result<(), EmuError> {
+        let Self { path, events, writer } = self;
+        drop(events);
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.map_err(|source| EmuError::Log { path, source })
+    }
+}
+
+fn queue(config: &QueueConfig) -> String {
+    match config {
+        QueueConfig::DropTail { limit: QueueLimit::Packets(n) } => {
+            format!("droptail [packets={n}]")
+        }
+        QueueConfig::DropTail { limit: QueueLimit::Bytes(n) } => {
+            format!("droptail [bytes={}]", n.get())
+        }
+        QueueConfig::Red { limit, .. } => format!("red [packets={limit}]"),
+    }
+}
+
+/// The lines of a log.
+struct Text<W> {
+    to: W,
+    /// What a packet counts more than its size.
+    header: Bytes,
+    capacity: Capacity,
+    outages: Schedule,
+    /// Taken down by hand.
+    down: bool,
+}
+
+/// What the server can send.
+enum Capacity {
+    /// At a constant rate: each millisecond, of which so many have passed.
+    Rate { rate: DataRate, passed: u64 },
+    /// By a trace, of which so many opportunities have passed.
+    Trace { trace: Trace, passed: u64 },
+}
+
+impl Capacity {
+    /// When the next opportunity is, and what it carries.
+    fn next(&self) -> (Instant, Bytes) {
+        match self {
+            Self::Rate { rate, passed } => {
+                let until = |ms: u64| {
+                    let bits = u128::from(rate.bits_per_sec()) * u128::from(ms) / 1000;
+                    Bytes((bits / 8) as u64)
+                };
+                (Instant::from_millis(passed + 1), until(passed + 1) - until(*passed))
+            }
+            Self::Trace { trace, passed } => (trace.time(*passed), trace::OPPORTUNITY),
+        }
+    }
+
+    fn pass(&mut self) {
+        let (Self::Rate { passed, .. } | Self::Trace { passed, .. }) = self;
+        *passed += 1;
+    }
+}
+
+impl<W: Write> Text<W> {
+    fn new(to: W, config: &LinkConfig, trace: Option<&Trace>) -> Self {
+        let (header, capacity) = match trace {
+            Some(trace) => (trace::HEADER, Capacity::Trace { trace: trace.clone(), passed: 0 }),
+            None => (Bytes::ZERO, Capacity::Rate { rate: config.rate, passed: 0 }),
+        };
+        let outages = match &config.outage {
+            Some(outage) => outage.schedule.clone(),
+            None => Schedule::Listed(Vec::new()),
+        };
+        Self { to, header, capacity, outages, down: false }
+    }
+
+    fn write_all(&mut self, events: &Receiver<Event>) -> io::Result<()> {
+        for event in events {
+            self.write(event)?;
+        }
+        self.to.flush()
+    }
+
+    fn write(&mut self, event: Event) -> io::Result<()> {
+        match event {
+            Event::Arrival(at, size) => {
+                self.opportunities_until(at)?;
+                let size = (size + self.header).get();
+                writeln!(self.to, "{} + {size}", millis(at))
+            }
+            Event::Refusal(at, size) => {
+                self.opportunities_until(at)?;
+                self.drop(at, size)
+            }
+            Event::Departure(Departure { at, size, lost: true, .. }) => {
+                self.opportunities_until(at)?;
+                self.drop(at, size)
+            }
+            Event::Departure(Departure { arrived, at, size, lost: false }) => {
+                self.opportunities_until(at)?;
+                let size = (size + self.header).get();
+                let delay = millis(at) - millis(arrived);
+                writeln!(self.to, "{} - {size} {delay}", millis(at))
+            }
+            Event::Steered(at, down) => {
+                self.opportunities_until(at)?;
+                self.down = down;
+                Ok(())
+            }
+            Event::End(at) => self.opportunities_until(at),
+        }
+    }
+
+    fn drop(&mut self, at: Instant, size: Bytes) -> io::Result<()> {
+        writeln!(self.to, "{} d 1 {}", millis(at), (size + self.header).get())
+    }
+
+    fn opportunities_until(&mut self, now: Instant) -> io::Result<()> {
+        loop {
+            let (at, size) = self.capacity.next();
+            if at > now {
+                return Ok(());
+            }
+            if !self.down && !self.outages.is_down(at) {
+                writeln!(self.to, "{} # {}", millis(at), size.get())?;
+            }
+            self.capacity.pass();
+        }
+    }
+}
+
+/// Whole milliseconds since the start.
+fn millis(at: Instant) -> u64 {
+    at.since_start().as_nanos() / Duration::from_millis(1).as_nanos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_net::config::{DelayConfig, LossConfig, LossPlace, OutageConfig, OutageMode};
+    use airtcp_net::{Link, LinkStreams, PacketMeta};
+
+    fn us(n: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(n)
+    }
+
+    fn config() -> LinkConfig {
+        LinkConfig {
+            rate: DataRate::mbps(1),
+            delay: DelayConfig { base: Duration::from_millis(20), variation: None },
+            loss: LossConfig::None,
+            loss_place: LossPlace::Medium,
+            outage: None,
+            queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
+        }
+    }
+
+    /// The log of a link of `config` to which packets of 625 bytes are sent at these microseconds, 5 ms each at
+    /// 1 Mbit/s.
+    fn log(config: &LinkConfig, trace: Option<&str>, sends: &[u64], end: u64) -> String {
+        let trace = trace.map(|text| Trace::parse(text).unwrap());
+        let mut link = Link::new(config, LinkStreams::named(1, "test"));
+        if let Some(trace) = &trace {
+            link = link.with_trace(trace.clone());
+        }
+        let mut link = link.steered(OutageMode::Drop).reporting_departures();
+        let mut text = Text::new(Vec::new(), config, trace.as_ref());
+        let mut write = |event| text.write(event).unwrap();
+        let size = Bytes(625);
+        for &at in sends {
+            while let Some(departure) = link.next_departure(us(at)) {
+                write(Event::Departure(departure));
+            }
+            write(Event::Arrival(us(at), size));
+            if link.send(us(at), 0, PacketMeta { size, data: true }).is_err() {
+                write(Event::Refusal(us(at), size));
+            }
+        }
+        while let Some(departure) = link.next_departure(us(end)) {
+            write(Event::Departure(departure));
+        }
+        write(Event::End(us(end)));
+        String::from_utf8(text.to).unwrap()
+    }
+
+    #[test]
+    fn a_constant_rate_has_an_opportunity_each_millisecond() {
+        assert_eq!(
+            log(&config(), None, &[1_500], 7_900),
+            "1 # 125\n1 + 625\n2 # 125\n3 # 125\n4 # 125\n5 # 125\n6 # 125\n6 - 625 5\n7 # 125\n"
+        );
+    }
+
+    #[test]
+    fn a_packet_that_finds_the_queue_full_is_dropped() {
+        let lines = log(&config(), None, &[1_500, 1_500, 1_500, 1_500], 1_500);
+        assert_eq!(lines, "1 # 125\n1 + 625\n1 + 625\n1 + 625\n1 + 625\n1 d 1 625\n");
+    }
+
+    #[test]
+    fn a_trace_has_its_opportunities_and_counts_headers() {
+        // 2 x 629 in one of 1504 bytes; the rest of it is lost.
+        assert_eq!(
+            log(&config(), Some("3\n10\n"), &[1_500, 1_500, 4_000], 13_000),
+            "1 + 629\n1 + 629\n3 # 1504\n3 - 629 2\n3 - 629 2\n4 + 629\n10 # 1504\n10 - 629 6\n\
+             13 # 1504\n"
+        );
+    }
+
+    #[test]
+    fn in_an_outage_there_are_no_opportunities_and_packets_are_dropped_as_they_leave() {
+        let mut config = config();
+        let schedule = Schedule::Listed(vec![(us(2_500), us(5_500))]);
+        config.outage = Some(OutageConfig { schedule, mode: OutageMode::Drop });
+        assert_eq!(
+            log(&config, None, &[1_500], 6_500),
+            "1 # 125\n1 + 625\n2 # 125\n6 # 125\n6 d 1 625\n"
+        );
+    }
+
+    #[test]
+    fn a_file_begins_with_the_header_of_mahimahi() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("up.log");
+        let log = Log::create(&path, "Uplink", "airtcp link", &config(), None).unwrap();
+        log.note(Event::Arrival(us(500), Bytes(40)));
+        log.note(Event::Steered(us(800), true));
+        log.note(Event::End(us(1_700)));
+        log.close().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let title = format!("# mahimahi mm-link (Uplink) [1 Mbit/s] > {}", path.display());
+        let [first, command, queue, init, rest @ ..] = &lines[..] else { panic!("{text}") };
+        assert_eq!(
+            (*first, *command, *queue),
+            (&title[..], "# command line: airtcp link", "# queue: droptail [packets=2]")
+        );
+        assert!(init.strip_prefix("# init timestamp: ").unwrap().parse::<u64>().is_ok());
+        assert_eq!(rest, ["# base timestamp: 0", "0 + 40"]);
+    }
+}

@@ -1,0 +1,23 @@
+//! The parser of the gateway's control socket on any line: no panic, a request means the same when it is written and
+//! read again, and a complaint is one line of bounded length.
+
+use airtcp_live::gateway::control::{LINE_LIMIT, MOBILES_LIMIT, Request};
+
+/// Panics when the parser breaks a promise on this line.
+pub(crate) fn check(line: &[u8]) {
+    match Request::parse(line) {
+        Ok(request) => {
+            let written = request.line();
+            assert_eq!(Request::parse(written.trim_end().as_bytes()), Ok(request));
+            assert!(written.len() <= LINE_LIMIT && written.ends_with('\n'));
+            if let Request::Signal { mobiles, .. } = request {
+                assert!((1..=MOBILES_LIMIT).contains(&mobiles.hosts().count()), "{mobiles}");
+            }
+        }
+        Err(message) => {
+            assert!(!message.is_empty() && !message.contains('\n'), "{message:?}");
+            // What is quoted is escaped.
+            assert!(message.len() <= 4 * line.len() + 200, "{message}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The gateway's configuration on any text: no panic, diagnostics that point into the text, and of what is accepted
+//! all that the daemon relies on.
+
+use airtcp_live::gateway::config::GatewayConfig;
+
+/// Panics when the parser breaks a promise on this text.
+pub(crate) fn check(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    match GatewayConfig::parse("fuzz.toml", text) {
+        Ok(config) => {
+            assert!(!config.groups.is_empty());
+            for group in &config.groups {
+                assert!(!group.addresses.is_empty());
+                assert!(group.addresses.iter().all(|prefix| prefix.trunc() == *prefix));
+                assert!(group.mechanism.fifo().is_none_or(|fifo| fifo <= config.limits.memory));
+            }
+            assert!(config.state.is_absolute() && config.control.is_absolute());
+            assert!(config.record.as_ref().is_none_or(|path| path.is_absolute()));
+            assert!(config.metrics.is_none_or(|address| address.port() > 0));
+            for outage in &config.signals.timetable {
+                assert!(outage.every.is_none_or(|every| every > outage.length + outage.lead));
+            }
+            assert!(config.cautions().iter().all(|caution| !caution.is_empty()));
+        }
+        Err(error) => {
+            assert!(!error.diagnostics.is_empty(), "an error says what is wrong");
+            assert!(!error.to_string().is_empty() && !error.render().is_empty());
+            let lines = text.matches('\n').count() + 1;
+            for diagnostic in &error.diagnostics {
+                assert!((1..=lines).contains(&diagnostic.line), "{diagnostic:?}");
+            }
+        }
+    }
+}

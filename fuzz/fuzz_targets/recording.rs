@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../checks/recording.rs"]
+mod recording;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| recording::check(input));

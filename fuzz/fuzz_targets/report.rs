@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../checks/report.rs"]
+mod report;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| report::check(input));
