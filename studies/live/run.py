@@ -79,7 +79,7 @@ CASES = [
 
 KERNEL = ("reno", "cubic", "bbr")
 SIMULATED = {
-    # Linux' reno recovers by SACK.
+    # As Linux' reno, which recovers by SACK.
     "reno": {},
     "newreno": {"tcp.recovery": "newreno"},
 }
@@ -116,7 +116,7 @@ def run_kernel(runs: int) -> Results:
     return results
 
 
-def run_simulator(runs: int) -> Results:
+def run_simulator(airtcp: Path, runs: int) -> Results:
     """Runs all cases in the simulator."""
     results: Results = defaultdict(list)
     for sender, settings in SIMULATED.items():
@@ -125,14 +125,14 @@ def run_simulator(runs: int) -> Results:
             for number in range(runs):
                 # Not a divisor of the round-trip time.
                 begin = BEGIN + 0.037 * number
-                results["simulator", sender, case].append(simulate(settings, case, begin))
+                results["simulator", sender, case].append(simulate(airtcp, settings, case, begin))
     return results
 
 
-def simulate(settings: dict[str, str], case: Case, begin: float) -> Row:
+def simulate(airtcp: Path, settings: dict[str, str], case: Case, begin: float) -> Row:
     """One run in the simulator."""
     end = begin + case.outage
-    settings = {**settings, "node.mobile.outage": f'{{ listed = [["{begin} s", "{end} s"]] }}'}
+    settings = {**settings, "node.mobile.outage": f'{{ listed = [["{begin:.3f} s", "{end:.3f} s"]] }}'}
     if case.mechanism != "none":
         signal = {"timely": 'lead = "100 ms"', "late": 'late = "1 s"'}[case.told]
         settings["node.gateway.middlebox"] = (
@@ -141,7 +141,7 @@ def simulate(settings: dict[str, str], case: Case, begin: float) -> Row:
         )
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder) / "events.json"
-        command = [str(AIRTCP), "run", str(HERE / "outage.toml"), "--json", "--events", str(events)]
+        command = [str(airtcp), "run", str(HERE / "outage.toml"), "--json", "--events", str(events)]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
         process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -250,12 +250,13 @@ def main() -> int:
     """Measures both sides."""
     parser = argparse.ArgumentParser(description="outages in the simulator and on kernel TCP")
     parser.add_argument("--runs", type=positive, default=3, help="runs of a case (default: 3)")
+    parser.add_argument("--airtcp", type=Path, default=AIRTCP, help="the simulator")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of cells.csv")
     arguments = parser.parse_args()
     try:
-        if not AIRTCP.exists():
-            raise StudyError(f"{AIRTCP.relative_to(ROOT)} is missing: run `make build`")
-        results = run_simulator(arguments.runs) | run_kernel(arguments.runs)
+        if not arguments.airtcp.exists():
+            raise StudyError(f"{arguments.airtcp} is missing: run `make build`")
+        results = run_simulator(arguments.airtcp, arguments.runs) | run_kernel(arguments.runs)
     except StudyError as error:
         print(f"study-live: {error}", file=sys.stderr)
         return 1

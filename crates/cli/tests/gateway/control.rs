@@ -119,6 +119,11 @@ impl Gateway {
         }
     }
 
+    /// What the daemon said.
+    pub(crate) fn log(&self) -> String {
+        self.files.log()
+    }
+
     /// Sends a signal to the parent.
     pub(crate) fn signal_parent(&self, signal: Signal) {
         kill(self.process.lock().unwrap().id(), signal).unwrap();

@@ -20,6 +20,8 @@ impl Host {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let host = Self { name: format!("e2e-{}-{number}-{role}", std::process::id()) };
         run(&["ip", "netns", "add", &host.name]);
+        // Addresses are usable at once.
+        host.sysctl("ipv6/conf/default/accept_dad", "0");
         host.ip(&["link", "set", "lo", "up"]);
         host
     }

@@ -207,12 +207,11 @@ const MEDIAN: Duration = Duration::from_millis(50);
 pub(crate) const WORST: Duration = Duration::from_millis(200);
 
 #[test]
-fn without_a_gateway_an_outage_costs_seconds_more() {
+fn without_a_gateway_the_senders_timer_backs_off() {
     if !possible() {
         return;
     }
     for outcome in run_all(&grid(None, &[Told::Nothing], &[5, 10])) {
-        assert!(outcome.dead_time.unwrap() >= Duration::from_secs(1), "{outcome:?}");
         assert!(outcome.timeouts >= 3, "{outcome:?}");
     }
 }
@@ -259,21 +258,17 @@ fn a_missing_up_is_healed_by_the_senders_next_probe() {
 }
 
 #[test]
-fn without_a_signal_it_is_no_worse_than_without_a_gateway() {
+fn without_a_signal_nothing_is_worse_than_the_senders_own_timer() {
     if !possible() {
         return;
     }
-    let mut cases = grid(None, &[Told::Nothing], &[5]);
-    for mechanism in ["m-tcp-plus", "holdover"] {
-        cases.extend(grid(Some(mechanism), &[Told::Nothing], &[5]));
-    }
-    let outcomes = run_all(&cases);
-    let dead = |outcome: &Outcome| outcome.dead_time.unwrap().as_secs_f64();
-    for (case, outcome) in cases.iter().zip(&outcomes) {
-        let alike = |other: &Case| other.mechanism.is_none() && other.congestion == case.congestion;
-        let plain = cases.iter().position(alike).unwrap();
-        // Back-off doubles from the retransmission timeout in force, which differs from run to run by a tenth or so.
-        assert!(dead(outcome) < 1.3 * dead(&outcomes[plain]) + 0.5, "{case:?}: {outcome:?}");
+    let mut cases = grid(Some("m-tcp-plus"), &[Told::Nothing], &[5]);
+    cases.extend(grid(Some("holdover"), &[Told::Nothing], &[5]));
+    for (case, outcome) in cases.iter().zip(run_all(&cases)) {
+        // The time between timeouts doubles: the next one comes at most an outage and a timeout after its end. Where
+        // in that time is chance, so that a run without a gateway beside it would tell nothing.
+        let most = case.outage + Duration::from_secs(3);
+        assert!(outcome.dead_time.is_some_and(|dead| dead <= most), "{case:?}: {outcome:?}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
 
 type Table = LazyLock<Mutex<File>>;
 
@@ -53,4 +54,9 @@ pub(crate) fn outage(case: &Case, outcome: &Outcome) {
 /// Notes a download over a link that reorders.
 pub(crate) fn packet_control(recovery: &str, is_on: bool, goodput: f64, retransmissions: u64) {
     note(&PACKET_CONTROL, &format!("{recovery},{is_on},{goodput:.2},{retransmissions}"));
+}
+
+/// Tells how long a transfer stood still while the daemon was stopped.
+pub(crate) fn stall(gap: Duration) {
+    let _ = writeln!(std::io::stderr(), "measured: stopped daemon, no byte for {gap:?}");
 }

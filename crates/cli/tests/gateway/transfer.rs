@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything that must happen, unless another bound is said.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a transfer may take to end.
+const END: Duration = Duration::from_secs(120);
+
 /// TCP_INFO.
 #[derive(Clone, Copy, Debug)]
 struct TcpInfo;
@@ -130,7 +133,8 @@ impl Transfer {
                 let listener = listen(from);
                 let address = listener.local_addr().unwrap();
                 let active = to.0.within(|| TcpStream::connect_timeout(&address, PATIENCE));
-                (listener.accept().unwrap().0, active.unwrap())
+                let active = active.unwrap();
+                (listener.accept().unwrap().0, active)
             }
         };
         setsockopt(&sending, TcpCongestion, &load.congestion.into())
@@ -207,6 +211,23 @@ impl Transfer {
     /// get all that was sent.
     pub(crate) fn finish(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
+        let until = Instant::now() + END;
+        while !(self.sender.is_finished() && self.receiver.is_finished()) {
+            if Instant::now() >= until {
+                let _ = [&self.socket, &self.far].map(|socket| socket.shutdown(Shutdown::Both));
+                let got = self
+                    .arrivals
+                    .log
+                    .lock()
+                    .unwrap()
+                    .last()
+                    .map(|&(at, total)| (at.elapsed(), total));
+                panic!(
+                    "not at the end after {END:?}; last arrival so long ago, bytes in all: {got:?}"
+                );
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
         let sent = join(self.sender).expect("the sender's connection");
         let received = join(self.receiver).expect("the receiver's connection");
         assert_eq!(received, sent, "bytes received and sent");
