@@ -132,7 +132,8 @@ def run_simulator(airtcp: Path, runs: int) -> Results:
 def simulate(airtcp: Path, settings: dict[str, str], case: Case, begin: float) -> Row:
     """One run in the simulator."""
     end = begin + case.outage
-    settings = {**settings, "node.mobile.outage": f'{{ listed = [["{begin:.3f} s", "{end:.3f} s"]] }}'}
+    listed = f'[["{begin:.3f} s", "{end:.3f} s"]]'
+    settings = {**settings, "node.mobile.outage": f"{{ listed = {listed} }}"}
     if case.mechanism != "none":
         signal = {"timely": 'lead = "100 ms"', "late": 'late = "1 s"'}[case.told]
         settings["node.gateway.middlebox"] = (

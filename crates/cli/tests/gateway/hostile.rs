@@ -1,7 +1,6 @@
 //! Packets that nobody asked for, while a connection is frozen: it must survive them, and so must the daemon.
 
 use crate::host::Host;
-use crate::outages::WORST;
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::{Load, mix};
 use airtcp_core::{Addr, Flags, Flow, LinkSignal, Options, Segment, SeqNum};
@@ -53,7 +52,8 @@ fn expect_unimpressed(config: &str, attack: impl Fn(&Testbed, Flow)) {
     let up = bed.link(true);
     bed.signal(LinkSignal::Up);
     let dead = transfer.dead_time(up, Duration::from_secs(60));
-    assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
+    // Not the bar of an outage: the point is that it goes on at once and not by the sender's timer.
+    assert!(dead.is_some_and(|dead| dead <= Duration::from_secs(1)), "{dead:?}");
     assert_eq!(transfer.finish(), SIZE);
     assert_eq!(bed.daemon().child(), daemon, "restarted: {}", bed.daemon().log());
     let peak = bed.daemon().peak_memory();
