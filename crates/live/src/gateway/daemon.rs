@@ -61,6 +61,9 @@ pub enum DaemonError {
     Io(#[from] io::Error),
 }
 
+/// What the service manager shows.
+const SERVING: &str = "packets come through the gateway";
+
 /// Reads the configuration, for the first time and again.
 pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 
@@ -71,6 +74,9 @@ pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 /// Something that it needs is missing: then nothing was changed. Or the data path broke: then its rules are gone.
 pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
+    for caution in config.cautions() {
+        tracing::warn!("{caution}");
+    }
     let memory: u64 = config.groups.iter().map(|_| config.limits.memory.get()).sum();
     // A snapshot and as much again in inputs since, for all that may be held.
     let mut ledger = Ledger::open(&config.state, Bytes(memory.saturating_mul(4)))?;
@@ -90,9 +96,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     };
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let sources =
-        Arc::new(Mutex::new(signals::start(&config.signals, &config.groups, handle.clone())?));
-    let reload = Arc::new(reloader(read, handle.clone(), sources.clone()));
+    let sources = signals::start(&config.signals, &config.groups, handle.clone())?;
+    let agents = sources.agent_counters();
+    let reload = Arc::new(reloader(read, handle.clone(), sources, config.clone()));
     let _server = Server::start(listeners, handle.clone(), {
         let reload = reload.clone();
         move || reload()
@@ -125,35 +131,47 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             "connections are gone on with that an earlier gateway had promised bytes of"
         );
     }
-    let mut driver = Driver::new(shell, path, rules, config);
+    let mut driver = Driver::new(shell, path, rules, agents, config);
     driver.carry_out(&mut effects);
-    notify::ready("packets come through the gateway");
+    notify::ready(SERVING);
     let ended = driver.run(&inbox, beat);
     notify::stopping();
     driver.finish();
     drop(driver);
     watch.close();
     let _ = attendant.join();
-    drop(sources);
     Ok(ended?)
 }
 
-/// Reads the configuration again, hands it to the loop, and starts the sources of signals that it names.
+/// Reads the configuration again, starts the sources of signals that it names, and hands it to the loop. If any of
+/// that fails all stays as it was.
 fn reloader(
     read: Arc<Read>,
     handle: Handle,
-    sources: Arc<Mutex<Running>>,
+    sources: Running,
+    config: GatewayConfig,
 ) -> impl Fn() -> Result<(), String> + Send + Sync {
+    let running = Mutex::new((sources, config));
     move || {
-        let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sources, old) = &mut *running;
         notify::reloading();
-        let result = read().and_then(|config| {
+        let result = read().and_then(|new| {
+            sources.restart(&new.signals, &new.groups).map_err(|error| error.to_string())?;
             let (answer, answered) = mpsc::channel();
-            handle.send(Command::Reload(Box::new(config.clone()), answer));
-            answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()))?;
-            sources.restart(&config.signals, &config.groups).map_err(|error| error.to_string())
+            handle.send(Command::Reload(Box::new(new.clone()), answer));
+            let taken =
+                answered.recv().unwrap_or_else(|_| Err("the gateway has stopped".to_owned()));
+            match taken {
+                Ok(()) => *old = new,
+                Err(_) => {
+                    let again = sources.restart(&old.signals, &old.groups);
+                    again.map_err(|error| error.to_string())?;
+                }
+            }
+            taken
         });
-        notify::ready("packets come through the gateway");
+        notify::ready(SERVING);
         result
     }
 }

@@ -8,11 +8,13 @@ use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
 use super::datapath::DataPath;
 use super::shell::{Effect, Shell};
+use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The loop shows at least so often that it is alive.
@@ -51,14 +53,21 @@ pub struct Driver<D, I> {
     /// Goes first: packets must not be sent to a data path that is gone.
     interception: I,
     path: D,
+    agents: Arc<AgentCounters>,
     config: GatewayConfig,
     injections_failed: u64,
 }
 
 impl<D: DataPath, I: Interception> Driver<D, I> {
-    /// Ready to run with this configuration.
-    pub fn new(shell: Shell, path: D, interception: I, config: GatewayConfig) -> Self {
-        Self { shell, interception, path, config, injections_failed: 0 }
+    /// Ready to run with this configuration. `agents` are shown in the status.
+    pub fn new(
+        shell: Shell,
+        path: D,
+        interception: I,
+        agents: Arc<AgentCounters>,
+        config: GatewayConfig,
+    ) -> Self {
+        Self { shell, interception, path, agents, config, injections_failed: 0 }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -104,7 +113,10 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
             }
             Command::Status(answer) => {
                 let mut status = self.shell.status(now());
-                status.counters.insert("injections_failed".to_owned(), self.injections_failed);
+                let own = [("injections_failed", self.injections_failed)];
+                for (name, count) in own.into_iter().chain(self.agents.read()) {
+                    status.counters.insert(name.to_owned(), count);
+                }
                 // Who asked may have gone.
                 let _ = answer.send(status);
             }

@@ -111,6 +111,41 @@ const METRICS: &[Metric] = {
             Counter("promises_unkept"),
             "Connections left to their hosts because what was promised could not be put on file",
         ),
+        metric(
+            "agent_reports_taken_total",
+            Counter("agent_reports_taken"),
+            "Reports of agents that were acted on",
+        ),
+        metric(
+            "agent_reports_repeated_total",
+            Counter("agent_reports_repeated"),
+            "Reports of agents that came once more because an answer was lost",
+        ),
+        metric(
+            "agent_reports_refused_malformed_total",
+            Counter("agent_reports_refused_malformed"),
+            "Reports of agents refused: they are none",
+        ),
+        metric(
+            "agent_reports_refused_unknown_key_total",
+            Counter("agent_reports_refused_unknown_key"),
+            "Reports of agents refused: their key is not known",
+        ),
+        metric(
+            "agent_reports_refused_forged_total",
+            Counter("agent_reports_refused_forged"),
+            "Reports of agents refused: they were not made with their key",
+        ),
+        metric(
+            "agent_reports_refused_untimely_total",
+            Counter("agent_reports_refused_untimely"),
+            "Reports of agents refused: old, replayed, or the mobile's clock is wrong (it is told)",
+        ),
+        metric(
+            "agent_reports_refused_not_allowed_total",
+            Counter("agent_reports_refused_not_allowed"),
+            "Reports of agents refused: the key does not speak for the mobile",
+        ),
         metric("copied_segments_total", Mechanism("segments_copied"), "Segments copied"),
         metric(
             "overflows_total",

@@ -2,7 +2,7 @@
 //!
 //! [`supervise`] is the parent's part, [`Heart`] the child's. The two are joined by a socket pair, which is the
 //! child's standard input: the child's loop sends a byte at least each [`INTERVAL`], and each notices by it that the other
-//! has gone. A child that is silent for [`Timing::silence`] is killed: stopped or hung it would hold the
+//! has gone. A child that is silent for [`Timing::silence`], or stopped, is killed: it would hold the
 //! packets in its queue, dead it holds none, and what it promised is in memory that outlives it.
 //!
 //! The parent does nothing that could fail or block for long, so that there is nothing in need of a parent itself; should
@@ -11,6 +11,7 @@
 use super::notify;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -149,6 +150,13 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
     }
 }
 
+/// It was stopped by a signal, and nobody was told before.
+fn is_stopped(child: &Child) -> io::Result<bool> {
+    let id = Id::Pid(Pid::from_raw(child.id() as i32));
+    let status = waitid(id, WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG)?;
+    Ok(matches!(status, WaitStatus::Stopped(..)))
+}
+
 struct Supervisor {
     timing: Timing,
     signals: Signals,
@@ -198,6 +206,11 @@ impl Supervisor {
             let now = Instant::now();
             if let Some(status) = child.try_wait()? {
                 return Ok(End { status, asked, came_up });
+            }
+            if is_stopped(child)? {
+                tracing::error!("the daemon was stopped and holds up packets; it is killed");
+                send(child, Signal::SIGKILL);
+                deadline = None;
             }
             for signal in self.signals.pending() {
                 match signal {

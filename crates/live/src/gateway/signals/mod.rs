@@ -119,9 +119,9 @@ impl Running {
         Ok(())
     }
 
-    /// What became of the agents' messages, each number with its name.
-    pub fn counters(&self) -> [(&'static str, u64); 7] {
-        self.agent_counters.read()
+    /// What became of the agents' messages, before and after a restart of the sources.
+    pub fn agent_counters(&self) -> Arc<AgentCounters> {
+        self.agent_counters.clone()
     }
 
     /// Where agents are listened to, with the port that the kernel chose if the configuration says 0.
