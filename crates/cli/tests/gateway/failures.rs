@@ -84,8 +84,8 @@ fn a_stopped_daemon_does_not_stall_flows_for_long() {
     transfer.wait_for(SIZE);
     let gap = transfer.longest_gap(since);
     report::stall(gap);
-    // The bar is one second on an idle machine; half of it is the watchdog's, the rest the sender's timer.
-    assert!(gap < Duration::from_secs(2), "{gap:?}");
+    // A stopped daemon is noticed at once; the rest is the sender's timer.
+    assert!(gap < Duration::from_secs(1), "{gap:?}");
     assert_eq!(transfer.finish(), SIZE);
 }
 

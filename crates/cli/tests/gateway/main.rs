@@ -11,6 +11,7 @@ mod host;
 mod hostile;
 mod outages;
 mod packet_control;
+mod recording;
 mod report;
 mod testbed;
 mod traffic;
