@@ -15,7 +15,9 @@ fn a_recording_replays_with_the_same_actions() {
         return;
     }
     thread::scope(|scope| {
-        for mechanism in ["m-tcp-plus", "m-tcp", "holdover", "packet-control"] {
+        for mechanism in
+            ["\"m-tcp-plus\"", "\"m-tcp\"", "\"holdover\"", "\"packet-control\"\nthreshold = 6"]
+        {
             scope.spawn(move || replays(mechanism));
         }
     });
@@ -24,10 +26,8 @@ fn a_recording_replays_with_the_same_actions() {
 fn replays(mechanism: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recording.pcapng");
-    let bed = Testbed::new(&Plan {
-        config: format!("record = {file:?}\n"),
-        ..Plan::with(&format!("{mechanism:?}"))
-    });
+    let bed =
+        Testbed::new(&Plan { config: format!("record = {file:?}\n"), ..Plan::with(mechanism) });
     let transfer = bed.download(&Load::of(SIZE));
     transfer.wait_for(SIZE / 2);
     let begin = Instant::now() + Duration::from_millis(200);
