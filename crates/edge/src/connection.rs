@@ -111,6 +111,11 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
+    /// Bytes of this connection were acknowledged that exist only here.
+    pub fn is_committed(&self, flow: &Flow) -> bool {
+        self.connections.is_committed(flow)
+    }
+
     /// Goes on with other settings; connections stay.
     pub fn reconfigure(&mut self, config: C::Config, table: FlowTableConfig, memory: u64) {
         self.connections.reconfigure(table);

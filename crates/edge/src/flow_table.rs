@@ -257,6 +257,11 @@ impl<S: FlowState> FlowTable<S> {
         Some(Tracked { entry, totals, mobile: mobile_of(key), is_new: false })
     }
 
+    /// This connection is known and [committed](FlowState::is_committed).
+    pub fn is_committed(&self, key: &Flow) -> bool {
+        self.flows.get(key).is_some_and(Entry::is_committed)
+    }
+
     /// Puts a connection in the table, in the place of what was known of it. It enters even beyond the limit: as with
     /// committed ones, what it promised counts for more.
     pub fn insert(&mut self, now: Instant, key: Flow, state: S) {

@@ -179,6 +179,11 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
+    /// Bytes of this connection were acknowledged that exist only here.
+    pub fn is_committed(&self, flow: &Flow) -> bool {
+        matches!(self, Self::MTcpPlus(machine) if machine.is_committed(flow))
+    }
+
     /// M-TCP+, the only mechanism that ever promises bytes: what follows is nothing for the others.
     fn promising(&mut self) -> Option<&mut MTcpPlus<P>> {
         match self {

@@ -358,7 +358,8 @@ impl Shell {
         };
         if segment.flags.contains(Flags::SYN) {
             self.note_syn(flow, from, &segment);
-        } else if foreign_option.is_some() {
+        } else if foreign_option.is_some() && !self.workers[n].mechanism.is_committed(&flow) {
+            // Whoever forges an option can take our hands off a connection, but not off one that needs them.
             self.host_pair(flow).is_foreign = true;
         }
         if self.hosts.peek(&flow).is_some_and(|hosts| hosts.is_foreign) {

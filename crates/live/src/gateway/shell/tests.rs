@@ -211,10 +211,8 @@ fn frozen_data_is_kept_and_not_passed() {
     assert_eq!(bench.injected().last().unwrap().1.ack, Some(SeqNum(700)));
 }
 
-#[test]
-fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
-    let mut bench = Bench::new(&config(CopyMode::Always));
-    let mut segment = from_mobile(100, 0);
+/// The packet of a segment with an option of Multipath TCP.
+fn multipath(mut segment: Segment<Vec<u8>>) -> Vec<u8> {
     segment.options.timestamps = Some(Default::default());
     let mut packet = encoded(&segment);
     // The option behind two NOPs becomes one of Multipath TCP; the sum of its words changes by 22.
@@ -223,6 +221,25 @@ fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
     let checksum = u16::from_be_bytes([packet[36], packet[37]]);
     let (changed, wraps) = checksum.overflowing_sub(22 << 8);
     packet[36..38].copy_from_slice(&(changed - u16::from(wraps)).to_be_bytes());
+    packet
+}
+
+#[test]
+fn a_forged_option_does_not_break_a_promise() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.packet(multipath(from_fixed(600, 10)));
+    bench.injected();
+    bench.signal(LinkSignal::Up);
+    assert_eq!(bench.injected()[0].1.seq, SeqNum(500), "what was promised is replayed");
+    assert_eq!(bench.shell.counters.foreign, 0);
+}
+
+#[test]
+fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    let packet = multipath(from_mobile(100, 0));
     assert_eq!(bench.packet(packet), Verdict::Pass);
     bench.segment(&from_mobile(100, 0));
     bench.segment(&from_fixed(500, 100));
