@@ -67,7 +67,7 @@ fn an_agent_speaks_for_its_mobiles() {
         assert_eq!(next(&inbox), said("::7", signal, SignalSource::Agent));
     }
     // The first one of the gateway's first second is stamped anew.
-    let counters = running.counters();
+    let counters = running.agent_counters().read();
     assert!(counters.contains(&("agent_reports_taken", 3)), "{counters:?}");
 }
 
@@ -78,7 +78,7 @@ fn an_agent_with_another_key_is_not_answered() {
     let wrong = PHONE.replace("0001", "0002");
     let refused = send(&running, &wrong, LinkSignal::Down, Duration::from_millis(50)).unwrap_err();
     assert!(matches!(refused, AgentError::NoAnswer { .. }), "{refused}");
-    assert!(running.counters().contains(&("agent_reports_refused_forged", 1)));
+    assert!(running.agent_counters().read().contains(&("agent_reports_refused_forged", 1)));
     assert!(inbox.commands.try_recv().is_err());
 }
 
