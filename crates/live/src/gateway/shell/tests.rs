@@ -5,6 +5,7 @@ use crate::gateway::config::{DataPathConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
+use airtcp_record::Contents;
 use airtcp_wire::{Checksums, decode};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -372,6 +373,34 @@ fn a_reload_keeps_connections_and_refuses_to_break_promises() {
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
     bench.shell.reload(bench.now, &renamed(), &|_| None).unwrap();
     assert_eq!(bench.shell.status(bench.now).flow_count, 0);
+}
+
+#[test]
+fn what_is_done_is_recorded_and_replays_across_reloads() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gateway.pcapng");
+    let mut config = config(CopyMode::Always);
+    let mut bench = Bench::new(&config);
+    let recorder = Recorder::create(&file, Contents::Headers, bench.now).unwrap();
+    bench.shell.record(bench.now, &config.limits, recorder);
+    bench.establish(1200);
+    bench.signal(LinkSignal::Down);
+    config.limits.flows = 1;
+    bench.shell.reload(bench.now, &config, &|_| None).unwrap();
+    assert_eq!(bench.segment(&from_fixed(1700, 100)), Verdict::Drop);
+    bench.now = bench.shell.next_deadline().unwrap();
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    bench.signal(LinkSignal::Up);
+    bench.segment(&Segment { ack: Some(SeqNum(1800)), ..from_mobile(100, 0) });
+    config.groups[0].name = "tablets".to_owned();
+    bench.shell.reload(bench.now, &config, &|_| None).unwrap();
+    bench.establish(100);
+    assert_eq!(bench.shell.end_recording().unwrap(), Some(0));
+
+    let groups = airtcp_record::replay(std::fs::File::open(&file).unwrap()).unwrap();
+    let done: Vec<_> =
+        groups.values().map(|g| (g.name.as_str(), g.segments, g.signals, g.timers)).collect();
+    assert_eq!(done, [("phones", 6, 2, 1), ("tablets", 4, 0, 0)]);
 }
 
 #[test]
