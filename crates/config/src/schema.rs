@@ -140,7 +140,7 @@ pub enum Kind {
 }
 
 /// A text with a meaning of its own, such as the name of a node or an address. The file's reader finds out
-/// whether it is a right one ([`crate::Section::parsed`]).
+/// whether it is a right one ([`crate::Section::parse`]).
 #[derive(Debug)]
 pub struct TextKind {
     /// "node".

@@ -1,5 +1,5 @@
 //! Recordings: what a mechanism on live traffic was given and what it did, in a pcapng file that Wireshark
-//! opens and that [`replay`] runs again. The format is described in docs/record.md.
+//! opens and that [`replay()`] runs again. The format is described in docs/record.md.
 //!
 //! Read in this order: [`step`] (what a recording consists of), [`writer`] and [`reader`] (to and from the
 //! file), [`mod@replay`] (the same inputs again, and whether the same comes of them). `fields` and `setup` are the

@@ -1,7 +1,7 @@
 //! The loop: what comes from the data path and the rest of the daemon goes into the shell, and what comes out of
 //! the shell is done.
 //!
-//! The order that keeps promises: what a mechanism noted in its journal is in the [`Ledger`] before anything it wants
+//! The order that keeps promises: what a mechanism noted in its journal is in the [`Keeper`](super::shell::Keeper) before anything it wants
 //! done is done.
 
 use super::command::{Command, Inbox};

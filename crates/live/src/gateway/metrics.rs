@@ -1,6 +1,6 @@
 //! Metrics for Prometheus, made from [`Status`] when they are asked for.
 //!
-//! [`METRICS`] is the one list: [`text`] writes from it what Prometheus scrapes (text format 0.0.4, the one that
+//! `METRICS` is the one list: [`text`] writes from it what Prometheus scrapes (text format 0.0.4, the one that
 //! promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow Prometheus' conventions:
 //! base units, `_total` for what only grows.
 

@@ -1,6 +1,6 @@
 //! Listens to the mobiles' agents: who may say what, and when.
 //!
-//! [`message`](super::message) is how it is said, [`Gate`] decides without I/O, [`listen`] is the thread at the socket.
+//! [`message`](super::message) is how it is said, `Gate` decides without I/O, `listen` is the thread at the socket.
 //!
 //! A report is taken if it was made with a known key, for addresses that the key speaks for, and if its stamp is
 //! - later than that of any report taken with the same key: nobody can replay it, nor can it arrive after a

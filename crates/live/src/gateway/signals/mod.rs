@@ -1,7 +1,7 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
-//! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), [`netlink`] to the kernel about
-//! carriers and neighbours, [`timetable`] knows outages beforehand. Each is a thread that sends
+//! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the kernel about
+//! carriers and neighbours, `timetable` knows outages beforehand. Each is a thread that sends
 //! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full when it begins:
 //! an earlier gateway may have ended with another one. Sources do not know of each other; what to make of their
 //! contradictions is the loop's business.
