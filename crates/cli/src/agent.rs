@@ -149,12 +149,12 @@ fn report(
         Answered::Taken(signal, after) => {
             complain(&format!(
                 "{gateway} knows: {} (after {} ms)",
-                name(signal),
+                signal.name(),
                 after.as_millis()
             ));
         }
         Answered::NotAllowed(signal) => {
-            complain(&format!("{gateway} refused: {}", name(signal)));
+            complain(&format!("{gateway} refused: {}", signal.name()));
         }
         Answered::Nothing => {}
     };
@@ -164,14 +164,6 @@ fn report(
             complain(&error.to_string());
             FAILURE
         }
-    }
-}
-
-fn name(signal: LinkSignal) -> &'static str {
-    match signal {
-        LinkSignal::Fading => "fading",
-        LinkSignal::Down => "down",
-        LinkSignal::Up => "up",
     }
 }
 

@@ -2,7 +2,7 @@
 //! the nearest right name.
 //!
 //! Read in this order: [`schema`] (what a schema is made of), [`read`] and [`Section`] (reading by it),
-//! [`document`].
+//! [`document`], [`mechanism`] (keys that several files share).
 //!
 //! How the parts play together: `tree` reads TOML (and overrides) into a tree that knows where everything stands;
 //! a [`schema::TableSchema`] says once which keys there are; a [`Section`] reads one table by it; the caller
@@ -10,6 +10,7 @@
 
 mod diagnostic;
 pub mod document;
+pub mod mechanism;
 mod reader;
 pub mod schema;
 mod tree;

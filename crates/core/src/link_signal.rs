@@ -12,3 +12,22 @@ pub enum LinkSignal {
     /// The mobile is in reach.
     Up,
 }
+
+impl LinkSignal {
+    /// All of them, from the first sign of an outage to its end.
+    pub const ALL: [Self; 3] = [Self::Fading, Self::Down, Self::Up];
+
+    /// What people and programs call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fading => "fading",
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
+    /// The signal with this [name](Self::name).
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|signal| signal.name() == name)
+    }
+}

@@ -192,10 +192,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
 
 impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let key = match from {
-            Side::Fixed => segment.flow,
-            Side::Mobile => segment.flow.reversed(),
-        };
+        let key = from.to_mobile(segment.flow);
         let Some(mut tracked) = self.connections.track(now, from, &segment) else {
             return out.forward(from.opposite(), segment);
         };

@@ -208,10 +208,7 @@ impl<S: FlowState> FlowTable<S> {
         from: Side,
         segment: &Segment<P>,
     ) -> Option<Tracked<'_, S>> {
-        let key = match from {
-            Side::Fixed => segment.flow,
-            Side::Mobile => segment.flow.reversed(),
-        };
+        let key = from.to_mobile(segment.flow);
         let reset = segment.flags.contains(Flags::RST);
         if segment.flags.contains(Flags::SYN) {
             self.forget(&key);

@@ -26,6 +26,15 @@ impl Side {
             Self::Mobile => Self::Fixed,
         }
     }
+
+    /// The flow from the fixed to the mobile host of the connection that a segment with this flow belongs to, which came
+    /// in this side.
+    pub const fn to_mobile(self, flow: Flow) -> Flow {
+        match self {
+            Self::Fixed => flow,
+            Self::Mobile => flow.reversed(),
+        }
+    }
 }
 
 /// A mobile host, by its address.

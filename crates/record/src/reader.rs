@@ -3,7 +3,7 @@
 use crate::fields::{FieldError, Fields};
 use crate::setup::Setup;
 use crate::step::{Entry, Input, Step};
-use crate::writer::{NANOSECONDS, VERSION, side_name, signal_name};
+use crate::writer::{NANOSECONDS, VERSION, side_name};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment};
 use airtcp_edge::{Action, MobileId, Side};
@@ -347,11 +347,7 @@ fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
         return Ok(Input::Timer);
     }
     let mobile = fields.read("mobile", "an IP address", |ip| ip.parse().ok())?;
-    let signal = fields.read("signal", "fading, down or up", |name| {
-        [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up]
-            .into_iter()
-            .find(|&signal| signal_name(signal) == name)
-    })?;
+    let signal = fields.read("signal", "fading, down or up", LinkSignal::named)?;
     Ok(Input::Signal { mobile: MobileId(mobile), signal })
 }
 

@@ -5,7 +5,7 @@
 use crate::reader::{ReadError, Reader};
 use crate::setup::Setup;
 use crate::step::{Entry, Input, Step};
-use crate::writer::{action_name, side_name, signal_name};
+use crate::writer::{action_name, side_name};
 use airtcp_core::{Length, Segment};
 use airtcp_edge::{Action, Actions, Mechanism, Middlebox, ReconfigureError, ThresholdTooSmall};
 use std::collections::BTreeMap;
@@ -218,7 +218,7 @@ impl fmt::Display for ShownInput<'_> {
                 write!(f, "{} host: {} {segment}", side_name(*from), segment.flow)
             }
             Input::Signal { mobile, signal } => {
-                write!(f, "the link to {} is {}", mobile.0, signal_name(*signal))
+                write!(f, "the link to {} is {}", mobile.0, signal.name())
             }
             Input::Timer => write!(f, "timer"),
         }

@@ -7,7 +7,7 @@
 use crate::fields::Fields;
 use crate::setup::Setup;
 use crate::step::Input;
-use airtcp_core::{Duration, Instant, Length, LinkSignal, Payload, Segment};
+use airtcp_core::{Duration, Instant, Length, Payload, Segment};
 use airtcp_edge::{Action, Side};
 use airtcp_wire::{Checksums, EncodeError, decode_with, encode};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -121,7 +121,7 @@ impl Writer {
                 self.packet(now, from, INBOUND, packet, self.kept(packet), &comment);
             }
             Input::Signal { mobile, signal } => {
-                let signal = signal_name(signal);
+                let signal = signal.name();
                 let message = format!("group {group}: the link to {} is {signal}", mobile.0);
                 let fields = Fields::default()
                     .with("entry", "input")
@@ -285,15 +285,6 @@ const fn interface(side: Side) -> u32 {
     match side {
         Side::Fixed => 0,
         Side::Mobile => 1,
-    }
-}
-
-/// What a recording calls a signal.
-pub(crate) const fn signal_name(signal: LinkSignal) -> &'static str {
-    match signal {
-        LinkSignal::Fading => "fading",
-        LinkSignal::Down => "down",
-        LinkSignal::Up => "up",
     }
 }
 

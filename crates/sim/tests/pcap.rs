@@ -1,5 +1,8 @@
 //! The pcapng file of a hand-made conversation, read by the `pcap-file` crate and by tshark.
 
+#[path = "common/tshark.rs"]
+mod tshark;
+
 use airtcp_core::{
     Addr, Duration, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
@@ -9,9 +12,8 @@ use airtcp_sim::trace::{Direction, PacketTap, PcapWriter};
 use airtcp_wire::{Checksums, decode};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use std::io::Write;
 use std::net::Ipv4Addr;
-use std::process::Command;
+use tshark::tshark;
 
 const FH: NodeId = NodeId(0);
 const MH: NodeId = NodeId(1);
@@ -138,33 +140,6 @@ fn every_packet_reads_back() {
         assert_eq!(decode(&packet.data, Checksums::Verify), Ok(with_bytes));
     }
     assert!(expected.next().is_none(), "packets are missing");
-}
-
-/// What tshark prints for the file with checksums verified, or `None` (and a note) where it is absent.
-fn tshark(test: &str, file: &[u8], arguments: &[&str]) -> Option<String> {
-    let path = std::env::temp_dir().join(format!("airtcp-{}-{test}.pcapng", std::process::id()));
-    std::fs::write(&path, file).unwrap();
-    let output = Command::new("tshark")
-        .arg("-r")
-        .arg(&path)
-        .args(["-n", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
-        .args(["-o", "udp.check_checksum:TRUE"])
-        .args(arguments)
-        .output();
-    std::fs::remove_file(&path).unwrap();
-    match output {
-        Ok(output) => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "tshark: {errors}");
-            Some(String::from_utf8(output.stdout).unwrap())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // Not eprintln!, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(std::io::stderr(), "skipped: tshark is not installed");
-            None
-        }
-        Err(error) => panic!("tshark: {error}"),
-    }
 }
 
 #[test]

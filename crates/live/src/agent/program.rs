@@ -72,12 +72,10 @@ impl Program {
 pub fn signal(line: &str) -> Result<Option<LinkSignal>, AgentError> {
     match line.trim() {
         "" => Ok(None),
-        "fading" => Ok(Some(LinkSignal::Fading)),
-        "down" => Ok(Some(LinkSignal::Down)),
-        "up" => Ok(Some(LinkSignal::Up)),
-        other => Err(AgentError::Source(format!(
-            "the program printed {other:?}; expected fading, down or up"
-        ))),
+        name => LinkSignal::named(name).map(Some).ok_or_else(|| {
+            let expected = "expected fading, down or up";
+            AgentError::Source(format!("the program printed {name:?}; {expected}"))
+        }),
     }
 }
 

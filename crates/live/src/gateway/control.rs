@@ -67,19 +67,13 @@ pub enum Answer {
 /// Names of the requests.
 const REQUESTS: [&str; 3] = ["status", "signal", "reload"];
 
-/// Names of the signals.
-const SIGNALS: [(&str, LinkSignal); 3] =
-    [("fading", LinkSignal::Fading), ("down", LinkSignal::Down), ("up", LinkSignal::Up)];
-
 /// The signal of that name.
 ///
 /// # Errors
 /// Says which names there are and which one is nearest.
 pub fn signal(name: &str) -> Result<LinkSignal, String> {
-    match SIGNALS.iter().find(|(known, _)| *known == name) {
-        Some((_, signal)) => Ok(*signal),
-        None => Err(unknown("signal", name, &SIGNALS.map(|(known, _)| known))),
-    }
+    LinkSignal::named(name)
+        .ok_or_else(|| unknown("signal", name, &LinkSignal::ALL.map(LinkSignal::name)))
 }
 
 /// The mobiles of an address or a prefix.
@@ -164,8 +158,7 @@ impl Request {
                     true => mobiles.addr().to_string(),
                     false => mobiles.to_string(),
                 };
-                let (name, _) = SIGNALS.iter().find(|(_, s)| s == signal).expect("all have names");
-                json!({"signal": {"mobile": mobile, "signal": name}})
+                json!({"signal": {"mobile": mobile, "signal": signal.name()}})
             }
         };
         format!("{value}\n")

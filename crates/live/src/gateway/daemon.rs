@@ -9,7 +9,7 @@ use super::datapath::DataPath;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
 use super::datapath::tun::{Tun, TunError};
-use super::driver::{Driver, Interception, interface, now};
+use super::driver::{Driver, interface, now};
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
@@ -25,7 +25,6 @@ use signal_hook::iterator::Signals as OsSignals;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
@@ -77,8 +76,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     for caution in config.cautions() {
         tracing::warn!("{caution}");
     }
-    let memory: u64 = config.groups.iter().map(|_| config.limits.memory.get()).sum();
-    // A snapshot and as much again in inputs since, for all that may be held.
+    // Of all that may be held a snapshot, and the inputs since, before the next one takes their place.
+    let memory = config.limits.memory.get().saturating_mul(config.groups.len() as u64);
     let mut ledger = Ledger::open(&config.state, Bytes(memory.saturating_mul(4)))?;
     let saved = ledger.load()?;
     for (path, why) in saved.skipped {
@@ -190,18 +189,5 @@ impl Keeper for Ledger {
         if let Err(error) = Self::settle(self) {
             tracing::warn!("a promise that was kept stays on file: {error}");
         }
-    }
-}
-
-impl Interception for Watcher {
-    fn watch(&mut self, mobiles: &[IpAddr], watched: bool) -> io::Result<()> {
-        for mobile in mobiles {
-            Self::watch(self, *mobile, watched);
-        }
-        Ok(())
-    }
-
-    fn replace(&mut self, config: &GatewayConfig) -> io::Result<()> {
-        Self::replace(self, config).map_err(io::Error::other)
     }
 }

@@ -7,33 +7,18 @@
 use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
 use super::datapath::DataPath;
+use super::datapath::rules::Watcher;
 use super::shell::{Effect, Shell};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The loop shows at least so often that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(50);
-
-/// Decides which packets are intercepted.
-pub trait Interception {
-    /// Intercepts the packets of these mobiles from now on, or no longer.
-    ///
-    /// # Errors
-    /// All stays as it was.
-    fn watch(&mut self, mobiles: &[IpAddr], watched: bool) -> io::Result<()>;
-
-    /// Goes on with another configuration.
-    ///
-    /// # Errors
-    /// All stays as it was.
-    fn replace(&mut self, config: &GatewayConfig) -> io::Result<()>;
-}
 
 /// The time that everything in the gateway goes by: nanoseconds of the kernel's monotonic clock since boot, the
 /// same before and after a restart of the daemon.
@@ -48,26 +33,26 @@ pub fn interface(name: &str) -> Option<u32> {
 }
 
 /// A shell and what connects it with the world.
-pub struct Driver<D, I> {
+pub struct Driver {
     shell: Shell,
     /// Goes first: packets must not be sent to a data path that is gone.
-    interception: I,
-    path: D,
+    rules: Watcher,
+    path: Box<dyn DataPath>,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     injections_failed: u64,
 }
 
-impl<D: DataPath, I: Interception> Driver<D, I> {
+impl Driver {
     /// Ready to run with this configuration. `agents` are shown in the status.
     pub fn new(
         shell: Shell,
-        path: D,
-        interception: I,
+        path: Box<dyn DataPath>,
+        rules: Watcher,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
-        Self { shell, interception, path, agents, config, injections_failed: 0 }
+        Self { shell, rules, path, agents, config, injections_failed: 0 }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -142,9 +127,9 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
         if let Some((key, _)) = fixed.into_iter().find(|(_, is_same)| !is_same) {
             return Err(format!("{key} cannot change while the gateway runs: restart it"));
         }
-        self.interception.replace(&config).map_err(|error| error.to_string())?;
+        self.rules.replace(&config).map_err(|error| error.to_string())?;
         if let Err(error) = self.shell.reload(now(), &config, &interface) {
-            self.interception.replace(&self.config).map_err(|error| error.to_string())?;
+            self.rules.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
         self.config = config;
@@ -169,7 +154,6 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
 
     /// Does what the shell wants done.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
-        let (mut watched, mut unwatched) = (Vec::new(), Vec::new());
         for effect in effects.drain(..) {
             match effect {
                 Effect::Inject { to, packet } => {
@@ -178,15 +162,7 @@ impl<D: DataPath, I: Interception> Driver<D, I> {
                         self.injections_failed += 1;
                     }
                 }
-                Effect::Watch { mobile, watched: true } => watched.push(mobile.0),
-                Effect::Watch { mobile, watched: false } => unwatched.push(mobile.0),
-            }
-        }
-        for (mobiles, is_watched) in [(watched, true), (unwatched, false)] {
-            if !mobiles.is_empty()
-                && let Err(error) = self.interception.watch(&mobiles, is_watched)
-            {
-                tracing::warn!(?mobiles, %error, "cannot change whose packets come here");
+                Effect::Watch { mobile, watched } => self.rules.watch(mobile.0, watched),
             }
         }
         self.shell.settle();

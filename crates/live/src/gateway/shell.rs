@@ -297,7 +297,7 @@ impl Shell {
     pub fn status(&self, now: Instant) -> Status {
         let away = self.mobiles.away();
         let mut status = Status {
-            away: away.map(|(id, signal)| (id.0.to_string(), name(signal).to_owned())).collect(),
+            away: away.map(|(id, signal)| (id.0.to_string(), signal.name().to_owned())).collect(),
             counters: self.counters.by_name(),
             ..Status::default()
         };
@@ -352,10 +352,7 @@ impl Shell {
         let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
             return self.pass(|c| &mut c.unconcerned);
         };
-        let flow = match from {
-            Side::Fixed => segment.flow,
-            Side::Mobile => segment.flow.reversed(),
-        };
+        let flow = from.to_mobile(segment.flow);
         if segment.flags.contains(Flags::SYN) {
             self.note_syn(flow, from, &segment);
         } else if foreign_option.is_some() && !self.workers[n].mechanism.is_committed(&flow) {
@@ -387,7 +384,7 @@ impl Shell {
 
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
-        *self.signals.entry((signal.source, name(signal.signal))).or_default() += 1;
+        *self.signals.entry((signal.source, signal.signal.name())).or_default() += 1;
         let mobile = signal.mobile;
         let told = self.mobiles.note(signal).or_else(|| {
             // The gateway may not know why its connections wait: an earlier process knew.
@@ -403,7 +400,7 @@ impl Shell {
     /// The deadline passed.
     pub fn on_timer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         while let Some((mobile, signal)) = self.mobiles.silent(now) {
-            *self.signals.entry((SignalSource::Silence, name(signal))).or_default() += 1;
+            *self.signals.entry((SignalSource::Silence, signal.name())).or_default() += 1;
             self.tell(now, mobile, signal, effects);
         }
         for n in 0..self.workers.len() {
@@ -538,10 +535,7 @@ impl Shell {
                 Action::Forward { .. } => verdict = Verdict::Pass,
                 Action::Drop { .. } => {}
                 Action::Inject { to, segment } => {
-                    let flow = match to {
-                        Side::Mobile => segment.flow,
-                        Side::Fixed => segment.flow.reversed(),
-                    };
+                    let flow = to.opposite().to_mobile(segment.flow);
                     let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
                     let mss = match to {
                         Side::Mobile => hosts.mobile_mss,
@@ -550,10 +544,12 @@ impl Shell {
                     for piece in pieces(segment, mss.unwrap_or(SAFE_MSS)) {
                         let mut packet = Vec::new();
                         match encode(&piece, &mut packet) {
-                            Ok(()) => effects.push(Effect::Inject { to, packet }),
+                            Ok(()) => {
+                                effects.push(Effect::Inject { to, packet });
+                                self.counters.injected += 1;
+                            }
                             Err(_) => self.counters.unsendable += 1,
                         }
-                        self.counters.injected += 1;
                     }
                 }
             }
@@ -630,14 +626,6 @@ impl Worker {
 
 fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
-}
-
-fn name(signal: LinkSignal) -> &'static str {
-    match signal {
-        LinkSignal::Fading => "fading",
-        LinkSignal::Down => "down",
-        LinkSignal::Up => "up",
-    }
 }
 
 /// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH are the last one's,

@@ -9,9 +9,7 @@ use super::schema::{self, MAX_ELEMENTS, MAX_MSS, RECEIVER, SENDER};
 use super::wlan::{radio_outage, wlans};
 use airtcp_config::{ConfigError, Name, Override, PacketsOrSize, Section, WordOrSegments, read};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::{
-    HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, Retransmit, SnoopConfig,
-};
+use airtcp_edge::MechanismConfig;
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
     QueueConfig, QueueLimit, Schedule, Variation,
@@ -212,58 +210,13 @@ fn middlebox(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
 
 /// With the memory for all connections. `None` for no mechanism, `Some(None)` for a wrong one.
 fn mechanism(section: &Section<'_>, kind: &str) -> Option<Option<(MechanismConfig, Bytes)>> {
-    let config = match kind {
-        "packet-control" => {
-            let config = section
-                .get("threshold")
-                .map(|threshold| MechanismConfig::PacketControl { threshold });
-            return Some(config.map(|config| (config, Bytes(0))));
-        }
-        "m-tcp" => m_tcp(section).map(MechanismConfig::MTcp),
-        "m-tcp-plus" => m_tcp_plus(section).map(MechanismConfig::MTcpPlus),
-        "holdover" => holdover(section).map(MechanismConfig::Holdover),
-        "snoop" => snoop(section).map(MechanismConfig::Snoop),
-        _ => return None,
+    let config = airtcp_config::mechanism::mechanism(section, kind, || section.get("fifo"))?;
+    // What holds nothing has no key for it.
+    let memory = match config {
+        Some(config) if config.fifo().is_none() => Some(Bytes(0)),
+        _ => section.get("memory"),
     };
-    let memory = section.get("memory");
     Some(config.and_then(|config| Some((config, memory?))))
-}
-
-fn m_tcp(section: &Section<'_>) -> Option<MTcpConfig> {
-    let (fifo, timer, release) =
-        (section.get("fifo"), section.get("timer"), section.get("release"));
-    let retransmit = match section.get::<&str>("retransmit")? {
-        "all" => Retransmit::All,
-        _ => Retransmit::Head,
-    };
-    let max_down = section.get("max-down");
-    Some(MTcpConfig {
-        timer: timer?,
-        retransmit,
-        release: release?,
-        fifo: fifo?,
-        max_down: max_down?,
-    })
-}
-
-fn m_tcp_plus(section: &Section<'_>) -> Option<MTcpPlusConfig> {
-    let (fifo, max_down) = (section.get("fifo"), section.get("max-down"));
-    let resume = match section.get::<&str>("resume")? {
-        "probe" => Resume::Probe,
-        _ => Resume::Flush,
-    };
-    Some(MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down? })
-}
-
-fn holdover(section: &Section<'_>) -> Option<HoldoverConfig> {
-    let (fifo, max_down) = (section.get("fifo"), section.get("max-down"));
-    Some(HoldoverConfig { fifo: fifo?, max_down: max_down? })
-}
-
-fn snoop(section: &Section<'_>) -> Option<SnoopConfig> {
-    let (fifo, min_timeout) = (section.get("fifo"), section.get("min-timeout"));
-    let attempts = section.get("attempts");
-    Some(SnoopConfig { fifo: fifo?, min_timeout: min_timeout?, attempts: attempts? })
 }
 
 /// What a middlebox is told: `None` when that is wrong.

@@ -4,11 +4,10 @@ use super::schema;
 use super::{
     AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Signals,
 };
+use airtcp_config::mechanism::mechanism;
 use airtcp_config::{ConfigError, Moment, Name, Section, read};
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::{
-    HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, Retransmit,
-};
+use airtcp_edge::MechanismConfig;
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -200,14 +199,8 @@ fn addresses(section: &Section<'_>) -> Option<Vec<(Name, IpNet)>> {
 
 /// What is done for a group, and when.
 fn treatment(section: &Section<'_>, limits: Option<Limits>) -> Option<(MechanismConfig, CopyMode)> {
-    let mechanism = match section.get::<&str>("mechanism")? {
-        "packet-control" => {
-            section.get("threshold").map(|threshold| MechanismConfig::PacketControl { threshold })
-        }
-        "m-tcp" => m_tcp(section, limits).map(MechanismConfig::MTcp),
-        "holdover" => holdover(section, limits).map(MechanismConfig::Holdover),
-        _ => m_tcp_plus(section, limits).map(MechanismConfig::MTcpPlus),
-    };
+    let name = section.get::<&str>("mechanism")?;
+    let mechanism = mechanism(section, name, || fifo(section, limits))?;
     let copy = match section.get::<&str>("copy")? {
         "when-fading" => CopyMode::WhenFading,
         _ => CopyMode::Always,
@@ -224,36 +217,6 @@ fn fifo(section: &Section<'_>, limits: Option<Limits>) -> Option<Bytes> {
         section.push(section.problem("fifo", message).expected("at most limits.memory"));
     }
     Some(fifo)
-}
-
-fn m_tcp(section: &Section<'_>, limits: Option<Limits>) -> Option<MTcpConfig> {
-    let (fifo, max_down) = (fifo(section, limits), section.get("max-down"));
-    let (timer, release) = (section.get("timer"), section.get("release"));
-    let retransmit = match section.get::<&str>("retransmit")? {
-        "all" => Retransmit::All,
-        _ => Retransmit::Head,
-    };
-    Some(MTcpConfig {
-        timer: timer?,
-        retransmit,
-        release: release?,
-        fifo: fifo?,
-        max_down: max_down?,
-    })
-}
-
-fn m_tcp_plus(section: &Section<'_>, limits: Option<Limits>) -> Option<MTcpPlusConfig> {
-    let (fifo, max_down) = (fifo(section, limits), section.get("max-down"));
-    let resume = match section.get::<&str>("resume")? {
-        "probe" => Resume::Probe,
-        _ => Resume::Flush,
-    };
-    Some(MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down? })
-}
-
-fn holdover(section: &Section<'_>, limits: Option<Limits>) -> Option<HoldoverConfig> {
-    let (fifo, max_down) = (fifo(section, limits), section.get("max-down"));
-    Some(HoldoverConfig { fifo: fifo?, max_down: max_down? })
 }
 
 fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {

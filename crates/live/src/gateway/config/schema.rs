@@ -1,5 +1,6 @@
 //! The schema of the gateway's file: every table, key, type, default, meaning and source, once.
 
+use airtcp_config::mechanism::{RESUME, RETRANSMIT};
 use airtcp_config::schema::Fallback::{Absent, Is, Required};
 use airtcp_config::schema::{Count, Kind, POSITIVE_TIME, TIME, TableSchema, TextKind, field};
 use airtcp_core::Duration;
@@ -168,10 +169,7 @@ static MOBILE: TableSchema = TableSchema {
         .only("mechanism", FIFO_MECHANISMS),
         field(
             "resume",
-            Kind::Choice(&[
-                ("flush", "the mobile's ACK of the last copy opens the sender's window"),
-                ("probe", "only the answer to the sender's next window probe does"),
-            ]),
+            RESUME,
             Is("flush"),
             "How the sender learns that the mobile is back.",
         )
@@ -188,7 +186,7 @@ static MOBILE: TableSchema = TableSchema {
         .source("M-TCP §2.2"),
         field(
             "retransmit",
-            Kind::Choice(&[("head", "the first copy"), ("all", "all copies")]),
+            RETRANSMIT,
             Is("head"),
             "What the timer sends again to a disconnected mobile.",
         )

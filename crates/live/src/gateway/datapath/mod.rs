@@ -89,23 +89,3 @@ pub trait DataPath {
     /// As [`DataPath::receive`].
     fn flush(&mut self) -> io::Result<()>;
 }
-
-impl<D: DataPath + ?Sized> DataPath for Box<D> {
-    fn receive(
-        &mut self,
-        wake: BorrowedFd<'_>,
-        timeout: Option<Duration>,
-        batch: &mut Vec<Intercepted>,
-    ) -> io::Result<()> {
-        (**self).receive(wake, timeout, batch)
-    }
-    fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
-        (**self).decide(id, verdict)
-    }
-    fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()> {
-        (**self).inject(to, packet)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        (**self).flush()
-    }
-}

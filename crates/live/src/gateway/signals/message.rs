@@ -237,9 +237,7 @@ fn signal_code(signal: LinkSignal) -> u8 {
 }
 
 fn signal_of(code: u8) -> Option<LinkSignal> {
-    [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up]
-        .into_iter()
-        .find(|&s| signal_code(s) == code)
+    LinkSignal::ALL.into_iter().find(|&s| signal_code(s) == code)
 }
 
 fn verdict_code(verdict: Verdict) -> u8 {
