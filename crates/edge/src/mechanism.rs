@@ -5,7 +5,7 @@ use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
 use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use crate::packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
+use crate::packet_control::{PacketControl, ThresholdTooSmall};
 use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
 use airtcp_core::{Bytes, Flow, Instant, LinkSignal, Payload, Segment};
 use std::collections::BTreeMap;
@@ -226,16 +226,7 @@ impl<P: Payload> Mechanism<P> {
     /// What was done since the start, by the names of the counters.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         match self {
-            Self::PacketControl(machine) => counters!(
-                machine,
-                PacketControlCounters {
-                    acks_old_dropped,
-                    acks_duplicate_dropped,
-                    acks_forwarded,
-                    data_dropped,
-                    acks_generated,
-                }
-            ),
+            Self::PacketControl(machine) => machine.counters().by_name(),
             Self::MTcp(machine) => counters!(
                 machine,
                 MTcpCounters {

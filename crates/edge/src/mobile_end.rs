@@ -61,6 +61,12 @@ impl MobileEnd {
             && segment.flags.contains(Flags::ECE) == self.ece
     }
 
+    /// The mobile's latest acknowledgement once more, as the mobile would send it now; `flow` is from the mobile to the
+    /// fixed host.
+    pub fn latest_ack<P: Payload>(&self, flow: Flow) -> Segment<P> {
+        self.acknowledge(flow, self.ack, self.window, None)
+    }
+
     /// The pure ACK of `ack` with this window field, as the mobile would send it now; `flow` is from the
     /// mobile to the fixed host. `echo` is a TSval of the fixed host, echoed if it is newer than what the mobile
     /// echoed last.

@@ -23,7 +23,8 @@
 use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::mobile_end::MobileEnd;
-use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.
@@ -54,6 +55,26 @@ pub struct PacketControlCounters {
     pub data_dropped: u64,
     /// ACKs sent to fixed hosts in answer to those.
     pub acks_generated: u64,
+}
+
+impl PacketControlCounters {
+    /// By the names of the counters. The pattern is exhaustive: a new counter must be named here.
+    pub fn by_name(self) -> BTreeMap<&'static str, u64> {
+        let Self {
+            acks_old_dropped,
+            acks_duplicate_dropped,
+            acks_forwarded,
+            data_dropped,
+            acks_generated,
+        } = self;
+        BTreeMap::from([
+            ("acks_old_dropped", acks_old_dropped),
+            ("acks_duplicate_dropped", acks_duplicate_dropped),
+            ("acks_forwarded", acks_forwarded),
+            ("data_dropped", data_dropped),
+            ("acks_generated", acks_generated),
+        ])
+    }
 }
 
 /// TCP Packet Control for all flows of a base station.
@@ -134,7 +155,7 @@ impl<P: Payload> Middlebox<P> for PacketControl {
                         out.drop(segment);
                         if let Some(acks) = answer {
                             counters.acks_generated += 1;
-                            out.inject(Side::Fixed, acks.latest_ack(flow.reversed()));
+                            out.inject(Side::Fixed, acks.mobile.latest_ack(flow.reversed()));
                         }
                     }
                 }
@@ -300,14 +321,6 @@ impl Filters {
         if self.retransmissions.is_empty() {
             self.retransmissions = Vec::new();
         }
-    }
-}
-
-impl Acks {
-    /// The mobile's latest acknowledgement once more, as the mobile would send it now.
-    fn latest_ack<P: Payload>(&self, flow: Flow) -> Segment<P> {
-        let MobileEnd { ack, window, .. } = self.mobile;
-        self.mobile.acknowledge(flow, ack, window, None)
     }
 }
 

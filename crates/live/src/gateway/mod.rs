@@ -17,6 +17,7 @@ pub mod control;
 pub mod daemon;
 pub mod datapath;
 pub mod driver;
+pub mod fast_path;
 pub mod ledger;
 pub mod log;
 pub mod metrics;
