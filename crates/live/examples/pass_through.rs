@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             interfaces: Vec::new(),
             mechanism: MechanismConfig::PacketControl { threshold: 3 },
             copy: CopyMode::Always,
+            fast_path: Default::default(),
         }],
         signals: Signals::default(),
         metrics: None,

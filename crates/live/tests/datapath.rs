@@ -207,6 +207,7 @@ fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
         interfaces: vec!["mobile".into()],
         mechanism: MechanismConfig::PacketControl { threshold: 3 },
         copy,
+        fast_path: Default::default(),
     }
 }
 

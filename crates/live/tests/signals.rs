@@ -90,6 +90,7 @@ impl Net {
             interfaces: vec!["wlan0".to_owned()],
             mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
             copy: CopyMode::Always,
+            fast_path: Default::default(),
         };
         let (handle, inbox) = channel().unwrap();
         (self.at_gateway(|| signals::start(signals, &[group], handle).unwrap()), inbox)

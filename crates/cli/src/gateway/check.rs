@@ -60,7 +60,7 @@ fn describe(config: &GatewayConfig) -> String {
         config;
     let mut out = String::new();
     for group in groups {
-        describe_group(&mut out, group);
+        describe_group(&mut out, group, config);
     }
     let Limits { memory, flows, idle } = limits;
     let memory = size(*memory);
@@ -91,8 +91,8 @@ fn describe_rules(rules: &str) -> String {
     if lines.is_empty() { lines } else { format!("rules\n{lines}") }
 }
 
-fn describe_group(out: &mut String, group: &Group) {
-    let Group { name, addresses, interfaces, mechanism, copy } = group;
+fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
+    let Group { name, addresses, interfaces, mechanism, copy, fast_path: _ } = group;
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let behind = match interfaces.as_slice() {
         [] => "any interface".to_owned(),
@@ -103,6 +103,10 @@ fn describe_group(out: &mut String, group: &Group) {
     let max_down = match mechanism {
         MechanismConfig::PacketControl { threshold } => {
             let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
+            let _ = match config.fast_path(group) {
+                Ok(()) => writeln!(out, "  in the kernel by TCX where it can, else in the gateway"),
+                Err(why) => writeln!(out, "  in the gateway: no fast path {why}"),
+            };
             return;
         }
         MechanismConfig::MTcp(config) => config.max_down,
@@ -194,8 +198,9 @@ mobile.vehicles: m-tcp-plus
   copies always, at most 4 MiB a connection
   a connection is reset when its mobile was away for 600 s
 mobile.mesh: packet-control
-  10.9.0.0/16 behind any interface
+  10.9.0.0/16 behind mesh0
   duplicate ACKs that stand for a loss: 10
+  in the kernel by TCX where it can, else in the gateway
 limits of each group
   64 MiB of copies, 20000 connections, idle ones for 7440 s
 signals

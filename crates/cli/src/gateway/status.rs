@@ -54,19 +54,21 @@ pub(super) fn status(args: &StatusArgs) -> i32 {
 
 fn tables(status: &Status) -> String {
     let mut out = String::new();
-    let heads = ["group", "mechanism", "connections", "held", "refused segments"];
+    let heads = ["group", "mechanism", "path", "connections", "held", "refused segments"];
     let mut rows = vec![heads.map(str::to_owned)];
     rows.extend(status.groups.iter().map(|group| {
-        let GroupStatus { name, mechanism, flows, held, segments_refused, counters: _ } = group;
+        let GroupStatus { name, mechanism, path, flows, held, segments_refused, counters: _ } =
+            group;
         [
             name.clone(),
             mechanism.clone(),
+            path.clone(),
             flows.to_string(),
             bytes(*held),
             segments_refused.to_string(),
         ]
     }));
-    out += &aligned(&rows, &[0, 1]);
+    out += &aligned(&rows, &[0, 1, 2]);
     for group in &status.groups {
         let _ = writeln!(out, "{}: {}", group.name, counts(&group.counters));
     }
@@ -150,6 +152,7 @@ mod tests {
         let group = GroupStatus {
             name: "cars".to_owned(),
             mechanism: "m-tcp-plus".to_owned(),
+            path: "nfqueue".to_owned(),
             flows: 3,
             held: 1_048_576,
             segments_refused: 0,
@@ -168,8 +171,8 @@ mod tests {
         assert_eq!(
             tables(&status),
             "\
-group  mechanism   connections     held  refused segments
-cars   m-tcp-plus            3  1048 kB                 0
+group  mechanism   path     connections     held  refused segments
+cars   m-tcp-plus  nfqueue            3  1048 kB                 0
 cars: 1 freezes
 packets: 812 packets passed
 signals from control: 1 down

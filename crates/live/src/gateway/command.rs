@@ -101,6 +101,8 @@ pub struct GroupStatus {
     pub name: String,
     /// Its mechanism.
     pub mechanism: String,
+    /// Where its packets meet the mechanism: "nfqueue", "tun", or "tcx" (in the kernel).
+    pub path: String,
     /// Connections known.
     pub flows: u64,
     /// Payload bytes held.

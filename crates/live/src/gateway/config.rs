@@ -49,11 +49,39 @@ impl GatewayConfig {
         resolve::parse(source_name, text)
     }
 
+    /// Whether a group's packets are to be filtered in the kernel, by [TCX programs](super::fast_path).
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn fast_path(&self, group: &Group) -> Result<(), &'static str> {
+        match group {
+            Group { mechanism, .. }
+                if !matches!(mechanism, MechanismConfig::PacketControl { .. }) =>
+            {
+                Err("for its mechanism")
+            }
+            Group { fast_path: FastPathMode::Off, .. } => Err("is wanted"),
+            Group { interfaces, .. } if interfaces.is_empty() => {
+                Err("without `interfaces` of the group")
+            }
+            _ if self.data_path == DataPathConfig::Tun => Err("beside `data-path = \"tun\"`"),
+            _ if self.record.is_some() => Err("while `record` is set"),
+            _ => Ok(()),
+        }
+    }
+
+    /// This configuration without the groups whose packets are [filtered in the kernel](Self::fast_path).
+    pub fn intercepted(&self) -> Self {
+        let is_intercepted = |group: &&Group| self.fast_path(group).is_err();
+        let groups = self.groups.iter().filter(is_intercepted).cloned().collect();
+        Self { groups, ..self.clone() }
+    }
+
     /// What is allowed but perhaps not meant, a line each.
     pub fn cautions(&self) -> Vec<String> {
         let Signals { agent, carrier, neighbour, timetable, silence } = &self.signals;
         let mut cautions = Vec::new();
-        for Group { name, addresses, interfaces, mechanism, copy } in &self.groups {
+        for Group { name, addresses, interfaces, mechanism, copy, fast_path: _ } in &self.groups {
             let is_covered =
                 |mobile: &IpAddr| addresses.iter().any(|prefix| prefix.contains(mobile));
             let mut planned = timetable.iter().filter(|outage| is_covered(&outage.mobile));
@@ -98,6 +126,16 @@ pub enum DataPathConfig {
     Tun,
 }
 
+impl DataPathConfig {
+    /// Its name in configurations and reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Nfqueue { .. } => "nfqueue",
+            Self::Tun => "tun",
+        }
+    }
+}
+
 /// Bounds on what is kept; beyond them, new connections are forwarded untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -122,6 +160,18 @@ pub struct Group {
     pub mechanism: MechanismConfig,
     /// When to take copies.
     pub copy: CopyMode,
+    /// Where the mechanism is to be, if it is Packet Control.
+    pub fast_path: FastPathMode,
+}
+
+/// Where Packet Control decides about packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FastPathMode {
+    /// In the kernel, by TCX programs, where [`GatewayConfig::fast_path`] and the kernel allow.
+    Auto,
+    /// In this process, as all other mechanisms.
+    #[default]
+    Off,
 }
 
 /// When packets come to the gateway.

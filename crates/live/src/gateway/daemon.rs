@@ -10,6 +10,7 @@ use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
 use super::datapath::tun::{Tun, TunError};
 use super::driver::{Driver, interface, now};
+use super::fast_path::FastPaths;
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
@@ -84,7 +85,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::error!(path = %path.display(), why = %why, "a promise of an earlier gateway cannot be read; the file is left alone");
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
-    let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
+    let mut fast_paths = FastPaths::default();
+    let (config, prepared) = fast_paths.prepare(config);
+    let mut shell = Shell::new(&config.intercepted(), hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recorder = Recorder::create(file, Contents::Headers, now())?;
         shell.record(now(), &config.limits, recorder);
@@ -112,6 +115,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             }
         }
     })?;
+    fast_paths.commit(&config, prepared);
     let rules = Rules::install(&config)?;
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
     let rules = Watcher::new(rules, |error| {
@@ -130,7 +134,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             "connections are gone on with that an earlier gateway had promised bytes of"
         );
     }
-    let mut driver = Driver::new(shell, path, rules, agents, config);
+    let mut driver = Driver::new(shell, path, rules, fast_paths, agents, config);
     driver.carry_out(&mut effects);
     notify::ready(SERVING);
     let ended = driver.run(&inbox, beat);

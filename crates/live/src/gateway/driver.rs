@@ -8,6 +8,7 @@ use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
 use super::datapath::DataPath;
 use super::datapath::rules::Watcher;
+use super::fast_path::FastPaths;
 use super::shell::{Effect, Shell};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
@@ -37,6 +38,7 @@ pub struct Driver {
     shell: Shell,
     /// Goes first: packets must not be sent to a data path that is gone.
     rules: Watcher,
+    fast_paths: FastPaths,
     path: Box<dyn DataPath>,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
@@ -44,15 +46,16 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Ready to run with this configuration. `agents` are shown in the status.
+    /// Ready to run with this configuration, which came out of [`FastPaths::prepare`]. `agents` are shown in the status.
     pub fn new(
         shell: Shell,
         path: Box<dyn DataPath>,
         rules: Watcher,
+        fast_paths: FastPaths,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
-        Self { shell, rules, path, agents, config, injections_failed: 0 }
+        Self { shell, rules, fast_paths, path, agents, config, injections_failed: 0 }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -102,6 +105,9 @@ impl Driver {
                 for (name, count) in own.into_iter().chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
+                self.fast_paths.report(&mut status);
+                let place = |name: &str| self.config.groups.iter().position(|g| g.name == name);
+                status.groups.sort_by_key(|group| place(&group.name));
                 // Who asked may have gone.
                 let _ = answer.send(status);
             }
@@ -127,11 +133,13 @@ impl Driver {
         if let Some((key, _)) = fixed.into_iter().find(|(_, is_same)| !is_same) {
             return Err(format!("{key} cannot change while the gateway runs: restart it"));
         }
+        let (config, prepared) = self.fast_paths.prepare(config);
         self.rules.replace(&config).map_err(|error| error.to_string())?;
-        if let Err(error) = self.shell.reload(now(), &config, &interface) {
+        if let Err(error) = self.shell.reload(now(), &config.intercepted(), &interface) {
             self.rules.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
+        self.fast_paths.commit(&config, prepared);
         self.config = config;
         Ok(())
     }

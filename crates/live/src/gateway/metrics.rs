@@ -370,6 +370,7 @@ mod tests {
         GroupStatus {
             name: name.to_owned(),
             mechanism: mechanism.to_owned(),
+            path: "nfqueue".to_owned(),
             flows: 2,
             held: 1000,
             segments_refused: 3,

@@ -2,7 +2,8 @@
 
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Signals,
+    AgentConfig, CopyMode, DataPathConfig, FastPathMode, GatewayConfig, Group, Limits,
+    PlannedOutage, Signals,
 };
 use airtcp_config::mechanism::mechanism;
 use airtcp_config::{ConfigError, Moment, Name, Section, read};
@@ -124,9 +125,9 @@ fn groups(sections: &[Section<'_>], limits: Option<Limits>) -> Vec<Group> {
         for (text, prefix) in &addresses {
             claim(section, text, *prefix, &name, &interfaces, &mut taken);
         }
-        let Some((mechanism, copy)) = treatment else { continue };
+        let Some((mechanism, copy, fast_path)) = treatment else { continue };
         let addresses = addresses.into_iter().map(|(_, prefix)| prefix).collect();
-        groups.push(Group { name, addresses, interfaces, mechanism, copy });
+        groups.push(Group { name, addresses, interfaces, mechanism, copy, fast_path });
     }
     groups
 }
@@ -197,15 +198,22 @@ fn addresses(section: &Section<'_>) -> Option<Vec<(Name, IpNet)>> {
     texts.into_iter().map(read).collect::<Vec<_>>().into_iter().collect()
 }
 
-/// What is done for a group, and when.
-fn treatment(section: &Section<'_>, limits: Option<Limits>) -> Option<(MechanismConfig, CopyMode)> {
+/// What is done for a group, when and where.
+fn treatment(
+    section: &Section<'_>,
+    limits: Option<Limits>,
+) -> Option<(MechanismConfig, CopyMode, FastPathMode)> {
     let name = section.get::<&str>("mechanism")?;
     let mechanism = mechanism(section, name, || fifo(section, limits))?;
     let copy = match section.get::<&str>("copy")? {
         "when-fading" => CopyMode::WhenFading,
         _ => CopyMode::Always,
     };
-    Some((mechanism?, copy))
+    let fast_path = match section.get::<&str>("fast-path")? {
+        "auto" if name == "packet-control" => FastPathMode::Auto,
+        _ => FastPathMode::Off,
+    };
+    Some((mechanism?, copy, fast_path))
 }
 
 fn fifo(section: &Section<'_>, limits: Option<Limits>) -> Option<Bytes> {

@@ -206,6 +206,20 @@ static MOBILE: TableSchema = TableSchema {
         )
         .only("mechanism", &["packet-control"])
         .source("Packet Control §V"),
+        field(
+            "fast-path",
+            Kind::Choice(&[
+                (
+                    "auto",
+                    "in the kernel, by BPF programs at `interfaces` (TCX: Linux 6.6, CAP_BPF), at the kernel's own speed; where \
+                     that is not possible, or with `record`, in the gateway",
+                ),
+                ("off", "in the gateway, as all other mechanisms"),
+            ]),
+            Is("auto"),
+            "Where packets are filtered.",
+        )
+        .only("mechanism", &["packet-control"]),
     ],
 };
 

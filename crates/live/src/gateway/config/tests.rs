@@ -69,6 +69,7 @@ fn absent_keys_have_their_defaults() {
             interfaces: Vec::new(),
             mechanism: MechanismConfig::MTcpPlus(mechanism),
             copy: CopyMode::Always,
+            fast_path: Default::default(),
         }],
         signals: Signals::default(),
         metrics: None,

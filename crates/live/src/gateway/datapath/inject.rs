@@ -15,7 +15,7 @@ const SEND_BUFFER: usize = 8 << 20;
 
 /// Sockets for packets with their IP header, one a side and IP version. A kernel without IPv6 has none for it.
 #[derive(Debug)]
-pub(super) struct Injector {
+pub(in crate::gateway) struct Injector {
     to_fixed: Pair,
     to_mobile: Pair,
 }
@@ -28,12 +28,12 @@ struct Pair {
 }
 
 impl Injector {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(in crate::gateway) fn open() -> io::Result<Self> {
         Ok(Self { to_fixed: Pair::open(None)?, to_mobile: Pair::open(Some(MARK))? })
     }
 
     /// Sends an IP packet to its destination address.
-    pub(super) fn send(&self, to: Side, packet: &[u8]) -> io::Result<()> {
+    pub(in crate::gateway) fn send(&self, to: Side, packet: &[u8]) -> io::Result<()> {
         let pair = match to {
             Side::Fixed => &self.to_fixed,
             Side::Mobile => &self.to_mobile,

@@ -16,7 +16,7 @@
 //! With `br_netfilter` a bridge's packets pass through FORWARD too. Their interfaces are the bridge, not its ports, and the
 //! bridge needs an address and routes to both sides, for the injected packets.
 
-mod inject;
+pub(super) mod inject;
 pub mod nfqueue;
 pub mod rules;
 pub mod tun;

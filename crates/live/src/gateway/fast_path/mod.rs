@@ -1,4 +1,12 @@
-//! Packet Control in the kernel.
+//! Packet Control in the kernel: for groups of mobiles behind known interfaces, TCX programs decide about each packet where it
+//! passes, and none comes to this process.
+//!
+//! Read in this order: `bpf/packet_control.bpf.c` (the programs), `program` (loaded ones and their maps), [`FastPaths`] (the
+//! groups that have them). `prefixes` says whose packets a group's programs look at, `layout` what is in the maps, `tcx` attaches.
+//!
+//! Each group has programs, maps and a thread of its own. The thread sends the answers that the programs ask for, forgets
+//! connections that are over, and attaches the programs again when an interface came back. The programs belong to the
+//! process: however it ends, they are gone. Programs of others stay, and run before ours.
 
 mod layout;
 mod prefixes;
@@ -7,9 +15,326 @@ mod tcx;
 #[cfg(test)]
 mod tests;
 
+use super::command::{FlowStatus, GroupStatus, Status};
+use super::config::{FastPathMode, GatewayConfig, Group};
+use super::datapath::inject::Injector;
+use super::driver::{interface, now};
 use airtcp_core::Flow;
-use airtcp_edge::MobileEnd;
+use airtcp_edge::{FlowPhase, MechanismConfig, MobileEnd, Side};
 use airtcp_wire::{EncodeError, encode};
+use libbpf_rs::Link;
+use program::Program;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long the thread waits for something to answer before it looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How often it looks at the interfaces.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often it looks at every connection.
+const SWEEP: Duration = Duration::from_secs(10);
+
+/// The groups whose packets are filtered in the kernel.
+#[derive(Debug, Default)]
+pub struct FastPaths {
+    groups: Vec<GroupPath>,
+}
+
+/// Programs for groups that had none, at work; they go when this is dropped.
+#[derive(Debug)]
+pub struct Prepared(Vec<GroupPath>);
+
+impl FastPaths {
+    /// Puts programs to work for the groups of a configuration that are to have them and have none yet. Returned is that
+    /// configuration as it can be: a group whose programs do not work here is without
+    /// [`fast_path`](Group::fast_path), which the log says with the reason.
+    pub fn prepare(&self, mut config: GatewayConfig) -> (GatewayConfig, Prepared) {
+        let mut prepared = Vec::new();
+        let all = config.clone();
+        for group in &mut config.groups {
+            let is_asked_for = group.fast_path == FastPathMode::Auto;
+            match all.fast_path(group) {
+                Ok(()) if self.find(group, &all).is_some() => {}
+                Ok(()) => match GroupPath::start(group, &all) {
+                    Ok(path) => prepared.push(path),
+                    Err(error) => {
+                        let group_name = &group.name;
+                        tracing::info!(group = %group_name, "packets come to the gateway, as the fast path does not work here: {error}");
+                        group.fast_path = FastPathMode::Off;
+                    }
+                },
+                Err(why) if is_asked_for => {
+                    tracing::info!(group = %group.name, "packets come to the gateway: no fast path {why}");
+                }
+                Err(_) => {}
+            }
+        }
+        (config, Prepared(prepared))
+    }
+
+    /// Goes on with a configuration that came out of [`FastPaths::prepare`]; groups keep their connections.
+    pub fn commit(&mut self, config: &GatewayConfig, Prepared(prepared): Prepared) {
+        let mut kept = prepared;
+        for old in std::mem::take(&mut self.groups) {
+            let goes_on =
+                |group: &&Group| old.serves(group, config) && config.fast_path(group).is_ok();
+            if config.groups.iter().any(|group| goes_on(&group)) {
+                kept.push(old);
+            }
+        }
+        self.groups = kept;
+        for path in &self.groups {
+            if let Err(error) = path.state().adjust(config) {
+                let group = &path.name;
+                tracing::error!(%group, "the fast path is not as it should be: {error}");
+            }
+        }
+    }
+
+    fn find(&self, group: &Group, config: &GatewayConfig) -> Option<&GroupPath> {
+        self.groups.iter().find(|path| path.serves(group, config))
+    }
+
+    /// Adds what the programs do to what the rest of the gateway does.
+    pub fn report(&self, status: &mut Status) {
+        for path in &self.groups {
+            match path.report(Status::LISTED - status.flows.len().min(Status::LISTED)) {
+                Ok(report) => {
+                    status.flow_count += report.group.flows;
+                    status.groups.push(report.group);
+                    status.flows.extend(report.flows);
+                    for (name, count) in report.packets {
+                        *status.counters.entry(name.to_owned()).or_default() += count;
+                    }
+                }
+                Err(error) => {
+                    let group = &path.name;
+                    tracing::error!(%group, "the counters of the fast path cannot be read: {error}");
+                }
+            }
+        }
+    }
+}
+
+/// What there is to say about a group.
+struct Report {
+    group: GroupStatus,
+    flows: Vec<FlowStatus>,
+    packets: Vec<(&'static str, u64)>,
+}
+
+/// A group with programs of its own, until it is dropped.
+#[derive(Debug)]
+struct GroupPath {
+    name: String,
+    /// Most connections, which cannot change.
+    flows: usize,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread works with, too.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    stop: AtomicBool,
+    injected: AtomicU64,
+    injections_failed: AtomicU64,
+}
+
+/// Programs and where they are attached.
+struct State {
+    program: Program,
+    /// All groups: which addresses a group has depends on those before it.
+    config: GatewayConfig,
+    name: String,
+    /// By interface, its index and the links there.
+    links: BTreeMap<String, (u32, [Link; 2])>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("links", &self.links).finish_non_exhaustive()
+    }
+}
+
+impl GroupPath {
+    fn start(group: &Group, config: &GatewayConfig) -> libbpf_rs::Result<Self> {
+        let (name, flows) = (group.name.clone(), config.limits.flows);
+        let program = Program::load(flows)?;
+        let injector = Injector::open()?;
+        let links = BTreeMap::new();
+        let mut state = State { program, config: config.clone(), name: name.clone(), links };
+        state.adjust(config)?;
+        if let Some(missing) = group.interfaces.iter().find(|name| !state.links.contains_key(*name))
+        {
+            let why = format!("there is no interface {missing:?}");
+            return Err(io::Error::new(io::ErrorKind::NotFound, why).into());
+        }
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            stop: AtomicBool::new(false),
+            injected: AtomicU64::new(0),
+            injections_failed: AtomicU64::new(0),
+        });
+        let answers = shared.state().program.answers({
+            let shared = shared.clone();
+            move |flow, mobile| shared.answer(&injector, flow, &mobile)
+        })?;
+        let thread = thread::Builder::new().name("gateway-tcx".to_owned()).spawn({
+            let shared = shared.clone();
+            move || shared.work(&answers)
+        })?;
+        Ok(Self { name, flows, shared, thread: Some(thread) })
+    }
+
+    /// Whether this can go on as that group of a configuration.
+    fn serves(&self, group: &Group, config: &GatewayConfig) -> bool {
+        self.name == group.name && self.flows == config.limits.flows
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+
+    /// `listed`: most connections to be told of.
+    fn report(&self, listed: usize) -> libbpf_rs::Result<Report> {
+        let mechanism = MechanismConfig::PacketControl { threshold: 3 }.name().to_owned();
+        let state = self.state();
+        let counters = state.program.counters()?;
+        let named = counters.mechanism.by_name();
+        let group = GroupStatus {
+            name: self.name.clone(),
+            mechanism: mechanism.clone(),
+            path: "tcx".to_owned(),
+            flows: state.program.flow_count(&counters),
+            held: 0,
+            segments_refused: counters.segments_refused,
+            counters: named.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
+        };
+        let flow = |flow: Flow| FlowStatus {
+            fixed: flow.src.to_string(),
+            mobile: flow.dst.to_string(),
+            group: self.name.clone(),
+            mechanism: mechanism.clone(),
+            state: FlowPhase::Connected.name().to_owned(),
+            since: None,
+            held: 0,
+            committed: false,
+        };
+        let flows = state.program.flows(listed).into_iter().map(flow).collect();
+        let [injected, failed] = [&self.shared.injected, &self.shared.injections_failed]
+            .map(|count| count.load(Ordering::Relaxed));
+        let own = [("packets_injected", injected), ("injections_failed", failed)];
+        Ok(Report { group, flows, packets: counters.packets().into_iter().chain(own).collect() })
+    }
+}
+
+impl Drop for GroupPath {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread.
+    fn work(&self, answers: &libbpf_rs::RingBuffer<'_>) {
+        let (mut looked, mut swept) = (Instant::now(), Instant::now());
+        while !self.stop.load(Ordering::Relaxed) {
+            if answers.poll(PATIENCE).is_err() {
+                // Interrupted, or worse; then what is to be answered passes.
+                thread::sleep(PATIENCE);
+            }
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                let mut state = self.state();
+                let result = state.attach().and_then(|()| match swept.elapsed() >= SWEEP {
+                    true => {
+                        swept = Instant::now();
+                        state.sweep()
+                    }
+                    false => Ok(()),
+                });
+                if let Err(error) = result {
+                    let group = &state.name;
+                    tracing::warn!(%group, "the fast path is not as it should be: {error}");
+                }
+            }
+        }
+    }
+
+    /// Repeats the mobile's latest acknowledgement to the fixed host; `flow` is from the fixed to the mobile host.
+    fn answer(&self, injector: &Injector, flow: Flow, mobile: &MobileEnd) {
+        // As any packet it may be lost; the next retransmission but one is answered again.
+        let sent = segment(flow, mobile).is_ok_and(|p| injector.send(Side::Fixed, &p).is_ok());
+        let count = if sent { &self.injected } else { &self.injections_failed };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl State {
+    /// Goes on with this configuration.
+    fn adjust(&mut self, config: &GatewayConfig) -> libbpf_rs::Result<()> {
+        self.config = config.clone();
+        if let Some(group) = self.group()
+            && let MechanismConfig::PacketControl { threshold } = group.mechanism
+        {
+            self.program.set_settings(threshold, config.limits.idle)?;
+        }
+        self.links.retain(|name, _| {
+            let group = config.groups.iter().find(|group| group.name == self.name);
+            group.is_some_and(|group| group.interfaces.contains(name))
+        });
+        self.attach()?;
+        self.look_after()
+    }
+
+    fn group(&self) -> Option<&Group> {
+        self.config.groups.iter().find(|group| group.name == self.name)
+    }
+
+    /// Attaches the programs to the group's interfaces where they are not, if an interface is there.
+    fn attach(&mut self) -> libbpf_rs::Result<()> {
+        let names = self.group().map(|group| group.interfaces.clone()).unwrap_or_default();
+        let mut is_changed = false;
+        for name in names {
+            let (index, known) = (interface(&name), self.links.get(&name).map(|(index, _)| *index));
+            if index == known {
+                continue;
+            }
+            is_changed = true;
+            self.links.remove(&name);
+            if let Some(index) = index {
+                self.links.insert(name, (index, self.program.attach(index)?));
+            }
+        }
+        if is_changed { self.look_after() } else { Ok(()) }
+    }
+
+    /// Tells the programs whose packets to look at.
+    fn look_after(&mut self) -> libbpf_rs::Result<()> {
+        let indices = self.links.iter().map(|(name, (index, _))| (name.clone(), *index)).collect();
+        let prefixes = prefixes::prefixes(&self.config.groups, &self.name, &indices);
+        self.program.set_prefixes(prefixes)
+    }
+
+    fn sweep(&mut self) -> libbpf_rs::Result<()> {
+        let idle = self.config.limits.idle;
+        self.program.sweep(now(), idle)
+    }
+}
 
 /// The packet that repeats the mobile's latest acknowledgement; `flow` is from the fixed to the mobile host.
 fn segment(flow: Flow, mobile: &MobileEnd) -> Result<Vec<u8>, EncodeError> {

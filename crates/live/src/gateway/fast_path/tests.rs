@@ -36,6 +36,7 @@ fn config(threshold: u32) -> GatewayConfig {
         interfaces: vec!["lo".to_owned()],
         mechanism: MechanismConfig::PacketControl { threshold },
         copy: CopyMode::Always,
+        fast_path: FastPathMode::Auto,
     };
     GatewayConfig {
         data_path: DataPathConfig::Nfqueue { queue: 1, length: 100 },

@@ -21,6 +21,7 @@ fn config(copy: CopyMode) -> GatewayConfig {
         interfaces: Vec::new(),
         mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
         copy,
+        fast_path: Default::default(),
     };
     GatewayConfig {
         data_path: DataPathConfig::Nfqueue { queue: 1, length: 100 },

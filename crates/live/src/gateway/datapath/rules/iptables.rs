@@ -6,7 +6,7 @@
 //! leaves `mangle` with its verdict, so rules of others belong before ours, as they are.
 
 use super::super::inject::MARK;
-use super::{CopyMode, Selection, Wanted, run};
+use super::{Queued, Selection, Wanted, run};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -256,14 +256,15 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     let mut text = format!("-A {ENTRY} -p tcp -j {FROM}\n-A {ENTRY} -p tcp -j {TO}\n");
     for (chain, address, interface) in [(FROM, "-s", "-i"), (TO, "-d", "-o")] {
         for group in wanted.groups.iter().filter(|group| family.has(group.addresses.addr())) {
-            let Selection { addresses, interface: name, copy } = group;
+            let Selection { addresses, interface: name, queued } = group;
             let behind =
                 name.as_ref().map_or_else(String::new, |name| format!(" {interface} {name}"));
             let these = format!("-A {chain} {address} {}{behind}", addresses.trunc());
-            let _ = match copy {
-                CopyMode::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
+            let _ = match queued {
+                Queued::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
                 // The first group that has a mobile counts.
-                CopyMode::WhenFading => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
+                Queued::Watched => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
+                Queued::Never => writeln!(text, "{these} -j RETURN"),
             };
         }
     }
@@ -310,9 +311,11 @@ COMMIT
 -A AIRTCP -p tcp -j AIRTCP-TO
 -A AIRTCP-FROM -s 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-FROM -s 10.1.0.0/16 -j RETURN
+-A AIRTCP-FROM -s 10.2.0.0/16 -i wlan0 -j RETURN
 -A AIRTCP-FROM -s 10.0.0.0/8 -i wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-TO -d 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-TO -d 10.1.0.0/16 -j RETURN
+-A AIRTCP-TO -d 10.2.0.0/16 -o wlan0 -j RETURN
 -A AIRTCP-TO -d 10.0.0.0/8 -o wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass

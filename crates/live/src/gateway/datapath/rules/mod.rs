@@ -5,7 +5,8 @@
 //! the next start replaces them.
 //!
 //! Of each group, packets from its mobiles and packets to them are queued. A mobile belongs to the first group that has
-//! its address. Of groups that copy only when fading, nothing is queued but for the mobiles that are *watched*. There is
+//! its address. Of groups that copy only when fading, nothing is queued but for the mobiles that are *watched*; of those that
+//! have a [fast path](crate::gateway::fast_path) nothing at all. There is
 //! one set of rules, so one gateway, in a network namespace.
 
 mod iptables;
@@ -146,7 +147,18 @@ struct Wanted {
 struct Selection {
     addresses: ipnet::IpNet,
     interface: Option<String>,
-    copy: CopyMode,
+    queued: Queued,
+}
+
+/// Which packets of a group are queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queued {
+    /// All.
+    Always,
+    /// Those of watched mobiles.
+    Watched,
+    /// None: they are filtered in the kernel. They are not for the groups behind it either.
+    Never,
 }
 
 impl Wanted {
@@ -166,10 +178,15 @@ impl Wanted {
             } else {
                 group.interfaces.iter().cloned().map(Some).collect()
             };
+            let queued = match group.copy {
+                _ if config.fast_path(group).is_ok() => Queued::Never,
+                CopyMode::Always => Queued::Always,
+                CopyMode::WhenFading => Queued::Watched,
+            };
             for &addresses in &group.addresses {
                 for interface in &interfaces {
                     let interface = interface.clone();
-                    groups.push(Selection { addresses, interface, copy: group.copy });
+                    groups.push(Selection { addresses, interface, queued });
                 }
             }
         }
@@ -262,7 +279,7 @@ impl Rules {
 
     /// Whether any group copies only when fading.
     pub fn needs_watching(&self) -> bool {
-        self.wanted.groups.iter().any(|group| group.copy == CopyMode::WhenFading)
+        self.wanted.groups.iter().any(|group| group.queued == Queued::Watched)
     }
 
     /// What set the rules.
@@ -353,18 +370,19 @@ mod tests {
 
     /// A group that copies when fading within one that always copies behind an interface, and IPv6.
     pub(super) fn wanted() -> Wanted {
-        let group = |addresses: &str, interface: Option<&str>, copy| Selection {
+        let group = |addresses: &str, interface: Option<&str>, queued| Selection {
             addresses: addresses.parse().unwrap(),
             interface: interface.map(str::to_owned),
-            copy,
+            queued,
         };
         Wanted {
             by: &QUEUEING,
             queue: 7,
             groups: vec![
-                group("10.1.0.0/16", None, CopyMode::WhenFading),
-                group("10.0.0.0/8", Some("wlan0"), CopyMode::Always),
-                group("fd00:1::/64", None, CopyMode::Always),
+                group("10.1.0.0/16", None, Queued::Watched),
+                group("10.2.0.0/16", Some("wlan0"), Queued::Never),
+                group("10.0.0.0/8", Some("wlan0"), Queued::Always),
+                group("fd00:1::/64", None, Queued::Always),
             ],
             watched: ["10.1.2.3".parse().unwrap()].into(),
             notrack: true,

@@ -6,7 +6,7 @@
 //! Not validated: the `queue` statement itself, for want of a kernel that has it; tests try the rest.
 
 use super::super::inject::MARK;
-use super::{CopyMode, Selection, Wanted, run};
+use super::{Queued, Selection, Wanted, run};
 use ipnet::IpNet;
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -98,7 +98,7 @@ pub(super) fn text(wanted: &Wanted) -> String {
 
 /// The rules of one group in one direction.
 fn rules(group: &Selection, address: &str, interface: &str, queue: u16) -> String {
-    let Selection { addresses, interface: name, copy } = group;
+    let Selection { addresses, interface: name, queued } = group;
     let version = match addresses {
         IpNet::V4(_) => "ip",
         IpNet::V6(_) => "ip6",
@@ -106,10 +106,11 @@ fn rules(group: &Selection, address: &str, interface: &str, queue: u16) -> Strin
     let behind = name.as_ref().map_or_else(String::new, |name| format!("{interface} \"{name}\" "));
     let these = format!("    {behind}{version} {address} {}", addresses.trunc());
     let queue = format!("queue num {queue} bypass");
-    match copy {
-        CopyMode::Always => format!("{these} {queue}\n"),
+    match queued {
+        Queued::Always => format!("{these} {queue}\n"),
         // The first group that has a mobile counts.
-        CopyMode::WhenFading => {
+        Queued::Never => format!("{these} return\n"),
+        Queued::Watched => {
             let set = set(addresses.addr());
             format!(
                 "{these} {version} saddr @{set} {queue}\n{these} {version} daddr @{set} {queue}\n{these} return\n"
@@ -137,6 +138,7 @@ mod tests {
     ip saddr 10.1.0.0/16 ip saddr @watched_ipv4 queue num 7 bypass
     ip saddr 10.1.0.0/16 ip daddr @watched_ipv4 queue num 7 bypass
     ip saddr 10.1.0.0/16 return
+    iifname \"wlan0\" ip saddr 10.2.0.0/16 return
     iifname \"wlan0\" ip saddr 10.0.0.0/8 queue num 7 bypass
     ip6 saddr fd00:1::/64 queue num 7 bypass
   }
@@ -144,6 +146,7 @@ mod tests {
     ip daddr 10.1.0.0/16 ip saddr @watched_ipv4 queue num 7 bypass
     ip daddr 10.1.0.0/16 ip daddr @watched_ipv4 queue num 7 bypass
     ip daddr 10.1.0.0/16 return
+    oifname \"wlan0\" ip daddr 10.2.0.0/16 return
     oifname \"wlan0\" ip daddr 10.0.0.0/8 queue num 7 bypass
     ip6 daddr fd00:1::/64 queue num 7 bypass
   }

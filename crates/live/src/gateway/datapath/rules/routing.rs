@@ -5,7 +5,7 @@
 //! this host itself, skip them. When the device vanishes its route does, and the table is as if it were not there.
 
 use super::super::tun::DEVICE;
-use super::{CopyMode, Selection, Wanted, run};
+use super::{Queued, Selection, Wanted, run};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -107,14 +107,14 @@ rule add preference {SKIP} iif lo goto {END}
     }
     let groups = || wanted.groups.iter().filter(|group| group.addresses.addr().is_ipv4() == ipv4);
     for (preference, direction, next) in [(FROM, "from", TO), (TO, "to", END)] {
-        for Selection { addresses, interface, copy } in groups() {
+        for Selection { addresses, interface, queued } in groups() {
             // Where a packet will leave is not known before it is routed.
             let interface = interface.as_ref().filter(|_| preference == FROM);
             let behind = interface.map_or_else(String::new, |name| format!(" iif {name}"));
-            let action = match copy {
-                CopyMode::Always => format!("ipproto tcp lookup {TABLE}"),
+            let action = match queued {
+                Queued::Always => format!("ipproto tcp lookup {TABLE}"),
                 // The first group that has a mobile counts.
-                CopyMode::WhenFading => format!("goto {next}"),
+                Queued::Watched | Queued::Never => format!("goto {next}"),
             };
             let addresses = addresses.trunc();
             let _ = writeln!(
