@@ -95,6 +95,14 @@ impl Gateway {
         self.ask(&Request::Signal { mobiles: mobile.into(), signal });
     }
 
+    /// Replaces a piece of its configuration and has it read again.
+    pub(crate) fn reload(&self, from: &str, to: &str) {
+        let text = std::fs::read_to_string(&self.files.config).unwrap();
+        assert!(text.contains(from), "{from:?} is not in {text}");
+        std::fs::write(&self.files.config, text.replace(from, to)).unwrap();
+        self.ask(&Request::Reload);
+    }
+
     /// What it is doing.
     pub(crate) fn status(&self) -> Status {
         match self.ask(&Request::Status) {

@@ -394,6 +394,125 @@ fn streams() -> impl Strategy<Value = (u32, Vec<Step>)> {
     })
 }
 
+/// A table in which the mobile has acknowledged 1000 of 10,000 bytes.
+fn at_work(kernel: &mut Kernel, threshold: u32) {
+    kernel.begin(&config(threshold));
+    let data =
+        (1..=10).map(|n| Packet { seq: n * 1000, payload: 1000, ..Packet::new(Side::Fixed) });
+    let ack = Packet { ack: 2000, ..Packet::new(Side::Mobile) };
+    for packet in data.chain([ack]) {
+        assert_eq!(kernel.pass(&packet), (Verdict::Pass, vec![]));
+    }
+}
+
+#[test]
+fn only_forwarded_packets_of_the_group_are_looked_at() {
+    let Some(program) = loaded(FLOWS) else { return };
+    let mut kernel = Kernel::new(program);
+    at_work(&mut kernel, 6);
+    let copy = Packet { seq: 1000, payload: 1000, ..Packet::new(Side::Fixed) };
+    assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes(), false), Verdict::Pass, "of this host");
+    assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes(), true), Verdict::Drop);
+    let mut fragment = copy.bytes();
+    fragment[6] = 0x20;
+    assert_eq!(kernel.verdict(Side::Fixed, &fragment, true), Verdict::Pass);
+    let mut udp = copy.bytes();
+    udp[9] = 17;
+    assert_eq!(kernel.verdict(Side::Fixed, &udp, true), Verdict::Pass);
+    for cut in [25, 45] {
+        assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes()[..cut], true), Verdict::Pass);
+    }
+    // Another interface, and an exception before the rule.
+    let net = |net: &str| net.parse().unwrap();
+    for others in [((2, net("10.0.0.0/24")), true), ((LOOPBACK, net("10.0.0.0/28")), false)] {
+        let all = [others, ((LOOPBACK, net("10.0.0.128/25")), true)];
+        kernel.program.set_prefixes(all.into()).unwrap();
+        assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes(), true), Verdict::Pass);
+    }
+    kernel.program.set_prefixes([((LOOPBACK, net("10.0.0.7/32")), true)].into()).unwrap();
+    assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes(), true), Verdict::Drop);
+}
+
+#[test]
+fn a_full_table_lets_new_connections_pass_until_it_is_swept() {
+    let Some(program) = loaded(1) else { return };
+    let mut kernel = Kernel::new(program);
+    at_work(&mut kernel, 6);
+    let known = |kernel: &Kernel| kernel.program.flow_count(&kernel.program.counters().unwrap());
+    let other = Packet { port: 4001, payload: 1000, ..Packet::new(Side::Fixed) };
+    for _ in 0..3 {
+        assert_eq!(kernel.pass(&other), (Verdict::Pass, vec![]));
+    }
+    assert_eq!((known(&kernel), kernel.program.counters().unwrap().segments_refused), (1, 3));
+    // It is neither closed nor idle; then closed, for a while.
+    let later = now() + Duration::from_secs(61);
+    kernel.program.sweep(later, IDLE).unwrap();
+    assert_eq!(known(&kernel), 1);
+    kernel.pass(&Packet { flags: RST, ..Packet::new(Side::Mobile) });
+    kernel.program.sweep(now(), IDLE).unwrap();
+    assert_eq!(known(&kernel), 1);
+    kernel.program.sweep(later, IDLE).unwrap();
+    assert_eq!((known(&kernel), kernel.program.flows(10).len()), (0, 0));
+    kernel.pass(&other);
+    let flows = kernel.program.flows(10);
+    assert_eq!(
+        (flows.len(), flows[0].dst.port, flows[0].dst.ip.to_string().as_str()),
+        (1, 4001, MOBILE[0])
+    );
+    kernel.program.sweep(now() + IDLE, IDLE).unwrap();
+    assert_eq!(known(&kernel), 0);
+}
+
+#[test]
+fn what_nobody_can_answer_passes() {
+    let Some(program) = loaded(FLOWS) else { return };
+    let mut kernel = Kernel::new(program);
+    at_work(&mut kernel, 6);
+    let copy = Packet { seq: 1000, payload: 1000, ..Packet::new(Side::Fixed) }.bytes();
+    // Nobody reads the ring buffer.
+    let answered = || kernel.program.counters().unwrap().mechanism.acks_generated;
+    let mut before = answered();
+    while kernel.verdict(Side::Fixed, &copy, true) == Verdict::Drop {
+        assert!(answered() < 100_000, "the buffer has no end");
+    }
+    before = answered() - before;
+    assert!(before > 100, "{before}");
+}
+
+#[test]
+fn the_first_group_that_has_an_address_counts() {
+    let group = |name: &str, interfaces: &[&str], addresses: &[&str]| Group {
+        name: name.to_owned(),
+        addresses: addresses.iter().map(|net| net.parse().unwrap()).collect(),
+        interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
+        ..config(3).groups.remove(0)
+    };
+    let groups = [
+        group("exception", &[], &["10.0.1.0/24", "10.0.2.0/28"]),
+        group("elsewhere", &["eth9"], &["10.0.0.0/16"]),
+        group("own", &["wlan0", "wlan1"], &["10.0.0.0/16", "10.0.1.7/32", "fd00::/64"]),
+        group("behind", &["wlan0"], &["10.0.5.0/24", "10.0.0.0/8"]),
+    ];
+    let indices = [("wlan0", 4), ("wlan1", 5)].map(|(name, index)| (name.to_owned(), index)).into();
+    let found = prefixes::prefixes(&groups, "own", &indices);
+    let of_each = [
+        ("10.0.0.0/16", true),
+        // 10.0.1.7 is in the first group.
+        ("10.0.1.0/24", false),
+        ("10.0.2.0/28", false),
+        ("fd00::/64", true),
+    ];
+    let wanted = [4, 5]
+        .into_iter()
+        .flat_map(|index| of_each.map(|(net, is_own)| ((index, net.parse().unwrap()), is_own)));
+    assert_eq!(found, wanted.collect());
+    // Within a group of before nothing is left.
+    let groups = [group("all", &[], &["10.0.0.0/8"]), group("own", &["wlan0"], &["10.0.0.0/16"])];
+    let indices = [("wlan0".to_owned(), 4)].into();
+    let wanted = [((4, "10.0.0.0/8".parse().unwrap()), false)].into();
+    assert_eq!(prefixes::prefixes(&groups, "own", &indices), wanted);
+}
+
 #[test]
 fn the_programs_decide_as_the_reference_does() {
     let Some(program) = loaded(FLOWS) else { return };
