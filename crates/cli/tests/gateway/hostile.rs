@@ -14,7 +14,7 @@ use std::time::Duration;
 const SIZE: u64 = 4_000_000;
 
 /// Sends whole IPv4 packets from a host.
-fn send_raw(host: &Host, packets: impl Iterator<Item = Vec<u8>> + Send) {
+pub(crate) fn send_raw(host: &Host, packets: impl Iterator<Item = Vec<u8>> + Send) {
     host.within(|| {
         let socket =
             Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(IPPROTO_RAW))).unwrap();
