@@ -94,7 +94,8 @@ impl Gateway {
 
     /// Tells it something about a mobile.
     pub(crate) fn signal(&self, mobile: IpAddr, signal: LinkSignal) {
-        self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+        let answer = self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+        assert_eq!(answer, Answer::Done {}, "{}", self.log());
     }
 
     /// What it is doing.
