@@ -124,6 +124,10 @@ impl Gateway {
         let until = Instant::now() + PATIENCE;
         loop {
             match ask(&self.files.control, request) {
+                // Its loop does not answer: soon it is killed and started again.
+                Ok(Answer::Error { .. }) if Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(10));
+                }
                 Ok(answer) => return answer,
                 Err(AskError::Absent { .. } | AskError::Broken { .. })
                     if Instant::now() < until =>
