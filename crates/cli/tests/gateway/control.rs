@@ -94,7 +94,8 @@ impl Gateway {
 
     /// Tells it something about a mobile.
     pub(crate) fn signal(&self, mobile: IpAddr, signal: LinkSignal) {
-        self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+        let answer = self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+        assert_eq!(answer, Answer::Done {}, "{}", self.log());
     }
 
     /// What it is doing.
@@ -123,6 +124,10 @@ impl Gateway {
         let until = Instant::now() + PATIENCE;
         loop {
             match ask(&self.files.control, request) {
+                // Its loop does not answer: soon it is killed and started again.
+                Ok(Answer::Error { .. }) if Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(10));
+                }
                 Ok(answer) => return answer,
                 Err(AskError::Absent { .. } | AskError::Broken { .. })
                     if Instant::now() < until =>

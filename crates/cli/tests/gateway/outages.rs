@@ -90,6 +90,7 @@ impl Case {
         let opened = Instant::now();
         transfer.wait_for(500_000);
         sleep_until(opened + BEGIN - Duration::from_millis(2100));
+        let child = bed.child();
         let counters = || ["TCPTimeouts", "RetransSegs"].map(|name| bed.fixed.counter(name));
         let mut before = None;
         let up = outage(bed, opened + BEGIN, self.outage, self.told, || {
@@ -104,6 +105,9 @@ impl Case {
         };
         let received = transfer.finish();
         assert_eq!(received, SIZE);
+        if bed.child() != child {
+            report::restart(self, &bed.daemon().log());
+        }
         let download_time = opened.elapsed();
         Outcome { dead_time, timeouts, retransmissions, cwnd, download_time }
     }

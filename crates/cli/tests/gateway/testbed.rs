@@ -5,6 +5,7 @@ use crate::control::{Emulator, Gateway};
 use crate::host::Host;
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
+use nix::unistd::Pid;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
@@ -191,6 +192,11 @@ impl Testbed {
     /// The daemon; there must be one.
     pub(crate) fn daemon(&self) -> &Gateway {
         self.daemon.as_ref().expect("a plan with a mechanism")
+    }
+
+    /// The process that does the gateway's work, if there is a gateway.
+    pub(crate) fn child(&self) -> Option<Pid> {
+        self.daemon.as_ref().and_then(Gateway::child)
     }
 
     /// Tells the gateway about the mobile, if there is a gateway.
