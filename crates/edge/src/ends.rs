@@ -1,7 +1,7 @@
 //! Both ends of a connection, as a node between them saw them: what a mechanism needs that speaks in the
 //! mobile's name and must know a segment of this connection from one that only looks like it.
 
-use crate::middlebox::Side;
+use crate::middlebox::{Actions, Side};
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Flags, Flow, Payload, SackBlocks, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
@@ -214,11 +214,13 @@ pub fn closing<P: Payload>(segment: &Segment<P>, ack: SeqNum) -> Segment<P> {
     closing
 }
 
-/// What a host without this connection answers (RFC 9293 §3.10.7.1).
-pub fn refusal<P: Payload>(segment: &Segment<P>) -> Segment<P> {
+/// Drops a segment and answers what a host without this connection does (RFC 9293 §3.10.7.1).
+pub fn refuse<P: Payload>(from: Side, segment: Segment<P>, out: &mut Actions<P>) {
     let (seq, ack) = match segment.ack {
         Some(ack) => (ack, None),
         None => (SeqNum(0), Some(segment.seq_end())),
     };
-    Segment { flow: segment.flow.reversed(), seq, ack, flags: Flags::RST, ..Segment::default() }
+    let flow = segment.flow.reversed();
+    out.drop(segment);
+    out.inject(from, Segment { flow, seq, ack, flags: Flags::RST, ..Segment::default() });
 }

@@ -162,11 +162,7 @@ impl<P: Payload> Connection<P> for State<P> {
         }
         let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         match (from, &mut self.phase) {
-            (_, Phase::Reset) => {
-                let refusal = ends::refusal(&segment);
-                cx.out.drop(segment);
-                cx.out.inject(from, refusal);
-            }
+            (_, Phase::Reset) => ends::refuse(from, segment, cx.out),
             (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
                 cx.out.forward(Side::Mobile, segment);
             }
