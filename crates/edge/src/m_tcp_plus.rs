@@ -20,7 +20,8 @@
 //!   and its acknowledgements free copies.
 //! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when it is heard after a
 //!   *nudge*: whatever the node answers itself (window probes above all) makes it send the mobile the first
-//!   copy, or without copies what the fixed host sent; so does the time-out. And when it is heard after `Down` while it still
+//!   copy, or without copies what the fixed host sent; so does the time-out, and a retransmission of what the node
+//!   did not have, sent on into a fading link. And when it is heard after `Down` while it still
 //!   lacks data: replaying to nobody does no harm. Other segments may have been on the way when the signal
 //!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
 //!   the time to the fixed host's next probe.
@@ -209,6 +210,7 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             return cx.out.forward(from.opposite(), segment);
         }
+        let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         match (from, &mut self.phase) {
             (_, Phase::Reset) => ends::refuse(from, segment, cx.out),
             (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
@@ -220,7 +222,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 store.forward(segment, cx.out);
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
-                if frozen.on_fixed(now, store, segment, cx) {
+                if frozen.on_fixed(now, again, store, segment, cx) {
                     self.phase = Phase::CONNECTED;
                 }
             }
@@ -380,10 +382,11 @@ impl Frozen {
         self.give_up = None;
     }
 
-    /// A segment of the fixed host. True: it was released.
+    /// A segment of the fixed host; `again`: it has sent all of it before. True: it was released.
     fn on_fixed<P: Payload>(
         &mut self,
         now: Instant,
+        again: bool,
         store: &mut Store<P>,
         segment: Segment<P>,
         cx: &mut Cx<'_, P>,
@@ -425,6 +428,11 @@ impl Frozen {
             (Link::Resuming | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
             // The copy is what will be sent.
             (Link::Away { down: true, .. }, Kept::New) => {}
+            // It left long after the signal, and so will the answer.
+            (Link::Away { nudged, .. }, Kept::New) => {
+                *nudged |= again && in_order;
+                store.forward(segment, cx.out);
+            }
             // In the fixed host's charge; an answer if it is what the mobile waits for.
             (Link::Away { nudged, .. }, Kept::NoRoom) => {
                 *nudged |= in_order;

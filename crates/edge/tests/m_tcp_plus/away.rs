@@ -255,6 +255,24 @@ fn a_false_alarm_costs_the_time_to_the_next_probe() {
 }
 
 #[test]
+fn an_answer_to_a_retransmission_means_that_the_mobile_is_back() {
+    // A strict sender under a closed window retransmits what was lost on the wired side: a segment each time-out.
+    each(|mut s| {
+        s.ack(6000);
+        s.data(7000, 1000);
+        s.fading();
+        assert_eq!(s.data(6000, 1000), ["+F ack 8000 win 0", ">M 6000:7000"]);
+        assert_eq!(s.ack(8000), [">F ack 8000 win 500"]);
+    });
+    each(|mut s| {
+        s.ack(6000);
+        s.fading();
+        assert_eq!(s.data(6000, 1000), ["+F ack 7000 win 0", ">M 6000:7000"]);
+        assert_eq!(s.ack(7000), ["x ack 7000 win 500"], "it was on the wire when the signal came");
+    });
+}
+
+#[test]
 fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
     each(|mut s| {
         s.fading();
