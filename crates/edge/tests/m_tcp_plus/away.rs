@@ -2,7 +2,8 @@
 
 use crate::script::{with_flags, with_payload, with_window};
 use crate::{counters, each, fifo, with};
-use airtcp_core::{Flags, Options, SackBlock, Segment, SeqNum};
+use airtcp_core::{Duration, Flags, Instant, Options, SackBlock, Segment, SeqNum};
+use airtcp_edge::MTcpPlusConfig;
 
 #[test]
 fn algorithm_2_sends_two_acks() {
@@ -269,6 +270,9 @@ fn an_answer_to_a_retransmission_means_that_the_mobile_is_back() {
         s.fading();
         assert_eq!(s.data(6000, 1000), ["+F ack 7000 win 0", ">M 6000:7000"]);
         assert_eq!(s.ack(7000), ["x ack 7000 win 500"], "it was on the wire when the signal came");
+        s.wait(Duration::from_secs(1));
+        assert_eq!(s.data(7000, 1000), ["+F ack 8000 win 0", ">M 7000:8000"]);
+        assert_eq!(s.ack(8000), [">F ack 8000 win 500"], "so late it was not");
     });
 }
 
@@ -329,5 +333,55 @@ fn the_mobile_s_own_closed_window_is_not_opened() {
         s.mobile_sends(closed);
         s.down();
         assert_eq!(s.up(), ["+F ack 6000 win 0"]);
+    });
+}
+
+// --- Asking ---
+
+fn asking() -> MTcpPlusConfig {
+    MTcpPlusConfig { nudge: Some(Duration::from_secs(3)), ..MTcpPlusConfig::default() }
+}
+
+#[test]
+fn a_mobile_that_is_down_is_asked_and_its_answer_means_that_it_is_back() {
+    with(asking(), |mut s| {
+        s.ack(6000);
+        s.down();
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        assert!(s.now >= Instant::from_secs(3));
+        assert_eq!(s.timer(3), ["+M 5999:5999"]);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert_eq!(counters(&s).nudges, 2);
+        assert!(s.next_timer().is_empty(), "connected");
+    });
+}
+
+#[test]
+fn a_mobile_that_is_fading_is_not_asked() {
+    with(asking(), |mut s| {
+        s.ack(6000);
+        s.fading();
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+#[test]
+fn an_answer_from_before_the_question_proves_nothing() {
+    with(asking(), |mut s| {
+        s.down();
+        assert_eq!(s.ack(6000), ["x ack 6000 win 500"]);
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+    });
+}
+
+#[test]
+fn after_up_nobody_is_asked() {
+    with(asking(), |mut s| {
+        s.down();
+        s.up();
+        for wait in [1, 2, 4] {
+            assert_eq!(s.timer(wait), ["+M 1000:2000"], "the replay's");
+        }
     });
 }
