@@ -90,6 +90,11 @@ impl Away {
         });
     }
 
+    /// The mobile will be nudged soon: there is no need to conclude anything from what else it is heard with.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
     /// When [`on_timer`](Self::on_timer) is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.asking.map(|asking| asking.next)
@@ -142,7 +147,7 @@ mod tests {
     fn a_mobile_that_is_down_is_asked_at_the_interval() {
         let mut away = Away::new(ms(0), true);
         away.ask(ms(0), INTERVAL, &flow(0));
-        assert!(!away.is_nudged());
+        assert!(away.is_asking() && !away.is_nudged());
         assert_eq!(asked(&mut away, ms(2000)), [500, 1000, 1500, 2000]);
         assert!(away.is_nudged());
     }
@@ -182,7 +187,7 @@ mod tests {
         let mut away = Away::new(ms(0), true);
         away.ask(ms(0), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(1_000_000)).last(), Some(&300_000));
-        assert_eq!(away.deadline(), None);
+        assert!(!away.is_asking());
         away.ask(ms(400_000), INTERVAL, &flow(0));
         assert_eq!(asked(&mut away, ms(401_000)), [400_500, 401_000]);
     }

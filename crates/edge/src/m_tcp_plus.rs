@@ -22,7 +22,7 @@
 //!   *nudge* (see [`away`](crate::away)): whatever the node answers itself (window probes above all) makes it send the mobile the first
 //!   copy, or without copies what the fixed host sent; so does the time-out. What the fixed host retransmits without the node having had it is one
 //!   too, sent on into a fading link; and with [`MTcpPlusConfig::nudge`] the node asks by itself. And when it is heard after `Down` while it still
-//!   lacks data: replaying to nobody does no harm. Other segments may have been on the way when the signal
+//!   lacks data, unless the node asks: replaying to nobody does no harm. Other segments may have been on the way when the signal
 //!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
 //!   the time to the next nudge, which without that setting is the fixed host's next probe.
 //! - Nobody may have said that the mobile was away. When it is [`Up`](LinkSignal::Up) while connected, and the fixed host
@@ -476,7 +476,7 @@ impl Frozen {
         let promised = self.acked_fh.after(before.ack);
         let lacks = self.acked_fh.after(mobile.ack);
         match &mut self.link {
-            Link::Away(away) if !(away.is_nudged() || away.is_down() && lacks) => {}
+            Link::Away(away) if !is_back(away, lacks) => {}
             Link::AwaitingProbe => {}
             _ if !lacks && promised && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
@@ -528,6 +528,11 @@ impl Frozen {
         }
         false
     }
+}
+
+/// The mobile is heard: whether it is back. That it lacks data is enough if nobody asks it: replaying to nobody does no harm.
+fn is_back(away: &Away, lacks: bool) -> bool {
+    away.is_nudged() || away.is_down() && lacks && !away.is_asking()
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.

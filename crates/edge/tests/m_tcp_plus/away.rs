@@ -369,9 +369,20 @@ fn a_mobile_that_is_fading_is_not_asked() {
 fn an_answer_from_before_the_question_proves_nothing() {
     with(asking(), |mut s| {
         s.down();
+        assert_eq!(s.ack(4000), ["x ack 4000 win 500"], "it was on the way when the signal came");
         assert_eq!(s.ack(6000), ["x ack 6000 win 500"]);
         assert_eq!(s.next_timer(), ["+M 5999:5999"]);
         assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+    });
+    with(asking(), |mut s| {
+        s.down();
+        s.ack(5000);
+        assert_eq!(s.timer(1), ["+M 5000:6000"]);
+        assert_eq!(
+            s.ack(5000),
+            ["+M 5000:6000", "x ack 5000 win 500"],
+            "it answers, and lacks this"
+        );
     });
 }
 
