@@ -1,9 +1,9 @@
 //! Algorithm 2, and what happens until the mobile is back (paper §3.2, Fig. 3; algorithms.md §1.2 *While DOWN*).
 
-use crate::script::{with_flags, with_payload, with_window};
+use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{counters, each, fifo, with};
-use airtcp_core::{Duration, Flags, Instant, Options, SackBlock, Segment, SeqNum};
-use airtcp_edge::MTcpPlusConfig;
+use airtcp_core::{Duration, Flags, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum};
+use airtcp_edge::{Actions, MTcpPlusConfig, Middlebox, MobileId, Side};
 
 #[test]
 fn algorithm_2_sends_two_acks() {
@@ -298,7 +298,7 @@ fn the_mobile_s_data_passes_with_a_closed_window() {
             s.mobile_sends(data.clone()),
             ["x 0:100 ack 2000 win 500", "+F 0:100 ack 6000 win 0"]
         );
-        let injected = s.injected(airtcp_edge::Side::Mobile, data.clone());
+        let injected = s.injected(Side::Mobile, data.clone());
         assert_eq!(injected[0].options, Options::default());
         let fin = with_flags(Segment { seq: data.seq_end(), ..s.mobile(2000) }, Flags::FIN);
         assert_eq!(s.mobile_sends(fin), ["x F ack 2000 win 500", "+F F ack 6000 win 0"]);
@@ -312,7 +312,7 @@ fn answers_follow_the_mobile_s_data() {
         let data = with_payload(s.mobile(2000), 100);
         s.mobile_sends(data.clone());
         let probe = s.fixed(6000, 1);
-        assert_eq!(s.injected(airtcp_edge::Side::Fixed, probe)[0].seq, data.seq_end());
+        assert_eq!(s.injected(Side::Fixed, probe)[0].seq, data.seq_end());
     });
 }
 
@@ -395,4 +395,33 @@ fn after_up_nobody_is_asked() {
             assert_eq!(s.timer(wait), ["+M 1000:2000"], "the replay's");
         }
     });
+}
+
+#[test]
+fn connections_that_went_down_together_ask_one_after_the_other() {
+    let connections = 10_000u16;
+    let mut node = crate::node(asking());
+    let mut out = Actions::new();
+    let template = Script::new(crate::node(asking()), 0);
+    for port in 0..connections {
+        for (from, mut segment) in
+            [(Side::Mobile, template.mobile(0)), (Side::Fixed, template.fixed(0, 0))]
+        {
+            let flow = &mut segment.flow;
+            if from == Side::Mobile { &mut flow.src } else { &mut flow.dst }.port = port;
+            node.on_segment(Instant::ZERO, from, segment, &mut out);
+        }
+    }
+    let mobile = MobileId(template.fixed(0, 0).flow.dst.ip);
+    node.on_link(Instant::ZERO, mobile, LinkSignal::Down, &mut out);
+    out.drain().for_each(drop);
+    let (mut asked, mut most) = (0, 0);
+    while let Some(due) = node.next_deadline().filter(|&due| due < Instant::from_secs(6)) {
+        node.on_timer(due, &mut out);
+        let questions = out.drain().count();
+        asked += questions;
+        most = most.max(questions);
+    }
+    assert_eq!(asked, usize::from(connections));
+    assert!(most <= asked / 100, "{most} at an instant");
 }
