@@ -180,6 +180,11 @@ const METRICS: &[Metric] = {
             "Copies sent again after a replay, or to find out whether the mobile is there",
         ),
         metric(
+            "nudges_total",
+            Mechanism("nudges"),
+            "Keep-alives sent to find out whether the mobile is there",
+        ),
+        metric(
             "suppressed_acks_total",
             Mechanism("acks_suppressed"),
             "Pure ACKs of the mobile kept from the fixed host",
