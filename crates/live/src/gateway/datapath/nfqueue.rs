@@ -450,7 +450,8 @@ mod tests {
         assert_eq!(packet, [7; LARGE].as_slice());
         assert_eq!(packet.as_ptr(), before.wrapping_add(message.len() - LARGE));
         drop(packet);
-        assert_eq!(slot.spares.take().as_ptr(), before);
+        let again = slot.spares.take();
+        assert_eq!(again.as_ptr(), before);
     }
 
     #[test]
