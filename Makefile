@@ -57,8 +57,8 @@ bench-link: setup ## packet rate and punctuality of the link emulator, beside a 
 bench-peers: native ## the same work in airtcp, ns-2 and ns-3
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
-bench-gateway: setup ## as root: a gateway's throughput beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
-	cargo build --release --package airtcp-live --example pass_through
+bench-gateway: setup ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
+	cargo build --release --package airtcp-live --example pass_through --example latency
 	$(BIN)/python benches/gateway/run.py $(ARGS)
 
 study: build ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']

@@ -2,11 +2,11 @@
 
 run.py [--seconds S] [--rounds N] [--idle] [-- COMMAND …]
 
-As root, with iproute2 and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host (10.99.2.2,
+As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host (10.99.2.2,
 behind the gateway's interface `mobile`) are network namespaces of this machine, joined by veth
 pairs; all share its processors, so compare within one run only. COMMAND is run as the gateway, in
 its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds
-alternate; medians are printed.
+alternate between the kernel alone and the gateway; medians are printed, and the range in brackets.
 """
 
 from __future__ import annotations
@@ -21,13 +21,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PASS_THROUGH = [str(ROOT / "target/release/examples/pass_through"), "10.99.2.0/24"]
+EXAMPLES = ROOT / "target" / "release" / "examples"
+PASS_THROUGH = [str(EXAMPLES / "pass_through"), "10.99.2.0/24"]
+LATENCY = str(EXAMPLES / "latency")
 FIXED, MOBILE = "10.99.1.2", "10.99.2.2"
 # Payload of a full segment with timestamps.
 SEGMENT = 1448
+# Small messages a second whose latency is measured.
+MESSAGES = 10_000
 # Longest wait for the gateway and for iperf3's server to begin.
 PATIENCE = 20.0
 
@@ -131,49 +136,100 @@ def rate(net: Net, seconds: float) -> float:
     return float(report["end"]["sum_received"]["bits_per_second"])
 
 
-def measure(net: Net, arguments: argparse.Namespace) -> tuple[float, float]:
-    """Medians of the kernel's throughput and of that through the gateway, in bit/s."""
-    kernel, through = [], []
-    for number in range(arguments.rounds):
-        kernel.append(rate(net, arguments.seconds))
-        with gateway(net, arguments.command, arguments.idle):
-            through.append(rate(net, arguments.seconds))
-        progress = f"round {number + 1}: {kernel[-1] / 1e9:.2f} and {through[-1] / 1e9:.2f} Gbit/s"
-        print(progress, file=sys.stderr)
-    return statistics.median(kernel), statistics.median(through)
+def latency(net: Net, seconds: float) -> float:
+    """99th percentile of the way of a small message from the fixed host to the mobile, in s."""
+    where = f"{MOBILE}:5202"
+    with subprocess.Popen(
+        net.inside("b", LATENCY, "receive", where), stdout=subprocess.PIPE
+    ) as receiver:
+        listening(net, 5202)
+        run(*net.inside("a", LATENCY, "send", where, str(MESSAGES), str(int(seconds))))
+        assert receiver.stdout is not None
+        report = json.load(receiver.stdout)
+    return float(report["p99_ns"]) / 1e9
+
+
+def listening(net: Net, port: int) -> None:
+    """Waits until the mobile host listens."""
+    end = time.monotonic() + PATIENCE
+    while not net.sh("b", f"ss --no-header --listening --tcp sport = :{port}"):
+        if time.monotonic() > end:
+            raise BenchError(f"nobody listens on port {port} of the mobile host")
+        time.sleep(0.1)
+
+
+@dataclass
+class Results:
+    """What the rounds gave over one path."""
+
+    large: list[float] = field(default_factory=list)
+    """bit/s with segmentation offload"""
+    single: list[float] = field(default_factory=list)
+    """bit/s, segmented by the fixed host"""
+    latency: list[float] = field(default_factory=list)
+    """seconds, 99th percentile"""
+
+    def measure(self, net: Net, seconds: float) -> None:
+        """Measures everything once."""
+        self.large.append(rate(net, seconds))
+        net.sh("a", "ethtool -K gw tso off gso off")
+        self.single.append(rate(net, seconds))
+        net.sh("a", "ethtool -K gw tso on gso on")
+        self.latency.append(latency(net, seconds))
+        print(
+            f"  {self.large[-1] / 1e9:.2f} Gbit/s, {self.single[-1] / 8e3 / SEGMENT:.0f} kpps, "
+            f"{self.latency[-1] * 1e6:.0f} us",
+            file=sys.stderr,
+        )
+
+
+def spread(values: list[float]) -> str:
+    """Median and range."""
+    return f"{statistics.median(values):.0f} [{min(values):.0f}, {max(values):.0f}]"
+
+
+def shares(through: list[float], alone: list[float]) -> str:
+    """What goes through the gateway, in per cent of what the kernel forwards in the same round."""
+    return spread([100 * a / b for a, b in zip(through, alone, strict=True)])
 
 
 def main() -> int:
-    """Measures and prints one line."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=4, help="length of a run (default 4)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
-    idle = "packets need not come to a queue (copy = when-fading, TUN)"
+    idle = "packets need not come to a queue (copy = when-fading, TUN, a BPF program)"
     parser.add_argument("--idle", action="store_true", help=idle)
     parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="what runs the gateway")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise BenchError("needs root, to make network namespaces")
+    kernel, through = Results(), Results()
     with ExitStack() as stack:
         net = stack.enter_context(Net())
         server = net.inside("b", "iperf3", "--server")
         # It complains about SIGTERM.
         stack.enter_context(running(server, subprocess.DEVNULL))
-        end = time.monotonic() + PATIENCE
-        while not net.sh("b", "ss --no-header --listening --tcp"):
-            if time.monotonic() > end:
-                raise BenchError("iperf3's server does not listen")
-            time.sleep(0.1)
-        kernel, through = measure(net, arguments)
-        # One segment a packet.
-        net.sh("a", "ip link set gw gso_max_segs 1")
-        kernel_single, through_single = measure(net, arguments)
-    rates = [bits / 8 / SEGMENT / 1e3 for bits in (through_single, kernel_single)]
+        listening(net, 5201)
+        for number in range(1, arguments.rounds + 1):
+            print(f"round {number}: kernel, gateway", file=sys.stderr)
+            kernel.measure(net, arguments.seconds)
+            with gateway(net, arguments.command, arguments.idle):
+                through.measure(net, arguments.seconds)
     print(
-        f"gateway: {100 * through / kernel:.0f} % of kernel forwarding with GSO "
-        f"({through / 1e9:.1f} of {kernel / 1e9:.1f} Gbit/s), "
-        f"{100 * through_single / kernel_single:.0f} % of its packet rate without "
-        f"({rates[0]:.0f} of {rates[1]:.0f} kpps)"
+        f"with GSO: {shares(through.large, kernel.large)} % of kernel forwarding "
+        f"({statistics.median(through.large) / 1e9:.1f} of "
+        f"{statistics.median(kernel.large) / 1e9:.1f} Gbit/s)"
+    )
+    kpps = [statistics.median(rates) / 8e3 / SEGMENT for rates in (through.single, kernel.single)]
+    print(
+        f"without: {shares(through.single, kernel.single)} % of its packet rate "
+        f"({kpps[0]:.0f} of {kpps[1]:.0f} kpps)"
+    )
+    added = [1e6 * (a - b) for a, b in zip(through.latency, kernel.latency, strict=True)]
+    print(
+        f"one-way latency at {MESSAGES // 1000} kpps, p99: {spread(added)} us more than the "
+        f"kernel's {1e6 * statistics.median(kernel.latency):.0f} us"
     )
     return 0
 

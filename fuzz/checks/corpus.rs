@@ -14,7 +14,7 @@ pub(crate) fn files(target: &str) -> Vec<PathBuf> {
 }
 
 /// Checks each of them.
-pub(crate) fn replay(target: &str, check: fn(&[u8])) {
+pub(crate) fn replay(target: &str, mut check: impl FnMut(&[u8])) {
     for path in files(target) {
         println!("{}", path.display()); // shown when the check fails
         check(&std::fs::read(&path).unwrap());

@@ -2,7 +2,7 @@
 
 use crate::Section;
 use crate::schema::Kind;
-use airtcp_core::Bytes;
+use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{
     HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, Retransmit, SnoopConfig,
 };
@@ -15,6 +15,10 @@ pub const RESUME: Kind = Kind::Choice(&[
 
 /// `retransmit`.
 pub const RETRANSMIT: Kind = Kind::Choice(&[("head", "the first copy"), ("all", "all copies")]);
+
+/// `nudge`: an interval that does not keep the air busy.
+pub const NUDGE: Kind =
+    Kind::WordOr("never", &Kind::Duration { min: Duration::from_millis(100), max: Duration::MAX });
 
 /// Reads the settings of the mechanism `name` from the section that has its keys; `fifo` reads how much one
 /// connection may hold. `None` for an unknown name, `Some(None)` for wrong settings.
@@ -52,16 +56,17 @@ fn m_tcp(section: &Section<'_>, fifo: Option<Bytes>) -> Option<MTcpConfig> {
 }
 
 fn m_tcp_plus(section: &Section<'_>, fifo: Option<Bytes>) -> Option<MTcpPlusConfig> {
-    let max_down = section.get("max-down");
+    let (max_down, nudge) = (section.get("max-down"), section.get("nudge"));
     let resume = match section.get::<&str>("resume")? {
         "probe" => Resume::Probe,
         _ => Resume::Flush,
     };
-    Some(MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down? })
+    Some(MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down?, nudge: nudge? })
 }
 
 fn holdover(section: &Section<'_>, fifo: Option<Bytes>) -> Option<HoldoverConfig> {
-    Some(HoldoverConfig { fifo: fifo?, max_down: section.get("max-down")? })
+    let (max_down, nudge) = (section.get("max-down"), section.get("nudge"));
+    Some(HoldoverConfig { fifo: fifo?, max_down: max_down?, nudge: nudge? })
 }
 
 fn snoop(section: &Section<'_>, fifo: Option<Bytes>) -> Option<SnoopConfig> {

@@ -1,9 +1,9 @@
 //! Both ends of a connection, as a node between them saw them: what a mechanism needs that speaks in the
 //! mobile's name and must know a segment of this connection from one that only looks like it.
 
-use crate::middlebox::Side;
+use crate::middlebox::{Actions, Side};
 use crate::mobile_end::MobileEnd;
-use airtcp_core::{Flags, Flow, Payload, SackBlocks, Segment, SeqNum, Timestamps};
+use airtcp_core::{Flags, Flow, Options, Payload, SackBlocks, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
 
 /// The largest window there is (RFC 7323 §2.3): data further from the mobile's acknowledgement than this is
@@ -84,6 +84,11 @@ impl Ends {
         self.fixed_ack.is_some()
     }
 
+    /// From the fixed to the mobile host.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
     /// The mobile's end.
     pub fn mobile(&self) -> &MobileEnd {
         &self.mobile
@@ -152,6 +157,25 @@ impl Ends {
         renewed
     }
 
+    /// A segment that changes nothing and is answered at once, since it lies before what the mobile expects: a
+    /// keep-alive (RFC 9293 §3.8.4). A mobile without this connection repeats its acknowledgement in its reset.
+    pub fn keep_alive<P: Payload>(&self) -> Segment<P> {
+        let (ack, window) = self.fixed_ack.unwrap_or((self.mobile.next_seq, 0));
+        // No older than any that the mobile has seen, or it would fall to PAWS without an answer.
+        let timestamps = self.mobile.timestamps.map(|Timestamps { value, echo }| {
+            let passed = self.passed.map_or(SeqNum(echo), |passed| SeqNum(passed.value));
+            Timestamps { value: passed.later(SeqNum(echo)).0, echo: value }
+        });
+        Segment {
+            flow: self.flow,
+            seq: self.mobile.ack - 1,
+            ack: Some(ack),
+            window,
+            options: Options { timestamps, ..Options::default() },
+            ..Segment::default()
+        }
+    }
+
     /// The newer timestamps of those in the segment and those that were passed.
     fn newest<P: Payload>(&self, segment: &Segment<P>) -> Option<Timestamps> {
         match (self.passed, segment.options.timestamps) {
@@ -214,11 +238,51 @@ pub fn closing<P: Payload>(segment: &Segment<P>, ack: SeqNum) -> Segment<P> {
     closing
 }
 
-/// What a host without this connection answers (RFC 9293 §3.10.7.1).
-pub fn refusal<P: Payload>(segment: &Segment<P>) -> Segment<P> {
+/// Drops a segment and answers what a host without this connection does (RFC 9293 §3.10.7.1).
+pub fn refuse<P: Payload>(from: Side, segment: Segment<P>, out: &mut Actions<P>) {
     let (seq, ack) = match segment.ack {
         Some(ack) => (ack, None),
         None => (SeqNum(0), Some(segment.seq_end())),
     };
-    Segment { flow: segment.flow.reversed(), seq, ack, flags: Flags::RST, ..Segment::default() }
+    let flow = segment.flow.reversed();
+    out.drop(segment);
+    out.inject(from, Segment { flow, seq, ack, flags: Flags::RST, ..Segment::default() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Length;
+
+    fn segment(seq: u32, ack: u32, value: u32, echo: u32) -> Segment<Length> {
+        let timestamps = Some(Timestamps { value, echo });
+        let options = Options { timestamps, ..Options::default() };
+        Segment { seq: SeqNum(seq), ack: Some(SeqNum(ack)), options, ..Segment::default() }
+    }
+
+    /// As a mobile showed them that has everything before 0.
+    fn ends() -> Ends {
+        Ends::new(&segment(7, 0, 900, 90), &Opening::default()).unwrap()
+    }
+
+    #[test]
+    fn a_keep_alive_lies_before_what_the_mobile_expects_and_brings_no_news() {
+        let mut ends = ends();
+        ends.note_fixed(&Segment { window: 500, ..segment(0, 5, 100, 900) });
+        let keep_alive: Segment<Length> = ends.keep_alive();
+        assert_eq!((keep_alive.seq, keep_alive.seq_len()), (SeqNum(u32::MAX), 0));
+        assert_eq!((keep_alive.ack, keep_alive.window), (Some(SeqNum(5)), 500), "the last word");
+    }
+
+    // RFC 7323 §5.
+    #[test]
+    fn a_keep_alive_is_no_older_than_what_the_mobile_has_seen() {
+        let stamps = |ends: &Ends| ends.keep_alive::<Length>().options.timestamps.unwrap();
+        let mut ends = ends();
+        assert_eq!(stamps(&ends), Timestamps { value: 90, echo: 900 }, "as it echoed");
+        ends.note_passed(&segment(0, 7, 100, 900));
+        assert_eq!(stamps(&ends).value, 100, "it may have come");
+        ends.note_mobile(&segment(7, 0, 950, 110));
+        assert_eq!(stamps(&ends), Timestamps { value: 110, echo: 950 }, "another way");
+    }
 }

@@ -11,8 +11,9 @@
 //! data, because it went back to its first unacknowledged byte, is dropped.
 //!
 //! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)): only
-//! [`Up`](LinkSignal::Up), or being heard after a *nudge*, says that the mobile is back.
+//! [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says that the mobile is back.
 
+use crate::away::Away;
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -33,12 +34,14 @@ pub struct HoldoverConfig {
     pub fifo: Bytes,
     /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
     pub max_down: Option<Duration>,
+    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`: never.
+    pub nudge: Option<Duration>,
 }
 
-/// 64 KiB (the largest window without scaling), no end of waiting.
+/// 64 KiB (the largest window without scaling), no end of waiting, no questions.
 impl Default for HoldoverConfig {
     fn default() -> Self {
-        Self { fifo: Bytes(64 * 1024), max_down: None }
+        Self { fifo: Bytes(64 * 1024), max_down: None, nudge: None }
     }
 }
 
@@ -59,6 +62,8 @@ pub struct HoldoverCounters {
     pub replays: u64,
     /// Copies that were sent again after a replay, or to find out whether the mobile is there.
     pub copies_resent: u64,
+    /// Keep-alives sent to find out whether the mobile is there.
+    pub nudges: u64,
     /// Segments of the fixed host dropped because they had just been replayed.
     pub data_dropped: u64,
     /// Pure ACKs of the mobile without news kept from the fixed host.
@@ -97,10 +102,7 @@ enum Phase {
 /// The fixed host's window is closed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Frozen {
-    /// The link was said to be down, not only fading.
-    down: bool,
-    /// The mobile was sent something since the last signal that it must answer.
-    nudged: bool,
+    away: Away,
     /// When to reset the connection.
     give_up: Option<Instant>,
 }
@@ -162,11 +164,7 @@ impl<P: Payload> Connection<P> for State<P> {
         }
         let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         match (from, &mut self.phase) {
-            (_, Phase::Reset) => {
-                let refusal = ends::refusal(&segment);
-                cx.out.drop(segment);
-                cx.out.inject(from, refusal);
-            }
+            (_, Phase::Reset) => ends::refuse(from, segment, cx.out),
             (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
                 cx.out.forward(Side::Mobile, segment);
             }
@@ -181,6 +179,8 @@ impl<P: Payload> Connection<P> for State<P> {
                 }
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
+                frozen.away.ask(now, cx.config.nudge, store.ends.flow());
+                let again = again || frozen.away.is_over_wire(now);
                 frozen.on_fixed(again, self.replaying.is_some(), store, segment, cx);
             }
             (Side::Mobile, _) => {
@@ -210,14 +210,14 @@ impl<P: Payload> Connection<P> for State<P> {
                 cx.counters.freezes += 1;
                 cx.out
                     .inject(Side::Fixed, store.ends.acknowledge(store.ends.mobile_ack(), 0, None));
-                let give_up = deadline(now, cx);
-                self.phase = Phase::Frozen(Frozen { down, nudged: false, give_up });
+                let mut away = Away::new(now, down);
+                away.ask(now, cx.config.nudge, store.ends.flow());
+                self.phase = Phase::Frozen(Frozen { away, give_up: deadline(now, cx) });
                 self.replaying = None;
                 self.replayed = None;
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
-                frozen.down = false;
-                frozen.nudged = true;
+                frozen.away.on_up();
                 frozen.give_up = deadline(now, cx);
                 if store.is_empty() {
                     // No ACK will come of itself: the mobile's last word once more.
@@ -233,8 +233,8 @@ impl<P: Payload> Connection<P> for State<P> {
                 if self.replaying.take().is_some() {
                     frozen.give_up = deadline(now, cx);
                 }
-                frozen.down |= down;
-                frozen.nudged = false;
+                frozen.away.on_signal(now, down);
+                frozen.away.ask(now, cx.config.nudge, store.ends.flow());
             }
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
@@ -254,21 +254,29 @@ impl<P: Payload> Connection<P> for State<P> {
             store.clear();
             self.phase = Phase::Reset;
             self.replaying = None;
-        } else if let Some(Replaying { replay, .. }) = &mut self.replaying
+            return;
+        }
+        if let Some(Replaying { replay, .. }) = &mut self.replaying
             && replay.deadline() <= now
         {
             replay.on_timeout(now);
             cx.counters.copies_resent += store.resend_first(cx.out);
         }
+        if let Phase::Frozen(frozen) = &mut self.phase
+            && frozen.away.on_timer(now, cx.config.nudge)
+        {
+            cx.counters.nudges += 1;
+            cx.out.inject(Side::Mobile, store.ends.keep_alive());
+        }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let give_up = match &self.phase {
-            Phase::Frozen(frozen) => frozen.give_up,
-            Phase::Connected { .. } | Phase::Reset => None,
+        let [give_up, nudge] = match &self.phase {
+            Phase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
+            Phase::Connected { .. } | Phase::Reset => [None; 2],
         };
         let replay = self.replaying.as_ref().map(|replaying| replaying.replay.deadline());
-        [replay, give_up].into_iter().flatten().min()
+        [replay, nudge, give_up].into_iter().flatten().min()
     }
 }
 
@@ -307,7 +315,7 @@ impl<P: Payload> State<P> {
             }
             Phase::Reset => return cx.out.forward(Side::Fixed, segment),
         };
-        if frozen.nudged {
+        if frozen.away.is_nudged() {
             self.phase = Phase::CONNECTED;
             cx.counters.resumes += 1;
             cx.out.forward(Side::Fixed, segment);
@@ -344,7 +352,7 @@ impl<P: Payload> State<P> {
 }
 
 impl Frozen {
-    /// A segment of the fixed host; `again`: it has sent all of it before.
+    /// A segment of the fixed host; `again`: it has sent all of it before, or left it after the last signal.
     fn on_fixed<P: Payload>(
         &mut self,
         again: bool,
@@ -368,7 +376,7 @@ impl Frozen {
                 if is_replaying {
                     return cx.out.drop(segment);
                 }
-                self.nudged = true;
+                self.away.nudge();
                 let resent = store.resend_first(cx.out);
                 cx.counters.copies_resent += resent;
                 if resent == 0 {
@@ -378,11 +386,13 @@ impl Frozen {
                 }
             }
             // The copy is what will be sent.
-            Kept::New if self.down && segment.seq.after(ack) => {}
+            Kept::New if self.away.is_down() && segment.seq.after(ack) => {}
             // What the mobile waits for must be answered, and may be a retransmission of data that did not come
             // through here or found no room.
             Kept::New | Kept::NoRoom => {
-                self.nudged |= (self.down || again) && segment.seq.at_or_before(ack);
+                if (self.away.is_down() || again) && segment.seq.at_or_before(ack) {
+                    self.away.nudge();
+                }
                 store.forward(segment, cx.out);
             }
         }

@@ -4,13 +4,14 @@
 //! the bounded memory of connections, and [`connection`] makes a middlebox of a state machine for one of them;
 //! [`journal`] is what survives of it when a shell dies.
 //! Mechanisms share [`cache`] (copies of segments), [`mobile_end`] (ACKs in the mobile's name), [`ends`] (both ends),
-//! [`store`] (both) and [`replay`] (when to send copies again), and each has a file of its own:
+//! [`store`] (both), [`away`] (is the mobile back?) and [`replay`] (when to send copies again), and each has a file of its own:
 //! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`]; [`mechanism`] is any of them.
 //!
 //! The same code sees simulated and live traffic. So nothing here takes a segment for one MSS, sequence
 //! numbers are compared on the circle only, and state is soft: when it is missing, full or forgotten, segments
 //! are forwarded as if the mechanism were absent.
 
+pub mod away;
 pub mod cache;
 pub mod connection;
 pub mod ends;

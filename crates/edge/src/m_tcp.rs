@@ -30,14 +30,15 @@
 //!   window that Linux sends.
 //! - Link signals are ignored: M-TCP finds out by itself.
 //! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist: after
-//!   [`MTcpConfig::max_down`], looked at when the timer expires, both are reset.
+//!   [`MTcpConfig::max_down`], looked at when the timer expires, both are reset. Who did not hear of it, as a mobile out
+//!   of reach does not, is told again when it is heard.
 //!
 //! Known weaknesses, kept: the timer is constant and takes any 0.4 s without an ACK for an outage. Without
 //! timestamps a segment is timed until the ACK after its own. What the fixed host retransmits in SHRINK goes to
 //! the mobile and stays unanswered.
 
 use crate::connection::{Connection, Context, PerConnection};
-use crate::ends::Opening;
+use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::store::{Kept, Store};
@@ -136,6 +137,8 @@ pub struct State<P> {
     shrunk: bool,
     /// In SHRINK: when to reset the connection.
     give_up: Option<Instant>,
+    /// Given up: each host is told when it is heard.
+    is_reset: bool,
     /// Duplicates of the last ACK, counted up to the threshold.
     duplicates: u32,
     /// The fixed host has sent its FIN.
@@ -154,6 +157,7 @@ impl<P> Default for State<P> {
             withheld: false,
             shrunk: false,
             give_up: None,
+            is_reset: false,
             duplicates: 0,
             fin_seen: false,
             deadline: None,
@@ -168,7 +172,11 @@ impl<P: Payload> FlowState for State<P> {
     }
 
     fn phase(&self) -> FlowPhase {
-        if self.shrunk { FlowPhase::Frozen } else { FlowPhase::Connected }
+        match self {
+            Self { is_reset: true, .. } => FlowPhase::Reset,
+            Self { shrunk: true, .. } => FlowPhase::Frozen,
+            _ => FlowPhase::Connected,
+        }
     }
 }
 
@@ -188,6 +196,9 @@ impl<P: Payload> Connection<P> for State<P> {
                 *self = Self::default();
             }
             return cx.out.forward(from.opposite(), segment);
+        }
+        if self.is_reset {
+            return ends::refuse(from, segment, cx.out);
         }
         match from {
             Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
@@ -210,11 +221,13 @@ impl<P: Payload> Connection<P> for State<P> {
             return;
         }
         if self.give_up.is_some_and(|due| due <= now) {
-            // What either host sends from now on the other refuses: no state is needed for that.
             cx.counters.resets += 1;
             cx.out.inject(Side::Fixed, store.ends.reset_fixed(last_ack));
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
-            return *self = Self::default();
+            store.clear();
+            self.shrunk = false;
+            self.is_reset = true;
+            return;
         }
         let first = !std::mem::replace(&mut self.shrunk, true);
         if first {

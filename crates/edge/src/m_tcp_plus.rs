@@ -19,11 +19,12 @@
 //!   [`Down`](LinkSignal::Down). After `Fading` the link may still work: segments to the mobile go on being sent,
 //!   and its acknowledgements free copies.
 //! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when it is heard after a
-//!   *nudge*: whatever the node answers itself (window probes above all) makes it send the mobile the first
-//!   copy, or without copies what the fixed host sent; so does the time-out. And when it is heard after `Down` while it still
-//!   lacks data: replaying to nobody does no harm. Other segments may have been on the way when the signal
+//!   *nudge* (see [`away`](crate::away)): whatever the node answers itself (window probes above all) makes it send the mobile the first
+//!   copy, or without copies what the fixed host sent; so does the time-out. What the fixed host retransmits without the node having had it is one
+//!   too, sent on into a fading link; and with [`MTcpPlusConfig::nudge`] the node asks by itself. And when it is heard after `Down` while it still
+//!   lacks data, unless the node asks: replaying to nobody does no harm. Other segments may have been on the way when the signal
 //!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
-//!   the time to the fixed host's next probe.
+//!   the time to the next nudge, which without that setting is the fixed host's next probe.
 //! - Nobody may have said that the mobile was away. When it is [`Up`](LinkSignal::Up) while connected, and the fixed host
 //!   has been sending again what is held, the copies are replayed once: its next retransmission may be a minute off.
 //! - Frozen, the fixed host must see no open window: pure ACKs of the mobile are swallowed, and its data goes on
@@ -31,6 +32,7 @@
 //! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins
 //!   while the mobile is away, until the next signal: the mobile has just been heard.
 
+use crate::away::Away;
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -60,12 +62,14 @@ pub struct MTcpPlusConfig {
     pub resume: Resume,
     /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
     pub max_down: Option<Duration>,
+    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`: never.
+    pub nudge: Option<Duration>,
 }
 
-/// 64 KiB (the largest window without scaling), [`Resume::Flush`], no end of waiting.
+/// 64 KiB (the largest window without scaling), [`Resume::Flush`], no end of waiting, no questions.
 impl Default for MTcpPlusConfig {
     fn default() -> Self {
-        Self { fifo: Bytes(64 * 1024), resume: Resume::Flush, max_down: None }
+        Self { fifo: Bytes(64 * 1024), resume: Resume::Flush, max_down: None, nudge: None }
     }
 }
 
@@ -98,6 +102,8 @@ pub struct MTcpPlusCounters {
     pub replays: u64,
     /// Copies that were sent again after a replay, or to find out whether the mobile is there.
     pub copies_resent: u64,
+    /// Keep-alives sent to find out whether the mobile is there.
+    pub nudges: u64,
     /// Pure ACKs of the mobile kept from the fixed host.
     pub acks_suppressed: u64,
     /// Times a fixed host was released.
@@ -148,12 +154,7 @@ struct Frozen {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Link {
-    Away {
-        /// It was said to be down, not only fading.
-        down: bool,
-        /// The mobile was sent something since the last signal that it must answer.
-        nudged: bool,
-    },
+    Away(Away),
     Resuming,
     /// The mobile has all; [`Resume::Probe`].
     AwaitingProbe,
@@ -185,7 +186,7 @@ impl<P: Payload> FlowState for State<P> {
     fn phase(&self) -> FlowPhase {
         match &self.phase {
             Phase::Connected { .. } => FlowPhase::Connected,
-            Phase::Frozen(Frozen { link: Link::Away { .. }, .. }) => FlowPhase::Frozen,
+            Phase::Frozen(Frozen { link: Link::Away(_), .. }) => FlowPhase::Frozen,
             Phase::Frozen(_) => FlowPhase::Resuming,
             Phase::Reset => FlowPhase::Reset,
         }
@@ -209,12 +210,9 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             return cx.out.forward(from.opposite(), segment);
         }
+        let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         match (from, &mut self.phase) {
-            (_, Phase::Reset) => {
-                let refusal = ends::refusal(&segment);
-                cx.out.drop(segment);
-                cx.out.inject(from, refusal);
-            }
+            (_, Phase::Reset) => ends::refuse(from, segment, cx.out),
             (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
                 cx.out.forward(Side::Mobile, segment);
             }
@@ -224,7 +222,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 store.forward(segment, cx.out);
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
-                if frozen.on_fixed(now, store, segment, cx) {
+                if frozen.on_fixed(now, again, store, segment, cx) {
                     self.phase = Phase::CONNECTED;
                 }
             }
@@ -286,21 +284,19 @@ impl<P: Payload> Connection<P> for State<P> {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             store.clear();
             self.phase = Phase::Reset;
-        } else if let Some(replay) = &mut frozen.replay
-            && replay.deadline() <= now
-        {
-            replay.on_timeout(now);
-            cx.counters.copies_resent += store.resend_first(cx.out);
-            if let Link::Away { nudged, .. } = &mut frozen.link {
-                *nudged = true;
-            }
+        } else {
+            frozen.on_timer(now, store, cx);
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
         let Phase::Frozen(frozen) = &self.phase else { return None };
         let replay = frozen.replay.as_ref().map(Replay::deadline);
-        [replay, frozen.give_up].into_iter().flatten().min()
+        let nudge = match &frozen.link {
+            Link::Away(away) => away.deadline(),
+            Link::Resuming | Link::AwaitingProbe => None,
+        };
+        [replay, nudge, frozen.give_up].into_iter().flatten().min()
     }
 }
 
@@ -315,9 +311,9 @@ impl Frozen {
             cx.counters.bytes_promised += u64::from(acked_fh.bytes_after(w));
             cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, echo));
         }
-        let link = Link::Away { down, nudged: false };
+        let link = Link::Away(Away::new(now, down));
         let mut frozen = Self { acked_fh, echo, link, replay: None, give_up: deadline(now, cx) };
-        frozen.time_copies(now, store);
+        frozen.set_timers(now, store, cx);
         frozen
     }
 
@@ -329,18 +325,15 @@ impl Frozen {
         store: &Store<P>,
         cx: &mut Cx<'_, P>,
     ) {
-        self.replay = None;
-        self.time_copies(now, store);
         match &mut self.link {
-            Link::Away { down: was_down, nudged } => {
-                *was_down |= down;
-                *nudged = false;
-            }
+            Link::Away(away) => away.on_signal(now, down),
             Link::Resuming | Link::AwaitingProbe => {
-                self.link = Link::Away { down, nudged: false };
+                self.link = Link::Away(Away::new(now, down));
                 self.give_up = deadline(now, cx);
             }
         }
+        self.replay = None;
+        self.set_timers(now, store, cx);
     }
 
     /// The mobile is back: replays all. True: the fixed host was released at once, there is no ACK to wait for.
@@ -369,12 +362,34 @@ impl Frozen {
         released
     }
 
-    /// The timer of the copies runs while there are any to see to.
-    fn time_copies<P: Payload>(&mut self, now: Instant, store: &Store<P>) {
+    /// The timer of the copies runs while there are any to see to, and that of the questions while somebody waits for
+    /// the mobile.
+    fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) {
+        if let Link::Away(away) = &mut self.link {
+            away.ask(now, cx.config.nudge, store.ends.flow());
+        }
         if store.is_empty() || self.link == Link::AwaitingProbe {
             self.replay = None;
         } else if self.replay.is_none() {
             self.replay = Some(Replay::new(now));
+        }
+    }
+
+    fn on_timer<P: Payload>(&mut self, now: Instant, store: &mut Store<P>, cx: &mut Cx<'_, P>) {
+        if let Some(replay) = &mut self.replay
+            && replay.deadline() <= now
+        {
+            replay.on_timeout(now);
+            cx.counters.copies_resent += store.resend_first(cx.out);
+            if let Link::Away(away) = &mut self.link {
+                away.nudge();
+            }
+        }
+        if let Link::Away(away) = &mut self.link
+            && away.on_timer(now, cx.config.nudge)
+        {
+            cx.counters.nudges += 1;
+            cx.out.inject(Side::Mobile, store.ends.keep_alive());
         }
     }
 
@@ -384,10 +399,11 @@ impl Frozen {
         self.give_up = None;
     }
 
-    /// A segment of the fixed host. True: it was released.
+    /// A segment of the fixed host; `again`: it has sent all of it before. True: it was released.
     fn on_fixed<P: Payload>(
         &mut self,
         now: Instant,
+        again: bool,
         store: &mut Store<P>,
         segment: Segment<P>,
         cx: &mut Cx<'_, P>,
@@ -410,14 +426,14 @@ impl Frozen {
         // One byte where new data belongs; of old data one byte, or none (keep-alives, Linux).
         let probe = in_order && segment.payload.len() <= 1 && !segment.flags.contains(Flags::FIN);
         let kept = if probe { Kept::Old } else { keep(store, &segment, cx) };
-        self.time_copies(now, store);
+        self.set_timers(now, store, cx);
         self.acked_fh = store.data_end().later(acked_fh);
         cx.counters.bytes_promised += u64::from(self.acked_fh.bytes_after(acked_fh));
         cx.counters.answers += u64::from(kept == Kept::Old);
         cx.out.inject(Side::Fixed, store.ends.acknowledge(self.acked_fh, 0, self.echo));
         match (&mut self.link, kept) {
-            (Link::Away { nudged, .. }, Kept::Old) => {
-                *nudged = true;
+            (Link::Away(away), Kept::Old) => {
+                away.nudge();
                 let resent = store.resend_first(cx.out);
                 cx.counters.copies_resent += resent;
                 if resent == 0 {
@@ -428,10 +444,14 @@ impl Frozen {
             }
             (Link::Resuming | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
             // The copy is what will be sent.
-            (Link::Away { down: true, .. }, Kept::New) => {}
-            // In the fixed host's charge; an answer if it is what the mobile waits for.
-            (Link::Away { nudged, .. }, Kept::NoRoom) => {
-                *nudged |= in_order;
+            (Link::Away(away), Kept::New) if away.is_down() => {}
+            // What the mobile waits for it answers. Without room it is in the fixed host's charge; what was copied may have
+            // been on the wire when the signal came.
+            (Link::Away(away), _) => {
+                let is_sure = kept == Kept::NoRoom || again || away.is_over_wire(now);
+                if in_order && is_sure {
+                    away.nudge();
+                }
                 store.forward(segment, cx.out);
             }
             _ => store.forward(segment, cx.out),
@@ -456,7 +476,7 @@ impl Frozen {
         let promised = self.acked_fh.after(before.ack);
         let lacks = self.acked_fh.after(mobile.ack);
         match &mut self.link {
-            Link::Away { down, nudged } if !(*nudged || *down && lacks) => {}
+            Link::Away(away) if !is_back(away, lacks) => {}
             Link::AwaitingProbe => {}
             _ if !lacks && promised && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
@@ -483,16 +503,16 @@ impl Frozen {
                     cx.counters.copies_resent += store.resend_first(cx.out);
                 }
             }
-            Link::Away { .. } => {
+            Link::Away(_) => {
                 self.reconnect(now, store, cx);
             }
         }
-        self.time_copies(now, store);
+        self.set_timers(now, store, cx);
         // The fixed host must see no open window. A gap in what was held may be closed now; but who waits for a
         // probe takes on nothing more.
         let held = match self.link {
             Link::AwaitingProbe => mobile.ack,
-            Link::Away { .. } | Link::Resuming => store.data_end(),
+            Link::Away(_) | Link::Resuming => store.data_end(),
         };
         let acked_fh = held.later(self.acked_fh);
         if segment.is_pure_ack() && acked_fh == self.acked_fh {
@@ -508,6 +528,11 @@ impl Frozen {
         }
         false
     }
+}
+
+/// The mobile is heard: whether it is back. That it lacks data is enough if nobody asks it: replaying to nobody does no harm.
+fn is_back(away: &Away, lacks: bool) -> bool {
+    away.is_nudged() || away.is_down() && lacks && !away.is_asking()
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.

@@ -194,7 +194,7 @@ struct Vigil {
 
 impl Vigil {
     /// This long before a packet's time sleep ends.
-    const AWAKE: Duration = Duration::from_micros(80);
+    const AWAKE: Duration = Duration::from_micros(150);
     /// One part in so many of the time not spent awake is credit.
     const RATION: u64 = 5;
     const MOST: Duration = Duration::from_millis(2);
@@ -280,8 +280,8 @@ mod tests {
         let mut vigil = Vigil::default();
         let now = Instant::from_secs(1);
         assert_eq!(vigil.wait(now, None), None);
-        assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(420)));
-        assert_eq!(vigil.wait(now + us(420), Some(now + us(500))), Some(Duration::ZERO));
+        assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(350)));
+        assert_eq!(vigil.wait(now + us(350), Some(now + us(500))), Some(Duration::ZERO));
     }
 
     #[test]

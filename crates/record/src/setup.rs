@@ -47,16 +47,18 @@ impl Setup {
                 fields.put("retransmit", retransmit_name(retransmit));
                 put_duration(fields, "release", release);
                 put_bytes(fields, "fifo", fifo);
-                put_max_down(fields, max_down);
+                put_some(fields, "max-down", max_down);
             }
-            MechanismConfig::MTcpPlus(MTcpPlusConfig { fifo, resume, max_down }) => {
+            MechanismConfig::MTcpPlus(MTcpPlusConfig { fifo, resume, max_down, nudge }) => {
                 put_bytes(fields, "fifo", fifo);
                 fields.put("resume", resume_name(resume));
-                put_max_down(fields, max_down);
+                put_some(fields, "max-down", max_down);
+                put_some(fields, "nudge", nudge);
             }
-            MechanismConfig::Holdover(HoldoverConfig { fifo, max_down }) => {
+            MechanismConfig::Holdover(HoldoverConfig { fifo, max_down, nudge }) => {
                 put_bytes(fields, "fifo", fifo);
-                put_max_down(fields, max_down);
+                put_some(fields, "max-down", max_down);
+                put_some(fields, "nudge", nudge);
             }
             MechanismConfig::Snoop(SnoopConfig { fifo, min_timeout, attempts }) => {
                 put_bytes(fields, "fifo", fifo);
@@ -92,10 +94,12 @@ impl Setup {
                         .find(|&resume| resume_name(resume) == value)
                 })?,
                 max_down: max_down(fields)?,
+                nudge: nudge(fields)?,
             }),
             "holdover" => MechanismConfig::Holdover(HoldoverConfig {
                 fifo: fifo()?,
                 max_down: max_down(fields)?,
+                nudge: nudge(fields)?,
             }),
             "snoop" => MechanismConfig::Snoop(SnoopConfig {
                 fifo: fifo()?,
@@ -142,9 +146,9 @@ fn put_bytes(fields: &mut Fields, key: &str, bytes: Bytes) {
     fields.put(key, format_args!("{} B", bytes.get()));
 }
 
-fn put_max_down(fields: &mut Fields, max_down: Option<Duration>) {
-    if let Some(max_down) = max_down {
-        put_duration(fields, "max-down", max_down);
+fn put_some(fields: &mut Fields, key: &str, duration: Option<Duration>) {
+    if let Some(duration) = duration {
+        put_duration(fields, key, duration);
     }
 }
 
@@ -170,6 +174,10 @@ fn max_down(fields: &Fields) -> Result<Option<Duration>, FieldError> {
     fields.find("max-down").map(|_| duration(fields, "max-down")).transpose()
 }
 
+fn nudge(fields: &Fields) -> Result<Option<Duration>, FieldError> {
+    fields.find("nudge").map(|_| timer(fields, "nudge")).transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +185,7 @@ mod tests {
     #[test]
     fn every_mechanism_reads_back() {
         let max_down = Some(Duration::from_nanos(1_500_000_001));
+        let nudge = Some(Duration::from_millis(500));
         for mechanism in [
             MechanismConfig::PacketControl { threshold: 5 },
             MechanismConfig::MTcp(MTcpConfig::default()),
@@ -189,9 +198,14 @@ mod tests {
             MechanismConfig::MTcpPlus(MTcpPlusConfig {
                 resume: Resume::Probe,
                 max_down,
+                nudge,
                 ..MTcpPlusConfig::default()
             }),
-            MechanismConfig::Holdover(HoldoverConfig { max_down, ..HoldoverConfig::default() }),
+            MechanismConfig::Holdover(HoldoverConfig {
+                max_down,
+                nudge,
+                ..HoldoverConfig::default()
+            }),
             MechanismConfig::Snoop(SnoopConfig::default()),
         ] {
             let setup = Setup {

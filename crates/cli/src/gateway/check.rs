@@ -100,7 +100,7 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
     };
     let _ = writeln!(out, "mobile.{name}: {}", mechanism.name());
     let _ = writeln!(out, "  {} behind {behind}", addresses.join(", "));
-    let max_down = match mechanism {
+    let (max_down, nudge) = match mechanism {
         MechanismConfig::PacketControl { threshold } => {
             let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
             let _ = match config.fast_path(group) {
@@ -109,10 +109,10 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
             };
             return;
         }
-        MechanismConfig::MTcp(config) => config.max_down,
-        MechanismConfig::MTcpPlus(config) => config.max_down,
-        MechanismConfig::Holdover(config) => config.max_down,
-        MechanismConfig::Snoop(_) => None,
+        MechanismConfig::MTcp(config) => (config.max_down, None),
+        MechanismConfig::MTcpPlus(config) => (config.max_down, config.nudge),
+        MechanismConfig::Holdover(config) => (config.max_down, config.nudge),
+        MechanismConfig::Snoop(_) => (None, None),
     };
     let when = match copy {
         CopyMode::Always => "always",
@@ -120,6 +120,9 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
     };
     let fifo = mechanism.fifo().map(size).unwrap_or_default();
     let _ = writeln!(out, "  copies {when}, at most {fifo} a connection");
+    if let Some(nudge) = nudge {
+        let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
+    }
     if let Some(max_down) = max_down {
         let _ = writeln!(out, "  a connection is reset when its mobile was away for {max_down}");
     }
@@ -193,9 +196,11 @@ mod tests {
 mobile.cab: holdover
   10.8.0.7/32 behind any interface
   copies always, at most 4 MiB a connection
+  a mobile that is down is asked every 500 ms whether it is back
 mobile.vehicles: m-tcp-plus
   10.8.0.0/24, 2001:db8:8::/64 behind wwan0
   copies always, at most 4 MiB a connection
+  a mobile that is down is asked every 500 ms whether it is back
   a connection is reset when its mobile was away for 600 s
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0

@@ -1,4 +1,4 @@
-//! The two programs under the test: `airtcp link` and `airtcp gateway`.
+//! The programs under the test: `airtcp link`, `airtcp gateway` and `airtcp agent`.
 
 use crate::host::Host;
 use airtcp_core::LinkSignal;
@@ -6,9 +6,11 @@ use airtcp_emu::control::{Directions, Order};
 use airtcp_live::gateway::command::Status;
 use airtcp_live::gateway::control::{Answer, AskError, Request, ask};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
-use std::io::{BufRead, BufReader, Lines};
+use nix::unistd::{Pid, mkfifo};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -92,7 +94,8 @@ impl Gateway {
 
     /// Tells it something about a mobile.
     pub(crate) fn signal(&self, mobile: IpAddr, signal: LinkSignal) {
-        self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+        let answer = self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+        assert_eq!(answer, Answer::Done {}, "{}", self.log());
     }
 
     /// Replaces a piece of its configuration and has it read again.
@@ -111,11 +114,28 @@ impl Gateway {
         }
     }
 
+    /// Waits until its status is as wanted; the status then.
+    pub(crate) fn wait_until(&self, wanted: impl Fn(&Status) -> bool) -> Status {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.status();
+            if wanted(&status) {
+                return status;
+            }
+            assert!(Instant::now() < until, "{status:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Asks until there is an answer: a daemon that was killed is soon back.
     fn ask(&self, request: &Request) -> Answer {
         let until = Instant::now() + PATIENCE;
         loop {
             match ask(&self.files.control, request) {
+                // Its loop does not answer: soon it is killed and started again.
+                Ok(Answer::Error { .. }) if Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(10));
+                }
                 Ok(answer) => return answer,
                 Err(AskError::Absent { .. } | AskError::Broken { .. })
                     if Instant::now() < until =>
@@ -191,6 +211,36 @@ impl Files {
     /// What the daemon said.
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+/// `airtcp agent` on a host, which says what it is told to.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    // In this order they go: without more words to come it ends by itself.
+    words: File,
+    _process: Process,
+}
+
+impl Agent {
+    /// Starts it, with a gateway (`HOST:PORT`) and a key.
+    pub(crate) fn start(host: &Host, gateway: &str, key: &Path, folder: &Path) -> Self {
+        let pipe = folder.join("words");
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        // Linux opens a pipe for both without waiting for the other end.
+        let words = File::options().read(true).write(true).open(&pipe).unwrap();
+        let child = host
+            .command(&[env!("CARGO_BIN_EXE_airtcp"), "agent", "--gateway", gateway, "--key"])
+            .arg(key)
+            .args(["--source", "command", "--source-command"])
+            .arg(format!("exec cat {pipe:?}"))
+            .spawn();
+        Self { words, _process: Process(child.unwrap()) }
+    }
+
+    /// Has it say so to the gateway, until that knows.
+    pub(crate) fn say(&mut self, signal: LinkSignal) {
+        writeln!(self.words, "{}", signal.name()).unwrap();
     }
 }
 

@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod agent;
 mod control;
 mod failures;
 mod host;

@@ -1,8 +1,12 @@
-//! What a gateway recorded of live traffic, run again as the simulator runs it.
+//! What a gateway recorded of live traffic, run again as the simulator runs it, and in the eyes of tshark.
+
+#[path = "../../../sim/tests/common/tshark.rs"]
+mod capture;
 
 use crate::outages::{Told, outage};
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::Load;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +14,7 @@ use std::time::{Duration, Instant};
 const SIZE: u64 = 2_000_000;
 
 #[test]
-fn a_recording_replays_with_the_same_actions() {
+fn a_recording_replays_with_the_same_actions_and_is_well_formed() {
     if !possible() {
         return;
     }
@@ -18,14 +22,19 @@ fn a_recording_replays_with_the_same_actions() {
         for mechanism in
             ["\"m-tcp-plus\"", "\"m-tcp\"", "\"holdover\"", "\"packet-control\"\nthreshold = 6"]
         {
-            scope.spawn(move || replays(mechanism));
+            scope.spawn(move || {
+                let folder = tempfile::tempdir().unwrap();
+                let file = folder.path().join("recording.pcapng");
+                record(mechanism, &file);
+                expect_same_actions(mechanism, &file);
+                expect_well_formed(mechanism, &file);
+            });
         }
     });
 }
 
-fn replays(mechanism: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("recording.pcapng");
+/// Records a download with an outage.
+fn record(mechanism: &str, file: &Path) {
     let bed =
         Testbed::new(&Plan { config: format!("record = {file:?}\n"), ..Plan::with(mechanism) });
     let transfer = bed.download(&Load::of(SIZE));
@@ -35,8 +44,24 @@ fn replays(mechanism: &str) {
     assert_eq!(transfer.finish(), SIZE, "{mechanism}");
     // The gateway ends with its testbed, and the recording with the gateway.
     drop(bed);
-    let replay = Command::new(env!("CARGO_BIN_EXE_airtcp")).arg("replay").arg(&file).output();
+}
+
+fn expect_same_actions(mechanism: &str, file: &Path) {
+    let replay = Command::new(env!("CARGO_BIN_EXE_airtcp")).arg("replay").arg(file).output();
     let replay = replay.unwrap();
     let told = [replay.stdout, replay.stderr].map(|text| String::from_utf8(text).unwrap());
     assert!(replay.status.success(), "{mechanism}: {}", told.concat());
+}
+
+fn expect_well_formed(mechanism: &str, file: &Path) {
+    let name = mechanism.split('"').nth(1).unwrap();
+    let bytes = std::fs::read(file).unwrap();
+    // Of what offloads had still to finish when it came by, the checksum was not made.
+    let arguments = ["-o", "tcp.check_checksum:FALSE", "-q", "-z", "expert"];
+    let Some(report) = capture::tshark(name, &bytes, &arguments) else { return };
+    // Every connection begins so.
+    assert!(report.contains("Connection establish request"), "{mechanism}: no report:\n{report}");
+    for fault in ["Malformed", "Errors"] {
+        assert!(!report.contains(fault), "{mechanism}: {fault} in\n{report}");
+    }
 }

@@ -51,6 +51,12 @@ pub(crate) fn outage(case: &Case, outcome: &Outcome) {
     note(&OUTAGES, &row);
 }
 
+/// Tells that the gateway was restarted, as its parent does when it is silent for too long on a machine that is too busy:
+/// it may miss the bars then.
+pub(crate) fn restart(case: &Case, log: &str) {
+    let _ = writeln!(std::io::stderr(), "restarted: {case:?}: {log}");
+}
+
 /// Notes a download over a link that reorders.
 pub(crate) fn packet_control(recovery: &str, is_on: bool, goodput: f64, retransmissions: u64) {
     note(&PACKET_CONTROL, &format!("{recovery},{is_on},{goodput:.2},{retransmissions}"));

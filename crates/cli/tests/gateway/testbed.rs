@@ -1,9 +1,11 @@
-//! The testbed: fixed host - wire - gateway - emulated wireless link - mobile host.
+//! The testbed: fixed host - wire - gateway - emulated wireless link - mobile host. A gateway in a bridge has a router behind
+//! it, which has the link.
 
 use crate::control::{Emulator, Gateway};
 use crate::host::Host;
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
+use nix::unistd::Pid;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,13 +15,26 @@ use std::time::Instant;
 
 /// The fixed host's addresses.
 const FIXED: [&str; 2] = ["10.7.0.2", "fd00:7::2"];
-/// The gateway's, at the same wire.
-const GATEWAY: [&str; 2] = ["10.7.0.1", "fd00:7::1"];
+/// The router's, at the same wire: the gateway, or what is behind it.
+pub(crate) const ROUTER: [&str; 2] = ["10.7.0.1", "fd00:7::1"];
+/// The bridge's.
+const BRIDGE: [&str; 2] = ["10.7.0.3", "fd00:7::3"];
 /// The mobile's, which `airtcp link` gives it.
-const MOBILE: [&str; 2] = ["100.64.0.2", "fd4c:91e7:3b0a::2"];
+pub(crate) const MOBILE: [&str; 2] = ["100.64.0.2", "fd4c:91e7:3b0a::2"];
 
 /// Testbeds at the same time: mostly they wait, but the emulators must keep up.
 const ROOM: usize = 8;
+
+/// What the gateway's host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A router.
+    Router,
+    /// A router that masquerades the mobile.
+    Masquerading,
+    /// A bridge.
+    Bridge,
+}
 
 /// What a testbed is made of.
 #[derive(Clone, Debug)]
@@ -30,8 +45,8 @@ pub(crate) struct Plan {
     pub(crate) mechanism: Option<String>,
     /// More of the gateway's configuration.
     pub(crate) config: String,
-    /// The gateway's host masquerades the mobile.
-    pub(crate) masquerade: bool,
+    /// Where the gateway is.
+    pub(crate) place: Place,
     /// The transfers use IPv6.
     pub(crate) ipv6: bool,
     /// Kernel parameters of both ends, by their paths below /proc/sys/net.
@@ -48,7 +63,7 @@ impl Default for Plan {
                 .to_owned(),
             mechanism: None,
             config: String::new(),
-            masquerade: false,
+            place: Place::Router,
             ipv6: false,
             sysctls: Vec::new(),
             offload: true,
@@ -72,6 +87,8 @@ pub(crate) struct Testbed {
     pub(crate) fixed: Host,
     pub(crate) gateway: Host,
     pub(crate) mobile: Host,
+    /// Behind a bridge.
+    _router: Option<Host>,
     ipv6: bool,
     _files: tempfile::TempDir,
     _permit: Permit,
@@ -82,18 +99,29 @@ impl Testbed {
     pub(crate) fn new(plan: &Plan) -> Self {
         let permit = Permit::wait();
         let [fixed, gateway, mobile] = ["fixed", "gateway", "mobile"].map(Host::new);
-        let wire = ["link", "add", "wire", "type", "veth"];
-        fixed.ip(&[&wire[..], &["peer", "name", "wire", "netns", gateway.name()]].concat());
-        for (host, addresses) in [(&fixed, FIXED), (&gateway, GATEWAY)] {
-            host.ip(&["addr", "add", &format!("{}/24", addresses[0]), "dev", "wire"]);
-            host.ip(&["addr", "add", &format!("{}/64", addresses[1]), "dev", "wire", "nodad"]);
-            host.ip(&["link", "set", "wire", "up"]);
+        let behind = (plan.place == Place::Bridge).then(|| Host::new("router"));
+        let router = behind.as_ref().unwrap_or(&gateway);
+        if let Some(router) = &behind {
+            // The bridge has the wire's name.
+            gateway.ip(&["link", "add", "wire", "type", "bridge"]);
+            for (host, port) in [(&fixed, "left"), (router, "right")] {
+                host.wire_to(&gateway, port);
+                gateway.ip(&["link", "set", port, "up", "master", "wire"]);
+            }
+            for sysctl in BRIDGED {
+                gateway.sysctl(sysctl, "1");
+            }
+            attach(&gateway, BRIDGE);
+        } else {
+            fixed.wire_to(&gateway, "wire");
         }
+        attach(&fixed, FIXED);
+        attach(router, ROUTER);
         if !plan.offload {
             fixed.ip(&["link", "set", "wire", "gso_max_segs", "1"]);
         }
         for sysctl in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-            gateway.sysctl(sysctl, "1");
+            router.sysctl(sysctl, "1");
         }
         for (host, (name, value)) in
             [&fixed, &mobile].into_iter().flat_map(|h| plan.sysctls.iter().map(move |s| (h, s)))
@@ -101,14 +129,17 @@ impl Testbed {
             host.sysctl(name, value);
         }
         let files = tempfile::tempdir_in("/dev/shm").unwrap();
-        let link = Emulator::start(&mobile, &gateway, &plan.link, files.path());
-        for (family, via) in ["-4", "-6"].iter().zip(GATEWAY) {
-            if !plan.masquerade {
+        let link = Emulator::start(&mobile, router, &plan.link, files.path());
+        for (family, via) in ["-4", "-6"].iter().zip(ROUTER) {
+            if plan.place != Place::Masquerading {
                 fixed.ip(&[family, "route", "add", "default", "via", via]);
+            }
+            if behind.is_some() {
+                gateway.ip(&[family, "route", "add", "default", "via", via]);
             }
             mobile.ip(&[family, "route", "add", "default", "dev", "airtcp0"]);
         }
-        if plan.masquerade {
+        if plan.place == Place::Masquerading {
             for iptables in ["iptables", "ip6tables"] {
                 let rule = ["-t", "nat", "-A", "POSTROUTING", "-o", "wire", "-j", "MASQUERADE"];
                 let status = gateway.command(&[&[iptables], &rule[..]].concat()).status().unwrap();
@@ -129,6 +160,7 @@ impl Testbed {
             fixed,
             gateway,
             mobile,
+            _router: behind,
             ipv6: plan.ipv6,
             _files: files,
             _permit: permit,
@@ -162,12 +194,24 @@ impl Testbed {
         self.daemon.as_ref().expect("a plan with a mechanism")
     }
 
+    /// The process that does the gateway's work, if there is a gateway.
+    pub(crate) fn child(&self) -> Option<Pid> {
+        self.daemon.as_ref().and_then(Gateway::child)
+    }
+
     /// Tells the gateway about the mobile, if there is a gateway.
     pub(crate) fn signal(&self, signal: LinkSignal) {
         if let Some(daemon) = &self.daemon {
             daemon.signal(self.addresses()[1], signal);
         }
     }
+}
+
+/// Gives a host's end of the wire its addresses.
+fn attach(host: &Host, [ipv4, ipv6]: [&str; 2]) {
+    host.ip(&["addr", "add", &format!("{ipv4}/24"), "dev", "wire"]);
+    host.ip(&["addr", "add", &format!("{ipv6}/64"), "dev", "wire", "nodad"]);
+    host.ip(&["link", "set", "wire", "up"]);
 }
 
 /// The right to have a testbed.
@@ -204,6 +248,19 @@ pub(crate) fn possible() -> bool {
             writeln!(std::io::stderr(), "skipped: needs root, network namespaces and /dev/net/tun");
     }
     possible
+}
+
+/// What has the kernel hand a bridge's packets to netfilter.
+const BRIDGED: [&str; 2] = ["bridge/bridge-nf-call-iptables", "bridge/bridge-nf-call-ip6tables"];
+
+/// Whether the kernel can do that in a namespace; says if not.
+pub(crate) fn has_bridge_netfilter() -> bool {
+    let has = Host::new("bridge")
+        .within(|| BRIDGED.iter().all(|name| Path::new("/proc/sys/net").join(name).exists()));
+    if !has {
+        let _ = writeln!(std::io::stderr(), "skipped: needs br_netfilter (modprobe br_netfilter)");
+    }
+    has
 }
 
 /// Whether the kernel has a congestion control; says if not.

@@ -3,8 +3,9 @@
 
 use crate::outages::{Case, Told, WORST, outage, sleep_until};
 use crate::report;
-use crate::testbed::{Plan, Testbed, possible};
+use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, possible};
 use crate::transfer::{Load, Transfer};
+use airtcp_core::LinkSignal;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,13 @@ const OUTAGE: Duration = Duration::from_secs(5);
 
 /// A cubic download with an outage resumes within the bar and without a timeout.
 fn expect_protected(plan: &Plan) {
-    let bed = Testbed::new(plan);
+    expect_protected_on(&Testbed::new(plan));
+}
+
+fn expect_protected_on(bed: &Testbed) {
     let mechanism = Some("m-tcp-plus");
     let case = Case { mechanism, congestion: "cubic", outage: OUTAGE, told: Told::Timely };
-    let outcome = case.run_on(&bed);
+    let outcome = case.run_on(bed);
     report::outage(&case, &outcome);
     let dead = outcome.dead_time.expect("resumes");
     assert!(dead <= WORST && outcome.timeouts == 0, "{outcome:?}");
@@ -40,7 +44,30 @@ fn ipv6_is_protected() {
 #[test]
 fn a_masquerading_gateway_protects() {
     if possible() {
-        expect_protected(&Plan { masquerade: true, ..plan() });
+        expect_protected(&Plan { place: Place::Masquerading, ..plan() });
+    }
+}
+
+#[test]
+fn a_gateway_in_a_bridge_protects() {
+    if possible() && has_bridge_netfilter() {
+        thread::scope(|scope| {
+            for ipv6 in [false, true] {
+                let plan = Plan { place: Place::Bridge, ipv6, ..plan() };
+                scope.spawn(move || expect_protected(&plan));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_gateway_with_a_tun_device_protects() {
+    if possible() {
+        let config = "data-path = \"tun\"\n".to_owned();
+        let bed = Testbed::new(&Plan { config, ..plan() });
+        // It is there: fails otherwise.
+        bed.gateway.ip(&["link", "show", "dev", "airtcp-gw"]);
+        expect_protected_on(&bed);
     }
 }
 
@@ -90,6 +117,92 @@ fn sequence_numbers_may_wrap_around_in_what_is_held() {
 }
 
 #[test]
+fn sequence_numbers_may_wrap_around_at_every_edge_of_what_is_held() {
+    if !possible() {
+        return;
+    }
+    thread::scope(|scope| {
+        for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
+            scope.spawn(move || expect_wraparound_unnoticed(mechanism));
+        }
+    });
+}
+
+/// Downloads of which a known part is sent into an outage, each with its wraparound at another place.
+fn expect_wraparound_unnoticed(mechanism: &str) {
+    /// Received before the outage.
+    const BEFORE: u64 = 100_000;
+    /// Sent up to the first signal, which comes too late. All of it together has room in the link's queue.
+    const SENT: u64 = BEFORE + 4_000;
+    const ALL: u64 = SENT + BEFORE;
+    /// Byte of the stream whose sequence number is 0.
+    const WRAPS: [u64; 9] = [
+        BEFORE / 2,
+        BEFORE - 1,
+        BEFORE,
+        BEFORE + 1,
+        (BEFORE + SENT) / 2,
+        SENT - 1,
+        SENT,
+        SENT + 1,
+        (SENT + ALL) / 2,
+    ];
+    let bed = Testbed::new(&Plan::with(mechanism));
+    let transfers = WRAPS.map(|wrap| {
+        // The SYN has a number too.
+        let first_sequence = Some(0_u32.wrapping_sub(wrap as u32 + 1));
+        bed.download(&Load { first_sequence, allowed: Some(BEFORE), ..Load::of(ALL) })
+    });
+    transfers.iter().for_each(|transfer| transfer.wait_for(BEFORE));
+    bed.daemon().wait_until(|status| status.held == 0);
+    let down = bed.link(false);
+    transfers.iter().for_each(|transfer| transfer.allow(SENT));
+    bed.daemon().wait_until(|status| status.held == WRAPS.len() as u64 * (SENT - BEFORE));
+    bed.signal(LinkSignal::Down);
+    bed.daemon().wait_until(|status| status.flows.iter().all(|flow| flow.state == "frozen"));
+    // So that there is something to probe for.
+    transfers.iter().for_each(|transfer| transfer.allow(ALL));
+    sleep_until(down + Duration::from_secs(3));
+    let up = bed.link(true);
+    bed.signal(LinkSignal::Up);
+    for (transfer, wrap) in transfers.into_iter().zip(WRAPS) {
+        let dead = transfer.dead_time(up, Duration::from_secs(60));
+        assert!(dead.is_some_and(|dead| dead <= WORST), "{mechanism}, {wrap}: {dead:?}");
+        assert_eq!(transfer.finish(), ALL);
+    }
+}
+
+#[test]
+fn mobiles_whose_signal_is_good_pass_the_gateway_by() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&Plan::with("\"m-tcp-plus\"\ncopy = \"when-fading\""));
+    let intercepted = || {
+        let counters = bed.daemon().status().counters;
+        counters["packets_passed"] + counters["packets_dropped"]
+    };
+    let transfer = bed.download(&Load::endless("cubic"));
+    transfer.wait_for(2_000_000);
+    let begin = Instant::now() + Duration::from_millis(500);
+    let up = outage(&bed, begin, OUTAGE, Told::Timely, || assert_eq!(intercepted(), 0));
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead <= WORST), "{dead:?}");
+    assert!(intercepted() > 0);
+    // It is left alone again when it has all that was held.
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let before = intercepted();
+        transfer.wait_for(transfer.received() + 100_000);
+        if intercepted() == before {
+            break;
+        }
+        assert!(Instant::now() < until, "{before}");
+    }
+    transfer.finish();
+}
+
+#[test]
 fn an_upload_is_left_to_the_mobile() {
     if !possible() {
         return;
@@ -108,7 +221,9 @@ fn two_hundred_downloads_at_once_survive() {
     }
     let link =
         "rate = \"50 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"500 kB\" }\n".to_owned();
-    let bed = Testbed::new(&Plan { link, ..plan() });
+    // All begin again at once. What found no room in the queue would pass unseen, and its copies would stay.
+    let config = "[nfqueue]\nlength = 16384\n".to_owned();
+    let bed = Testbed::new(&Plan { link, config, ..plan() });
     let transfers: Vec<Transfer> = thread::scope(|scope| {
         let open = |_| scope.spawn(|| bed.download(&Load::of(200_000)));
         let threads: Vec<_> = (0..200).map(open).collect();
@@ -124,15 +239,7 @@ fn two_hundred_downloads_at_once_survive() {
 
 /// Nothing is held any more, as soon as the last ACKs have come by.
 fn expect_nothing_held(bed: &Testbed) {
-    let until = Instant::now() + Duration::from_secs(10);
-    loop {
-        let status = bed.daemon().status();
-        if status.held == 0 && status.committed == 0 {
-            return;
-        }
-        assert!(Instant::now() < until, "{status:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
+    bed.daemon().wait_until(|status| status.held == 0 && status.committed == 0);
 }
 
 #[test]

@@ -56,17 +56,19 @@ pub(crate) struct Load {
     pub(crate) bytes: Option<u64>,
     /// The sender opens the connection, with this sequence number on its SYN. Otherwise the receiver opens it.
     pub(crate) first_sequence: Option<u32>,
+    /// How much may be sent before [`Transfer::allow`] says more; `None`: all.
+    pub(crate) allowed: Option<u64>,
 }
 
 impl Load {
     /// Without end, under this congestion control.
     pub(crate) fn endless(congestion: &'static str) -> Self {
-        Self { congestion, bytes: None, first_sequence: None }
+        Self { congestion, bytes: None, first_sequence: None, allowed: None }
     }
 
     /// So much, under the kernel's default for namespaces.
     pub(crate) fn of(bytes: u64) -> Self {
-        Self { congestion: "cubic", bytes: Some(bytes), first_sequence: None }
+        Self { bytes: Some(bytes), ..Self::endless("cubic") }
     }
 }
 
@@ -106,6 +108,21 @@ impl Arrivals {
     }
 }
 
+/// How far the sender may go.
+#[derive(Debug)]
+struct Allowance {
+    /// Bytes in all.
+    bytes: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Allowance {
+    /// Waits until more than `sent` is allowed; how much then.
+    fn beyond(&self, sent: u64) -> u64 {
+        *self.changed.wait_while(self.bytes.lock().unwrap(), |bytes| *bytes <= sent).unwrap()
+    }
+}
+
 /// One connection with its two ends, each driven by a thread.
 #[derive(Debug)]
 pub(crate) struct Transfer {
@@ -114,6 +131,7 @@ pub(crate) struct Transfer {
     /// The receiver's.
     far: TcpStream,
     arrivals: Arc<Arrivals>,
+    allowance: Arc<Allowance>,
     stop: Arc<AtomicBool>,
     sender: JoinHandle<io::Result<u64>>,
     receiver: JoinHandle<io::Result<u64>>,
@@ -139,30 +157,43 @@ impl Transfer {
         };
         setsockopt(&sending, TcpCongestion, &load.congestion.into())
             .unwrap_or_else(|error| panic!("{}: {error}", load.congestion));
-        Self::over(sending, receiving, load.bytes)
+        Self::over(sending, receiving, load)
     }
 
-    fn over(sending: TcpStream, receiving: TcpStream, bytes: Option<u64>) -> Self {
+    fn over(sending: TcpStream, receiving: TcpStream, load: &Load) -> Self {
         let arrivals = Arc::new(Arrivals::default());
+        let allowed = load.allowed.unwrap_or(u64::MAX).into();
+        let allowance = Arc::new(Allowance { bytes: allowed, changed: Condvar::new() });
         let stop = Arc::new(AtomicBool::new(false));
         // The sender's port tells flows apart.
         let seed = u64::from(sending.local_addr().unwrap().port());
         let [socket, far] = [&sending, &receiving].map(|socket| socket.try_clone().unwrap());
         let sender = {
-            let stop = stop.clone();
-            thread::spawn(move || send(sending, seed, bytes, &stop))
+            let (bytes, allowance, stop) = (load.bytes, allowance.clone(), stop.clone());
+            thread::spawn(move || send(sending, seed, bytes, &allowance, &stop))
         };
         let receiver = {
             let arrivals = arrivals.clone();
             thread::spawn(move || receive(receiving, seed, &arrivals))
         };
-        Self { socket, far, arrivals, stop, sender, receiver }
+        Self { socket, far, arrivals, allowance, stop, sender, receiver }
+    }
+
+    /// Lets the sender go on until it has sent so many bytes.
+    pub(crate) fn allow(&self, bytes: u64) {
+        *self.allowance.bytes.lock().unwrap() = bytes;
+        self.allowance.changed.notify_all();
     }
 
     /// Waits until the receiver has so many bytes.
     pub(crate) fn wait_for(&self, bytes: u64) {
         let there = self.arrivals.wait(PATIENCE, |_, total| total >= bytes);
         assert!(there.is_some(), "{bytes} bytes did not come in {PATIENCE:?}");
+    }
+
+    /// How many bytes the receiver has.
+    pub(crate) fn received(&self) -> u64 {
+        self.arrivals.log.lock().unwrap().last().map_or(0, |&(_, total)| total)
     }
 
     /// From `up` to the receiver's first new byte; `None` when none comes within `patience`.
@@ -265,13 +296,14 @@ fn send(
     mut socket: TcpStream,
     seed: u64,
     bytes: Option<u64>,
+    allowance: &Allowance,
     stop: &AtomicBool,
 ) -> io::Result<u64> {
     let mut sent = 0;
     while bytes.map_or(!stop.load(Ordering::Relaxed), |bytes| sent < bytes) {
-        let size = bytes.map_or(CHUNK, |bytes| CHUNK.min((bytes - sent) as usize));
-        socket.write_all(&stream(seed, sent, size))?;
-        sent += size as u64;
+        let end = allowance.beyond(sent).min(bytes.unwrap_or(u64::MAX)).min(sent + CHUNK);
+        socket.write_all(&stream(seed, sent, (end - sent) as usize))?;
+        sent = end;
     }
     socket.shutdown(Shutdown::Write)?;
     Ok(sent)
@@ -292,7 +324,7 @@ fn receive(mut socket: TcpStream, seed: u64, arrivals: &Arrivals) -> io::Result<
 }
 
 /// What is written at once, bytes.
-const CHUNK: usize = 8192;
+const CHUNK: u64 = 8192;
 
 /// Bytes `start .. start + size` of the endless stream of this seed, which does not repeat.
 fn stream(seed: u64, start: u64, size: usize) -> Vec<u8> {

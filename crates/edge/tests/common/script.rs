@@ -94,11 +94,14 @@ impl<M: Middlebox<Length>> Script<M> {
             }
             Action::Inject { to: Side::Fixed, segment } => {
                 assert_eq!((segment.flow, segment.seq_len()), (self.hosts.flow.reversed(), 0));
-                let mut text = format!(
-                    "to fixed: ack {} win {}",
-                    relative(segment.ack.unwrap(), self.hosts.fixed_isn),
-                    segment.window
-                );
+                let mut text = match segment.ack {
+                    Some(ack) => format!(
+                        "to fixed: ack {} win {}",
+                        relative(ack, self.hosts.fixed_isn),
+                        segment.window
+                    ),
+                    None => "to fixed: no ack".to_owned(),
+                };
                 let seq = relative(segment.seq, self.hosts.mobile_isn);
                 if seq != 0 {
                     text += &format!(" seq {seq}");
@@ -110,8 +113,11 @@ impl<M: Middlebox<Length>> Script<M> {
                 let start = relative(segment.seq, self.hosts.fixed_isn);
                 let text =
                     format!("to mobile: {start}:{}", start as i64 + segment.payload.0 as i64);
-                let ack = relative(segment.ack.unwrap(), self.hosts.mobile_isn);
-                let ack = if ack == 0 { String::new() } else { format!(" ack {ack}") };
+                let ack = match segment.ack.map(|ack| relative(ack, self.hosts.mobile_isn)) {
+                    Some(0) => String::new(),
+                    Some(ack) => format!(" ack {ack}"),
+                    None => " no ack".to_owned(),
+                };
                 text + &ack + &extras(segment)
             }
         }

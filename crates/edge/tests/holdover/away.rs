@@ -2,7 +2,9 @@
 
 use crate::script::{Script, with_flags, with_payload, with_timestamps};
 use crate::{counters, each, fifo, with};
-use airtcp_core::{Duration, Flags, LinkSignal, Options, SackBlock, Segment, SeqNum, Timestamps};
+use airtcp_core::{
+    Duration, Flags, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum, Timestamps,
+};
 use airtcp_edge::{HoldoverConfig, Side};
 
 #[test]
@@ -173,6 +175,20 @@ fn a_false_alarm_costs_the_time_to_the_next_probe() {
 }
 
 #[test]
+fn an_answer_to_what_left_the_fixed_host_after_the_signal_means_that_the_mobile_is_back() {
+    // As a retransmission of what was lost on the wired side; what comes at once was on the wire when the signal came.
+    each(|mut s| {
+        s.ack(6000);
+        s.fading();
+        s.data(6000, 1000);
+        assert_eq!(s.ack(7000), ["x ack 7000 win 500", "+F ack 7000 win 0"]);
+        s.wait(Duration::from_secs(1));
+        assert_eq!(s.data(7000, 1000), [">M 7000:8000"]);
+        assert_eq!(s.ack(8000), [">F ack 8000 win 500"]);
+    });
+}
+
+#[test]
 fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
     each(|mut s| {
         s.fading();
@@ -251,4 +267,34 @@ fn the_mobile_echoes_no_retransmission_of_the_outage() {
     assert_eq!(values, [900, 100], "the answer, and the nudge with the original's");
     let copy = &s.injected_by(LinkSignal::Up)[0];
     assert_eq!(copy.options.timestamps, Some(Timestamps { value: 100, echo: 900 }));
+}
+
+// --- Asking ---
+
+fn asking() -> HoldoverConfig {
+    HoldoverConfig { nudge: Some(Duration::from_secs(1)), ..HoldoverConfig::default() }
+}
+
+#[test]
+fn a_mobile_that_is_down_is_asked_and_its_answer_means_that_it_is_back() {
+    with(asking(), |mut s| {
+        s.fading();
+        s.wait(Duration::from_secs(9));
+        s.down();
+        assert!(s.next_timer()[..] == ["+M 999:999"] && s.now >= Instant::from_secs(10));
+        assert_eq!(s.timer(1), ["+M 999:999"]);
+        assert_eq!(s.ack(1000).len(), 6, "released, and all is replayed");
+        assert_eq!(counters(&s).nudges, 2);
+        assert_eq!(s.timer(1), ["+M 1000:2000"], "the replay's");
+    });
+}
+
+#[test]
+fn after_up_nobody_is_asked() {
+    with(asking(), |mut s| {
+        s.down();
+        s.up();
+        assert_eq!(s.timer(1), ["+M 1000:2000"], "the replay's");
+        assert_eq!(s.timer(2), ["+M 1000:2000"]);
+    });
 }

@@ -381,3 +381,25 @@ fn a_mobile_gone_for_max_down_ends_the_connection_on_both_sides() {
         assert_eq!((s.machine.counters().resets, s.machine.held()), (1, 0));
     }
 }
+
+#[test]
+fn after_a_reset_whoever_did_not_hear_of_it_is_told_again() {
+    for isn in ISNS {
+        let max_down = Some(Duration::from_secs(1));
+        let config = MTcpConfig { max_down, ..MTcpConfig::default() };
+        let mut s = Script::open(machine(config), isn);
+        // 0:1000 is lost on the wireless link, 1000:3000 arrives.
+        s.data(0, 3000);
+        assert_eq!(s.until(1600).last().unwrap(), "1600 to mobile: 0:0 Flags(RST)");
+        // Neither is it taken for a new connection, in which the fixed host has sent but this and the mobile's ACK of
+        // 3000 means nothing.
+        assert_eq!(s.data(0, 1000), ["drop", "to fixed: no ack Flags(RST)"]);
+        assert_eq!(s.ack(3000), ["drop", "to mobile: 3000:3000 no ack Flags(RST)"]);
+        assert_eq!(s.ack(1000), ["drop", "to mobile: 1000:1000 no ack Flags(RST)"]);
+        assert_eq!(s.until(60_000).len(), 0);
+        // A new one is.
+        let syn = with_flags(s.fixed(77_000, 0), Flags::SYN);
+        assert_eq!(s.pass(Side::Fixed, syn), ["pass"]);
+        assert_eq!(s.ack(77_001), ["pass"]);
+    }
+}

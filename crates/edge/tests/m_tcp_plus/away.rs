@@ -1,8 +1,9 @@
 //! Algorithm 2, and what happens until the mobile is back (paper §3.2, Fig. 3; algorithms.md §1.2 *While DOWN*).
 
-use crate::script::{with_flags, with_payload, with_window};
+use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{counters, each, fifo, with};
-use airtcp_core::{Flags, Options, SackBlock, Segment, SeqNum};
+use airtcp_core::{Duration, Flags, Instant, LinkSignal, Options, SackBlock, Segment, SeqNum};
+use airtcp_edge::{Actions, MTcpPlusConfig, Middlebox, MobileId, Side};
 
 #[test]
 fn algorithm_2_sends_two_acks() {
@@ -255,6 +256,27 @@ fn a_false_alarm_costs_the_time_to_the_next_probe() {
 }
 
 #[test]
+fn an_answer_to_a_retransmission_means_that_the_mobile_is_back() {
+    // A strict sender under a closed window retransmits what was lost on the wired side: a segment each time-out.
+    each(|mut s| {
+        s.ack(6000);
+        s.data(7000, 1000);
+        s.fading();
+        assert_eq!(s.data(6000, 1000), ["+F ack 8000 win 0", ">M 6000:7000"]);
+        assert_eq!(s.ack(8000), [">F ack 8000 win 500"]);
+    });
+    each(|mut s| {
+        s.ack(6000);
+        s.fading();
+        assert_eq!(s.data(6000, 1000), ["+F ack 7000 win 0", ">M 6000:7000"]);
+        assert_eq!(s.ack(7000), ["x ack 7000 win 500"], "it was on the wire when the signal came");
+        s.wait(Duration::from_secs(1));
+        assert_eq!(s.data(7000, 1000), ["+F ack 8000 win 0", ">M 7000:8000"]);
+        assert_eq!(s.ack(8000), [">F ack 8000 win 500"], "so late it was not");
+    });
+}
+
+#[test]
 fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
     each(|mut s| {
         s.fading();
@@ -276,7 +298,7 @@ fn the_mobile_s_data_passes_with_a_closed_window() {
             s.mobile_sends(data.clone()),
             ["x 0:100 ack 2000 win 500", "+F 0:100 ack 6000 win 0"]
         );
-        let injected = s.injected(airtcp_edge::Side::Mobile, data.clone());
+        let injected = s.injected(Side::Mobile, data.clone());
         assert_eq!(injected[0].options, Options::default());
         let fin = with_flags(Segment { seq: data.seq_end(), ..s.mobile(2000) }, Flags::FIN);
         assert_eq!(s.mobile_sends(fin), ["x F ack 2000 win 500", "+F F ack 6000 win 0"]);
@@ -290,7 +312,7 @@ fn answers_follow_the_mobile_s_data() {
         let data = with_payload(s.mobile(2000), 100);
         s.mobile_sends(data.clone());
         let probe = s.fixed(6000, 1);
-        assert_eq!(s.injected(airtcp_edge::Side::Fixed, probe)[0].seq, data.seq_end());
+        assert_eq!(s.injected(Side::Fixed, probe)[0].seq, data.seq_end());
     });
 }
 
@@ -312,4 +334,94 @@ fn the_mobile_s_own_closed_window_is_not_opened() {
         s.down();
         assert_eq!(s.up(), ["+F ack 6000 win 0"]);
     });
+}
+
+// --- Asking ---
+
+fn asking() -> MTcpPlusConfig {
+    MTcpPlusConfig { nudge: Some(Duration::from_secs(3)), ..MTcpPlusConfig::default() }
+}
+
+#[test]
+fn a_mobile_that_is_down_is_asked_and_its_answer_means_that_it_is_back() {
+    with(asking(), |mut s| {
+        s.ack(6000);
+        s.down();
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        assert!(s.now >= Instant::from_secs(3));
+        assert_eq!(s.timer(3), ["+M 5999:5999"]);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert_eq!(counters(&s).nudges, 2);
+        assert!(s.next_timer().is_empty(), "connected");
+    });
+}
+
+#[test]
+fn a_mobile_that_is_fading_is_not_asked() {
+    with(asking(), |mut s| {
+        s.ack(6000);
+        s.fading();
+        assert!(s.next_timer().is_empty());
+    });
+}
+
+#[test]
+fn an_answer_from_before_the_question_proves_nothing() {
+    with(asking(), |mut s| {
+        s.down();
+        assert_eq!(s.ack(4000), ["x ack 4000 win 500"], "it was on the way when the signal came");
+        assert_eq!(s.ack(6000), ["x ack 6000 win 500"]);
+        assert_eq!(s.next_timer(), ["+M 5999:5999"]);
+        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+    });
+    with(asking(), |mut s| {
+        s.down();
+        s.ack(5000);
+        assert_eq!(s.timer(1), ["+M 5000:6000"]);
+        assert_eq!(
+            s.ack(5000),
+            ["+M 5000:6000", "x ack 5000 win 500"],
+            "it answers, and lacks this"
+        );
+    });
+}
+
+#[test]
+fn after_up_nobody_is_asked() {
+    with(asking(), |mut s| {
+        s.down();
+        s.up();
+        for wait in [1, 2, 4] {
+            assert_eq!(s.timer(wait), ["+M 1000:2000"], "the replay's");
+        }
+    });
+}
+
+#[test]
+fn connections_that_went_down_together_ask_one_after_the_other() {
+    let connections = 10_000u16;
+    let mut node = crate::node(asking());
+    let mut out = Actions::new();
+    let template = Script::new(crate::node(asking()), 0);
+    for port in 0..connections {
+        for (from, mut segment) in
+            [(Side::Mobile, template.mobile(0)), (Side::Fixed, template.fixed(0, 0))]
+        {
+            let flow = &mut segment.flow;
+            if from == Side::Mobile { &mut flow.src } else { &mut flow.dst }.port = port;
+            node.on_segment(Instant::ZERO, from, segment, &mut out);
+        }
+    }
+    let mobile = MobileId(template.fixed(0, 0).flow.dst.ip);
+    node.on_link(Instant::ZERO, mobile, LinkSignal::Down, &mut out);
+    out.drain().for_each(drop);
+    let (mut asked, mut most) = (0, 0);
+    while let Some(due) = node.next_deadline().filter(|&due| due < Instant::from_secs(6)) {
+        node.on_timer(due, &mut out);
+        let questions = out.drain().count();
+        asked += questions;
+        most = most.max(questions);
+    }
+    assert_eq!(asked, usize::from(connections));
+    assert!(most <= asked / 100, "{most} at an instant");
 }

@@ -271,10 +271,12 @@ fn limits() -> impl Strategy<Value = Limits> {
         ]
     };
     let max_down = proptest::option::weighted(0.15, millis(500..20_000));
-    (size(), size(), max_down).prop_map(|(fifo, memory, max_down)| Limits {
+    let nudge = proptest::option::of(millis(100..2_000));
+    (size(), size(), max_down, nudge).prop_map(|(fifo, memory, max_down, nudge)| Limits {
         fifo,
         memory,
         max_down,
+        nudge,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::model::{Persist, Setup, explore};
 use crate::subjects::{Plain, Promise};
-use airtcp_core::Bytes;
+use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{
     Connection, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig, holdover, m_tcp,
     m_tcp_plus, snoop,
@@ -96,6 +96,23 @@ fn holdover_is_safe_over_a_slow_wired_path() {
 #[test]
 fn holdover_is_safe_over_a_slow_wireless_path() {
     assert_safe::<holdover::State<_>>(&HoldoverConfig::default(), WIRELESS);
+}
+
+/// The interval has no influence: the clock stands still.
+const NUDGE: Option<Duration> = Some(Duration::from_millis(500));
+
+#[test]
+fn m_tcp_plus_that_asks_is_safe() {
+    let config = MTcpPlusConfig { nudge: NUDGE, ..MTcpPlusConfig::default() };
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRED));
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(WIRELESS));
+}
+
+#[test]
+fn holdover_that_asks_is_safe() {
+    let config = HoldoverConfig { nudge: NUDGE, ..HoldoverConfig::default() };
+    assert_safe::<holdover::State<_>>(&config, WIRED);
+    assert_safe::<holdover::State<_>>(&config, WIRELESS);
 }
 
 #[test]

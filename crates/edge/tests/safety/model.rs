@@ -79,7 +79,7 @@ pub(crate) struct Explored {
 const SIGNALS: [LinkSignal; 3] = [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up];
 const UP: usize = 2;
 
-/// A segment in a channel: data and FIN from one position to another, or an acknowledgement. Its content is
+/// A segment in a channel: data and FIN from one position to another (a keep-alive: none), or an acknowledgement. Its content is
 /// determined by its position (and checked as it leaves the node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Packet {
@@ -94,10 +94,11 @@ struct Place(u16);
 impl Place {
     const EMPTY: Self = Self(0);
     const ACK: u16 = 1 << 8;
+    const DATA: u16 = 1 << 9;
 
     fn of(packet: Packet) -> Self {
         match packet {
-            Packet::Data { from, to } => Self(u16::from(from) << 4 | u16::from(to)),
+            Packet::Data { from, to } => Self(Self::DATA | u16::from(from) << 4 | u16::from(to)),
             Packet::Ack { ack, window } => {
                 Self(Self::ACK | u16::from(ack) << 4 | u16::from(window.min(15)))
             }

@@ -24,6 +24,8 @@ pub(crate) struct Limits {
     pub(crate) memory: u64,
     /// How long it may wait for a mobile.
     pub(crate) max_down: Option<Duration>,
+    /// How often it asks for one that is down.
+    pub(crate) nudge: Option<Duration>,
 }
 
 /// Forwards everything.
@@ -73,11 +75,17 @@ pub(crate) fn snoop(limits: Limits) -> Snoop<Vec<u8>> {
 }
 
 pub(crate) fn m_tcp_plus(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
-    let config = MTcpPlusConfig { fifo: Bytes(limits.fifo), resume, max_down: limits.max_down };
+    let config = MTcpPlusConfig {
+        fifo: Bytes(limits.fifo),
+        resume,
+        max_down: limits.max_down,
+        nudge: limits.nudge,
+    };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 
 pub(crate) fn holdover(limits: Limits) -> Holdover<Vec<u8>> {
-    let config = HoldoverConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down };
+    let config =
+        HoldoverConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down, nudge: limits.nudge };
     PerConnection::new(config, Default::default(), limits.memory)
 }

@@ -126,6 +126,11 @@ fn a_flow_that_was_given_up_says_so() {
         through.timers(Instant::from_secs(15));
         assert_eq!(through.phase(), (FlowPhase::Reset, Some(15)));
     }
+    let config = MTcpConfig { max_down, ..MTcpConfig::default() };
+    let mut through = Through::new(&MechanismConfig::MTcp(config));
+    through.timers(Instant::from_secs(5));
+    through.timers(Instant::from_secs(15));
+    assert_eq!(through.phase(), (FlowPhase::Reset, Some(15)));
 }
 
 #[test]

@@ -28,7 +28,7 @@ use thiserror::Error;
 
 /// How every file begins: the format, and its version. A new one whenever the layout of a record changes, or what
 /// M-TCP+ does with an input.
-pub const HEAD: [u8; 12] = *b"airtcpLG\x01\0\0\0";
+pub const HEAD: [u8; 12] = *b"airtcpLG\x02\0\0\0";
 
 /// Where the format ends and the version begins.
 const FORMAT: usize = 8;
@@ -194,14 +194,15 @@ impl Ledger {
         let mut loaded = Loaded::default();
         for path in paths {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            if name == LOCK.as_bytes() {
-                continue;
-            }
             if name.ends_with([SUFFIX, ASIDE].concat().as_bytes()) {
                 // Nobody was promised anything of a snapshot that was never finished.
                 if let Err(error) = fs::remove_file(&path) {
                     loaded.skipped.push((path, error.into()));
                 }
+                continue;
+            }
+            if !name.ends_with(SUFFIX.as_bytes()) {
+                // The lock, or what else the gateway has in this folder, such as its control socket.
                 continue;
             }
             match self.load_file(&path) {

@@ -202,6 +202,7 @@ mod tests {
         fifo: Bytes(1 << 16),
         resume: airtcp_edge::Resume::Flush,
         max_down: None,
+        nudge: None,
     });
 
     fn phones() -> Setup {

@@ -37,6 +37,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Both go before ordinary work on this machine: a daemon that waits for a processor holds up packets.
+const NICE: i32 = -10;
+
 /// The supervisor was itself not running if it wakes up later than this.
 const OVERSLEPT: Duration = Duration::from_millis(100);
 
@@ -114,6 +117,10 @@ struct End {
 /// The daemon cannot be started, or no more file descriptors.
 pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
     let mut supervisor = Supervisor::new(timing)?;
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        // It needs CAP_SYS_NICE, or a service manager that has done it.
+        tracing::debug!(%error, "the gateway takes its turn like all other programs");
+    }
     let mut came_up_once = false;
     let mut pause = Duration::ZERO;
     loop {

@@ -2,7 +2,7 @@
 //! source, once.
 
 use super::units::{FREQUENCY, POWER};
-use airtcp_config::mechanism::{RESUME, RETRANSMIT};
+use airtcp_config::mechanism::{NUDGE, RESUME, RETRANSMIT};
 use airtcp_config::schema::Fallback::{Absent, Is, Required};
 use airtcp_config::schema::{
     Count, Field, Kind, POSITIVE_TIME, TIME, TableSchema, TextKind, field,
@@ -219,6 +219,14 @@ static MIDDLEBOX: TableSchema = TableSchema {
             "A connection whose mobile has been away so long is reset.",
         )
         .only("kind", &["m-tcp", "m-tcp-plus", "holdover"]),
+        field(
+            "nudge",
+            NUDGE,
+            Is("never"),
+            "How often a mobile whose link is down is asked, by a keep-alive for each connection, whether it is back.",
+        )
+        .only("kind", &["m-tcp-plus", "holdover"])
+        .source("RFC 9293 §3.8.4"),
         field(
             "signal",
             Kind::WordOrTable("none", &SIGNAL),

@@ -1,6 +1,6 @@
 //! The schema of the gateway's file: every table, key, type, default, meaning and source, once.
 
-use airtcp_config::mechanism::{RESUME, RETRANSMIT};
+use airtcp_config::mechanism::{NUDGE, RESUME, RETRANSMIT};
 use airtcp_config::schema::Fallback::{Absent, Is, Required};
 use airtcp_config::schema::{Count, Kind, POSITIVE_TIME, TIME, TableSchema, TextKind, field};
 use airtcp_core::Duration;
@@ -167,6 +167,15 @@ static MOBILE: TableSchema = TableSchema {
             "A connection whose mobile has been away so long is reset, at both ends.",
         )
         .only("mechanism", FIFO_MECHANISMS),
+        field(
+            "nudge",
+            NUDGE,
+            Is("500 ms"),
+            "How often a mobile whose link is down is asked, by a keep-alive of 40 to 72 bytes for each connection, whether it \
+             is back: so long may it take to notice if nobody says that it is up.",
+        )
+        .only("mechanism", &["m-tcp-plus", "holdover"])
+        .source("RFC 9293 §3.8.4"),
         field(
             "resume",
             RESUME,

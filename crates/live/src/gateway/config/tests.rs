@@ -53,7 +53,9 @@ fn train(keys: &str) -> Group {
 #[test]
 fn absent_keys_have_their_defaults() {
     let config = parse("[[mobile]]\nname = \"m\"\naddresses = [\"2001:db8::/32\"]").unwrap();
-    let mechanism = MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None };
+    let nudge = Some(Duration::from_millis(500));
+    let mechanism =
+        MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None, nudge };
     let expected = GatewayConfig {
         data_path: DataPathConfig::Nfqueue { queue: 77, length: 1024 },
         state: "/run/airtcp".into(),
@@ -145,16 +147,18 @@ fn mechanisms_take_their_settings_from_the_file() {
     let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
     let ms = Duration::from_millis;
     assert_eq!(
-        train("resume = \"probe\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"").mechanism,
+        train("resume = \"probe\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"")
+            .mechanism,
         MechanismConfig::MTcpPlus(MTcpPlusConfig {
             fifo: Bytes(64 << 10),
             resume: Resume::Probe,
             max_down: minute,
+            nudge: Some(ms(2000)),
         })
     );
     assert_eq!(
-        train("mechanism = \"holdover\"\nmax-down = \"1 min\"").mechanism,
-        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute })
+        train("mechanism = \"holdover\"\nmax-down = \"1 min\"\nnudge = \"never\"").mechanism,
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: minute, nudge: None })
     );
     assert_eq!(
         train("mechanism = \"m-tcp\"").mechanism,

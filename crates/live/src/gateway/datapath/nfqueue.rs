@@ -13,7 +13,7 @@ use super::{DataPath, Intercepted, PacketId, Verdict};
 use crate::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::setsockopt_impl;
@@ -21,6 +21,7 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SetSockOpt, recvmmsg, sockopt::Rc
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Messages read by one system call at most.
@@ -30,6 +31,8 @@ const BUFFER: usize = 66 * 1024;
 /// A packet of this size is handed on in the buffer it came in, a smaller one in a copy: whoever keeps a packet keeps
 /// at most twice its size.
 const LARGE: usize = BUFFER / 2;
+/// Buffers kept for later packets: the window of a fast connection.
+const SPARES: usize = 64;
 /// What a waiting packet may take in the socket's receive buffer, with the kernel's book-keeping.
 const WAITING: usize = 70 * 1024;
 /// Bounds of the receive buffer.
@@ -134,7 +137,8 @@ impl Nfqueue {
             .map_err(|errno| NfqueueError::new("setting the receive buffer", errno.into()))?;
         let injector = Injector::open()
             .map_err(|error| NfqueueError::new("sending packets (raw sockets)", error))?;
-        let slots = (0..BATCH).map(|_| Slot::new()).collect();
+        let spares = Arc::<Spares>::default();
+        let slots = (0..BATCH).map(|_| Slot::new(spares.clone())).collect();
         Ok(Self { netlink, queue, slots, injector, verdicts: Vec::new(), passed: None })
     }
 
@@ -142,7 +146,7 @@ impl Nfqueue {
     fn read(&mut self, batch: &mut Vec<Intercepted>) -> io::Result<bool> {
         let mut headers = MultiHeaders::<()>::preallocate(BATCH, None);
         let mut vectors: Vec<_> =
-            self.slots.iter_mut().map(|slot| [IoSliceMut::new(slot.room())]).collect();
+            self.slots.iter_mut().map(|slot| [IoSliceMut::new(&mut slot.buffer)]).collect();
         let fd = self.netlink.socket().as_raw_fd();
         let read = recvmmsg(fd, &mut headers, vectors.iter_mut(), MsgFlags::MSG_DONTWAIT, None);
         let lengths: Vec<usize> = match read {
@@ -253,26 +257,55 @@ fn listed(table: &str, queue: u16) -> Option<u32> {
     })
 }
 
-/// A receive buffer.
+/// A receive buffer of [`BUFFER`] bytes.
 #[derive(Debug)]
 struct Slot {
-    /// Always [`BUFFER`] long; empty while it is lent.
-    buffer: BytesMut,
-    /// The buffer, handed on in a packet: back as soon as nobody else keeps it.
-    lent: Option<Bytes>,
+    buffer: Box<[u8]>,
+    spares: Arc<Spares>,
+}
+
+/// Buffers that nobody uses any more. To make a new one costs as much as to read a packet into it.
+#[derive(Debug, Default)]
+struct Spares(Mutex<Vec<Box<[u8]>>>);
+
+impl Spares {
+    fn take(&self) -> Box<[u8]> {
+        self.buffers().pop().unwrap_or_else(|| vec![0; BUFFER].into())
+    }
+
+    fn give(&self, buffer: Box<[u8]>) {
+        let mut buffers = self.buffers();
+        if buffers.len() < SPARES {
+            buffers.push(buffer);
+        }
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Vec<Box<[u8]>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A buffer handed on in a packet: spare again when nobody keeps that.
+struct Lent {
+    buffer: Box<[u8]>,
+    spares: Arc<Spares>,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.spares.give(std::mem::take(&mut self.buffer));
+    }
 }
 
 impl Slot {
-    fn new() -> Self {
-        Self { buffer: BytesMut::zeroed(BUFFER), lent: None }
-    }
-
-    /// Where the next message goes.
-    fn room(&mut self) -> &mut [u8] {
-        if let Some(lent) = self.lent.take() {
-            self.buffer = lent.try_into_mut().unwrap_or_else(|_| BytesMut::zeroed(BUFFER));
-        }
-        &mut self.buffer
+    fn new(spares: Arc<Spares>) -> Self {
+        Self { buffer: spares.take(), spares }
     }
 
     /// The packet in the message of `length` bytes that was read, if there is one.
@@ -286,8 +319,8 @@ impl Slot {
         } else {
             let start = payload.as_ptr().addr() - message.as_ptr().addr();
             let range = start..start + payload.len();
-            let whole = std::mem::take(&mut self.buffer).freeze();
-            self.lent.insert(whole).slice(range)
+            let buffer = std::mem::replace(&mut self.buffer, self.spares.take());
+            Bytes::from_owner(Lent { buffer, spares: self.spares.clone() }).slice(range)
         };
         Ok(Some(Intercepted { id, packet, input, output, checksums }))
     }
@@ -364,8 +397,8 @@ mod tests {
 
     /// A slot into which `message` was read.
     fn slot(message: &[u8]) -> Slot {
-        let mut slot = Slot::new();
-        slot.room()[..message.len()].copy_from_slice(message);
+        let mut slot = Slot::new(Arc::default());
+        slot.buffer[..message.len()].copy_from_slice(message);
         slot
     }
 
@@ -414,11 +447,11 @@ mod tests {
         let mut slot = slot(&message);
         let before = slot.buffer.as_ptr();
         let packet = slot.take(message.len()).unwrap().unwrap().packet;
-        assert_eq!(packet.len(), LARGE);
+        assert_eq!(packet, [7; LARGE].as_slice());
         assert_eq!(packet.as_ptr(), before.wrapping_add(message.len() - LARGE));
         drop(packet);
-        assert_eq!(slot.room().as_ptr(), before);
-        assert_eq!(slot.room().len(), BUFFER);
+        let again = slot.spares.take();
+        assert_eq!(again.as_ptr(), before);
     }
 
     #[test]
@@ -426,7 +459,8 @@ mod tests {
         let message = message(1, 0, &[7; LARGE]);
         let mut slot = slot(&message);
         let packet = slot.take(message.len()).unwrap().unwrap().packet;
-        slot.room().fill(1);
+        assert_eq!(slot.buffer.len(), BUFFER);
+        slot.buffer.fill(1);
         assert!(packet.iter().all(|&byte| byte == 7));
     }
 
@@ -434,9 +468,19 @@ mod tests {
     fn a_small_packet_takes_no_more_than_its_size() {
         let message = message(1, 0, &[7; 100]);
         let mut slot = slot(&message);
+        let before = slot.buffer.as_ptr();
         let packet = slot.take(message.len()).unwrap().unwrap().packet;
         assert_eq!(packet, [7; 100].as_slice());
-        assert!(slot.lent.is_none() && slot.buffer.len() == BUFFER);
+        assert_eq!(slot.buffer.as_ptr(), before);
+    }
+
+    #[test]
+    fn no_more_buffers_are_spared_than_one_connection_needs() {
+        let spares = Spares::default();
+        for _ in 0..SPARES + 9 {
+            spares.give(vec![0; BUFFER].into());
+        }
+        assert_eq!(spares.buffers().len(), SPARES);
     }
 
     #[test]

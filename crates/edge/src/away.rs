@@ -1,0 +1,202 @@
+//! A mobile that is said to be out of reach, and how the node finds out that it is back.
+//!
+//! What the mobile is heard with may have been on the way when the signal came. So it is back when it answers a *nudge*:
+//! something sent to it since the last signal that it must answer. Much of what passes, or is sent again, is one.
+//! Where nobody else does it the node asks by itself: while the link is said to be down it sends a keep-alive at an
+//! interval ([`Ends::keep_alive`](crate::ends::Ends::keep_alive)), as long as either host is heard from time to time.
+//!
+//! A link that is only fading may still work: asked, the mobile would answer, and the fixed host be released just before
+//! the outage. So the first keep-alive comes an interval after [`Down`](airtcp_core::LinkSignal::Down), or up to two:
+//! connections that went down together do not ask at the same instant, nor ever after.
+
+use airtcp_core::{Duration, Flow, Instant};
+use serde::{Deserialize, Serialize};
+
+/// Data that comes so long after a signal left the fixed host after it: RFC 6298 §2.4 has no shorter retransmission
+/// time-out.
+const ON_THE_WIRE: Duration = Duration::from_secs(1);
+
+/// A fixed host that wants to send is heard more often than this: Linux lets two minutes pass between its window probes.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A shorter interval would keep the node busy with nothing else.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// What is known of a mobile since the signal that it is out of reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Away {
+    down: bool,
+    nudged: bool,
+    /// When the last signal came.
+    told: Instant,
+    asking: Option<Asking>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Asking {
+    next: Instant,
+    /// When to stop, if neither host is heard before.
+    until: Instant,
+}
+
+impl Away {
+    /// Since now; `down`: not only fading.
+    pub fn new(now: Instant, down: bool) -> Self {
+        Self { down, nudged: false, told: now, asking: None }
+    }
+
+    /// One more signal of that kind: what the mobile is heard with from now on may be older.
+    pub fn on_signal(&mut self, now: Instant, down: bool) {
+        self.down |= down;
+        self.nudged = false;
+        self.told = now;
+    }
+
+    /// The link is up, and the mobile was sent something to answer.
+    pub fn on_up(&mut self) {
+        self.down = false;
+        self.nudged = true;
+        self.asking = None;
+    }
+
+    /// The link was said to be down.
+    pub fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// The mobile was sent something that it must answer.
+    pub fn nudge(&mut self) {
+        self.nudged = true;
+    }
+
+    /// If the mobile is heard now, it is back.
+    pub fn is_nudged(&self) -> bool {
+        self.nudged
+    }
+
+    /// What comes from the fixed host now left it after the last signal.
+    pub fn is_over_wire(&self, now: Instant) -> bool {
+        now.since(self.told) >= ON_THE_WIRE
+    }
+
+    /// A host was heard, or a signal came: goes on asking, or begins to. `interval`: `None` to ask nobody; `flow`: the
+    /// connection's, which spreads the instants.
+    pub fn ask(&mut self, now: Instant, interval: Option<Duration>, flow: &Flow) {
+        self.asking = interval.filter(|_| self.down).map(|interval| {
+            let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
+            let spread = Duration::from_nanos(interval.as_nanos() / 256 * share);
+            let first = now + interval.max(SHORTEST_INTERVAL) + spread;
+            Asking { next: self.asking.map_or(first, |asking| asking.next), until: now + PATIENCE }
+        });
+    }
+
+    /// The mobile will be nudged soon: there is no need to conclude anything from what else it is heard with.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// When [`on_timer`](Self::on_timer) is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.asking.map(|asking| asking.next)
+    }
+
+    /// Whether to send the mobile a keep-alive now; then it is nudged.
+    pub fn on_timer(&mut self, now: Instant, interval: Option<Duration>) -> bool {
+        let Some(Asking { next, until }) = self.asking.filter(|asking| asking.next <= now) else {
+            return false;
+        };
+        let interval = interval.filter(|_| next <= until);
+        self.asking = interval.map(|interval| {
+            let next = now + interval.max(SHORTEST_INTERVAL);
+            Asking { next, until }
+        });
+        self.nudged |= self.asking.is_some();
+        self.asking.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Option<Duration> = Some(Duration::from_millis(500));
+
+    fn ms(n: u64) -> Instant {
+        Instant::from_millis(n)
+    }
+
+    /// A connection from this port.
+    fn flow(port: u16) -> Flow {
+        let mut flow = Flow::default();
+        flow.src.port = port;
+        flow
+    }
+
+    /// When keep-alives are sent up to `end`.
+    fn asked(away: &mut Away, end: Instant) -> Vec<u64> {
+        let mut all = Vec::new();
+        while let Some(due) = away.deadline().filter(|&due| due <= end) {
+            if away.on_timer(due, INTERVAL) {
+                all.push(due.since_start().as_millis());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_mobile_that_is_down_is_asked_at_the_interval() {
+        let mut away = Away::new(ms(0), true);
+        away.ask(ms(0), INTERVAL, &flow(0));
+        assert!(away.is_asking() && !away.is_nudged());
+        assert_eq!(asked(&mut away, ms(2000)), [500, 1000, 1500, 2000]);
+        assert!(away.is_nudged());
+    }
+
+    #[test]
+    fn a_mobile_that_is_fading_is_not_asked() {
+        let mut away = Away::new(ms(0), false);
+        away.ask(ms(0), INTERVAL, &flow(0));
+        assert_eq!(away.deadline(), None);
+        away.on_signal(ms(300), true);
+        away.ask(ms(300), INTERVAL, &flow(0));
+        assert_eq!(asked(&mut away, ms(1000)), [800]);
+    }
+
+    #[test]
+    fn signals_that_repeat_themselves_do_not_put_off_the_question() {
+        let mut away = Away::new(ms(0), true);
+        for now in (0..=400).step_by(100) {
+            away.on_signal(ms(now), true);
+            away.ask(ms(now), INTERVAL, &flow(0));
+        }
+        assert_eq!(asked(&mut away, ms(600)), [500]);
+    }
+
+    #[test]
+    fn connections_do_not_ask_together() {
+        let first = |port| {
+            let mut away = Away::new(ms(0), true);
+            away.ask(ms(0), INTERVAL, &flow(port));
+            asked(&mut away, ms(999))[0]
+        };
+        assert_eq!([0, 64, 128, 255].map(first), [500, 625, 750, 998]);
+    }
+
+    #[test]
+    fn when_neither_host_is_heard_the_asking_ends_until_one_is() {
+        let mut away = Away::new(ms(0), true);
+        away.ask(ms(0), INTERVAL, &flow(0));
+        assert_eq!(asked(&mut away, ms(1_000_000)).last(), Some(&300_000));
+        assert!(!away.is_asking());
+        away.ask(ms(400_000), INTERVAL, &flow(0));
+        assert_eq!(asked(&mut away, ms(401_000)), [400_500, 401_000]);
+    }
+
+    #[test]
+    fn settings_that_ask_nobody_end_it() {
+        let mut away = Away::new(ms(0), true);
+        away.ask(ms(0), INTERVAL, &flow(0));
+        assert!(!away.on_timer(ms(500), None));
+        assert_eq!((away.deadline(), away.is_nudged()), (None, false));
+    }
+}

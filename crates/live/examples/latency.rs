@@ -1,0 +1,62 @@
+//! One-way latency of small TCP messages at a constant rate: `make bench-gateway` measures with it what a gateway adds.
+//!
+//! `latency receive ADDRESS:PORT` waits for one sender and prints quantiles, `latency send ADDRESS:PORT RATE SECONDS`
+//! sends RATE messages a second of 64 B, each with the time at which it was sent. Both must be on one machine, whose
+//! monotonic clock they share.
+
+use airtcp_live::gateway::driver::now;
+use nix::sys::prctl::set_timerslack;
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+/// Bytes of a message.
+const MESSAGE: usize = 64;
+/// Messages at the beginning that do not count: the connection's first windows, cold caches.
+const WARM_UP: usize = 1000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["receive", address] => receive(address),
+        ["send", address, rate, seconds] => send(address, rate.parse()?, seconds.parse()?),
+        _ => Err("usage: latency receive ADDRESS:PORT | send ADDRESS:PORT RATE SECONDS".into()),
+    }
+}
+
+fn send(address: &str, rate: u32, seconds: u32) -> Result<(), Box<dyn Error>> {
+    set_timerslack(1)?;
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let begin = now().as_nanos();
+    for number in 0..u64::from(rate) * u64::from(seconds) {
+        let due = begin + number * 1_000_000_000 / u64::from(rate);
+        let early = due.saturating_sub(now().as_nanos());
+        if early > 0 {
+            std::thread::sleep(Duration::from_nanos(early));
+        }
+        let mut message = [0; MESSAGE];
+        message[..8].copy_from_slice(&now().as_nanos().to_ne_bytes());
+        stream.write_all(&message)?;
+    }
+    Ok(())
+}
+
+fn receive(address: &str) -> Result<(), Box<dyn Error>> {
+    let (mut stream, _) = TcpListener::bind(address)?.accept()?;
+    let (mut latencies, mut message) = (Vec::new(), [0; MESSAGE]);
+    while stream.read_exact(&mut message).is_ok() {
+        let sent = u64::from_ne_bytes(message[..8].try_into()?);
+        latencies.push(now().as_nanos() - sent);
+    }
+    let mut counted = latencies.split_off(WARM_UP.min(latencies.len()));
+    counted.sort_unstable();
+    let quantile = |q: f64| counted.get((q * counted.len() as f64) as usize).copied();
+    let [Some(p50), Some(p99)] = [0.5, 0.99].map(quantile) else {
+        return Err("too few messages came".into());
+    };
+    println!(r#"{{"messages": {}, "p50_ns": {p50}, "p99_ns": {p99}}}"#, counted.len());
+    Ok(())
+}
