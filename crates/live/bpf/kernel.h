@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What packet_control.bpf.c needs of the kernel's interface, written by hand: no vmlinux.h, no header files of the build
  * machine. Layouts and numbers are those of linux/bpf.h, linux/if_ether.h, linux/ip.h, linux/ipv6.h and linux/tcp.h;

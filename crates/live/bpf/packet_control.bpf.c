@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * TCP Packet Control as TCX programs: the fast path of `airtcp gateway`.
  *
  * Read first: crates/edge/src/packet_control.rs, which says what the two filters are and why; this file decides exactly as
- * it does, which crates/live/tests/fast_path.rs checks. Names are the same there and here. Beside it:
+ * it does, which crates/live/src/gateway/fast_path/tests.rs checks. Names are the same there and here. Beside it:
  * crates/edge/src/flow_table.rs, mobile_end.rs, and crates/live/src/gateway/shell.rs, for what passes untouched.
  *
  * The programs are attached to an interface behind which mobiles are: from_mobile at its ingress (ACK filter), to_mobile

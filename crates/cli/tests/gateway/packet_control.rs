@@ -2,7 +2,7 @@
 //! path in the kernel.
 
 use crate::report;
-use crate::testbed::{Plan, Testbed, possible};
+use crate::testbed::{Place, Plan, Testbed, possible};
 use crate::transfer::Load;
 use airtcp_live::gateway::command::Status;
 use nix::sys::signal::Signal;
@@ -135,7 +135,7 @@ fn the_kernel_filters_a_transfer_over_ipv6() {
 #[test]
 fn the_kernel_filters_behind_a_translating_router() {
     if possible() {
-        filtered(&Plan { masquerade: true, ..plan() });
+        filtered(&Plan { place: Place::Masquerading, ..plan() });
     }
 }
 

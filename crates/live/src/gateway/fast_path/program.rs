@@ -55,7 +55,7 @@ impl Program {
     /// R, and how long a connection may be idle.
     pub(super) fn set_settings(&self, threshold: u32, idle: Duration) -> libbpf_rs::Result<()> {
         let settings = layout::settings(idle, threshold);
-        Ok(self.map("settings").update(&ONLY, &settings, MapFlags::ANY)?)
+        self.map("settings").update(&ONLY, &settings, MapFlags::ANY)
     }
 
     /// Whose packets they are to look at.
@@ -129,7 +129,7 @@ impl Program {
             }
             0
         })?;
-        Ok(builder.build()?)
+        builder.build()
     }
 
     pub(super) fn map(&self, name: &str) -> MapImpl<'_> {

@@ -131,7 +131,7 @@ impl Packet {
         let mut tcp = Vec::new();
         tcp.extend([u16::to_be_bytes(src_port), u16::to_be_bytes(dst_port)].concat());
         tcp.extend([self.seq.to_be_bytes(), self.ack.to_be_bytes()].concat());
-        tcp.extend([((20 + options.len()) / 4 << 4) as u8, self.flags]);
+        tcp.extend([(((20 + options.len()) / 4) << 4) as u8, self.flags]);
         tcp.extend(self.window.to_be_bytes());
         tcp.extend([0; 4]);
         tcp.extend(options);
