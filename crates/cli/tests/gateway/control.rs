@@ -193,8 +193,9 @@ impl Files {
     fn start(&self, host: &Host) -> Process {
         let log = std::fs::File::options().create(true).append(true).open(&self.log).unwrap();
         let child = host
-            .command(&[env!("CARGO_BIN_EXE_airtcp"), "gateway"])
-            .args(["--config".as_ref(), self.config.as_os_str()])
+            .command(&["nice", "-n", unit("Nice="), "setpriv", &capabilities(), "--"])
+            .args([env!("CARGO_BIN_EXE_airtcp"), "gateway", "--config"])
+            .arg(&self.config)
             .stderr(log)
             .spawn();
         let mut process = Process(child.unwrap());
@@ -212,6 +213,18 @@ impl Files {
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
+}
+
+/// What the shipped unit sets for the gateway.
+fn unit(key: &str) -> &'static str {
+    let unit = include_str!("../../../../dist/airtcp-gateway.service");
+    unit.lines().find_map(|line| line.strip_prefix(key)).expect("the unit has the key")
+}
+
+/// The option by which setpriv(1) leaves root what the unit leaves it.
+fn capabilities() -> String {
+    let names = unit("CapabilityBoundingSet=").to_lowercase().replace("cap_", "+");
+    format!("--bounding-set=-all,{}", names.replace(' ', ","))
 }
 
 /// `airtcp agent` on a host, which says what it is told to.

@@ -4,6 +4,7 @@
 use crate::report;
 use crate::testbed::{Place, Plan, Testbed, possible};
 use crate::transfer::Load;
+use airtcp_core::Addr;
 use airtcp_live::gateway::command::Status;
 use nix::sys::signal::Signal;
 use std::io::Write;
@@ -105,7 +106,9 @@ fn filtered(plan: &Plan) {
     transfer.wait_for(SIZE / 4);
     let status = bed.daemon().status();
     assert_eq!((status.flow_count, status.flows.len()), (1, 1), "{status:?}");
-    assert_eq!(status.flows[0].mobile, transfer.flow().dst.to_string());
+    // By its own address, even if it is translated further on.
+    let Addr { port, .. } = transfer.flow().dst;
+    assert_eq!(status.flows[0].mobile, Addr::new(bed.addresses()[1], port).to_string());
     assert_eq!(transfer.finish(), SIZE / 2);
     let status = bed.daemon().status();
     let counters = &status.groups[0].counters;

@@ -419,8 +419,14 @@ fn only_forwarded_packets_of_the_group_are_looked_at() {
     let mut udp = copy.bytes();
     udp[9] = 17;
     assert_eq!(kernel.verdict(Side::Fixed, &udp, true), Verdict::Pass);
-    for cut in [25, 45] {
-        assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes()[..cut], true), Verdict::Pass);
+    // Within the TCP header; within the payload, which the kernel has looked at where it forwards.
+    let data = Packet { payload: 1000, ..Packet::new(Side::Mobile) };
+    for (cut_off, length) in [(&copy, 25), (&data, 25), (&data, 45)] {
+        let undecodable = || kernel.program.counters().unwrap().packets_undecodable;
+        let before = undecodable();
+        let bytes = &cut_off.bytes()[..length];
+        assert_eq!(kernel.verdict(cut_off.from, bytes, true), Verdict::Pass);
+        assert_eq!(undecodable(), before + 1);
     }
     // Another interface, and an exception before the rule.
     let net = |net: &str| net.parse().unwrap();

@@ -1,7 +1,8 @@
 //! The rules in the language of nft(8): table `inet airtcp`, which nobody else has a part in.
 //!
 //! Chain `forward` asks `from_mobiles` whether a packet comes from a mobile, then `to_mobiles` whether it goes to
-//! one; two sets have the watched mobiles. Chain `output` exempts injected packets from connection tracking.
+//! one; two sets have the watched mobiles. Chain `queued`, there even if nothing is queued so that a kernel without the `queue`
+//! statement refuses all, has that. Chain `output` exempts injected packets from connection tracking.
 //!
 //! Not validated: the `queue` statement itself, for want of a kernel that has it; tests try the rest.
 
@@ -65,12 +66,13 @@ pub(super) fn text(wanted: &Wanted) -> String {
         }
         text.push_str("  }\n");
     }
+    let _ = writeln!(text, "  chain queued {{\n    queue num {} bypass\n  }}", wanted.queue);
     for (chain, address, interface) in
         [("from_mobiles", "saddr", "iifname"), ("to_mobiles", "daddr", "oifname")]
     {
         let _ = writeln!(text, "  chain {chain} {{");
         for group in &wanted.groups {
-            text += &rules(group, address, interface, wanted.queue);
+            text += &rules(group, address, interface);
         }
         text.push_str("  }\n");
     }
@@ -97,7 +99,7 @@ pub(super) fn text(wanted: &Wanted) -> String {
 }
 
 /// The rules of one group in one direction.
-fn rules(group: &Selection, address: &str, interface: &str, queue: u16) -> String {
+fn rules(group: &Selection, address: &str, interface: &str) -> String {
     let Selection { addresses, interface: name, queued } = group;
     let version = match addresses {
         IpNet::V4(_) => "ip",
@@ -105,15 +107,14 @@ fn rules(group: &Selection, address: &str, interface: &str, queue: u16) -> Strin
     };
     let behind = name.as_ref().map_or_else(String::new, |name| format!("{interface} \"{name}\" "));
     let these = format!("    {behind}{version} {address} {}", addresses.trunc());
-    let queue = format!("queue num {queue} bypass");
     match queued {
-        Queued::Always => format!("{these} {queue}\n"),
+        Queued::Always => format!("{these} goto queued\n"),
         // The first group that has a mobile counts.
         Queued::Never => format!("{these} return\n"),
         Queued::Watched => {
             let set = set(addresses.addr());
             format!(
-                "{these} {version} saddr @{set} {queue}\n{these} {version} daddr @{set} {queue}\n{these} return\n"
+                "{these} {version} saddr @{set} goto queued\n{these} {version} daddr @{set} goto queued\n{these} return\n"
             )
         }
     }
@@ -134,21 +135,24 @@ mod tests {
   set watched_ipv6 {
     type ipv6_addr
   }
+  chain queued {
+    queue num 7 bypass
+  }
   chain from_mobiles {
-    ip saddr 10.1.0.0/16 ip saddr @watched_ipv4 queue num 7 bypass
-    ip saddr 10.1.0.0/16 ip daddr @watched_ipv4 queue num 7 bypass
+    ip saddr 10.1.0.0/16 ip saddr @watched_ipv4 goto queued
+    ip saddr 10.1.0.0/16 ip daddr @watched_ipv4 goto queued
     ip saddr 10.1.0.0/16 return
     iifname \"wlan0\" ip saddr 10.2.0.0/16 return
-    iifname \"wlan0\" ip saddr 10.0.0.0/8 queue num 7 bypass
-    ip6 saddr fd00:1::/64 queue num 7 bypass
+    iifname \"wlan0\" ip saddr 10.0.0.0/8 goto queued
+    ip6 saddr fd00:1::/64 goto queued
   }
   chain to_mobiles {
-    ip daddr 10.1.0.0/16 ip saddr @watched_ipv4 queue num 7 bypass
-    ip daddr 10.1.0.0/16 ip daddr @watched_ipv4 queue num 7 bypass
+    ip daddr 10.1.0.0/16 ip saddr @watched_ipv4 goto queued
+    ip daddr 10.1.0.0/16 ip daddr @watched_ipv4 goto queued
     ip daddr 10.1.0.0/16 return
     oifname \"wlan0\" ip daddr 10.2.0.0/16 return
-    oifname \"wlan0\" ip daddr 10.0.0.0/8 queue num 7 bypass
-    ip6 daddr fd00:1::/64 queue num 7 bypass
+    oifname \"wlan0\" ip daddr 10.0.0.0/8 goto queued
+    ip6 daddr fd00:1::/64 goto queued
   }
   chain forward {
     type filter hook forward priority mangle; policy accept;
