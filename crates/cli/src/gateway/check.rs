@@ -211,7 +211,7 @@ limits of each group
 signals
   airtcp gateway signal, by /run/airtcp/gateway.sock
   airtcp agent, by UDP to 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
-  carrier of wwan0
+  carrier of mesh0, wwan0
   silence for 1 s
   planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, foretold 200 ms before
 data path

@@ -220,7 +220,7 @@ static MOBILE: TableSchema = TableSchema {
             Kind::Choice(&[
                 (
                     "auto",
-                    "in the kernel, by BPF programs at `interfaces` (TCX: Linux 6.6, CAP_BPF), at the kernel's own speed; where \
+                    "in the kernel, by BPF programs at `interfaces` (TCX: Linux 6.6; CAP_BPF and CAP_PERFMON), at the kernel's own speed; where \
                      that is not possible, or with `record`, in the gateway",
                 ),
                 ("off", "in the gateway, as all other mechanisms"),
