@@ -1,8 +1,8 @@
 //! The rules in the language of iptables-restore(8).
 //!
 //! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a packet comes from a
-//! mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two rules for each watched mobile. Chain `AIRTCP` of
-//! table `raw`, entered from OUTPUT, exempts injected packets from connection tracking. A packet that is queued
+//! mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two rules for each watched mobile. `AIRTCP` is empty
+//! as long as nothing is queued: rules cost a packet more than its way through the kernel does otherwise. Chain `AIRTCP` of table `raw`, entered from OUTPUT, exempts injected packets from connection tracking. A packet that is queued
 //! leaves `mangle` with its verdict, so rules of others belong before ours, as they are.
 
 use super::super::inject::MARK;
@@ -55,6 +55,9 @@ impl Family {
     }
     fn is_in(self, wanted: &Wanted) -> bool {
         wanted.groups.iter().any(|group| self.has(group.addresses.addr()))
+    }
+    fn is_queued(self, wanted: &Wanted) -> bool {
+        wanted.queues(self == Self::Ipv4)
     }
 }
 
@@ -109,10 +112,14 @@ impl Variant {
         Ok(())
     }
 
-    pub(super) fn watch(self, wanted: &Wanted, mobiles: &[IpAddr], on: bool) -> Result<(), String> {
-        let action = if on { "-A" } else { "-D" };
-        for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
-            let rules = watching(wanted.queue, family, mobiles, action);
+    pub(super) fn watch(
+        self,
+        before: &Wanted,
+        after: &Wanted,
+        mobiles: &[IpAddr],
+    ) -> Result<(), String> {
+        for family in FAMILIES.into_iter().filter(|family| family.is_in(after)) {
+            let rules = changes(before, after, mobiles, family);
             if !rules.is_empty() {
                 self.restore(family, &format!("*mangle\n{rules}COMMIT\n"))?;
             }
@@ -253,7 +260,7 @@ fn script(wanted: &Wanted, family: Family, enter: impl Fn(&Table) -> bool) -> St
 
 /// The rules of table `mangle`.
 fn queueing(wanted: &Wanted, family: Family) -> String {
-    let mut text = format!("-A {ENTRY} -p tcp -j {FROM}\n-A {ENTRY} -p tcp -j {TO}\n");
+    let mut text = if family.is_queued(wanted) { gate("-A") } else { String::new() };
     for (chain, address, interface) in [(FROM, "-s", "-i"), (TO, "-d", "-o")] {
         for group in wanted.groups.iter().filter(|group| family.has(group.addresses.addr())) {
             let Selection { addresses, interface: name, queued } = group;
@@ -270,6 +277,23 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     }
     let watched: Vec<_> = wanted.watched.iter().copied().collect();
     text + &watching(wanted.queue, family, &watched, "-A")
+}
+
+/// Adds (`-A`) or removes (`-D`) what sends packets through the rules of the groups.
+fn gate(action: &str) -> String {
+    format!("{action} {ENTRY} -p tcp -j {FROM}\n{action} {ENTRY} -p tcp -j {TO}\n")
+}
+
+/// What changes in table `mangle` when these mobiles are watched from now on, or no more.
+fn changes(before: &Wanted, after: &Wanted, mobiles: &[IpAddr], family: Family) -> String {
+    let (news, olds): (Vec<_>, Vec<_>) = mobiles.iter().partition(|m| after.watched.contains(m));
+    let rules =
+        watching(after.queue, family, &news, "-A") + &watching(after.queue, family, &olds, "-D");
+    match (family.is_queued(before), family.is_queued(after)) {
+        (false, true) => rules + &gate("-A"),
+        (true, false) => gate("-D") + &rules,
+        _ => rules,
+    }
 }
 
 /// Adds (`-A`) or removes (`-D`) the rules of watched mobiles, those of one IP version.
@@ -290,7 +314,7 @@ fn queue(number: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::wanted;
+    use super::super::tests::{idle_and_not, wanted};
     use super::*;
 
     #[test]
@@ -322,6 +346,34 @@ COMMIT
 COMMIT
 ";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn packets_meet_no_rule_while_nothing_is_queued() {
+        let [idle, watching] = idle_and_not();
+        let gate = "AIRTCP -p tcp -j AIRTCP-";
+        assert!(!script(&idle, Family::Ipv4, |_| true).contains(gate));
+        assert!(script(&watching, Family::Ipv4, |_| true).contains(gate));
+        let mobiles = ["10.1.2.3".parse().unwrap()];
+        assert_eq!(
+            changes(&idle, &watching, &mobiles, Family::Ipv4),
+            "\
+-A AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
+-A AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
+-A AIRTCP -p tcp -j AIRTCP-FROM
+-A AIRTCP -p tcp -j AIRTCP-TO
+"
+        );
+        assert_eq!(
+            changes(&watching, &idle, &mobiles, Family::Ipv4),
+            "\
+-D AIRTCP -p tcp -j AIRTCP-FROM
+-D AIRTCP -p tcp -j AIRTCP-TO
+-D AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
+-D AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
+"
+        );
+        assert_eq!(changes(&idle, &watching, &mobiles, Family::Ipv6), "");
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //!
 //! Of each group, packets from its mobiles and packets to them are queued. A mobile belongs to the first group that has
 //! its address. Of groups that copy only when fading, nothing is queued but for the mobiles that are *watched*; of those that
-//! have a [fast path](crate::gateway::fast_path) nothing at all. There is
-//! one set of rules, so one gateway, in a network namespace.
+//! have a [fast path](crate::gateway::fast_path) nothing at all. As long as nothing is to be queued, packets meet an empty chain
+//! instead of the rules. There is one set of rules, so one gateway, in a network namespace.
 
 mod iptables;
 mod nftables;
@@ -111,11 +111,12 @@ impl Backend {
             Self::Routing => routing::install(wanted),
         }
     }
-    fn watch(self, wanted: &Wanted, mobiles: &[IpAddr], on: bool) -> Result<(), String> {
+    /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no more.
+    fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
         match self {
-            Self::Nftables => nftables::watch(mobiles, on),
-            Self::Iptables(variant) => variant.watch(wanted, mobiles, on),
-            Self::Routing => routing::watch(mobiles, on),
+            Self::Nftables => nftables::watch(before, after, mobiles),
+            Self::Iptables(variant) => variant.watch(before, after, mobiles),
+            Self::Routing => routing::watch(after, mobiles),
         }
     }
     /// Removes whatever rules of ours are there.
@@ -192,6 +193,17 @@ impl Wanted {
         }
         Ok(Self { by, queue, groups, watched: BTreeSet::new(), notrack: true })
     }
+
+    /// Whether any packet of an IP version may have to be queued.
+    fn queues(&self, ipv4: bool) -> bool {
+        let is_watched = self.watched.iter().any(|mobile| mobile.is_ipv4() == ipv4);
+        let groups = self.groups.iter().filter(|group| group.addresses.addr().is_ipv4() == ipv4);
+        groups.map(|group| group.queued).any(|queued| match queued {
+            Queued::Always => true,
+            Queued::Watched => is_watched,
+            Queued::Never => false,
+        })
+    }
 }
 
 /// As the kernel has it, without what the languages of rules give a meaning.
@@ -262,18 +274,20 @@ impl Rules {
         if news.is_empty() || !self.needs_watching() {
             return Ok(());
         }
-        self.backend.watch(&self.wanted, &news, on).map_err(|error| {
+        let mut wanted = self.wanted.clone();
+        for mobile in &news {
+            if on {
+                wanted.watched.insert(*mobile);
+            } else {
+                wanted.watched.remove(mobile);
+            }
+        }
+        self.backend.watch(&self.wanted, &wanted, &news).map_err(|error| {
             // Half of it may be there.
             let _ = self.backend.install(&self.wanted);
             RulesError::Refused(error)
         })?;
-        for mobile in news {
-            if on {
-                self.wanted.watched.insert(mobile);
-            } else {
-                self.wanted.watched.remove(&mobile);
-            }
-        }
+        self.wanted = wanted;
         Ok(())
     }
 
@@ -367,6 +381,14 @@ fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody is watched; then the only mobile that may be is.
+    pub(super) fn idle_and_not() -> [Wanted; 2] {
+        let mut groups = wanted().groups;
+        groups.retain(|group| group.queued != Queued::Always);
+        let watching = Wanted { groups, ..wanted() };
+        [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
+    }
 
     /// A group that copies when fading within one that always copies behind an interface, and IPv6.
     pub(super) fn wanted() -> Wanted {

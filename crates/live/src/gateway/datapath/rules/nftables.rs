@@ -1,7 +1,7 @@
 //! The rules in the language of nft(8): table `inet airtcp`, which nobody else has a part in.
 //!
 //! Chain `forward` asks `from_mobiles` whether a packet comes from a mobile, then `to_mobiles` whether it goes to
-//! one; two sets have the watched mobiles. Chain `queued`, there even if nothing is queued so that a kernel without the `queue`
+//! one, unless nothing is queued: then it is empty. Two sets have the watched mobiles. Chain `queued`, there even if nothing is queued so that a kernel without the `queue`
 //! statement refuses all, has that. Chain `output` exempts injected packets from connection tracking.
 //!
 //! Not validated: the `queue` statement itself, for want of a kernel that has it; tests try the rest.
@@ -29,13 +29,36 @@ pub(super) fn remove() -> Result<(), String> {
     nft(DELETE)
 }
 
-pub(super) fn watch(mobiles: &[IpAddr], on: bool) -> Result<(), String> {
-    let action = if on { "add" } else { "delete" };
+pub(super) fn watch(before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
+    nft(&changes(before, after, mobiles))
+}
+
+/// One transaction for mobiles that are watched from now on, or no more.
+fn changes(before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> String {
     let mut text = String::new();
     for mobile in mobiles {
+        let action = if after.watched.contains(mobile) { "add" } else { "delete" };
         let _ = writeln!(text, "{action} element {TABLE} {} {{ {mobile} }}", set(*mobile));
     }
-    nft(&text)
+    match (queues(before), queues(after)) {
+        (false, true) => {
+            for rule in GATE {
+                let _ = writeln!(text, "add rule {TABLE} forward {rule}");
+            }
+        }
+        (true, false) => {
+            let _ = writeln!(text, "flush chain {TABLE} forward");
+        }
+        _ => {}
+    }
+    text
+}
+
+/// What sends packets through the rules of the groups.
+const GATE: [&str; 2] = ["meta l4proto tcp jump from_mobiles", "meta l4proto tcp jump to_mobiles"];
+
+fn queues(wanted: &Wanted) -> bool {
+    wanted.queues(true) || wanted.queues(false)
 }
 
 fn nft(text: &str) -> Result<(), String> {
@@ -77,13 +100,12 @@ pub(super) fn text(wanted: &Wanted) -> String {
         text.push_str("  }\n");
     }
     text.push_str(
-        "  chain forward {
-    type filter hook forward priority mangle; policy accept;
-    meta l4proto tcp jump from_mobiles
-    meta l4proto tcp jump to_mobiles
-  }
-",
+        "  chain forward {\n    type filter hook forward priority mangle; policy accept;\n",
     );
+    for rule in GATE.iter().filter(|_| queues(wanted)) {
+        let _ = writeln!(text, "    {rule}");
+    }
+    text.push_str("  }\n");
     if wanted.notrack {
         let _ = write!(
             text,
@@ -122,7 +144,7 @@ fn rules(group: &Selection, address: &str, interface: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::wanted;
+    use super::super::tests::{idle_and_not, wanted};
     use super::*;
 
     #[test]
@@ -169,9 +191,37 @@ mod tests {
     }
 
     #[test]
+    fn packets_meet_no_rule_while_nothing_is_queued() {
+        let [idle, watching] = idle_and_not();
+        assert!(!text(&idle).contains("jump"));
+        let mobiles = ["10.1.2.3".parse().unwrap()];
+        assert_eq!(
+            changes(&idle, &watching, &mobiles),
+            "add element inet airtcp watched_ipv4 { 10.1.2.3 }
+add rule inet airtcp forward meta l4proto tcp jump from_mobiles
+add rule inet airtcp forward meta l4proto tcp jump to_mobiles
+"
+        );
+        assert_eq!(
+            changes(&watching, &idle, &mobiles),
+            "delete element inet airtcp watched_ipv4 { 10.1.2.3 }
+flush chain inet airtcp forward
+"
+        );
+    }
+
+    #[test]
     fn without_the_queue_statement_nft_takes_it() {
         // Kernels without CONFIG_NFT_QUEUE refuse only that: `counter` stands for it.
-        let text = replacement(&wanted()).replace("queue num 7 bypass", "counter");
+        let [idle, watching] = idle_and_not();
+        let mobiles = ["10.1.2.3".parse().unwrap()];
+        let all = [
+            replacement(&wanted()),
+            replacement(&idle),
+            changes(&idle, &watching, &mobiles),
+            changes(&watching, &idle, &mobiles),
+        ];
+        let text = all.concat().replace("queue num 7 bypass", "counter");
         let result = run("unshare", &["-n", "nft", "-c", "-f", "-"], &text);
         match result {
             Err(error) if error.contains("unshare") || error.contains("not installed") => {

@@ -47,11 +47,11 @@ pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn watch(mobiles: &[IpAddr], on: bool) -> Result<(), String> {
-    let action = if on { "add" } else { "delete" };
+pub(super) fn watch(after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
+    let action = |mobile| if after.watched.contains(mobile) { "add" } else { "delete" };
     for (option, ipv4) in FAMILIES {
         let these = mobiles.iter().filter(|mobile| mobile.is_ipv4() == ipv4);
-        let text: String = these.map(|mobile| watching(*mobile, action)).collect();
+        let text: String = these.map(|mobile| watching(*mobile, action(mobile))).collect();
         if !text.is_empty() {
             batch(option, &text)?;
         }
