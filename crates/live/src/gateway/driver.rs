@@ -70,6 +70,7 @@ impl Driver {
                 Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT)
             });
             self.path.receive(inbox.wake.as_fd(), Some(timeout), &mut batch)?;
+            let is_woken = batch.is_empty();
             for intercepted in batch.drain(..) {
                 let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
                 self.path.decide(intercepted.id, verdict)?;
@@ -80,8 +81,11 @@ impl Driver {
                 self.shell.on_timer(time, &mut effects);
                 self.carry_out(&mut effects);
             }
-            // Before the commands are looked at: none may come in between and be slept over.
-            let _ = inbox.wake.read();
+            self.path.flush()?;
+            if is_woken {
+                // Before the commands are looked at: none may come in between and be slept over.
+                let _ = inbox.wake.read();
+            }
             while let Ok(command) = inbox.commands.try_recv() {
                 if matches!(command, Command::Stop) {
                     return self.path.flush();
