@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Messages read by one system call at most.
-const BATCH: usize = 32;
+const BATCH: usize = 128;
 /// Room for a message: the largest packet that fits in an attribute, and what comes with it.
 const BUFFER: usize = 66 * 1024;
 /// A packet of this size is handed on in the buffer it came in, a smaller one in a copy: whoever keeps a packet keeps
