@@ -78,7 +78,7 @@ static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
 					 __u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
-static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static __s64 (*const bpf_csum_diff)(void *from, __u32 from_size, void *to, __u32 to_size,
 				    __u32 seed) = (void *)28;
 static long (*const bpf_skb_load_bytes_relative)(const struct __sk_buff *skb, __u32 offset,
@@ -89,6 +89,7 @@ static long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static long (*const bpf_csum_level)(struct __sk_buff *skb, __u64 level) = (void *)135;
+static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 
 /* Functions of BPF programs take five arguments at most, and may not be called under a lock. */
 #define inline_always inline __attribute__((always_inline))

@@ -26,6 +26,8 @@ char license_of_program[] SEC("license") = "GPL";
 
 /* Retransmissions further behind last_ack than this are forgotten when it advances. */
 #define REMEMBERED_BYTES (64 * 1024)
+/* Of the number of a processor (CONFIG_NR_CPUS is at most 8192). */
+#define PROCESSOR_BITS 13
 /* IPv6 extension headers in front of TCP. */
 #define MAX_EXTENSIONS 4
 #define MAX_OPTIONS 40
@@ -60,7 +62,8 @@ struct address {
 struct settings {
 	__u64 idle_ns;
 	__u32 threshold;
-	__u32 padding;
+	/* Another one whenever `mobiles` has changed. */
+	__u32 generation;
 };
 
 struct {
@@ -141,7 +144,11 @@ struct flow {
 	struct mobile_end mobile;
 	__u32 duplicate;
 	__u16 fixed_window;
-	__u16 padding[3];
+	__u16 padding;
+	/* Of the settings, and of the interface, for which the mobile was found in `mobiles`. */
+	__u32 generation;
+	__u32 ifindex;
+	__u32 padding_too;
 };
 
 /* The daemon sets its size. */
@@ -198,6 +205,8 @@ struct counters {
 	/* Entries of `flows` that this program made and removed. */
 	__u64 flows_added;
 	__u64 flows_removed;
+	/* Identifiers given to connections on this processor. */
+	__u64 ids;
 };
 
 struct {
@@ -230,9 +239,6 @@ struct {
 	type_field(key, __u32);
 	type_field(value, struct scratch);
 } scratches SEC(".maps");
-
-/* Identifiers given to flows so far. */
-__u64 last_id;
 
 /* ---- Sequence numbers, on the circle (crates/core/src/seq.rs). ---- */
 
@@ -437,6 +443,14 @@ static inline_always int read_options(const struct __sk_buff *skb, const struct 
 		return 0;
 	if (load(skb, packet->tcp + sizeof(struct tcp_header), scratch->bytes, len))
 		return 0;
+	/* Mostly: two times nothing, timestamps (RFC 7323 appendix A). */
+	if (len == 12 && number(scratch->bytes) == 0x0101080a) {
+		segment->has_timestamps = 1;
+		segment->ts_value = number(&scratch->bytes[4]);
+		segment->ts_echo = number(&scratch->bytes[8]);
+		segment->has_sack = segment->is_foreign = 0;
+		return 1;
+	}
 	scratch->at = 0;
 	scratch->has_timestamps = scratch->has_sack = scratch->is_foreign = 0;
 	for (int i = 0; i < MAX_OPTIONS; i++) {
@@ -543,6 +557,12 @@ static inline_always struct counters *counted(void)
 	return bpf_map_lookup_elem(&counters, &zero);
 }
 
+/* An identifier that no other packet gets, on whichever processor. */
+static inline_always __u64 fresh_id(struct counters *counters)
+{
+	return ++counters->ids << PROCESSOR_BITS | bpf_get_smp_processor_id();
+}
+
 /* Whether the mobile with this address belongs to the group. */
 static inline_always int is_ours(struct __sk_buff *skb, __u32 version, const struct address *address)
 {
@@ -555,6 +575,22 @@ static inline_always int is_ours(struct __sk_buff *skb, __u32 version, const str
 	__u32 *found = bpf_map_lookup_elem(&mobiles, &prefix);
 
 	return found && *found == OURS;
+}
+
+/* The same, remembered in what is known of the connection: to find a prefix takes as long as all the rest. */
+static inline_always int is_known_as_ours(struct __sk_buff *skb, const struct settings *settings,
+					  struct flow *flow, __u32 version,
+					  const struct address *address)
+{
+	if (flow && flow->generation == settings->generation && flow->ifindex == skb->ifindex)
+		return 1;
+	if (!is_ours(skb, version, address))
+		return 0;
+	if (flow) {
+		flow->ifindex = skb->ifindex;
+		flow->generation = settings->generation;
+	}
+	return 1;
 }
 
 static inline_always int is_pure_ack(const struct segment *segment)
@@ -590,11 +626,9 @@ static inline_always void take_account(struct flow *flow, const struct settings 
 
 /* A SYN on a known connection opens a new one: what was known is forgotten. But the answer to one does not tell what the
  * segments behind it will be like. */
-static inline_always int on_syn(struct counters *counters, const struct flow_key *key,
-				const struct segment *segment)
+static inline_always int on_syn(struct counters *counters, const struct flow *flow,
+				const struct flow_key *key, const struct segment *segment)
 {
-	struct flow *flow = bpf_map_lookup_elem(&flows, key);
-
 	if (flow && (segment->flags & ACK) && (flow->flags & FOREIGN)) {
 		counters->packets_foreign++;
 		return TCX_NEXT;
@@ -766,27 +800,33 @@ SEC("tcx/ingress") int from_mobile(struct __sk_buff *skb)
 	} else {
 		return TCX_NEXT;
 	}
-	if (!is_ours(skb, packet.version, &packet.src))
-		return TCX_NEXT;
-	if (!read_segment(skb, &packet, &segment, &checksum) || !is_intact(skb, &packet, checksum)) {
-		counters->packets_undecodable++;
+	if (!read_segment(skb, &packet, &segment, &checksum)) {
+		if (is_ours(skb, packet.version, &packet.src))
+			counters->packets_undecodable++;
 		return TCX_NEXT;
 	}
 	key.fixed = packet.dst;
 	key.mobile = packet.src;
 	key.fixed_port = segment.dst_port;
 	key.mobile_port = segment.src_port;
-	if (segment.flags & SYN)
-		return on_syn(counters, &key, &segment);
 	flow = bpf_map_lookup_elem(&flows, &key);
 	settings_now = bpf_map_lookup_elem(&settings, &zero);
-	if (!flow || !settings_now)
+	if (!settings_now ||
+	    !is_known_as_ours(skb, settings_now, flow, packet.version, &packet.src))
+		return TCX_NEXT;
+	if (!is_intact(skb, &packet, checksum)) {
+		counters->packets_undecodable++;
+		return TCX_NEXT;
+	}
+	if (segment.flags & SYN)
+		return on_syn(counters, flow, &key, &segment);
+	if (!flow)
 		return pass(counters, &segment, 1);
 	threshold = settings_now->threshold;
 	if (threshold < 3)
 		return pass(counters, &segment, 1);
-	now = bpf_ktime_get_ns();
-	id = __sync_fetch_and_add(&last_id, 1) + 1;
+	now = bpf_ktime_get_coarse_ns();
+	id = fresh_id(counters);
 	bpf_spin_lock(&flow->lock);
 	take_account(flow, settings_now, now, id, segment.flags, MOBILE_FINISHED);
 	if (segment.is_foreign)
@@ -834,29 +874,34 @@ SEC("tcx/egress") int to_mobile(struct __sk_buff *skb)
 	} else {
 		return TCX_NEXT;
 	}
-	if (!is_ours(skb, packet.version, &packet.dst))
-		return TCX_NEXT;
 	if (!read_segment(skb, &packet, &segment, &checksum)) {
-		counters->packets_undecodable++;
+		if (is_ours(skb, packet.version, &packet.dst))
+			counters->packets_undecodable++;
 		return TCX_NEXT;
 	}
 	key.fixed = packet.src;
 	key.mobile = packet.dst;
 	key.fixed_port = segment.src_port;
 	key.mobile_port = segment.dst_port;
-	if (segment.flags & SYN)
-		return on_syn(counters, &key, &segment);
-	settings_now = bpf_map_lookup_elem(&settings, &zero);
-	if (!settings_now)
-		return TCX_NEXT;
-	now = bpf_ktime_get_ns();
 	flow = bpf_map_lookup_elem(&flows, &key);
+	settings_now = bpf_map_lookup_elem(&settings, &zero);
+	if (!settings_now ||
+	    !is_known_as_ours(skb, settings_now, flow, packet.version, &packet.dst))
+		return TCX_NEXT;
+	if (segment.flags & SYN)
+		return on_syn(counters, flow, &key, &segment);
+	now = bpf_ktime_get_coarse_ns();
+	id = fresh_id(counters);
 	if (!flow) {
-		struct flow entry = { .last_segment_ns = now };
+		struct flow entry = {
+			.last_segment_ns = now,
+			.id = id,
+			.generation = settings_now->generation,
+			.ifindex = skb->ifindex,
+		};
 
 		if ((segment.flags & RST) || !(segment.flags & ACK))
 			return pass(counters, &segment, 0);
-		entry.id = __sync_fetch_and_add(&last_id, 1) + 1;
 		if (!bpf_map_update_elem(&flows, &key, &entry, BPF_NOEXIST))
 			counters->flows_added++;
 		/* Another processor may have been faster. */
@@ -866,7 +911,6 @@ SEC("tcx/egress") int to_mobile(struct __sk_buff *skb)
 			return pass(counters, &segment, 0);
 		}
 	}
-	id = __sync_fetch_and_add(&last_id, 1) + 1;
 	bpf_spin_lock(&flow->lock);
 	take_account(flow, settings_now, now, id, segment.flags, FIXED_FINISHED);
 	if (segment.is_foreign)

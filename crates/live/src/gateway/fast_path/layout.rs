@@ -2,14 +2,15 @@
 //!
 //! Numbers are in the machine's byte order but for addresses and ports, which are as in packets.
 
-use airtcp_core::{Addr, Flow, SeqNum, Timestamps};
+use airtcp_core::{Addr, Duration, Flow, Instant, SeqNum, Timestamps};
 use airtcp_edge::MobileEnd;
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// `struct settings`.
-pub(super) fn settings(idle: airtcp_core::Duration, threshold: u32) -> Vec<u8> {
-    [&idle.as_nanos().to_ne_bytes()[..], &threshold.to_ne_bytes(), &[0; 4]].concat()
+pub(super) fn settings(idle: Duration, threshold: u32, generation: u32) -> Vec<u8> {
+    [&idle.as_nanos().to_ne_bytes()[..], &threshold.to_ne_bytes(), &generation.to_ne_bytes()]
+        .concat()
 }
 
 /// `struct prefix`: whose packets, behind the interface with this index.
@@ -53,7 +54,7 @@ pub(super) fn flow(key: &[u8]) -> Option<Flow> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// `last_segment_ns`.
-    pub(super) last_segment: airtcp_core::Instant,
+    pub(super) last_segment: Instant,
     /// `CLOSED`.
     pub(super) is_closed: bool,
 }
@@ -65,7 +66,7 @@ const LAST_SEGMENT: usize = 16;
 pub(super) fn entry(value: &[u8]) -> Option<Entry> {
     const CLOSED: u32 = 1 << 7;
     let at = value.get(LAST_SEGMENT..LAST_SEGMENT + 8)?;
-    let last_segment = airtcp_core::Instant::from_nanos(u64::from_ne_bytes(at.try_into().ok()?));
+    let last_segment = Instant::from_nanos(u64::from_ne_bytes(at.try_into().ok()?));
     Some(Entry { last_segment, is_closed: u32_at(value, 4)? & CLOSED != 0 })
 }
 

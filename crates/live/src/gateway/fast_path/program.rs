@@ -27,8 +27,11 @@ const BATCH: u32 = 1024;
 #[derive(Debug)]
 pub(super) struct Program {
     object: Object,
-    /// What the map of prefixes has.
+    /// R, and how long a connection may be idle.
+    settings: (u32, Duration),
+    /// What the map of prefixes has, and how often that changed.
     prefixes: Prefixes,
+    generation: u32,
     /// Connections that [`Program::sweep`] removed.
     swept: u64,
 }
@@ -49,12 +52,20 @@ impl Program {
                 map.set_max_entries(u32::try_from(flows).unwrap_or(u32::MAX))?;
             }
         }
-        Ok(Self { object: object.load()?, prefixes: Prefixes::new(), swept: 0 })
+        let object = object.load()?;
+        let settings = (0, Duration::ZERO);
+        Ok(Self { object, settings, prefixes: Prefixes::new(), generation: 0, swept: 0 })
     }
 
     /// R, and how long a connection may be idle.
-    pub(super) fn set_settings(&self, threshold: u32, idle: Duration) -> libbpf_rs::Result<()> {
-        let settings = layout::settings(idle, threshold);
+    pub(super) fn set_settings(&mut self, threshold: u32, idle: Duration) -> libbpf_rs::Result<()> {
+        self.settings = (threshold, idle);
+        self.write_settings()
+    }
+
+    fn write_settings(&self) -> libbpf_rs::Result<()> {
+        let (threshold, idle) = self.settings;
+        let settings = layout::settings(idle, threshold, self.generation);
         self.map("settings").update(&ONLY, &settings, MapFlags::ANY)
     }
 
@@ -69,7 +80,9 @@ impl Program {
             map.delete(&layout::prefix(*index, *net))?;
         }
         self.prefixes = prefixes;
-        Ok(())
+        // What is remembered of connections counts no more.
+        self.generation = self.generation.wrapping_add(1);
+        self.write_settings()
     }
 
     /// Attaches both to the interface with this index, until the links are dropped or the process ends.
