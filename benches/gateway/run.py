@@ -1,12 +1,16 @@
 """What a gateway costs: TCP forwarded by the kernel alone and through the gateway, side by side.
 
-run.py [--seconds S] [--rounds N] [--idle] [-- COMMAND …]
+run.py [--seconds S] [--rounds N] [--idle] [--ordered] [-- COMMAND …]
 
-As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host (10.99.2.2,
-behind the gateway's interface `mobile`) are network namespaces of this machine, joined by veth
-pairs; all share its processors, so compare within one run only. COMMAND is run as the gateway, in
-its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds
+As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host
+(10.99.2.2, behind the gateway's interface `mobile`) are network namespaces of this machine, joined
+by veth pairs; all share its processors, so compare within one run only. COMMAND is run as the
+gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds
 alternate between the kernel alone and the gateway; medians are printed, and the range in brackets.
+
+Over veth pairs a host's processors overtake each other. To mechanisms that take duplicate ACKs for
+something else that is a different network than to the kernel: --ordered has one processor handle
+what comes to a host, as network cards do for a connection.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ FIXED, MOBILE = "10.99.1.2", "10.99.2.2"
 SEGMENT = 1448
 # Small messages a second whose latency is measured.
 MESSAGES = 10_000
+# Host, interface and mask of the processors that handle what comes in (receive packet steering).
+STEERING = (("a", "gw", 1), ("g", "fixed", 1), ("g", "mobile", 1), ("b", "gw", 2))
 # Longest wait for the gateway and for iperf3's server to begin.
 PATIENCE = 20.0
 
@@ -44,8 +50,9 @@ class BenchError(Exception):
 class Net:
     """Fixed host `a`, gateway `g`, mobile host `b`."""
 
-    def __init__(self) -> None:
+    def __init__(self, ordered: bool) -> None:
         self.prefix = f"path-bench-{os.getpid()}"
+        self.ordered = ordered
 
     def __enter__(self) -> Net:
         for host in "agb":
@@ -56,6 +63,9 @@ class Net:
             self.sh("g", f"ip link set {peer} up; ip address add 10.99.{number}.1/24 dev {peer}")
             self.sh(host, f"ip route add default via 10.99.{number}.1")
         self.sh("g", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+        if self.ordered:
+            for host, name, mask in STEERING:
+                self.sh(host, f"echo {mask} > /sys/class/net/{name}/queues/rx-0/rps_cpus")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -132,6 +142,8 @@ def gateway(net: Net, command: list[str], idle: bool) -> Iterator[None]:
 def rate(net: Net, seconds: float) -> float:
     """Throughput from the fixed host to the mobile, in bit/s."""
     client = ["iperf3", "--client", MOBILE, "--time", str(seconds), "--omit", "1", "--json"]
+    if net.ordered:
+        client += ["--affinity", "0,1"]
     report = json.loads(run(*net.inside("a", *client)))
     return float(report["end"]["sum_received"]["bits_per_second"])
 
@@ -200,13 +212,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     idle = "packets need not come to a queue (copy = when-fading, TUN, a BPF program)"
     parser.add_argument("--idle", action="store_true", help=idle)
+    ordered = "one processor a host, so that no packet overtakes another"
+    parser.add_argument("--ordered", action="store_true", help=ordered)
     parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="what runs the gateway")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise BenchError("needs root, to make network namespaces")
     kernel, through = Results(), Results()
     with ExitStack() as stack:
-        net = stack.enter_context(Net())
+        net = stack.enter_context(Net(arguments.ordered))
         server = net.inside("b", "iperf3", "--server")
         # It complains about SIGTERM.
         stack.enter_context(running(server, subprocess.DEVNULL))
