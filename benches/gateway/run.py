@@ -5,8 +5,9 @@ run.py [--seconds S] [--rounds N] [--idle] [--ordered] [-- COMMAND …]
 As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host
 (10.99.2.2, behind the gateway's interface `mobile`) are network namespaces of this machine, joined
 by veth pairs; all share its processors, so compare within one run only. COMMAND is run as the
-gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples. The rounds
-alternate between the kernel alone and the gateway; medians are printed, and the range in brackets.
+gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples.
+The rounds alternate between the kernel alone and the gateway; medians are printed, and the range
+in brackets.
 
 Over veth pairs a host's processors overtake each other. To mechanisms that take duplicate ACKs for
 something else that is a different network than to the kernel: --ordered has one processor handle
