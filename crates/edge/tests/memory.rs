@@ -52,6 +52,7 @@ fn m_tcp_plus() {
         pass(Side::Mobile, ack(i, 1000));
     }
     let idle_flow = live_bytes(&region) as f64 / limit as f64;
+    println!("{idle_flow} B an idle flow");
     assert!(idle_flow <= 512.0, "{idle_flow} B an idle flow");
     assert_eq!((node.flows(), node.held()), (limit, 0));
 }
@@ -72,6 +73,7 @@ fn packet_control() {
         pass(Side::Mobile, ack(i, 1000));
     }
     let idle_flow = live_bytes(&region) as f64 / limit as f64;
+    println!("{idle_flow} B an idle flow");
     assert!(idle_flow <= 256.0, "{idle_flow} B an idle flow");
 
     for i in 0..1000 {
