@@ -330,7 +330,6 @@ static inline_always struct address mapped(__u32 ipv4)
 	return address;
 }
 
-/* Reads the IP header; false: no TCP, or a fragment. */
 static inline_always int read_ipv4(const struct __sk_buff *skb, struct packet *packet)
 {
 	struct ipv4_header ip;
@@ -385,6 +384,14 @@ static inline_always int read_ipv6(const struct __sk_buff *skb, struct packet *p
 		return 0;
 	packet->tcp_len = end - packet->tcp;
 	return 1;
+}
+
+/* Reads the IP header; false: no TCP, or a fragment. */
+static inline_always int read_ip(const struct __sk_buff *skb, struct packet *packet)
+{
+	if (skb->protocol == ntoh16(ETH_P_IP))
+		return read_ipv4(skb, packet);
+	return skb->protocol == ntoh16(ETH_P_IPV6) && read_ipv6(skb, packet);
 }
 
 /* Four bytes in the network's order. */
@@ -791,15 +798,8 @@ SEC("tcx/ingress") int from_mobile(struct __sk_buff *skb)
 
 	if (!counters)
 		return TCX_NEXT;
-	if (skb->protocol == ntoh16(ETH_P_IP)) {
-		if (!read_ipv4(skb, &packet))
-			return TCX_NEXT;
-	} else if (skb->protocol == ntoh16(ETH_P_IPV6)) {
-		if (!read_ipv6(skb, &packet))
-			return TCX_NEXT;
-	} else {
+	if (!read_ip(skb, &packet))
 		return TCX_NEXT;
-	}
 	if (!read_segment(skb, &packet, &segment, &checksum)) {
 		if (is_ours(skb, packet.version, &packet.src))
 			counters->packets_undecodable++;
@@ -865,15 +865,8 @@ SEC("tcx/egress") int to_mobile(struct __sk_buff *skb)
 	/* Of this host's own making. */
 	if (!counters || !skb->ingress_ifindex)
 		return TCX_NEXT;
-	if (skb->protocol == ntoh16(ETH_P_IP)) {
-		if (!read_ipv4(skb, &packet))
-			return TCX_NEXT;
-	} else if (skb->protocol == ntoh16(ETH_P_IPV6)) {
-		if (!read_ipv6(skb, &packet))
-			return TCX_NEXT;
-	} else {
+	if (!read_ip(skb, &packet))
 		return TCX_NEXT;
-	}
 	if (!read_segment(skb, &packet, &segment, &checksum)) {
 		if (is_ours(skb, packet.version, &packet.dst))
 			counters->packets_undecodable++;
