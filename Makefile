@@ -45,7 +45,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/pytest
 	@printf '\nAll tests passed.\n'
 
-test-long: ## outages of three and ten minutes through the gateway (as root, 12 minutes)
+test-long: ## outages of three and ten minutes through the gateway (as root, 14 minutes)
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages
 
 bench: setup ## benchmarks of the crates (criterion, quick form)

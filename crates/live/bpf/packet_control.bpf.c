@@ -455,7 +455,6 @@ static inline_always int read_options(const struct __sk_buff *skb, const struct 
 		segment->has_timestamps = 1;
 		segment->ts_value = number(&scratch->bytes[4]);
 		segment->ts_echo = number(&scratch->bytes[8]);
-		segment->has_sack = segment->is_foreign = 0;
 		return 1;
 	}
 	scratch->at = 0;
@@ -584,7 +583,7 @@ static inline_always int is_ours(struct __sk_buff *skb, __u32 version, const str
 	return found && *found == OURS;
 }
 
-/* The same, remembered in what is known of the connection: to find a prefix takes as long as all the rest. */
+/* The same, remembered in what is known of the connection, so that the trie is walked once for it. */
 static inline_always int is_known_as_ours(struct __sk_buff *skb, const struct settings *settings,
 					  struct flow *flow, __u32 version,
 					  const struct address *address)
@@ -783,63 +782,80 @@ static inline_always int answer(const struct flow_key *key, __u32 flags, const s
 	return 1;
 }
 
+/* A packet of the group, and what is known of its connection. */
+struct seen {
+	struct packet packet;
+	struct segment segment;
+	struct flow_key key;
+	struct flow *flow;
+	struct settings *settings;
+	__u16 checksum;
+};
+
+/* Looks at a packet; false: it is none of the group's, or undecodable. */
+static inline_always int look(struct __sk_buff *skb, struct counters *counters, int from_mobile,
+			      struct seen *seen)
+{
+	struct packet *packet = &seen->packet;
+	struct segment *segment = &seen->segment;
+	struct flow_key *key = &seen->key;
+	__u32 zero = 0;
+
+	if (!read_ip(skb, packet))
+		return 0;
+	key->fixed = from_mobile ? packet->dst : packet->src;
+	key->mobile = from_mobile ? packet->src : packet->dst;
+	if (!read_segment(skb, packet, segment, &seen->checksum)) {
+		if (is_ours(skb, packet->version, &key->mobile))
+			counters->packets_undecodable++;
+		return 0;
+	}
+	key->fixed_port = from_mobile ? segment->dst_port : segment->src_port;
+	key->mobile_port = from_mobile ? segment->src_port : segment->dst_port;
+	seen->flow = bpf_map_lookup_elem(&flows, key);
+	seen->settings = bpf_map_lookup_elem(&settings, &zero);
+	return seen->settings && is_known_as_ours(skb, seen->settings, seen->flow, packet->version,
+						  &key->mobile);
+}
+
 SEC("tcx/ingress") int from_mobile(struct __sk_buff *skb)
 {
 	struct counters *counters = counted();
-	struct packet packet = {};
-	struct segment segment = {};
-	struct flow_key key = {};
-	struct settings *settings_now;
+	struct seen seen = {};
 	enum verdict verdict;
 	struct flow *flow;
-	__u32 zero = 0, threshold, is_foreign;
+	__u32 threshold, is_foreign;
 	__u64 now, id;
-	__u16 checksum;
 
-	if (!counters)
+	if (!counters || !look(skb, counters, 1, &seen))
 		return TCX_NEXT;
-	if (!read_ip(skb, &packet))
-		return TCX_NEXT;
-	if (!read_segment(skb, &packet, &segment, &checksum)) {
-		if (is_ours(skb, packet.version, &packet.src))
-			counters->packets_undecodable++;
-		return TCX_NEXT;
-	}
-	key.fixed = packet.dst;
-	key.mobile = packet.src;
-	key.fixed_port = segment.dst_port;
-	key.mobile_port = segment.src_port;
-	flow = bpf_map_lookup_elem(&flows, &key);
-	settings_now = bpf_map_lookup_elem(&settings, &zero);
-	if (!settings_now ||
-	    !is_known_as_ours(skb, settings_now, flow, packet.version, &packet.src))
-		return TCX_NEXT;
-	if (!is_intact(skb, &packet, checksum)) {
+	flow = seen.flow;
+	if (!is_intact(skb, &seen.packet, seen.checksum)) {
 		counters->packets_undecodable++;
 		return TCX_NEXT;
 	}
-	if (segment.flags & SYN)
-		return on_syn(counters, flow, &key, &segment);
+	if (seen.segment.flags & SYN)
+		return on_syn(counters, flow, &seen.key, &seen.segment);
 	if (!flow)
-		return pass(counters, &segment, 1);
-	threshold = settings_now->threshold;
+		return pass(counters, &seen.segment, 1);
+	threshold = seen.settings->threshold;
 	if (threshold < 3)
-		return pass(counters, &segment, 1);
+		return pass(counters, &seen.segment, 1);
 	now = bpf_ktime_get_coarse_ns();
 	id = fresh_id(counters);
 	bpf_spin_lock(&flow->lock);
-	take_account(flow, settings_now, now, id, segment.flags, MOBILE_FINISHED);
-	if (segment.is_foreign)
+	take_account(flow, seen.settings, now, id, seen.segment.flags, MOBILE_FINISHED);
+	if (seen.segment.is_foreign)
 		flow->flags |= FOREIGN;
 	is_foreign = flow->flags & FOREIGN;
-	verdict = is_foreign ? FORWARD : on_mobile(flow, &segment, threshold);
+	verdict = is_foreign ? FORWARD : on_mobile(flow, &seen.segment, threshold);
 	bpf_spin_unlock(&flow->lock);
 	if (is_foreign) {
 		counters->packets_foreign++;
 		return TCX_NEXT;
 	}
 	if (verdict == FORWARD)
-		return pass(counters, &segment, 1);
+		return pass(counters, &seen.segment, 1);
 	if (verdict == DROP_OLD)
 		counters->acks_old_dropped++;
 	else
@@ -851,65 +867,48 @@ SEC("tcx/ingress") int from_mobile(struct __sk_buff *skb)
 SEC("tcx/egress") int to_mobile(struct __sk_buff *skb)
 {
 	struct counters *counters = counted();
-	struct packet packet = {};
-	struct segment segment = {};
-	struct flow_key key = {};
+	struct seen seen = {};
 	struct mobile_end mobile;
-	struct settings *settings_now;
 	struct flow *flow;
-	__u32 zero = 0, flags;
 	__u64 now, id, flow_id;
+	__u32 flags;
 	int is_old = 0;
-	__u16 checksum;
 
 	/* Of this host's own making. */
 	if (!counters || !skb->ingress_ifindex)
 		return TCX_NEXT;
-	if (!read_ip(skb, &packet))
+	if (!look(skb, counters, 0, &seen))
 		return TCX_NEXT;
-	if (!read_segment(skb, &packet, &segment, &checksum)) {
-		if (is_ours(skb, packet.version, &packet.dst))
-			counters->packets_undecodable++;
-		return TCX_NEXT;
-	}
-	key.fixed = packet.src;
-	key.mobile = packet.dst;
-	key.fixed_port = segment.src_port;
-	key.mobile_port = segment.dst_port;
-	flow = bpf_map_lookup_elem(&flows, &key);
-	settings_now = bpf_map_lookup_elem(&settings, &zero);
-	if (!settings_now ||
-	    !is_known_as_ours(skb, settings_now, flow, packet.version, &packet.dst))
-		return TCX_NEXT;
-	if (segment.flags & SYN)
-		return on_syn(counters, flow, &key, &segment);
+	flow = seen.flow;
+	if (seen.segment.flags & SYN)
+		return on_syn(counters, flow, &seen.key, &seen.segment);
 	now = bpf_ktime_get_coarse_ns();
 	id = fresh_id(counters);
 	if (!flow) {
 		struct flow entry = {
 			.last_segment_ns = now,
 			.id = id,
-			.generation = settings_now->generation,
+			.generation = seen.settings->generation,
 			.ifindex = skb->ifindex,
 		};
 
-		if ((segment.flags & RST) || !(segment.flags & ACK))
-			return pass(counters, &segment, 0);
-		if (!bpf_map_update_elem(&flows, &key, &entry, BPF_NOEXIST))
+		if ((seen.segment.flags & RST) || !(seen.segment.flags & ACK))
+			return pass(counters, &seen.segment, 0);
+		if (!bpf_map_update_elem(&flows, &seen.key, &entry, BPF_NOEXIST))
 			counters->flows_added++;
 		/* Another processor may have been faster. */
-		flow = bpf_map_lookup_elem(&flows, &key);
+		flow = bpf_map_lookup_elem(&flows, &seen.key);
 		if (!flow) {
 			counters->segments_refused++;
-			return pass(counters, &segment, 0);
+			return pass(counters, &seen.segment, 0);
 		}
 	}
 	bpf_spin_lock(&flow->lock);
-	take_account(flow, settings_now, now, id, segment.flags, FIXED_FINISHED);
-	if (segment.is_foreign)
+	take_account(flow, seen.settings, now, id, seen.segment.flags, FIXED_FINISHED);
+	if (seen.segment.is_foreign)
 		flow->flags |= FOREIGN;
 	if (!(flow->flags & FOREIGN))
-		is_old = on_fixed(flow, &segment);
+		is_old = on_fixed(flow, &seen.segment);
 	flags = flow->flags;
 	mobile = flow->mobile;
 	flow_id = flow->id;
@@ -919,10 +918,10 @@ SEC("tcx/egress") int to_mobile(struct __sk_buff *skb)
 		return TCX_NEXT;
 	}
 	if (!is_old)
-		return pass(counters, &segment, 0);
-	if (count_retransmission(flow_id, segment.seq, mobile.ack) % 2 == 0) {
-		if (!answer(&key, flags, &mobile))
-			return pass(counters, &segment, 0);
+		return pass(counters, &seen.segment, 0);
+	if (count_retransmission(flow_id, seen.segment.seq, mobile.ack) % 2 == 0) {
+		if (!answer(&seen.key, flags, &mobile))
+			return pass(counters, &seen.segment, 0);
 		counters->acks_generated++;
 	}
 	counters->data_dropped++;

@@ -103,7 +103,7 @@ impl Gateway {
         let text = std::fs::read_to_string(&self.files.config).unwrap();
         assert!(text.contains(from), "{from:?} is not in {text}");
         std::fs::write(&self.files.config, text.replace(from, to)).unwrap();
-        self.ask(&Request::Reload);
+        assert_eq!(self.ask(&Request::Reload), Answer::Done {}, "{}", self.log());
     }
 
     /// What it is doing.

@@ -85,23 +85,21 @@ fn path(bed: &Testbed) -> String {
     bed.daemon().status().groups[0].path.clone()
 }
 
-/// Whether the kernel filters the group's packets; says why not.
-fn is_in_the_kernel(bed: &Testbed) -> bool {
-    let is_there = path(bed) == "tcx";
+/// A testbed in which the kernel filters the group's packets; says why there is none.
+fn in_the_kernel(plan: &Plan) -> Option<Testbed> {
+    let bed = possible().then(|| Testbed::new(plan))?;
+    let is_there = path(&bed) == "tcx";
     if !is_there {
         let log = bed.daemon().log();
         assert!(log.contains("fast path"), "no reason is given: {log}");
         let _ = writeln!(std::io::stderr(), "skipped: needs TCX (Linux 6.6) and CAP_BPF: {log}");
     }
-    is_there
+    is_there.then_some(bed)
 }
 
 /// A download through the kernel's filters: its payload is checked, and what the filters did.
 fn filtered(plan: &Plan) {
-    let bed = Testbed::new(plan);
-    if !is_in_the_kernel(&bed) {
-        return;
-    }
+    let Some(bed) = in_the_kernel(plan) else { return };
     let transfer = bed.download(&Load { bytes: Some(SIZE / 2), ..Load::endless("reno") });
     transfer.wait_for(SIZE / 4);
     let status = bed.daemon().status();
@@ -123,23 +121,17 @@ fn filtered(plan: &Plan) {
 
 #[test]
 fn the_kernel_filters_a_transfer_whose_payload_stays_intact() {
-    if possible() {
-        filtered(&plan());
-    }
+    filtered(&plan());
 }
 
 #[test]
 fn the_kernel_filters_a_transfer_over_ipv6() {
-    if possible() {
-        filtered(&Plan { ipv6: true, ..plan() });
-    }
+    filtered(&Plan { ipv6: true, ..plan() });
 }
 
 #[test]
 fn the_kernel_filters_behind_a_translating_router() {
-    if possible() {
-        filtered(&Plan { place: Place::Masquerading, ..plan() });
-    }
+    filtered(&Plan { place: Place::Masquerading, ..plan() });
 }
 
 /// Identifiers of TCX links on this machine.
@@ -162,13 +154,7 @@ fn links_of(process: nix::unistd::Pid) -> Vec<u32> {
 
 #[test]
 fn the_programs_go_with_the_process_however_it_ends() {
-    if !possible() {
-        return;
-    }
-    let bed = Testbed::new(&plan());
-    if !is_in_the_kernel(&bed) {
-        return;
-    }
+    let Some(bed) = in_the_kernel(&plan()) else { return };
     let expect_end = |how: &str, end: &dyn Fn()| {
         let own = links_of(bed.daemon().child().expect("the gateway has a child"));
         assert_eq!(own.len(), 2, "one a direction");
@@ -190,13 +176,7 @@ fn the_programs_go_with_the_process_however_it_ends() {
 
 #[test]
 fn a_reload_moves_a_group_into_the_kernel_and_out_of_it() {
-    if !possible() {
-        return;
-    }
-    let bed = Testbed::new(&plan());
-    if !is_in_the_kernel(&bed) {
-        return;
-    }
+    let Some(bed) = in_the_kernel(&plan()) else { return };
     let transfer = bed.download(&Load { bytes: Some(SIZE / 2), ..Load::endless("reno") });
     for (n, (from, to, wanted)) in [
         ("threshold = 10", "threshold = 12", "tcx"),

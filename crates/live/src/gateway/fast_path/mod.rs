@@ -79,20 +79,16 @@ impl FastPaths {
 
     /// Goes on with a configuration that came out of [`FastPaths::prepare`]; groups keep their connections.
     pub fn commit(&mut self, config: &GatewayConfig, Prepared(prepared): Prepared) {
-        let mut kept = prepared;
-        for old in std::mem::take(&mut self.groups) {
+        let old = std::mem::replace(&mut self.groups, prepared);
+        for path in old {
+            let mut groups = config.groups.iter();
             let goes_on =
-                |group: &&Group| old.serves(group, config) && config.fast_path(group).is_ok();
-            if config.groups.iter().any(|group| goes_on(&group)) {
-                kept.push(old);
+                |group: &&Group| path.serves(group, config) && config.fast_path(group).is_ok();
+            let Some(group) = groups.find(goes_on) else { continue };
+            if let Err(error) = path.state().adjust(group, config) {
+                tracing::error!(group = %path.name, "the fast path is not as it should be: {error}");
             }
-        }
-        self.groups = kept;
-        for path in &self.groups {
-            if let Err(error) = path.state().adjust(config) {
-                let group = &path.name;
-                tracing::error!(%group, "the fast path is not as it should be: {error}");
-            }
+            self.groups.push(path);
         }
     }
 
@@ -103,7 +99,7 @@ impl FastPaths {
     /// Adds what the programs do to what the rest of the gateway does.
     pub fn report(&self, status: &mut Status) {
         for path in &self.groups {
-            match path.report(Status::LISTED - status.flows.len().min(Status::LISTED)) {
+            match path.report(Status::LISTED.saturating_sub(status.flows.len())) {
                 Ok(report) => {
                     status.flow_count += report.group.flows;
                     status.groups.push(report.group);
@@ -150,9 +146,10 @@ struct Shared {
 /// Programs and where they are attached.
 struct State {
     program: Program,
-    /// All groups: which addresses a group has depends on those before it.
-    config: GatewayConfig,
-    name: String,
+    group: Group,
+    /// All groups: which addresses this one has depends on those before it.
+    groups: Vec<Group>,
+    idle: airtcp_core::Duration,
     /// By interface, its index and the links there.
     links: BTreeMap<String, (u32, [Link; 2])>,
 }
@@ -168,9 +165,14 @@ impl GroupPath {
         let (name, flows) = (group.name.clone(), config.limits.flows);
         let program = Program::load(flows)?;
         let injector = Injector::open()?;
-        let links = BTreeMap::new();
-        let mut state = State { program, config: config.clone(), name: name.clone(), links };
-        state.adjust(config)?;
+        let mut state = State {
+            program,
+            group: group.clone(),
+            groups: config.groups.clone(),
+            idle: config.limits.idle,
+            links: BTreeMap::new(),
+        };
+        state.attach()?;
         if let Some(missing) = group.interfaces.iter().find(|name| !state.links.contains_key(*name))
         {
             let why = format!("there is no interface {missing:?}");
@@ -204,8 +206,8 @@ impl GroupPath {
 
     /// `listed`: most connections to be told of.
     fn report(&self, listed: usize) -> libbpf_rs::Result<Report> {
-        let mechanism = MechanismConfig::PacketControl { threshold: 3 }.name().to_owned();
         let state = self.state();
+        let mechanism = state.group.mechanism.name().to_owned();
         let counters = state.program.counters()?;
         let named = counters.mechanism.by_name();
         let group = GroupStatus {
@@ -260,16 +262,14 @@ impl Shared {
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 let mut state = self.state();
-                let result = state.attach().and_then(|()| match swept.elapsed() >= SWEEP {
-                    true => {
-                        swept = Instant::now();
-                        state.sweep()
-                    }
-                    false => Ok(()),
-                });
+                let mut result = state.attach();
+                if result.is_ok() && swept.elapsed() >= SWEEP {
+                    swept = Instant::now();
+                    let idle = state.idle;
+                    result = state.program.sweep(now(), idle);
+                }
                 if let Err(error) = result {
-                    let group = &state.name;
-                    tracing::warn!(%group, "the fast path is not as it should be: {error}");
+                    tracing::warn!(group = %state.group.name, "the fast path is not as it should be: {error}");
                 }
             }
         }
@@ -286,53 +286,41 @@ impl Shared {
 
 impl State {
     /// Goes on with this configuration.
-    fn adjust(&mut self, config: &GatewayConfig) -> libbpf_rs::Result<()> {
-        self.config = config.clone();
-        if let Some(group) = self.group()
-            && let MechanismConfig::PacketControl { threshold } = group.mechanism
-        {
-            self.program.set_settings(threshold, config.limits.idle)?;
-        }
-        self.links.retain(|name, _| {
-            let group = config.groups.iter().find(|group| group.name == self.name);
-            group.is_some_and(|group| group.interfaces.contains(name))
-        });
-        self.attach()?;
-        self.look_after()
-    }
-
-    fn group(&self) -> Option<&Group> {
-        self.config.groups.iter().find(|group| group.name == self.name)
+    fn adjust(&mut self, group: &Group, config: &GatewayConfig) -> libbpf_rs::Result<()> {
+        self.group = group.clone();
+        self.groups = config.groups.clone();
+        self.idle = config.limits.idle;
+        self.links.retain(|name, _| group.interfaces.contains(name));
+        self.configure()?;
+        self.attach()
     }
 
     /// Attaches the programs to the group's interfaces where they are not, if an interface is there.
     fn attach(&mut self) -> libbpf_rs::Result<()> {
-        let names = self.group().map(|group| group.interfaces.clone()).unwrap_or_default();
         let mut is_changed = false;
-        for name in names {
-            let (index, known) = (interface(&name), self.links.get(&name).map(|(index, _)| *index));
+        for name in &self.group.interfaces {
+            let (index, known) = (interface(name), self.links.get(name).map(|(index, _)| *index));
             if index == known {
                 continue;
             }
             is_changed = true;
-            self.links.remove(&name);
+            self.links.remove(name);
             if let Some(index) = index {
-                self.links.insert(name, (index, self.program.attach(index)?));
+                self.links.insert(name.clone(), (index, self.program.attach(index)?));
             }
         }
-        if is_changed { self.look_after() } else { Ok(()) }
+        if is_changed { self.configure() } else { Ok(()) }
     }
 
-    /// Tells the programs whose packets to look at.
-    fn look_after(&mut self) -> libbpf_rs::Result<()> {
+    /// Tells the programs what to do, and with whose packets.
+    fn configure(&mut self) -> libbpf_rs::Result<()> {
         let indices = self.links.iter().map(|(name, (index, _))| (name.clone(), *index)).collect();
-        let prefixes = prefixes::prefixes(&self.config.groups, &self.name, &indices);
-        self.program.set_prefixes(prefixes)
-    }
-
-    fn sweep(&mut self) -> libbpf_rs::Result<()> {
-        let idle = self.config.limits.idle;
-        self.program.sweep(now(), idle)
+        let prefixes = prefixes::prefixes(&self.groups, &self.group.name, &indices);
+        let MechanismConfig::PacketControl { threshold } = self.group.mechanism else {
+            let why = "the group has another mechanism than Packet Control";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+        };
+        self.program.configure(threshold, self.idle, prefixes)
     }
 }
 

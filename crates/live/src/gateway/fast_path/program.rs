@@ -27,9 +27,7 @@ const BATCH: u32 = 1024;
 #[derive(Debug)]
 pub(super) struct Program {
     object: Object,
-    /// R, and how long a connection may be idle.
-    settings: (u32, Duration),
-    /// What the map of prefixes has, and how often that changed.
+    /// What the map of prefixes has, and how often it was set.
     prefixes: Prefixes,
     generation: u32,
     /// Connections that [`Program::sweep`] removed.
@@ -53,24 +51,16 @@ impl Program {
             }
         }
         let object = object.load()?;
-        let settings = (0, Duration::ZERO);
-        Ok(Self { object, settings, prefixes: Prefixes::new(), generation: 0, swept: 0 })
+        Ok(Self { object, prefixes: Prefixes::new(), generation: 0, swept: 0 })
     }
 
-    /// R, and how long a connection may be idle.
-    pub(super) fn set_settings(&mut self, threshold: u32, idle: Duration) -> libbpf_rs::Result<()> {
-        self.settings = (threshold, idle);
-        self.write_settings()
-    }
-
-    fn write_settings(&self) -> libbpf_rs::Result<()> {
-        let (threshold, idle) = self.settings;
-        let settings = layout::settings(idle, threshold, self.generation);
-        self.map("settings").update(&ONLY, &settings, MapFlags::ANY)
-    }
-
-    /// Whose packets they are to look at.
-    pub(super) fn set_prefixes(&mut self, prefixes: Prefixes) -> libbpf_rs::Result<()> {
+    /// R, how long a connection may be idle, and whose packets they are to look at.
+    pub(super) fn configure(
+        &mut self,
+        threshold: u32,
+        idle: Duration,
+        prefixes: Prefixes,
+    ) -> libbpf_rs::Result<()> {
         let map = self.map("mobiles");
         for (&(index, net), &is_own) in &prefixes {
             let value = u32::from(is_own).to_ne_bytes();
@@ -82,7 +72,8 @@ impl Program {
         self.prefixes = prefixes;
         // What is remembered of connections counts no more.
         self.generation = self.generation.wrapping_add(1);
-        self.write_settings()
+        let settings = layout::settings(idle, threshold, self.generation);
+        self.map("settings").update(&ONLY, &settings, MapFlags::ANY)
     }
 
     /// Attaches both to the interface with this index, until the links are dropped or the process ends.

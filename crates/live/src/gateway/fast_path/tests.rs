@@ -206,10 +206,9 @@ impl Kernel {
         let MechanismConfig::PacketControl { threshold } = config.groups[0].mechanism else {
             panic!("another mechanism");
         };
-        self.program.set_settings(threshold, config.limits.idle).unwrap();
         let indices = BTreeMap::from([("lo".to_owned(), LOOPBACK)]);
         let prefixes = prefixes::prefixes(&config.groups, "phones", &indices);
-        self.program.set_prefixes(prefixes).unwrap();
+        self.program.configure(threshold, config.limits.idle, prefixes).unwrap();
         let flows = self.program.map("flows");
         for key in flows.keys().collect::<Vec<_>>() {
             flows.delete(&key).unwrap();
@@ -432,10 +431,10 @@ fn only_forwarded_packets_of_the_group_are_looked_at() {
     let net = |net: &str| net.parse().unwrap();
     for others in [((2, net("10.0.0.0/24")), true), ((LOOPBACK, net("10.0.0.0/28")), false)] {
         let all = [others, ((LOOPBACK, net("10.0.0.128/25")), true)];
-        kernel.program.set_prefixes(all.into()).unwrap();
+        kernel.program.configure(6, IDLE, all.into()).unwrap();
         assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes(), true), Verdict::Pass);
     }
-    kernel.program.set_prefixes([((LOOPBACK, net("10.0.0.7/32")), true)].into()).unwrap();
+    kernel.program.configure(6, IDLE, [((LOOPBACK, net("10.0.0.7/32")), true)].into()).unwrap();
     assert_eq!(kernel.verdict(Side::Fixed, &copy.bytes(), true), Verdict::Drop);
 }
 
