@@ -5,34 +5,49 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const SOURCE: &str = "bpf/packet_control.bpf.c";
-const HEADER: &str = "bpf/kernel.h";
+const PROGRAMS: [&str; 2] = ["packet_control", "copies"];
+const HEADERS: [&str; 2] = ["bpf/ip.h", "bpf/kernel.h"];
 
 fn main() -> ExitCode {
-    for file in [SOURCE, HEADER] {
-        println!("cargo::rerun-if-changed={file}");
+    for program in PROGRAMS {
+        println!("cargo::rerun-if-changed={}", source(program));
+    }
+    for header in HEADERS {
+        println!("cargo::rerun-if-changed={header}");
     }
     println!("cargo::rerun-if-env-changed=CLANG");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    match PROGRAMS.iter().try_for_each(|program| compile(&clang, program)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("cargo::error={why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn source(program: &str) -> String {
+    format!("bpf/{program}.bpf.c")
+}
+
+fn compile(clang: &str, program: &str) -> Result<(), String> {
     let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    let object = PathBuf::from(folder).join("packet_control.bpf.o");
+    let object = PathBuf::from(folder).join(format!("{program}.bpf.o"));
     // Atomic operations that return a value need the third version of the instruction set (Linux 5.12).
-    let status = Command::new(&clang)
+    let status = Command::new(clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
-        .args(["-c", SOURCE, "-o"])
+        .args(["-c", &source(program), "-o"])
         .arg(object)
         .status();
-    let why = match status {
-        Ok(status) if status.success() => return ExitCode::SUCCESS,
-        Ok(status) => format!(
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!(
             "{clang} ended with {status} (a clang of version 14 or newer with its BPF target is needed)"
-        ),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => format!(
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
             "{clang} not found: it compiles the gateway's BPF programs; install clang (scripts/setup does, as root), or \
              name it by CLANG=…"
-        ),
-        Err(error) => format!("{clang}: {error}"),
-    };
-    println!("cargo::error={why}");
-    ExitCode::FAILURE
+        )),
+        Err(error) => Err(format!("{clang}: {error}")),
+    }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What packet_control.bpf.c needs of the kernel's interface, written by hand: no vmlinux.h, no header files of the build
- * machine. Layouts and numbers are those of linux/bpf.h, linux/if_ether.h, linux/ip.h, linux/ipv6.h and linux/tcp.h;
- * none of them can change.
+ * What the programs need of the kernel's interface, written by hand: no vmlinux.h, no header files of the build machine.
+ * Layouts and numbers are those of linux/bpf.h, linux/if_ether.h and linux/netfilter.h; none of them can change.
  */
 #ifndef AIRTCP_KERNEL_H
 #define AIRTCP_KERNEL_H
@@ -34,6 +33,11 @@ struct bpf_spin_lock {
 	__u32 val;
 };
 
+/* A part of memory or of a packet. */
+struct bpf_dynptr {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
+
 enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
@@ -55,6 +59,15 @@ enum {
 enum {
 	TCX_NEXT = -1,
 	TCX_DROP = 2,
+};
+
+/* Verdict of netfilter programs. */
+enum {
+	NF_ACCEPT = 1,
+};
+
+enum {
+	NFPROTO_IPV4 = 2,
 };
 
 /* In the byte order of the network on every machine that BPF runs on in little-endian mode. */
@@ -88,8 +101,11 @@ static long (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
 static long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
+static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) = (void *)133;
 static long (*const bpf_csum_level)(struct __sk_buff *skb, __u64 level) = (void *)135;
 static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
+static long (*const bpf_dynptr_read)(void *to, __u32 len, const struct bpf_dynptr *from, __u32 offset,
+				     __u64 flags) = (void *)201;
 
 /* Functions of BPF programs take five arguments at most, and may not be called under a lock. */
 #define inline_always inline __attribute__((always_inline))

@@ -20,6 +20,7 @@
  *   or that of a fragment that is whole.
  * - What a checksum would show of the fixed host's segments does not matter here: a damaged one misleads neither filter.
  */
+#include "ip.h"
 #include "kernel.h"
 
 char license_of_program[] SEC("license") = "GPL";
@@ -37,23 +38,11 @@ char license_of_program[] SEC("license") = "GPL";
 #define MAX_CHUNKS (65536 / CHUNK + 1)
 
 enum {
-	PROTOCOL_HOP_BY_HOP = 0,
-	PROTOCOL_TCP = 6,
-	PROTOCOL_ROUTING = 43,
-	PROTOCOL_DESTINATION = 60,
-};
-
-enum {
 	FIN = 0x01,
 	SYN = 0x02,
 	RST = 0x04,
 	ACK = 0x10,
 	ECE = 0x40,
-};
-
-/* An IPv4 address is mapped to IPv6 (RFC 4291 section 2.5.5.2). In the network's byte order. */
-struct address {
-	__u32 words[4];
 };
 
 /* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/fast_path/layout.rs. ---- */
@@ -284,28 +273,6 @@ struct segment {
 	__u8 is_foreign;
 };
 
-struct ipv4_header {
-	__u8 version_ihl;
-	__u8 tos;
-	__u16 total_length;
-	__u16 id;
-	__u16 fragment;
-	__u8 ttl;
-	__u8 protocol;
-	__u16 checksum;
-	__u32 src;
-	__u32 dst;
-};
-
-struct ipv6_header {
-	__u32 version_class_flow;
-	__u16 payload_length;
-	__u8 next_header;
-	__u8 hop_limit;
-	struct address src;
-	struct address dst;
-};
-
 struct tcp_header {
 	__u16 src_port;
 	__u16 dst_port;
@@ -321,13 +288,6 @@ struct tcp_header {
 static inline_always long load(const struct __sk_buff *skb, __u32 at, void *to, __u32 len)
 {
 	return bpf_skb_load_bytes_relative(skb, at, to, len, BPF_HDR_START_NET);
-}
-
-static inline_always struct address mapped(__u32 ipv4)
-{
-	struct address address = { .words = { 0, 0, ntoh32(0x0000ffff), ipv4 } };
-
-	return address;
 }
 
 static inline_always int read_ipv4(const struct __sk_buff *skb, struct packet *packet)

@@ -54,9 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let _rules = Rules::install(&config)?;
     let mut batch = Vec::new();
     while end.read_signal()?.is_none() {
-        path.receive(end.as_fd(), None, &mut batch)?;
-        for packet in batch.drain(..) {
-            path.decide(packet.id, Verdict::Pass)?;
+        path.receive(&[end.as_fd()], None, &mut batch)?;
+        for id in batch.drain(..).filter_map(|packet| packet.id) {
+            path.decide(id, Verdict::Pass)?;
         }
         path.flush()?;
     }

@@ -5,7 +5,8 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_live::gateway::config::{
-    AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Signals,
+    AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Queued,
+    Signals,
 };
 use airtcp_live::gateway::datapath::rules;
 use airtcp_live::gateway::signals::keys::Keys;
@@ -104,7 +105,7 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
         MechanismConfig::PacketControl { threshold } => {
             let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
             let _ = match config.fast_path(group) {
-                Ok(()) => writeln!(out, "  in the kernel by TCX where it can, else in the gateway"),
+                Ok(_) => writeln!(out, "  in the kernel by TCX where it can, else in the gateway"),
                 Err(why) => writeln!(out, "  in the gateway: no fast path {why}"),
             };
             return;
@@ -120,6 +121,16 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
     };
     let fifo = mechanism.fifo().map(size).unwrap_or_default();
     let _ = writeln!(out, "  copies {when}, at most {fifo} a connection");
+    let _ = match (config.queued(group), config.fast_path(group)) {
+        (_, Ok(_)) => writeln!(
+            out,
+            "  beside the kernel's forwarding where it can, while the mobile is in reach"
+        ),
+        (Queued::Always, Err(why)) => {
+            writeln!(out, "  all packets wait for the gateway: no fast path {why}")
+        }
+        (Queued::Watched | Queued::Never, Err(_)) => Ok(()),
+    };
     if let Some(nudge) = nudge {
         let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
     }

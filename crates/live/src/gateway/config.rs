@@ -49,32 +49,58 @@ impl GatewayConfig {
         resolve::parse(source_name, text)
     }
 
-    /// Whether a group's packets are to be filtered in the kernel, by [TCX programs](super::fast_path).
+    /// What the [kernel is to do](super::fast_path) for a group.
     ///
     /// # Errors
-    /// Why not.
-    pub fn fast_path(&self, group: &Group) -> Result<(), &'static str> {
-        match group {
-            Group { mechanism, .. }
-                if !matches!(mechanism, MechanismConfig::PacketControl { .. }) =>
-            {
-                Err("for its mechanism")
-            }
-            Group { fast_path: FastPathMode::Off, .. } => Err("is wanted"),
-            Group { interfaces, .. } if interfaces.is_empty() => {
+    /// Why nothing.
+    pub fn fast_path(&self, group: &Group) -> Result<FastPath, &'static str> {
+        if group.fast_path == FastPathMode::Off {
+            return Err("is wanted");
+        }
+        if self.data_path == DataPathConfig::Tun {
+            return Err("beside `data-path = \"tun\"`");
+        }
+        match group.mechanism {
+            MechanismConfig::PacketControl { .. } if group.interfaces.is_empty() => {
                 Err("without `interfaces` of the group")
             }
-            _ if self.data_path == DataPathConfig::Tun => Err("beside `data-path = \"tun\"`"),
-            _ if self.record.is_some() => Err("while `record` is set"),
-            _ => Ok(()),
+            MechanismConfig::PacketControl { .. } if self.record.is_some() => {
+                Err("while `record` is set")
+            }
+            MechanismConfig::PacketControl { .. } => Ok(FastPath::Filter),
+            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_)
+                if group.copy == CopyMode::WhenFading =>
+            {
+                Err("is needed while nothing is copied")
+            }
+            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {
+                let is_it = |other: &&Group| other.name != group.name;
+                let mut before = self.groups.iter().take_while(is_it);
+                // The program that copies does not know whose packets are filtered.
+                if before.any(|other| {
+                    self.fast_path(other) == Ok(FastPath::Filter) && other.overlaps(group)
+                }) {
+                    Err(
+                        "where a group before it, with some of the same addresses, is filtered in the kernel",
+                    )
+                } else {
+                    Ok(FastPath::Copies)
+                }
+            }
+            MechanismConfig::MTcp(_) | MechanismConfig::Snoop(_) => Err("for its mechanism"),
         }
     }
 
-    /// This configuration without the groups whose packets are [filtered in the kernel](Self::fast_path).
-    pub fn intercepted(&self) -> Self {
-        let is_intercepted = |group: &&Group| self.fast_path(group).is_err();
-        let groups = self.groups.iter().filter(is_intercepted).cloned().collect();
-        Self { groups, ..self.clone() }
+    /// Which packets of a group come to the gateway and wait there.
+    pub fn queued(&self, group: &Group) -> Queued {
+        match self.fast_path(group) {
+            Ok(FastPath::Filter) => Queued::Never,
+            Ok(FastPath::Copies) => Queued::Watched,
+            Err(_) => match group.copy {
+                CopyMode::Always => Queued::Always,
+                CopyMode::WhenFading => Queued::Watched,
+            },
+        }
     }
 
     /// What is allowed but perhaps not meant, a line each.
@@ -160,18 +186,46 @@ pub struct Group {
     pub mechanism: MechanismConfig,
     /// When to take copies.
     pub copy: CopyMode,
-    /// Where the mechanism is to be, if it is Packet Control.
+    /// Whether the kernel is to help.
     pub fast_path: FastPathMode,
 }
 
-/// Where Packet Control decides about packets.
+impl Group {
+    /// Whether an address belongs to both, but for the order of the groups.
+    fn overlaps(&self, other: &Self) -> bool {
+        let overlap = |a: &IpNet, b: &IpNet| a.contains(b) || b.contains(a);
+        self.addresses.iter().any(|a| other.addresses.iter().any(|b| overlap(a, b)))
+    }
+}
+
+/// Whether the kernel is to do for a group what it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FastPathMode {
-    /// In the kernel, by TCX programs, where [`GatewayConfig::fast_path`] and the kernel allow.
+    /// Where [`GatewayConfig::fast_path`] and the kernel allow.
     Auto,
-    /// In this process, as all other mechanisms.
+    /// Never: all packets of the group come to this process.
     #[default]
     Off,
+}
+
+/// What BPF programs in the kernel do for a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastPath {
+    /// Packet Control decides there about each packet; none comes to this process.
+    Filter,
+    /// Packets of a mobile in reach go on at once, and this process gets copies.
+    Copies,
+}
+
+/// Which packets of a group are queued: come to this process and wait for its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queued {
+    /// All.
+    Always,
+    /// Those of watched mobiles: fading, down, or not in possession of all that they are to have.
+    Watched,
+    /// None. They are not for the groups behind it either.
+    Never,
 }
 
 /// When packets come to the gateway.

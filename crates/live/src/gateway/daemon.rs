@@ -87,7 +87,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let listeners = Listeners::open(&config.control, config.metrics)?;
     let mut fast_paths = FastPaths::default();
     let (config, prepared) = fast_paths.prepare(config);
-    let mut shell = Shell::new(&config.intercepted(), hash_key(), &interface, Box::new(ledger))?;
+    let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recorder = Recorder::create(file, Contents::Headers, now())?;
         shell.record(now(), &config.limits, recorder);
@@ -116,7 +116,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         }
     })?;
     fast_paths.commit(&config, prepared);
-    let rules = Rules::install(&config)?;
+    let mut rules = Rules::install(&config)?;
+    rules.set_copies(fast_paths.copy_switch());
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
     let rules = Watcher::new(rules, |error| {
         tracing::error!("packets of mobiles are not watched as they should be: {error}")

@@ -8,7 +8,7 @@ use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
 use super::datapath::DataPath;
 use super::datapath::rules::Watcher;
-use super::fast_path::FastPaths;
+use super::fast_path::{FastPaths, Taken};
 use super::shell::{Effect, Shell};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
@@ -20,7 +20,6 @@ use std::time::Duration;
 
 /// The loop shows at least so often that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(50);
-
 /// The time that everything in the gateway goes by: nanoseconds of the kernel's monotonic clock since boot, the
 /// same before and after a restart of the daemon.
 pub fn now() -> Instant {
@@ -63,17 +62,34 @@ impl Driver {
     /// # Errors
     /// The data path is broken.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
-        let (mut batch, mut effects) = (Vec::new(), Vec::new());
+        let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+        let mut taken = Taken::None;
         loop {
             beat();
             let timeout = self.shell.next_deadline().map_or(HEARTBEAT, |due| {
                 Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT)
             });
-            self.path.receive(inbox.wake.as_fd(), Some(timeout), &mut batch)?;
+            let wake = inbox.wake.as_fd();
+            match (self.fast_paths.copier(), taken) {
+                (Some(copier), Taken::None) => {
+                    self.path.receive(&[wake, copier.as_fd()], Some(timeout), &mut batch)?;
+                }
+                (_, taken) => {
+                    let timeout = timeout.min(taken.pause().unwrap_or(timeout));
+                    self.path.receive(&[wake], Some(timeout), &mut batch)?;
+                }
+            }
+            // Copies were made before the packets behind them were queued.
+            taken = match self.fast_paths.copier() {
+                Some(copier) => copier.take(&mut copies)?,
+                None => Taken::None,
+            };
             let is_woken = batch.is_empty();
-            for intercepted in batch.drain(..) {
+            for intercepted in copies.drain(..).chain(batch.drain(..)) {
                 let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
-                self.path.decide(intercepted.id, verdict)?;
+                if let Some(id) = intercepted.id {
+                    self.path.decide(id, verdict)?;
+                }
                 self.carry_out(&mut effects);
             }
             let time = now();
@@ -139,11 +155,12 @@ impl Driver {
         }
         let (config, prepared) = self.fast_paths.prepare(config);
         self.rules.replace(&config).map_err(|error| error.to_string())?;
-        if let Err(error) = self.shell.reload(now(), &config.intercepted(), &interface) {
+        if let Err(error) = self.shell.reload(now(), &config, &interface) {
             self.rules.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
         self.fast_paths.commit(&config, prepared);
+        self.rules.set_copies(self.fast_paths.copy_switch());
         self.config = config;
         Ok(())
     }

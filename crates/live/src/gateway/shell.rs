@@ -10,7 +10,7 @@
 //! speak for (MPTCP, TCP-AO, MD5) passes untouched.
 
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
-use super::config::{CopyMode, GatewayConfig, Group, Limits};
+use super::config::{FastPath, GatewayConfig, Group, Limits, Queued};
 use super::datapath::{Intercepted, Verdict};
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
@@ -36,8 +36,9 @@ const SAFE_MSS: u16 = 1220;
 /// Connections whose hosts are remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// How often to look whether a mobile that is back still needs its packets intercepted.
-const SETTLING: Duration = Duration::from_millis(100);
+/// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a mechanism drops in the
+/// first round trips after an outage should be intercepted.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Keeps what would be lost with the process: what [`MTcpPlus`](airtcp_edge::MTcpPlus) promised.
 pub trait Keeper {
@@ -61,8 +62,7 @@ pub enum Effect {
         /// From the IP header on.
         packet: Vec<u8>,
     },
-    /// Intercept the packets of a mobile of a group that [copies when fading](CopyMode::WhenFading) from now on, or no
-    /// longer.
+    /// Intercept the packets of a mobile of a group that is [`Queued::Watched`] from now on, or no longer.
     Watch {
         /// Which mobile.
         mobile: MobileId,
@@ -94,6 +94,9 @@ struct Worker {
     /// In a recording.
     id: u32,
     config: Group,
+    queued: Queued,
+    /// Of packets that are not intercepted come copies.
+    has_copies: bool,
     /// Indices of the group's interfaces; empty: any.
     interfaces: Vec<u32>,
     mechanism: Mechanism<SharedBytes>,
@@ -115,7 +118,7 @@ pub struct Shell {
     mobiles: Mobiles,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
-    /// Mobiles whose packets are intercepted because they faded.
+    /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`].
     watched: BTreeSet<MobileId>,
     /// When to look whether some of them can be left alone.
     unwatch: Option<Instant>,
@@ -176,9 +179,9 @@ impl Shell {
         keeper: Box<dyn Keeper>,
     ) -> Result<Self, ShellError> {
         let table = table(&config.limits, hash_key);
-        let worker = |(id, group)| Worker::new(id, group, table, &config.limits, index);
+        let worker = |(id, group)| Worker::new(id, group, table, config, index);
         let workers: Vec<Worker> =
-            (0..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
+            (0..).zip(at_work(config)).map(worker).collect::<Result<_, _>>()?;
         Ok(Self {
             next_id: workers.len() as u32,
             workers,
@@ -231,9 +234,9 @@ impl Shell {
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<(), ShellError> {
         let table = table(&config.limits, self.table.hash_key);
-        let worker = |(id, group)| Worker::new(id, group, table, &config.limits, index);
+        let worker = |(id, group)| Worker::new(id, group, table, config, index);
         let mut workers: Vec<Worker> =
-            (self.next_id..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
+            (self.next_id..).zip(at_work(config)).map(worker).collect::<Result<_, _>>()?;
         for old in &self.workers {
             let committed = old.mechanism.reports().filter(|report| report.committed).count();
             if committed > 0 && !workers.iter().any(|new| new.succeeds(old)) {
@@ -287,11 +290,7 @@ impl Shell {
         if let Some(recorder) = &mut self.recorder {
             recorder.restore(now, worker.id, 1);
         }
-        let mobile = MobileId(flow.dst.ip);
-        if worker.config.copy == CopyMode::WhenFading && self.watched.insert(mobile) {
-            effects.push(Effect::Watch { mobile, watched: true });
-            self.unwatch = Some(now + SETTLING);
-        }
+        self.watch(now, n, MobileId(flow.dst.ip), effects);
         self.write_down(n);
         true
     }
@@ -308,11 +307,11 @@ impl Shell {
             let of_source = status.signals.entry(source.name().to_owned()).or_default();
             of_source.insert(signal.to_owned(), count);
         }
-        for Worker { config, mechanism, .. } in &self.workers {
+        for Worker { config, mechanism, has_copies, .. } in &self.workers {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.name().to_owned(),
-                path: self.path.to_owned(),
+                path: if *has_copies { "copies" } else { self.path }.to_owned(),
                 flows: mechanism.flows() as u64,
                 held: mechanism.held(),
                 segments_refused: mechanism.segments_refused(),
@@ -339,7 +338,7 @@ impl Shell {
         status
     }
 
-    /// A packet on its way through this host.
+    /// A packet on its way through this host, or a copy of one that has gone on; the verdict is nothing to that.
     pub fn on_packet(
         &mut self,
         now: Instant,
@@ -347,6 +346,7 @@ impl Shell {
         effects: &mut Vec<Effect>,
     ) -> Verdict {
         let packet = &intercepted.packet;
+        let is_copy = intercepted.id.is_none();
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
         let (segment, foreign_option) = match decode_with(packet, intercepted.checksums, payload) {
             Ok(Decoded { segment, foreign_option }) => (segment, foreign_option),
@@ -356,6 +356,9 @@ impl Shell {
         let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
             return self.pass(|c| &mut c.unconcerned);
         };
+        if is_copy && !self.workers[n].has_copies {
+            return Verdict::Pass;
+        }
         let flow = from.to_mobile(segment.flow);
         if segment.flags.contains(Flags::SYN) {
             self.note_syn(flow, from, &segment);
@@ -381,6 +384,12 @@ impl Shell {
         let verdict = self.carry_out(n, effects);
         match verdict {
             Verdict::Pass => self.counters.passed += 1,
+            Verdict::Drop if is_copy => {
+                // It has gone on, and no harm is done: the network might have been as slow to say what the mechanism
+                // heard in between. But it should have its way from now on.
+                self.counters.passed += 1;
+                self.watch(now, n, mobile, effects);
+            }
             Verdict::Drop => self.counters.dropped += 1,
         }
         verdict
@@ -466,20 +475,26 @@ impl Shell {
         effects: &mut Vec<Effect>,
     ) {
         for n in 0..self.workers.len() {
-            let worker = &mut self.workers[n];
-            if !worker.has_address(mobile.0) {
+            if !self.workers[n].has_address(mobile.0) {
                 continue;
             }
-            if worker.config.copy == CopyMode::WhenFading {
-                if signal == LinkSignal::Up {
-                    self.unwatch = Some(now + SETTLING);
-                } else if self.watched.insert(mobile) {
-                    effects.push(Effect::Watch { mobile, watched: true });
-                }
+            if signal != LinkSignal::Up {
+                self.watch(now, n, mobile, effects);
+            } else if !self.watched.is_empty() {
+                self.unwatch = Some(now + SETTLING);
             }
+            let worker = &mut self.workers[n];
             worker.mechanism.on_link(now, mobile, signal, &mut self.actions);
             self.note_step(now, n, &Input::Signal { mobile, signal });
             self.carry_out(n, effects);
+        }
+    }
+
+    /// From now on the packets of a mobile of this group are intercepted.
+    fn watch(&mut self, now: Instant, n: usize, mobile: MobileId, effects: &mut Vec<Effect>) {
+        if self.workers[n].queued == Queued::Watched && self.watched.insert(mobile) {
+            effects.push(Effect::Watch { mobile, watched: true });
+            self.unwatch.get_or_insert(now + SETTLING);
         }
     }
 
@@ -596,10 +611,10 @@ impl Worker {
         id: u32,
         group: &Group,
         table: FlowTableConfig,
-        limits: &Limits,
+        config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, ShellError> {
-        let mut mechanism = Mechanism::new(&group.mechanism, table, limits.memory)
+        let mut mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
             .map_err(|source| ShellError::Threshold { group: group.name.clone(), source })?;
         mechanism.keep_journal();
         let find = |interface: &String| {
@@ -609,7 +624,9 @@ impl Worker {
             })
         };
         let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self { id, config: group.clone(), interfaces, mechanism })
+        let queued = config.queued(group);
+        let has_copies = config.fast_path(group) == Ok(FastPath::Copies);
+        Ok(Self { id, config: group.clone(), queued, has_copies, interfaces, mechanism })
     }
 
     /// The same group, perhaps with other settings.
@@ -626,6 +643,11 @@ impl Worker {
         let is_there = |index| self.interfaces.contains(&index);
         self.has_address(ip) && (self.interfaces.is_empty() || interface.is_none_or(is_there))
     }
+}
+
+/// The groups whose packets come here at all.
+fn at_work(config: &GatewayConfig) -> impl Iterator<Item = &Group> {
+    config.groups.iter().filter(|group| config.queued(group) != Queued::Never)
 }
 
 fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {

@@ -220,15 +220,16 @@ static MOBILE: TableSchema = TableSchema {
             Kind::Choice(&[
                 (
                     "auto",
-                    "in the kernel, by BPF programs at `interfaces` (TCX: Linux 6.6; CAP_BPF and CAP_PERFMON), at the kernel's own speed; where \
-                     that is not possible, or with `record`, in the gateway",
+                    "as much as the kernel can (CAP_BPF and CAP_PERFMON). Packet Control is there as a whole, at `interfaces` and \
+                     without `record` (TCX: Linux 6.6). For M-TCP+ and holdover with `copy = \"always\"`, packets of a mobile in \
+                     reach go on at once, and the gateway gets copies (Linux 6.4)",
                 ),
-                ("off", "in the gateway, as all other mechanisms"),
+                ("off", "nothing: packets wait for the gateway"),
             ]),
             Is("auto"),
-            "Where packets are filtered.",
+            "What BPF programs in the kernel do.",
         )
-        .only("mechanism", &["packet-control"]),
+        .only("mechanism", &["packet-control", "m-tcp-plus", "holdover"]),
     ],
 };
 

@@ -1,6 +1,6 @@
 //! How packets reach the gateway and go on: the contract between the loop and what carries packets.
 //!
-//! Read in this order: [`DataPath`], [`nfqueue`] (packets of this host's kernel), `inject` (packets of the gateway's
+//! Read in this order: [`DataPath`], `buffers` (where packets are), [`nfqueue`] (packets of this host's kernel), `inject` (packets of the gateway's
 //! own), [`rules`] (which packets come), [`tun`] (where there is no NFQUEUE).
 //!
 //! # Connection tracking
@@ -16,6 +16,7 @@
 //! With `br_netfilter` a bridge's packets pass through FORWARD too. Their interfaces are the bridge, not its ports, and the
 //! bridge needs an address and routes to both sides, for the injected packets.
 
+pub(super) mod buffers;
 pub(super) mod inject;
 pub mod nfqueue;
 pub mod rules;
@@ -24,6 +25,9 @@ pub mod tun;
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -32,11 +36,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u32);
 
-/// A packet on its way through this host, held until its verdict.
+/// A packet on its way through this host, held until its verdict; or a copy of one.
 #[derive(Clone, Debug)]
 pub struct Intercepted {
-    /// For the verdict.
-    pub id: PacketId,
+    /// For the verdict. `None`: a copy; the packet itself has gone on.
+    pub id: Option<PacketId>,
     /// From the IP header on; up to 64 KiB and several segments in one where offloads are on.
     pub packet: Bytes,
     /// Index of the interface it came in by; `None` when the data path cannot tell.
@@ -58,14 +62,14 @@ pub enum Verdict {
 
 /// Carries packets. Whatever ends the process, packets flow as if there were no gateway.
 pub trait DataPath {
-    /// Waits until there are packets, `wake` is readable, or `timeout` is over (`None`: for ever), and appends
-    /// the packets that are there to `batch`, a bounded number. While packets come it does not look at `wake`.
+    /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`: for ever), and appends
+    /// the packets that are there to `batch`, a bounded number. While packets come it does not look at `wakes`.
     ///
     /// # Errors
     /// The data path is broken; the loop ends.
     fn receive(
         &mut self,
-        wake: BorrowedFd<'_>,
+        wakes: &[BorrowedFd<'_>],
         timeout: Option<Duration>,
         batch: &mut Vec<Intercepted>,
     ) -> io::Result<()>;
@@ -88,4 +92,16 @@ pub trait DataPath {
     /// # Errors
     /// As [`DataPath::receive`].
     fn flush(&mut self) -> io::Result<()>;
+}
+
+/// Waits until one of these is readable, or `timeout` is over.
+fn wait<'a>(
+    fds: impl IntoIterator<Item = BorrowedFd<'a>>,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let mut fds: Vec<_> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    match ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
 }

@@ -8,31 +8,23 @@
 //! - GSO: packets of several segments stay whole, and checksums that are not made yet stay so.
 //! - FAIL_OPEN and a short queue: when this process is too slow or stopped, packets pass without it.
 
+use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
-use super::{DataPath, Intercepted, PacketId, Verdict};
+use super::{DataPath, Intercepted, PacketId, Verdict, wait};
 use crate::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::setsockopt_impl;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SetSockOpt, recvmmsg, sockopt::RcvBufForce};
-use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Messages read by one system call at most.
 const BATCH: usize = 128;
-/// Room for a message: the largest packet that fits in an attribute, and what comes with it.
-const BUFFER: usize = 66 * 1024;
-/// A packet of this size is handed on in the buffer it came in, a smaller one in a copy: whoever keeps a packet keeps
-/// at most twice its size.
-const LARGE: usize = BUFFER / 2;
-/// Buffers kept for later packets: the window of a fast connection.
-const SPARES: usize = 64;
 /// What a waiting packet may take in the socket's receive buffer, with the kernel's book-keeping.
 const WAITING: usize = 70 * 1024;
 /// Bounds of the receive buffer.
@@ -172,19 +164,14 @@ impl Nfqueue {
 impl DataPath for Nfqueue {
     fn receive(
         &mut self,
-        wake: BorrowedFd<'_>,
+        wakes: &[BorrowedFd<'_>],
         timeout: Option<Duration>,
         batch: &mut Vec<Intercepted>,
     ) -> io::Result<()> {
         if self.read(batch)? {
             return Ok(());
         }
-        let mut fds =
-            [self.netlink.socket().as_fd(), wake].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        match ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
+        wait(wakes.iter().copied().chain([self.netlink.socket().as_fd()]), timeout)?;
         self.read(batch).map(drop)
     }
 
@@ -264,45 +251,6 @@ struct Slot {
     spares: Arc<Spares>,
 }
 
-/// Buffers that nobody uses any more. To make a new one costs as much as to read a packet into it.
-#[derive(Debug, Default)]
-struct Spares(Mutex<Vec<Box<[u8]>>>);
-
-impl Spares {
-    fn take(&self) -> Box<[u8]> {
-        self.buffers().pop().unwrap_or_else(|| vec![0; BUFFER].into())
-    }
-
-    fn give(&self, buffer: Box<[u8]>) {
-        let mut buffers = self.buffers();
-        if buffers.len() < SPARES {
-            buffers.push(buffer);
-        }
-    }
-
-    fn buffers(&self) -> MutexGuard<'_, Vec<Box<[u8]>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A buffer handed on in a packet: spare again when nobody keeps that.
-struct Lent {
-    buffer: Box<[u8]>,
-    spares: Arc<Spares>,
-}
-
-impl AsRef<[u8]> for Lent {
-    fn as_ref(&self) -> &[u8] {
-        &self.buffer
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        self.spares.give(std::mem::take(&mut self.buffer));
-    }
-}
-
 impl Slot {
     fn new(spares: Arc<Spares>) -> Self {
         Self { buffer: spares.take(), spares }
@@ -320,9 +268,9 @@ impl Slot {
             let start = payload.as_ptr().addr() - message.as_ptr().addr();
             let range = start..start + payload.len();
             let buffer = std::mem::replace(&mut self.buffer, self.spares.take());
-            Bytes::from_owner(Lent { buffer, spares: self.spares.clone() }).slice(range)
+            self.spares.lend(buffer, range)
         };
-        Ok(Some(Intercepted { id, packet, input, output, checksums }))
+        Ok(Some(Intercepted { id: Some(id), packet, input, output, checksums }))
     }
 }
 
@@ -472,15 +420,6 @@ mod tests {
         let packet = slot.take(message.len()).unwrap().unwrap().packet;
         assert_eq!(packet, [7; 100].as_slice());
         assert_eq!(slot.buffer.as_ptr(), before);
-    }
-
-    #[test]
-    fn no_more_buffers_are_spared_than_one_connection_needs() {
-        let spares = Spares::default();
-        for _ in 0..SPARES + 9 {
-            spares.give(vec![0; BUFFER].into());
-        }
-        assert_eq!(spares.buffers().len(), SPARES);
     }
 
     #[test]

@@ -9,13 +9,10 @@
 //! a translating router (NAT) does not work, because it would see every connection's packets twice.
 
 use super::inject::{Injector, destination};
-use super::{DataPath, Intercepted, PacketId, Verdict};
+use super::{DataPath, Intercepted, PacketId, Verdict, wait};
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -126,7 +123,7 @@ impl Tun {
             let id = self.next;
             self.next = PacketId(id.0.wrapping_add(1));
             batch.push(Intercepted {
-                id,
+                id: Some(id),
                 packet: whole.slice(VIRTIO_NET_HDR_LEN..),
                 input: None,
                 output: None,
@@ -144,18 +141,14 @@ impl Tun {
 impl DataPath for Tun {
     fn receive(
         &mut self,
-        wake: BorrowedFd<'_>,
+        wakes: &[BorrowedFd<'_>],
         timeout: Option<Duration>,
         batch: &mut Vec<Intercepted>,
     ) -> io::Result<()> {
         if self.read(batch)? {
             return Ok(());
         }
-        let mut fds = [self.device.as_fd(), wake].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        match ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
+        wait(wakes.iter().copied().chain([self.device.as_fd()]), timeout)?;
         self.read(batch).map(drop)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Numbers are in the machine's byte order but for addresses and ports, which are as in packets.
 
+use super::object;
 use airtcp_core::{Addr, Duration, Flow, Instant, SeqNum, Timestamps};
 use airtcp_edge::MobileEnd;
 use ipnet::IpNet;
@@ -30,7 +31,7 @@ pub(super) fn prefix(interface: u32, net: IpNet) -> Vec<u8> {
 }
 
 /// `struct address`.
-fn mapped(ip: IpAddr) -> [u8; 16] {
+pub(super) fn mapped(ip: IpAddr) -> [u8; 16] {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
         IpAddr::V6(ip) => ip.octets(),
@@ -123,13 +124,7 @@ impl Counters {
 
 /// Sums the values of all processors.
 pub(super) fn counters(of_processors: &[Vec<u8>]) -> Counters {
-    let sum = |n: usize| {
-        let of_one = |value: &Vec<u8>| {
-            let bytes = value.get(8 * n..8 * n + 8)?.try_into().ok()?;
-            Some(u64::from_ne_bytes(bytes))
-        };
-        of_processors.iter().filter_map(of_one).fold(0, u64::wrapping_add)
-    };
+    let sum = |n| object::sum(of_processors, n);
     Counters {
         mechanism: airtcp_edge::PacketControlCounters {
             acks_old_dropped: sum(0),

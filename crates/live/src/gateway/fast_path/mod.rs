@@ -1,14 +1,17 @@
-//! Packet Control in the kernel: for groups of mobiles behind known interfaces, TCX programs decide about each packet where it
-//! passes, and none comes to this process.
+//! What BPF programs in the kernel do for groups of mobiles ([`FastPath`]): Packet Control as a whole, copies for the others.
 //!
-//! Read in this order: `bpf/packet_control.bpf.c` (the programs), `program` (loaded ones and their maps), [`FastPaths`] (the
-//! groups that have them). `prefixes` says whose packets a group's programs look at, `layout` what is in the maps, `tcx` attaches.
+//! [`copies`] stands by itself. For Packet Control read in this order: `bpf/packet_control.bpf.c` (the programs), `program` (loaded
+//! ones and their maps), [`FastPaths`] (the groups that have them). `prefixes` says whose packets a group's programs look at,
+//! `layout` what is in the maps, `tcx` attaches.
 //!
-//! Each group has programs, maps and a thread of its own. The thread sends the answers that the programs ask for, forgets
+//! For groups of mobiles behind known interfaces, TCX programs decide about each packet where it passes, and none comes to this
+//! process. Each group has programs, maps and a thread of its own. The thread sends the answers that the programs ask for, forgets
 //! connections that are over, and attaches the programs again when an interface came back. The programs belong to the
 //! process: however it ends, they are gone. Programs of others stay, and run before ours.
 
+mod copies;
 mod layout;
+mod object;
 mod prefixes;
 mod program;
 mod tcx;
@@ -16,15 +19,16 @@ mod tcx;
 mod tests;
 
 use super::command::{FlowStatus, GroupStatus, Status};
-use super::config::{FastPathMode, GatewayConfig, Group};
+use super::config::{FastPath, FastPathMode, GatewayConfig, Group};
 use super::datapath::inject::Injector;
 use super::driver::{interface, now};
 use airtcp_core::Flow;
 use airtcp_edge::{FlowPhase, MechanismConfig, MobileEnd, Side};
 use airtcp_wire::{EncodeError, encode};
+pub use copies::{Copier, CopySwitch, Taken};
 use libbpf_rs::Link;
 use program::Program;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,57 +43,92 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How often it looks at every connection.
 const SWEEP: Duration = Duration::from_secs(10);
 
-/// The groups whose packets are filtered in the kernel.
+/// The programs at work.
 #[derive(Debug, Default)]
 pub struct FastPaths {
+    /// For groups whose packets are filtered in the kernel.
     groups: Vec<GroupPath>,
+    /// For all groups that get copies.
+    copier: Option<Copier>,
 }
 
 /// Programs for groups that had none, at work; they go when this is dropped.
 #[derive(Debug)]
-pub struct Prepared(Vec<GroupPath>);
+pub struct Prepared {
+    groups: Vec<GroupPath>,
+    copier: Option<Copier>,
+}
 
 impl FastPaths {
     /// Puts programs to work for the groups of a configuration that are to have them and have none yet. Returned is that
     /// configuration as it can be: a group whose programs do not work here is without
     /// [`fast_path`](Group::fast_path), which the log says with the reason.
     pub fn prepare(&self, mut config: GatewayConfig) -> (GatewayConfig, Prepared) {
-        let mut prepared = Vec::new();
+        let mut prepared = Prepared { groups: Vec::new(), copier: None };
         let all = config.clone();
         for group in &mut config.groups {
             let is_asked_for = group.fast_path == FastPathMode::Auto;
-            match all.fast_path(group) {
-                Ok(()) if self.find(group, &all).is_some() => {}
-                Ok(()) => match GroupPath::start(group, &all) {
-                    Ok(path) => prepared.push(path),
-                    Err(error) => {
-                        let group_name = &group.name;
-                        tracing::info!(group = %group_name, "packets come to the gateway, as the fast path does not work here: {error}");
-                        group.fast_path = FastPathMode::Off;
-                    }
-                },
+            let started = match all.fast_path(group) {
+                Ok(FastPath::Filter) if self.find(group, &all).is_some() => Ok(()),
+                Ok(FastPath::Filter) => {
+                    GroupPath::start(group, &all).map(|path| prepared.groups.push(path))
+                }
+                Ok(FastPath::Copies) if self.copier.is_some() || prepared.copier.is_some() => {
+                    Ok(())
+                }
+                Ok(FastPath::Copies) => {
+                    Copier::start().map(|copier| prepared.copier = Some(copier))
+                }
                 Err(why) if is_asked_for => {
                     tracing::info!(group = %group.name, "packets come to the gateway: no fast path {why}");
+                    continue;
                 }
-                Err(_) => {}
+                Err(_) => continue,
+            };
+            if let Err(error) = started {
+                let group_name = &group.name;
+                tracing::info!(group = %group_name, "packets come to the gateway, as the fast path does not work here: {error}");
+                group.fast_path = FastPathMode::Off;
             }
         }
-        (config, Prepared(prepared))
+        (config, prepared)
     }
 
     /// Goes on with a configuration that came out of [`FastPaths::prepare`]; groups keep their connections.
-    pub fn commit(&mut self, config: &GatewayConfig, Prepared(prepared): Prepared) {
-        let old = std::mem::replace(&mut self.groups, prepared);
+    pub fn commit(&mut self, config: &GatewayConfig, prepared: Prepared) {
+        let old = std::mem::replace(&mut self.groups, prepared.groups);
         for path in old {
             let mut groups = config.groups.iter();
-            let goes_on =
-                |group: &&Group| path.serves(group, config) && config.fast_path(group).is_ok();
+            let goes_on = |group: &&Group| {
+                path.serves(group, config) && config.fast_path(group) == Ok(FastPath::Filter)
+            };
             let Some(group) = groups.find(goes_on) else { continue };
             if let Err(error) = path.state().adjust(group, config) {
                 tracing::error!(group = %path.name, "the fast path is not as it should be: {error}");
             }
             self.groups.push(path);
         }
+        let is_copied = |group: &&Group| config.fast_path(group) == Ok(FastPath::Copies);
+        let mobiles: BTreeSet<_> =
+            config.groups.iter().filter(is_copied).flat_map(|g| g.addresses.clone()).collect();
+        self.copier = prepared.copier.or(self.copier.take()).filter(|_| !mobiles.is_empty());
+        if let Some(copier) = &mut self.copier
+            && let Err(error) = copier.configure(mobiles)
+        {
+            tracing::error!("packets are not copied as they should be: {error}");
+        }
+    }
+
+    /// Where copies are, if a group gets any.
+    pub fn copier(&self) -> Option<&Copier> {
+        self.copier.as_ref()
+    }
+
+    /// For whom decides whose packets are queued, if a group gets copies.
+    pub fn copy_switch(&self) -> Option<CopySwitch> {
+        let switch = self.copier.as_ref()?.switch();
+        let failed = |error: &_| tracing::error!("what is queued is copied, too: {error}");
+        switch.inspect_err(failed).ok()
     }
 
     fn find(&self, group: &Group, config: &GatewayConfig) -> Option<&GroupPath> {
@@ -98,6 +137,12 @@ impl FastPaths {
 
     /// Adds what the programs do to what the rest of the gateway does.
     pub fn report(&self, status: &mut Status) {
+        if let Some(copier) = &self.copier {
+            match copier.missed() {
+                Ok(missed) => drop(status.counters.insert("copies_missed".to_owned(), missed)),
+                Err(error) => tracing::error!("the counter of copies cannot be read: {error}"),
+            }
+        }
         for path in &self.groups {
             match path.report(Status::LISTED.saturating_sub(status.flows.len())) {
                 Ok(report) => {

@@ -1,21 +1,17 @@
 //! The programs of one group in the kernel, and their maps.
 
 use super::layout::{self, Counters};
+use super::object::{self, ONLY};
 use super::prefixes::Prefixes;
 use super::tcx;
 use airtcp_core::{Duration, Flow, Instant};
 use airtcp_edge::MobileEnd;
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ObjectBuilder, PrintLevel, ProgramMut,
-    RingBuffer, RingBufferBuilder,
+    Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ProgramMut, RingBuffer, RingBufferBuilder,
 };
-use std::sync::Once;
 
 /// `bpf/packet_control.bpf.c`, compiled.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/packet_control.bpf.o"));
-
-/// The only key of maps with one element.
-const ONLY: [u8; 4] = [0; 4];
 
 /// A closed connection is kept for so long: its hosts may still send something (RFC 9293 §3.4.2, 2 MSL in practice).
 const LINGER: Duration = Duration::from_secs(60);
@@ -37,14 +33,7 @@ pub(super) struct Program {
 impl Program {
     /// Loads them, with room for so many connections.
     pub(super) fn load(flows: usize) -> libbpf_rs::Result<Self> {
-        static QUIET: Once = Once::new();
-        // By default libbpf writes to standard error.
-        QUIET.call_once(|| {
-            libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-                tracing::debug!("libbpf: {}", text.trim_end())
-            })));
-        });
-        let mut object = ObjectBuilder::default().name("airtcp")?.open_memory(OBJECT)?;
+        let mut object = object::open(OBJECT)?;
         for mut map in object.maps_mut() {
             if map.name() == "flows" {
                 map.set_max_entries(u32::try_from(flows).unwrap_or(u32::MAX))?;
@@ -137,10 +126,10 @@ impl Program {
     }
 
     pub(super) fn map(&self, name: &str) -> MapImpl<'_> {
-        self.object.maps().find(|map| map.name() == name).expect("the object has this map")
+        object::map(&self.object, name)
     }
 
     pub(super) fn program(&self, name: &str) -> ProgramMut<'_> {
-        self.object.progs_mut().find(|program| program.name() == name).expect("the object has it")
+        object::program(&self.object, name)
     }
 }

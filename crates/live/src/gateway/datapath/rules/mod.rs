@@ -4,9 +4,8 @@
 //! them when it is dropped ([`Watcher`] changes them while packets go on); after a crash they do no harm (`bypass`: without a listener packets pass) and
 //! the next start replaces them.
 //!
-//! Of each group, packets from its mobiles and packets to them are queued. A mobile belongs to the first group that has
-//! its address. Of groups that copy only when fading, nothing is queued but for the mobiles that are *watched*; of those that
-//! have a [fast path](crate::gateway::fast_path) nothing at all. As long as nothing is to be queued, packets meet an empty chain
+//! Of each group, packets from its mobiles and packets to them are queued: all, none, or those of the mobiles that are
+//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. As long as nothing is to be queued, packets meet an empty chain
 //! instead of the rules. There is one set of rules, so one gateway, in a network namespace.
 
 mod iptables;
@@ -14,7 +13,8 @@ mod nftables;
 mod routing;
 mod watcher;
 
-use crate::gateway::config::{CopyMode, DataPathConfig, GatewayConfig};
+use crate::gateway::config::{DataPathConfig, GatewayConfig, Queued};
+use crate::gateway::fast_path::CopySwitch;
 pub use iptables::Variant;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -137,7 +137,7 @@ struct Wanted {
     /// Number of the queue; zero without one.
     queue: u16,
     groups: Vec<Selection>,
-    /// Mobiles of groups that copy when fading, whose packets are queued now.
+    /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
     watched: BTreeSet<IpAddr>,
     /// Packets injected to mobiles are exempted from connection tracking.
     notrack: bool,
@@ -149,17 +149,6 @@ struct Selection {
     addresses: ipnet::IpNet,
     interface: Option<String>,
     queued: Queued,
-}
-
-/// Which packets of a group are queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queued {
-    /// All.
-    Always,
-    /// Those of watched mobiles.
-    Watched,
-    /// None: they are filtered in the kernel. They are not for the groups behind it either.
-    Never,
 }
 
 impl Wanted {
@@ -179,11 +168,7 @@ impl Wanted {
             } else {
                 group.interfaces.iter().cloned().map(Some).collect()
             };
-            let queued = match group.copy {
-                _ if config.fast_path(group).is_ok() => Queued::Never,
-                CopyMode::Always => Queued::Always,
-                CopyMode::WhenFading => Queued::Watched,
-            };
+            let queued = config.queued(group);
             for &addresses in &group.addresses {
                 for interface in &interfaces {
                     let interface = interface.clone();
@@ -217,6 +202,8 @@ fn is_interface(name: &str) -> bool {
 pub struct Rules {
     backend: Backend,
     wanted: Wanted,
+    /// What makes copies of the packets that are not queued.
+    copies: Option<CopySwitch>,
 }
 
 impl Rules {
@@ -238,7 +225,7 @@ impl Rules {
                 let _ = other.remove();
             }
         }
-        Ok(Self { backend, wanted })
+        Ok(Self { backend, wanted, copies: None })
     }
 
     /// Goes on with the rules for another configuration; watched mobiles stay so.
@@ -261,8 +248,25 @@ impl Rules {
         Ok(())
     }
 
-    /// Begins (`on`) or ends to queue the packets of these mobiles, if their group copies when fading; in one step, which
-    /// takes some milliseconds. Repetitions do no harm.
+    /// From now on, copies are made of what is not queued: the switch hears of each mobile that is watched.
+    pub fn set_copies(&mut self, copies: Option<CopySwitch>) {
+        self.copies = copies;
+        self.switch_copies(self.wanted.watched.iter(), false);
+    }
+
+    fn switch_copies<'a>(&self, mobiles: impl IntoIterator<Item = &'a IpAddr>, on: bool) {
+        if let Some(copies) = &self.copies {
+            for mobile in mobiles {
+                if let Err(error) = copies.set(*mobile, on) {
+                    tracing::error!(%mobile, "packets are seen twice or not at all: {error}");
+                }
+            }
+        }
+    }
+
+    /// Begins (`on`) or ends to queue the packets of these mobiles, if their group is [`Queued::Watched`]; in one step, which
+    /// takes some milliseconds. Repetitions do no harm. For a moment a packet may be queued and copied too, but none is
+    /// neither.
     ///
     /// # Errors
     /// The rules were refused: nothing has changed.
@@ -282,16 +286,22 @@ impl Rules {
                 wanted.watched.remove(mobile);
             }
         }
+        if !on {
+            self.switch_copies(&news, true);
+        }
         self.backend.watch(&self.wanted, &wanted, &news).map_err(|error| {
             // Half of it may be there.
             let _ = self.backend.install(&self.wanted);
             RulesError::Refused(error)
         })?;
+        if on {
+            self.switch_copies(&news, false);
+        }
         self.wanted = wanted;
         Ok(())
     }
 
-    /// Whether any group copies only when fading.
+    /// Whether any group is [`Queued::Watched`].
     pub fn needs_watching(&self) -> bool {
         self.wanted.groups.iter().any(|group| group.queued == Queued::Watched)
     }

@@ -2,6 +2,7 @@
 
 use super::{Rules, RulesError};
 use crate::gateway::config::GatewayConfig;
+use crate::gateway::fast_path::CopySwitch;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -19,6 +20,7 @@ pub struct Watcher {
 #[derive(Debug)]
 enum Request {
     Watch(IpAddr, bool),
+    Copies(Option<CopySwitch>),
     Replace(Box<GatewayConfig>, Sender<Result<(), RulesError>>),
 }
 
@@ -33,6 +35,11 @@ impl Watcher {
     /// Begins or ends to queue a mobile's packets, soon; see [`Rules::watch`].
     pub fn watch(&self, mobile: IpAddr, on: bool) {
         self.send(Request::Watch(mobile, on));
+    }
+
+    /// See [`Rules::set_copies`].
+    pub fn set_copies(&self, copies: Option<CopySwitch>) {
+        self.send(Request::Copies(copies));
     }
 
     /// Goes on with the rules for another configuration, and waits for them.
@@ -66,15 +73,19 @@ fn work(mut rules: Rules, mut failed: impl FnMut(RulesError), asked: &Receiver<R
     while let Ok(first) = asked.recv() {
         // All that waits is one change; of each mobile, the last word counts.
         let mut watched = BTreeMap::new();
-        let mut replace = None;
+        let (mut replace, mut copies) = (None, None);
         for request in std::iter::once(first).chain(asked.try_iter()) {
             match request {
                 Request::Watch(mobile, on) => drop(watched.insert(mobile, on)),
+                Request::Copies(switch) => copies = Some(switch),
                 Request::Replace(config, answer) => {
                     replace = Some((config, answer));
                     break;
                 }
             }
+        }
+        if let Some(copies) = copies {
+            rules.set_copies(copies);
         }
         for on in [true, false] {
             let mobiles: Vec<_> = watched

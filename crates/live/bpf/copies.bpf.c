@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copies of what the kernel forwards, beside the forwarding: the fast path of the mechanisms that only watch while a mobile
+ * is in reach (M-TCP+, holdover).
+ *
+ * Read first: crates/live/src/gateway/fast_path/copies.rs, which says how copies and queued packets go together.
+ *
+ * The program is attached to netfilter's FORWARD hook (Linux 6.4), in front of table mangle, where the gateway's queue is:
+ * it sees the packets that would be queued, each once, with a mobile's own address in both directions. It lets all pass.
+ *
+ * What is copied is what may be of interest; the daemon looks closer. Not copied are packets above 64 KiB.
+ */
+#include "ip.h"
+#include "kernel.h"
+
+char license_of_program[] SEC("license") = "GPL";
+
+/* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/fast_path/copies.rs. ---- */
+
+struct prefix {
+	__u32 bits;
+	struct address address;
+};
+
+/* Of the mobiles. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
+	uint_field(map_flags, BPF_F_NO_PREALLOC);
+	uint_field(max_entries, 65536);
+	type_field(key, struct prefix);
+	type_field(value, __u32);
+} mobiles SEC(".maps");
+
+/* Mobiles whose packets come to the daemon themselves. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_HASH);
+	uint_field(map_flags, BPF_F_NO_PREALLOC);
+	uint_field(max_entries, 65536);
+	type_field(key, struct address);
+	type_field(value, __u32);
+} queued SEC(".maps");
+
+/* In front of each copy. */
+struct copy {
+	__u32 len;
+	__u32 input;
+	__u32 output;
+	/* Whether the daemon has to verify the checksums. */
+	__u32 verify;
+};
+
+/* What a fast connection brings within some ten milliseconds. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_RINGBUF);
+	uint_field(max_entries, 32 * 1024 * 1024);
+} copies SEC(".maps");
+
+/* Packets for which `copies` had no room. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u64);
+} missed SEC(".maps");
+
+/* ---- What the program needs of the kernel's own structures; libbpf finds where the fields are (CO-RE). ---- */
+
+struct net_device {
+	int ifindex;
+} __attribute__((preserve_access_index));
+
+struct nf_hook_state {
+	__u8 pf;
+	struct net_device *in;
+	struct net_device *out;
+} __attribute__((preserve_access_index));
+
+struct sk_buff {
+	unsigned int len;
+	__u8 ip_summed : 2;
+	__u8 csum_valid : 1;
+} __attribute__((preserve_access_index));
+
+struct bpf_nf_ctx {
+	const struct nf_hook_state *state;
+	struct sk_buff *skb;
+};
+
+extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
+			       struct bpf_dynptr *dynptr) __attribute__((section(".ksyms")));
+
+/* What libbpf fills in about a field. */
+enum {
+	BYTE_OFFSET = 0,
+	LEFT_SHIFT = 4,
+	RIGHT_SHIFT = 5,
+};
+
+enum {
+	/* linux/skbuff.h */
+	CHECKSUM_UNNECESSARY = 1,
+	CHECKSUM_PARTIAL = 3,
+};
+
+#define field_info(object, field, kind) __builtin_preserve_field_info((object)->field, kind)
+
+/* A field that is a part of a byte. */
+#define bit_field(object, field)                                                                     \
+	({                                                                                           \
+		const __u8 *at = (const __u8 *)(object) + field_info(object, field, BYTE_OFFSET);    \
+		/* So that the offset is not made a part of something else. */                       \
+		asm volatile("" : "+r"(at));                                                         \
+		__u64 bits = (__u64)*at << field_info(object, field, LEFT_SHIFT);                    \
+		bits >> field_info(object, field, RIGHT_SHIFT);                                      \
+	})
+
+/* ---- */
+
+static inline_always int is_of_mobile(const struct address *address)
+{
+	struct prefix prefix = { .bits = 128, .address = *address };
+
+	return bpf_map_lookup_elem(&mobiles, &prefix) != 0;
+}
+
+/* TCP may be behind extension headers. */
+static inline_always int may_be_tcp(__u8 next_header)
+{
+	return next_header == PROTOCOL_TCP || next_header == PROTOCOL_HOP_BY_HOP ||
+	       next_header == PROTOCOL_ROUTING || next_header == PROTOCOL_DESTINATION;
+}
+
+/* The copy of `len` bytes in a record with room for `most`; libbpf's ring buffer wakes the daemon when it has read all. */
+#define copy_within(most)                                                                            \
+	do {                                                                                         \
+		struct {                                                                             \
+			struct copy head;                                                            \
+			__u8 packet[most];                                                           \
+		} *record = bpf_ringbuf_reserve(&copies, sizeof(*record), 0);                        \
+		if (!record)                                                                         \
+			return miss();                                                               \
+		record->head = head;                                                                 \
+		if (bpf_dynptr_read(record->packet, head.len, packet, 0, 0)) {                       \
+			bpf_ringbuf_discard(record, 0);                                              \
+			return miss();                                                               \
+		}                                                                                    \
+		bpf_ringbuf_submit(record, 0);                                                       \
+		return NF_ACCEPT;                                                                    \
+	} while (0)
+
+static int miss(void)
+{
+	__u32 only = 0;
+	__u64 *count = bpf_map_lookup_elem(&missed, &only);
+
+	if (count)
+		*count += 1;
+	return NF_ACCEPT;
+}
+
+SEC("netfilter")
+int copy_forwarded(struct bpf_nf_ctx *ctx)
+{
+	const struct nf_hook_state *state = ctx->state;
+	struct sk_buff *skb = ctx->skb;
+	struct address source, target;
+	struct bpf_dynptr whole;
+	struct bpf_dynptr *packet = &whole;
+	union {
+		struct ipv4_header v4;
+		struct ipv6_header v6;
+	} ip;
+
+	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, packet))
+		return NF_ACCEPT;
+	if (state->pf == NFPROTO_IPV4) {
+		if (bpf_dynptr_read(&ip.v4, sizeof(ip.v4), packet, 0, 0) ||
+		    ip.v4.protocol != PROTOCOL_TCP)
+			return NF_ACCEPT;
+		source = mapped(ip.v4.src);
+		target = mapped(ip.v4.dst);
+	} else {
+		if (bpf_dynptr_read(&ip.v6, sizeof(ip.v6), packet, 0, 0) ||
+		    !may_be_tcp(ip.v6.next_header))
+			return NF_ACCEPT;
+		source = ip.v6.src;
+		target = ip.v6.dst;
+	}
+	if (is_of_mobile(&target)) {
+		if (bpf_map_lookup_elem(&queued, &target))
+			return NF_ACCEPT;
+	} else if (!is_of_mobile(&source) || bpf_map_lookup_elem(&queued, &source)) {
+		return NF_ACCEPT;
+	}
+
+	__u8 summed = bit_field(skb, ip_summed);
+	struct copy head = {
+		.len = skb->len,
+		.input = state->in ? state->in->ifindex : 0,
+		.output = state->out ? state->out->ifindex : 0,
+		.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
+			  !bit_field(skb, csum_valid),
+	};
+
+	if (head.len <= 112)
+		copy_within(112);
+	if (head.len <= 1520)
+		copy_within(1520);
+	if (head.len <= 9200)
+		copy_within(9200);
+	if (head.len <= 32 * 1024)
+		copy_within(32 * 1024);
+	if (head.len <= 64 * 1024)
+		copy_within(64 * 1024);
+	return NF_ACCEPT;
+}

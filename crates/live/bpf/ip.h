@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Headers of IP (RFC 791, RFC 8200), and addresses as the maps of both programs have them. */
+#ifndef AIRTCP_IP_H
+#define AIRTCP_IP_H
+
+#include "kernel.h"
+
+/* An IPv4 address is mapped to IPv6 (RFC 4291 section 2.5.5.2). In the network's byte order. */
+struct address {
+	__u32 words[4];
+};
+
+static inline_always struct address mapped(__u32 ipv4)
+{
+	struct address address = { .words = { 0, 0, ntoh32(0x0000ffff), ipv4 } };
+
+	return address;
+}
+
+enum {
+	PROTOCOL_HOP_BY_HOP = 0,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_ROUTING = 43,
+	PROTOCOL_DESTINATION = 60,
+};
+
+struct ipv4_header {
+	__u8 version_ihl;
+	__u8 tos;
+	__u16 total_length;
+	__u16 id;
+	__u16 fragment;
+	__u8 ttl;
+	__u8 protocol;
+	__u16 checksum;
+	__u32 src;
+	__u32 dst;
+};
+
+struct ipv6_header {
+	__u32 version_class_flow;
+	__u16 payload_length;
+	__u8 next_header;
+	__u8 hop_limit;
+	struct address src;
+	struct address dst;
+};
+
+#endif

@@ -1,0 +1,215 @@
+//! Copies of packets that the kernel forwards by itself, for mechanisms that only watch while a mobile is in reach.
+//!
+//! Read first: `bpf/copies.bpf.c` (the program), [`Queued::Watched`](crate::gateway::config::Queued::Watched).
+//!
+//! To hold each packet until this process has seen it costs more than all else that is done for it. While a mobile is in
+//! reach M-TCP+ and holdover forward everything as it came, so the packets go on at once, and this process reads copies from
+//! a ring buffer, a little later. When a mobile fades or is down, or a mechanism wants a packet dropped, its packets are
+//! queued (`rules`), and no more copied: for a moment both, so that none is missed, which a mechanism takes for what the
+//! network might do too (a segment that comes twice). What passed until then is as if the signal had come some
+//! milliseconds later.
+//!
+//! If this process is too slow or stopped, the ring buffer is full and copies are *missed*: their bytes are not held, and
+//! in an outage the fixed host has to send them again. No packet waits.
+
+use super::layout::mapped;
+use super::object::{self, ONLY};
+use crate::gateway::datapath::Intercepted;
+use crate::gateway::datapath::buffers::Spares;
+use airtcp_wire::Checksums;
+use ipnet::IpNet;
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts,
+    Object, RingBuffer, RingBufferBuilder,
+};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `bpf/copies.bpf.c`, compiled.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/copies.bpf.o"));
+
+/// In front of table mangle (-150), at whose end packets are queued.
+const PRIORITY: i32 = -151;
+
+/// Copies taken at once.
+const BATCH: usize = 256;
+
+/// While copies come, one should look for them so often: to be woken for each would cost more than the copy.
+const INTERVAL: Duration = Duration::from_micros(500);
+
+/// Bytes of a `struct copy`.
+const HEAD: usize = 16;
+
+/// The program at work, until this is dropped or the process ends.
+pub struct Copier {
+    object: Object,
+    /// Puts copies into `taken`.
+    ring: RingBuffer<'static>,
+    taken: Rc<RefCell<Vec<Intercepted>>>,
+    mobiles: BTreeSet<IpNet>,
+    /// One for each IP version.
+    _links: [Link; 2],
+}
+
+impl fmt::Debug for Copier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Copier").field("mobiles", &self.mobiles).finish_non_exhaustive()
+    }
+}
+
+/// How many copies there were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// None: one can sleep until there are.
+    None,
+    /// Some.
+    Some,
+    /// So many that more may be there.
+    Most,
+}
+
+impl Taken {
+    /// How long to wait before the next look; `None`: until one is woken.
+    pub fn pause(self) -> Option<Duration> {
+        match self {
+            Self::None => None,
+            Self::Some => Some(INTERVAL),
+            Self::Most => Some(Duration::ZERO),
+        }
+    }
+}
+
+impl Copier {
+    /// Puts the program to work in the calling thread's network namespace; it copies nothing yet.
+    ///
+    /// # Errors
+    /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.
+    pub(super) fn start() -> libbpf_rs::Result<Self> {
+        let object = object::open(OBJECT)?.load()?;
+        let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
+        let mut builder = RingBufferBuilder::new();
+        let copies = MapHandle::try_from(&object::map(&object, "copies"))?;
+        let spares = Arc::<Spares>::default();
+        builder.add(&copies, {
+            let taken = taken.clone();
+            move |record| {
+                taken.borrow_mut().extend(copy(record, &spares));
+                0
+            }
+        })?;
+        let ring = builder.build()?;
+        let attach = |protocol_family| {
+            let hooknum = NF_INET_FORWARD;
+            let place = NetfilterOpts {
+                protocol_family,
+                hooknum,
+                priority: PRIORITY,
+                ..Default::default()
+            };
+            object::program(&object, "copy_forwarded").attach_netfilter_with_opts(place)
+        };
+        let links = [attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?];
+        Ok(Self { object, ring, taken, mobiles: BTreeSet::new(), _links: links })
+    }
+
+    /// Copies the packets of these mobiles from now on.
+    pub(super) fn configure(&mut self, mobiles: BTreeSet<IpNet>) -> libbpf_rs::Result<()> {
+        let map = object::map(&self.object, "mobiles");
+        for net in &mobiles {
+            map.update(&prefix(*net), &ONLY, MapFlags::ANY)?;
+        }
+        for net in self.mobiles.difference(&mobiles) {
+            map.delete(&prefix(*net))?;
+        }
+        self.mobiles = mobiles;
+        Ok(())
+    }
+
+    /// Appends the copies that are there, in their order, a bounded number.
+    ///
+    /// # Errors
+    /// The ring buffer cannot be read.
+    pub fn take(&self, batch: &mut Vec<Intercepted>) -> io::Result<Taken> {
+        let count = self.ring.consume_raw_n(BATCH);
+        batch.append(&mut self.taken.borrow_mut());
+        match usize::try_from(count) {
+            Ok(0) => Ok(Taken::None),
+            Ok(BATCH) => Ok(Taken::Most),
+            Ok(_) => Ok(Taken::Some),
+            Err(_) => Err(io::Error::from_raw_os_error(-count)),
+        }
+    }
+
+    /// Packets of which no copy could be made for want of room.
+    pub(super) fn missed(&self) -> libbpf_rs::Result<u64> {
+        let of_processors =
+            object::map(&self.object, "missed").lookup_percpu(&ONLY, MapFlags::ANY)?;
+        Ok(object::sum(&of_processors.unwrap_or_default(), 0))
+    }
+
+    /// For whom changes whose packets are queued.
+    pub(super) fn switch(&self) -> libbpf_rs::Result<CopySwitch> {
+        MapHandle::try_from(&object::map(&self.object, "queued")).map(CopySwitch)
+    }
+}
+
+impl AsFd for Copier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring buffer owns the descriptor and lives as long as the borrow.
+        #[allow(unsafe_code)]
+        unsafe {
+            BorrowedFd::borrow_raw(self.ring.epoll_fd())
+        }
+    }
+}
+
+/// Says whose packets are not to be copied.
+#[derive(Debug)]
+pub struct CopySwitch(MapHandle);
+
+impl CopySwitch {
+    /// Copies a mobile's packets from now on, or no more. Repetitions do no harm.
+    ///
+    /// # Errors
+    /// There is no room for so many mobiles.
+    pub fn set(&self, mobile: IpAddr, on: bool) -> libbpf_rs::Result<()> {
+        let key = mapped(mobile);
+        match on {
+            false => self.0.update(&key, &ONLY, MapFlags::ANY),
+            true => match self.0.delete(&key) {
+                Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+                result => result,
+            },
+        }
+    }
+}
+
+/// `struct prefix`.
+fn prefix(net: IpNet) -> Vec<u8> {
+    let bits = match net {
+        IpNet::V4(net) => 96 + u32::from(net.prefix_len()),
+        IpNet::V6(net) => u32::from(net.prefix_len()),
+    };
+    [&bits.to_ne_bytes()[..], &mapped(net.addr())].concat()
+}
+
+/// A record of the ring buffer: `struct copy`, and the packet.
+fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
+    let (head, packet) = record.split_at_checked(HEAD)?;
+    let field = |n: usize| Some(u32::from_ne_bytes(head.get(4 * n..4 * n + 4)?.try_into().ok()?));
+    let interface = |n| field(n).filter(|&index| index != 0);
+    Some(Intercepted {
+        id: None,
+        packet: spares.copy(packet.get(..field(0)? as usize)?),
+        input: interface(1),
+        output: interface(2),
+        checksums: if field(3)? == 0 { Checksums::Ignore } else { Checksums::Verify },
+    })
+}
