@@ -6,8 +6,8 @@
 
 use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
-use super::datapath::DataPath;
 use super::datapath::rules::Watcher;
+use super::datapath::{DataPath, Intercepted};
 use super::fast_path::{FastPaths, Taken};
 use super::shell::{Effect, Shell};
 use super::signals::agent::AgentCounters;
@@ -79,13 +79,10 @@ impl Driver {
                     self.path.receive(&[wake], Some(timeout), &mut batch)?;
                 }
             }
-            // Copies were made before the packets behind them were queued.
-            taken = match self.fast_paths.copier() {
-                Some(copier) => copier.take(&mut copies)?,
-                None => Taken::None,
-            };
             let is_woken = batch.is_empty();
-            for intercepted in copies.drain(..).chain(batch.drain(..)) {
+            // Copies were made before the packets behind them were queued.
+            taken = self.take_copies(&mut copies, &mut effects)?;
+            for intercepted in batch.drain(..) {
                 let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
                     self.path.decide(id, verdict)?;
@@ -103,14 +100,34 @@ impl Driver {
                 let _ = inbox.wake.read();
             }
             while let Ok(command) = inbox.commands.try_recv() {
-                if matches!(command, Command::Stop) {
-                    return self.path.flush();
+                match command {
+                    Command::Stop => return self.path.flush(),
+                    // What passed before a signal was heard before it, too.
+                    Command::Signal(_) => {
+                        self.take_copies(&mut copies, &mut effects)?;
+                    }
+                    _ => {}
                 }
                 self.obey(command, &mut effects);
             }
             self.path.flush()?;
             self.shell.rest();
         }
+    }
+
+    /// Handles the copies that are there; `copies` is room for them.
+    fn take_copies(
+        &mut self,
+        copies: &mut Vec<Intercepted>,
+        effects: &mut Vec<Effect>,
+    ) -> io::Result<Taken> {
+        let Some(copier) = self.fast_paths.copier() else { return Ok(Taken::None) };
+        let taken = copier.take(copies)?;
+        for copy in copies.drain(..) {
+            self.shell.on_packet(now(), &copy, effects);
+            self.carry_out(effects);
+        }
+        Ok(taken)
     }
 
     fn obey(&mut self, command: Command, effects: &mut Vec<Effect>) {

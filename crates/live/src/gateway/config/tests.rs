@@ -71,7 +71,7 @@ fn absent_keys_have_their_defaults() {
             interfaces: Vec::new(),
             mechanism: MechanismConfig::MTcpPlus(mechanism),
             copy: CopyMode::Always,
-            fast_path: Default::default(),
+            fast_path: FastPathMode::Auto,
         }],
         signals: Signals::default(),
         metrics: None,

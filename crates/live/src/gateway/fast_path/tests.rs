@@ -272,7 +272,11 @@ struct Reference {
 
 impl Reference {
     fn new(config: &GatewayConfig) -> Self {
-        let shell = Shell::new(config, (1, 2), &|_| Some(LOOPBACK), Box::new(NoKeeper)).unwrap();
+        let mut config = config.clone();
+        for group in &mut config.groups {
+            group.fast_path = FastPathMode::Off;
+        }
+        let shell = Shell::new(&config, (1, 2), &|_| Some(LOOPBACK), Box::new(NoKeeper)).unwrap();
         Self { shell, now: now() }
     }
 
@@ -283,7 +287,7 @@ impl Reference {
         };
         let checksums = Checksums::Verify;
         let packet = packet.bytes().into();
-        let intercepted = Intercepted { id: PacketId(1), packet, input, output, checksums };
+        let intercepted = Intercepted { id: Some(PacketId(1)), packet, input, output, checksums };
         let mut effects = Vec::new();
         let verdict = self.shell.on_packet(self.now, &intercepted, &mut effects);
         let injected = |effect| match effect {

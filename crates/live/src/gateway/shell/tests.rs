@@ -1,7 +1,7 @@
 //! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed host.
 
 use super::*;
-use crate::gateway::config::{DataPathConfig, Signals};
+use crate::gateway::config::{CopyMode, DataPathConfig, FastPathMode, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
@@ -35,9 +35,18 @@ fn config(copy: CopyMode) -> GatewayConfig {
     }
 }
 
+/// Of packets that are not intercepted come copies.
+fn copied() -> GatewayConfig {
+    let mut config = config(CopyMode::Always);
+    config.groups[0].fast_path = FastPathMode::Auto;
+    config
+}
+
 struct Bench {
     shell: Shell,
     written: Written,
+    /// Packets have gone on when they come.
+    only_copies: bool,
     now: Instant,
     effects: Vec<Effect>,
 }
@@ -80,12 +89,12 @@ impl Bench {
         let written = Written::default();
         let keeper = Box::new(written.clone());
         let shell = Shell::new(config, (1, 2), &|_| None, keeper).unwrap();
-        Self { shell, written, now: Instant::ZERO, effects: Vec::new() }
+        Self { shell, written, only_copies: false, now: Instant::ZERO, effects: Vec::new() }
     }
 
     fn packet(&mut self, packet: Vec<u8>) -> Verdict {
         let intercepted = Intercepted {
-            id: PacketId(1),
+            id: (!self.only_copies).then_some(PacketId(1)),
             packet: packet.into(),
             input: None,
             output: None,
@@ -280,7 +289,8 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
     bench.injected();
     bench.now += SETTLING;
     bench.shell.on_timer(bench.now, &mut bench.effects);
-    assert_eq!(bench.effects, [], "the mobile lacks what was promised");
+    let lacking = |effect: &Effect| matches!(effect, Effect::Inject { .. });
+    assert!(bench.effects.iter().all(lacking), "the mobile lacks what was promised");
     let all = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
     assert_eq!(bench.segment(&all), Verdict::Pass);
     bench.effects.clear();
@@ -288,6 +298,62 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
     bench.shell.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
     assert_eq!(bench.shell.unwatch, None);
+}
+
+#[test]
+fn copies_do_for_an_outage_what_the_packets_do() {
+    let injected = [false, true].map(|only_copies| {
+        let mut bench = Bench::new(&copied());
+        bench.only_copies = only_copies;
+        bench.establish(100);
+        bench.signal(LinkSignal::Down);
+        let watched = Effect::Watch { mobile: MOBILE, watched: true };
+        assert_eq!(bench.effects.iter().filter(|effect| **effect == watched).count(), 1);
+        // The last one until the packets themselves come.
+        bench.segment(&from_fixed(600, 50));
+        bench.only_copies = false;
+        assert_eq!(bench.segment(&from_fixed(650, 50)), Verdict::Drop);
+        bench.signal(LinkSignal::Up);
+        bench.injected()
+    });
+    assert_eq!(injected[0], injected[1]);
+    let replayed = injected[0].iter().filter(|(to, _)| *to == Side::Mobile);
+    assert_eq!(replayed.map(|(_, segment)| segment.payload.len()).sum::<usize>(), 200);
+}
+
+#[test]
+fn a_mobile_is_watched_from_the_first_copy_on_that_should_not_have_gone_on() {
+    let mut bench = Bench::new(&copied());
+    bench.establish(100);
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    bench.injected();
+    // As if the rules had been too slow.
+    bench.shell.watched.clear();
+    bench.only_copies = true;
+    let lacking = Segment { ack: Some(SeqNum(550)), ..from_mobile(100, 0) };
+    bench.segment(&lacking);
+    assert!(bench.effects.contains(&Effect::Watch { mobile: MOBILE, watched: true }));
+    assert_eq!(bench.shell.counters.dropped, 0, "it has gone on");
+    bench.effects.clear();
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..lacking });
+    bench.now += SETTLING;
+    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
+}
+
+#[test]
+fn copies_are_only_for_groups_that_get_some() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.only_copies = true;
+    bench.establish(100);
+    let status = bench.shell.status(bench.now);
+    assert_eq!((status.flow_count, status.groups[0].path.as_str()), (0, "nfqueue"));
+    let mut bench = Bench::new(&copied());
+    bench.only_copies = true;
+    bench.establish(100);
+    let status = bench.shell.status(bench.now);
+    assert_eq!((status.flow_count, status.groups[0].path.as_str()), (1, "copies"));
 }
 
 #[test]

@@ -5,6 +5,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod copies;
+
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, Side};
 use airtcp_live::gateway::config::{
@@ -269,11 +271,11 @@ impl Gateway {
             ready.send(()).unwrap();
             let mut batch = Vec::new();
             while !stop.load(Ordering::Relaxed) {
-                path.receive(wake.as_fd(), None, &mut batch).unwrap();
+                path.receive(&[wake.as_fd()], None, &mut batch).unwrap();
                 for packet in batch.drain(..) {
                     seen.fetch_add(1, Ordering::Relaxed);
                     let verdict = policy(&packet, &mut path);
-                    path.decide(packet.id, verdict).unwrap();
+                    path.decide(packet.id.unwrap(), verdict).unwrap();
                 }
                 path.flush().unwrap();
             }

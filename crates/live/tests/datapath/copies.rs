@@ -1,0 +1,229 @@
+//! Copies beside the forwarding.
+
+use super::*;
+use airtcp_core::{Addr, Flow, SeqNum};
+use airtcp_live::gateway::command::Status;
+use airtcp_live::gateway::config::FastPathMode;
+use airtcp_live::gateway::fast_path::{FastPaths, Taken};
+use airtcp_wire::Checksums;
+use nix::sys::eventfd::EfdFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::sync::mpsc;
+
+/// All mobiles get copies.
+fn copied() -> GatewayConfig {
+    let mut config = always();
+    config.groups[0].mechanism = MechanismConfig::MTcpPlus(Default::default());
+    config.groups[0].fast_path = FastPathMode::Auto;
+    config
+}
+
+/// The program at work in the calling thread's namespace; `None`, said on standard error, where it does not work.
+fn start() -> Option<FastPaths> {
+    let mut paths = FastPaths::default();
+    let (config, prepared) = paths.prepare(copied());
+    paths.commit(&config, prepared);
+    if paths.copier().is_none() {
+        let why = "CAP_BPF, CAP_PERFMON and BPF programs at netfilter's hooks (Linux 6.4)";
+        let _ = writeln!(std::io::stderr(), "skipped: needs {why}");
+    }
+    paths.copier().is_some().then_some(paths)
+}
+
+fn take_all(paths: &FastPaths, copies: &mut Vec<Intercepted>) {
+    while paths.copier().unwrap().take(copies).unwrap() != Taken::None {}
+}
+
+/// Does `step` in the gateway's namespace, where the program is, each time before `action` is done by the test; the copies
+/// that came of each.
+fn copies_of<T: Send + 'static>(
+    net: &Net,
+    steps: Vec<T>,
+    mut step: impl FnMut(&FastPaths, T) + Send + 'static,
+    mut action: impl FnMut(),
+) -> Option<Vec<Vec<Intercepted>>> {
+    let ((ready, is_ready), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+    let thread = net.run("g", move || {
+        let paths = start()?;
+        let of_each = steps.into_iter().map(|next| {
+            step(&paths, next);
+            ready.send(()).unwrap();
+            is_done.recv().unwrap();
+            let mut copies = Vec::new();
+            take_all(&paths, &mut copies);
+            copies
+        });
+        Some(of_each.collect())
+    });
+    while is_ready.recv().is_ok() {
+        action();
+        done.send(()).unwrap();
+    }
+    thread.join().unwrap()
+}
+
+#[test]
+fn what_would_be_queued_is_copied_once_as_it_is() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let _rules = install(&net, always());
+    let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
+    let (ready, is_ready) = mpsc::channel();
+    let thread = net.run("g", {
+        let wake = wake.clone();
+        move || {
+            let paths = start()?;
+            let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
+            ready.send(()).unwrap();
+            let (mut queued, mut copies) = (Vec::new(), Vec::new());
+            while wake.read().is_err() {
+                let mut batch = Vec::new();
+                queue.receive(&[wake.as_fd()], None, &mut batch).unwrap();
+                for packet in &batch {
+                    queue.decide(packet.id.unwrap(), Verdict::Pass).unwrap();
+                }
+                queue.flush().unwrap();
+                queued.append(&mut batch);
+                paths.copier().unwrap().take(&mut copies).unwrap();
+            }
+            take_all(&paths, &mut copies);
+            Some([queued, copies])
+        }
+    });
+    if is_ready.recv().is_ok() {
+        for address in FIXED {
+            net.download(address, 3_000_000);
+        }
+    }
+    wake.write(1).unwrap();
+    let Some(seen) = thread.join().unwrap() else { return };
+    let [queued, copies] = seen.map(|packets| {
+        let known =
+            |p: Intercepted| (p.packet, p.input, p.output, p.checksums == Checksums::Verify);
+        let mut known: Vec<_> = packets.into_iter().map(known).collect();
+        known.sort();
+        known
+    });
+    assert!(queued.iter().any(|(packet, ..)| packet.len() > 20_000), "of several segments");
+    assert!(queued == copies, "{} queued, {} copied", queued.len(), copies.len());
+}
+
+#[test]
+fn of_watched_mobiles_there_are_no_copies() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let mut rules = None;
+    let step = move |paths: &FastPaths, watched: Option<bool>| {
+        let rules = rules.get_or_insert_with(|| {
+            let mut rules = Rules::install(&copied()).unwrap();
+            rules.set_copies(paths.copy_switch());
+            rules
+        });
+        if let Some(on) = watched {
+            rules.watch(&MOBILE.map(|mobile| mobile.parse().unwrap()), on).unwrap();
+        }
+    };
+    let steps = vec![None, Some(true), Some(false)];
+    let copies = copies_of(&net, steps, step, || {
+        // Nobody listens to the queue: what is in it passes.
+        for address in FIXED {
+            net.download(address, 100_000);
+        }
+    });
+    let Some(copies) = copies else { return };
+    let count = |copies: &Vec<Intercepted>| {
+        MOBILE.map(|mobile| {
+            let mobile: IpAddr = mobile.parse().unwrap();
+            let of_mobile = |copy: &&Intercepted| {
+                let Flow { src, dst } = segment(copy).flow;
+                src.ip == mobile || dst.ip == mobile
+            };
+            copies.iter().filter(of_mobile).count()
+        })
+    };
+    let [before, watched, after] = [0, 1, 2].map(|n| count(&copies[n]));
+    assert!(before.iter().chain(&after).all(|&copies| copies > 2), "{before:?} {after:?}");
+    assert_eq!(watched, [0; 2]);
+}
+
+#[test]
+fn a_damaged_segment_is_copied_as_one_to_be_verified() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let sent = Segment {
+        flow: Flow {
+            src: Addr::new(FIXED[0].parse().unwrap(), 80),
+            dst: Addr::new(MOBILE[0].parse().unwrap(), 5000),
+        },
+        seq: SeqNum(7),
+        ack: Some(SeqNum(1)),
+        payload: b"payload".to_vec(),
+        ..Segment::default()
+    };
+    let mut packet = Vec::new();
+    encode(&sent, &mut packet).unwrap();
+    let copies = copies_of(
+        &net,
+        vec![()],
+        |_, ()| {},
+        || {
+            let mut damaged = packet.clone();
+            *damaged.last_mut().unwrap() ^= 1;
+            let packets = [damaged, packet.clone()];
+            let send = move || {
+                let raw =
+                    Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(libc::IPPROTO_RAW)));
+                let to: SocketAddr = format!("{}:0", MOBILE[0]).parse().unwrap();
+                for packet in packets {
+                    raw.as_ref().unwrap().send_to(&packet, &to.into()).unwrap();
+                }
+            };
+            net.run("a", send).join().unwrap();
+        },
+    );
+    let Some(copies) = copies else { return };
+    let from_fixed =
+        |copy: &&Intercepted| copy.packet.ends_with(b"a") || copy.packet.ends_with(b"d");
+    let read: Vec<_> = copies[0]
+        .iter()
+        .filter(|copy| copy.packet.len() > 40)
+        .filter(from_fixed)
+        .map(|copy| decode(&copy.packet, copy.checksums).ok())
+        .collect();
+    assert!(matches!(read.as_slice(), [None, Some(segment)] if *segment == sent), "{read:?}");
+}
+
+#[test]
+fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let missed = Arc::new(AtomicUsize::new(0));
+    let step = {
+        let missed = missed.clone();
+        move |paths: &FastPaths, ()| {
+            let mut status = Status::default();
+            paths.report(&mut status);
+            missed.store(status.counters["copies_missed"] as usize, Ordering::Relaxed);
+        }
+    };
+    let mut sizes = [60_000_000, 100_000].into_iter();
+    let copies = copies_of(&net, vec![(), ()], step, || {
+        net.download(FIXED[0], sizes.next().unwrap());
+    });
+    let Some(copies) = copies else { return };
+    assert!(missed.load(Ordering::Relaxed) > 0);
+    let bytes = |n: usize| {
+        let of_one = |copy| segment(copy).payload.len();
+        copies[n].iter().map(of_one).sum::<usize>()
+    };
+    assert!((16_000_000..60_000_000).contains(&bytes(0)), "{}", bytes(0));
+    assert!(bytes(1) >= 100_000, "{}: there is room again", bytes(1));
+}
