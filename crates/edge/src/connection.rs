@@ -7,8 +7,8 @@
 
 use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig, Tracked};
 use crate::journal::{Call, Input, Journal, Note};
-use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
+use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
+use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
@@ -31,6 +31,10 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     /// As [`Middlebox::on_timer`]; called only when the deadline has passed, and must move it beyond `now`.
     /// Nothing, for a mechanism without timers.
     fn on_timer(&mut self, _now: Instant, _cx: &mut Context<'_, P, Self>) {}
+    /// The last segment of the fixed host, which was not forwarded, has gone on to the mobile nevertheless (see
+    /// [`PerConnection::on_copy`]): it had these timestamps, and copies sent later must not seem older (RFC 7323 §5). Nothing, for
+    /// a mechanism that sends no copies.
+    fn on_passed(&mut self, _timestamps: Timestamps) {}
     /// As [`Middlebox::next_deadline`]. `None`, for a mechanism without timers.
     fn next_deadline(&self) -> Option<Instant> {
         None
@@ -114,6 +118,21 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// Bytes of this connection were acknowledged that exist only here.
     pub fn is_committed(&self, flow: &Flow) -> bool {
         self.connections.is_committed(flow)
+    }
+
+    /// As [`Middlebox::on_segment`], for a segment that goes on whatever is to become of it: this is but a copy. `out` must
+    /// be empty.
+    pub fn on_copy(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        let (key, timestamps) = (from.to_mobile(segment.flow), segment.options.timestamps);
+        self.on_segment(now, from, segment, out);
+        let is_forward = |action: &Action<P>| matches!(action, Action::Forward { .. });
+        if from == Side::Fixed
+            && !out.as_slice().iter().any(is_forward)
+            && let Some(timestamps) = timestamps
+            && let Some(mut tracked) = self.connections.get(&key)
+        {
+            self.shared.call(now, key, &mut tracked, Call::Passed(timestamps), out);
+        }
     }
 
     /// Goes on with other settings; connections stay.

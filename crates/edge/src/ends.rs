@@ -135,9 +135,12 @@ impl Ends {
         plausible
     }
 
-    /// A segment of the fixed host is sent on to the mobile as it came.
-    pub fn note_passed<P: Payload>(&mut self, segment: &Segment<P>) {
-        self.passed = self.newest(segment);
+    /// A segment of the fixed host with these timestamps goes on to the mobile as it came.
+    pub fn note_passed(&mut self, timestamps: Option<Timestamps>) {
+        self.passed = match (self.passed, timestamps) {
+            (Some(old), Some(new)) if SeqNum(new.value).after(SeqNum(old.value)) => Some(new),
+            (old, new) => old.or(new),
+        };
     }
 
     /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile without this
@@ -151,7 +154,7 @@ impl Ends {
             renewed.window = window;
         }
         if copy.options.timestamps.is_some() {
-            self.note_passed(copy);
+            self.note_passed(copy.options.timestamps);
             renewed.options.timestamps = self.passed;
         }
         renewed
@@ -173,14 +176,6 @@ impl Ends {
             window,
             options: Options { timestamps, ..Options::default() },
             ..Segment::default()
-        }
-    }
-
-    /// The newer timestamps of those in the segment and those that were passed.
-    fn newest<P: Payload>(&self, segment: &Segment<P>) -> Option<Timestamps> {
-        match (self.passed, segment.options.timestamps) {
-            (Some(old), Some(new)) if SeqNum(new.value).after(SeqNum(old.value)) => Some(new),
-            (old, new) => old.or(new),
         }
     }
 
@@ -280,7 +275,7 @@ mod tests {
         let stamps = |ends: &Ends| ends.keep_alive::<Length>().options.timestamps.unwrap();
         let mut ends = ends();
         assert_eq!(stamps(&ends), Timestamps { value: 90, echo: 900 }, "as it echoed");
-        ends.note_passed(&segment(0, 7, 100, 900));
+        ends.note_passed(segment(0, 7, 100, 900).options.timestamps);
         assert_eq!(stamps(&ends).value, 100, "it may have come");
         ends.note_mobile(&segment(7, 0, 950, 110));
         assert_eq!(stamps(&ends), Timestamps { value: 110, echo: 950 }, "another way");

@@ -21,7 +21,9 @@ use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use crate::replay::Replay;
 use crate::store::{Kept, Store};
-use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{
+    Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
+};
 use std::ops::Range;
 
 /// Holdover for all connections of an edge node.
@@ -267,6 +269,12 @@ impl<P: Payload> Connection<P> for State<P> {
         {
             cx.counters.nudges += 1;
             cx.out.inject(Side::Mobile, store.ends.keep_alive());
+        }
+    }
+
+    fn on_passed(&mut self, timestamps: Timestamps) {
+        if let Some(store) = &mut self.store {
+            store.ends.note_passed(Some(timestamps));
         }
     }
 

@@ -14,7 +14,7 @@
 use crate::connection::{Connection, Context};
 use crate::flow_table::FlowState;
 use crate::middlebox::{Actions, Side};
-use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,6 +33,8 @@ pub enum Call<P> {
     Link(LinkSignal),
     /// [`Connection::on_timer`], if the deadline has passed.
     Timer,
+    /// [`Connection::on_passed`].
+    Passed(Timestamps),
 }
 
 impl<P: Payload> Call<P> {
@@ -51,6 +53,7 @@ impl<P: Payload> Call<P> {
                     connection.on_timer(now, cx);
                 }
             }
+            Self::Passed(timestamps) => connection.on_passed(timestamps),
         }
     }
 }
@@ -70,7 +73,7 @@ impl<P: Payload> Input<P> {
     fn size(&self) -> u64 {
         let payload = match &self.call {
             Call::Segment(_, segment) => segment.payload.len() as u64,
-            Call::Link(_) | Call::Timer => 0,
+            Call::Link(_) | Call::Timer | Call::Passed(_) => 0,
         };
         payload + INPUT_SIZE
     }

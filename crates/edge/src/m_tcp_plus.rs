@@ -41,7 +41,9 @@ use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use crate::replay::Replay;
 use crate::store::{Kept, Store};
-use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{
+    Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
+};
 use serde::{Deserialize, Serialize};
 
 /// M-TCP+ for all connections of an intermediate host.
@@ -286,6 +288,12 @@ impl<P: Payload> Connection<P> for State<P> {
             self.phase = Phase::Reset;
         } else {
             frozen.on_timer(now, store, cx);
+        }
+    }
+
+    fn on_passed(&mut self, timestamps: Timestamps) {
+        if let Some(store) = &mut self.store {
+            store.ends.note_passed(Some(timestamps));
         }
     }
 

@@ -184,6 +184,16 @@ impl<P: Payload> Mechanism<P> {
         matches!(self, Self::MTcpPlus(machine) if machine.is_committed(flow))
     }
 
+    /// As [`PerConnection::on_copy`](crate::PerConnection::on_copy). Only mechanisms that forward everything while a mobile is in
+    /// reach can do with copies (M-TCP+, holdover); to the others it is a segment as any.
+    pub fn on_copy(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        match self {
+            Self::MTcpPlus(machine) => machine.on_copy(now, from, segment, out),
+            Self::Holdover(machine) => machine.on_copy(now, from, segment, out),
+            _ => self.on_segment(now, from, segment, out),
+        }
+    }
+
     /// M-TCP+, the only mechanism that ever promises bytes: what follows is nothing for the others.
     fn promising(&mut self) -> Option<&mut MTcpPlus<P>> {
         match self {

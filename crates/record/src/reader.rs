@@ -156,13 +156,22 @@ impl<R: Read> Reader<R> {
         let block = self.block;
         let entry = match found {
             Found::Packet { at, side: from, packet, fields } => {
-                fields
-                    .read("input", "segment", |input| (input == "segment").then_some(()))
+                let is_copy = fields
+                    .read("input", "segment or copy", |input| match input {
+                        "segment" => Some(false),
+                        "copy" => Some(true),
+                        _ => None,
+                    })
                     .map_err(|error| match error {
                         FieldError::Missing { .. } => Fault::StrayAction,
                         invalid => invalid.into(),
                     })?;
-                self.read_step(at, Input::Segment { from, segment: packet.decode()? }, &fields)?
+                let segment = packet.decode()?;
+                let input = match is_copy {
+                    false => Input::Segment { from, segment },
+                    true => Input::Copy { from, segment },
+                };
+                self.read_step(at, input, &fields)?
             }
             Found::Journal { at, fields } => match fields.get("entry")? {
                 "begin" => {
@@ -205,7 +214,8 @@ impl<R: Read> Reader<R> {
         for (count, name) in fields.read("actions", "such as 2*inject,drop", read_summary)? {
             for _ in 0..count {
                 if name == "drop" {
-                    let Input::Segment { segment, .. } = &input else {
+                    let (Input::Segment { segment, .. } | Input::Copy { segment, .. }) = &input
+                    else {
                         return Err(Fault::NothingToDrop);
                     };
                     let segment = segment.clone();

@@ -165,6 +165,10 @@ impl Worker {
                 summary.segments += 1;
                 mechanism.on_segment(step.at, *from, segment.clone(), &mut out);
             }
+            Input::Copy { from, segment } => {
+                summary.segments += 1;
+                mechanism.on_copy(step.at, *from, segment.clone(), &mut out);
+            }
             Input::Signal { mobile, signal } => {
                 summary.signals += 1;
                 mechanism.on_link(step.at, *mobile, *signal, &mut out);
@@ -216,6 +220,9 @@ impl fmt::Display for ShownInput<'_> {
         match self.0 {
             Input::Segment { from, segment } => {
                 write!(f, "{} host: {} {segment}", side_name(*from), segment.flow)
+            }
+            Input::Copy { from, segment } => {
+                write!(f, "{} host, a copy: {} {segment}", side_name(*from), segment.flow)
             }
             Input::Signal { mobile, signal } => {
                 write!(f, "the link to {} is {}", mobile.0, signal.name())

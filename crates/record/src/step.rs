@@ -14,6 +14,13 @@ pub enum Input<S> {
         /// The segment, or its packet.
         segment: S,
     },
+    /// A copy of a segment that went on whatever was to become of it.
+    Copy {
+        /// From this side.
+        from: Side,
+        /// The segment, or its packet.
+        segment: S,
+    },
     /// A link signal.
     Signal {
         /// About which mobile.

@@ -113,10 +113,11 @@ impl Writer {
     ) {
         let summary = summary(actions);
         match *input {
-            Input::Segment { from, segment: packet } => {
+            Input::Segment { from, segment: packet } | Input::Copy { from, segment: packet } => {
+                let name = if matches!(input, Input::Copy { .. }) { "copy" } else { "segment" };
                 let comment = Fields::default()
                     .with("group", group)
-                    .with("input", "segment")
+                    .with("input", name)
                     .with("actions", summary);
                 self.packet(now, from, INBOUND, packet, self.kept(packet), &comment);
             }
@@ -145,7 +146,10 @@ impl Writer {
             let comment = |name| Fields::default().with("group", group).with("action", name);
             match (action, input) {
                 // It passes byte for byte.
-                (Action::Forward { to, .. }, &Input::Segment { segment: packet, .. }) => {
+                (
+                    Action::Forward { to, .. },
+                    &(Input::Segment { segment: packet, .. } | Input::Copy { segment: packet, .. }),
+                ) => {
                     let comment = comment("forward");
                     self.packet(now, *to, OUTBOUND, packet, self.kept(packet), &comment);
                 }

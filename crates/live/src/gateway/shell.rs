@@ -379,8 +379,14 @@ impl Shell {
                 }
             }
         }
-        self.workers[n].mechanism.on_segment(now, from, segment, &mut self.actions);
-        self.note_step(now, n, &Input::Segment { from, segment: packet });
+        let mechanism = &mut self.workers[n].mechanism;
+        if is_copy {
+            mechanism.on_copy(now, from, segment, &mut self.actions);
+            self.note_step(now, n, &Input::Copy { from, segment: packet });
+        } else {
+            mechanism.on_segment(now, from, segment, &mut self.actions);
+            self.note_step(now, n, &Input::Segment { from, segment: packet });
+        }
         let verdict = self.carry_out(n, effects);
         match verdict {
             Verdict::Pass => self.counters.passed += 1,
