@@ -76,6 +76,12 @@ impl Plan {
     pub(crate) fn with(mechanism: &str) -> Self {
         Self { mechanism: Some(mechanism.to_owned()), ..Self::default() }
     }
+
+    /// All packets wait for the gateway, none goes on at once.
+    pub(crate) fn waiting(mut self) -> Self {
+        self.mechanism.as_mut().expect("a mechanism").push_str("\nfast-path = \"off\"");
+        self
+    }
 }
 
 /// A testbed; all of it goes when it is dropped.

@@ -6,6 +6,7 @@ use crate::report;
 use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -200,6 +201,64 @@ fn mobiles_whose_signal_is_good_pass_the_gateway_by() {
         assert!(Instant::now() < until, "{before}");
     }
     transfer.finish();
+}
+
+#[test]
+fn packets_of_a_mobile_in_reach_wait_for_nobody() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
+        let bed = Testbed::new(&Plan::with(mechanism));
+        let transfer = bed.download(&Load::endless("cubic"));
+        transfer.wait_for(2_000_000);
+        let status = bed.daemon().status();
+        // With the unit's own privileges.
+        assert_eq!(status.groups[0].path, "copies");
+        assert!(status.groups[0].counters["segments_copied"] > 100, "{status:?}");
+        let begin = Instant::now() + Duration::from_millis(500);
+        let up = outage(&bed, begin, OUTAGE, Told::Timely, || assert_eq!(queued(&bed), 0));
+        let dead = transfer.dead_time(up, Duration::from_secs(60));
+        assert!(dead.is_some_and(|dead| dead <= WORST), "{mechanism}: {dead:?}");
+        assert!(queued(&bed) > 0);
+        // When it has all that was held.
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            let before = queued(&bed);
+            transfer.wait_for(transfer.received() + 100_000);
+            if queued(&bed) == before {
+                break;
+            }
+            assert!(Instant::now() < until, "{before}");
+        }
+        transfer.finish();
+        assert_eq!(bed.daemon().status().counters["copies_missed"], 0);
+    }
+}
+
+/// Packets that have waited for the gateway so far.
+fn queued(bed: &Testbed) -> u64 {
+    let read = || fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap();
+    let table = bed.gateway.within(read);
+    let sequence = table.split_whitespace().nth(7).expect("a queue with its sequence number");
+    sequence.parse().unwrap()
+}
+
+#[test]
+fn packets_that_wait_for_the_gateway_are_protected_too() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
+        let bed = Testbed::new(&Plan::with(mechanism).waiting());
+        let transfer = bed.download(&Load::endless("cubic"));
+        transfer.wait_for(2_000_000);
+        assert_eq!(bed.daemon().status().groups[0].path, "nfqueue");
+        let up = outage_now(&bed);
+        let dead = transfer.dead_time(up, Duration::from_secs(60));
+        assert!(dead.is_some_and(|dead| dead <= WORST), "{mechanism}: {dead:?}");
+        transfer.finish();
+    }
 }
 
 #[test]

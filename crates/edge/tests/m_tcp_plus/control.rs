@@ -3,7 +3,7 @@
 use crate::script::{Script, Seg, with_flags, with_payload, with_timestamps};
 use crate::{Node, counters, each, node, with};
 use airtcp_core::{Duration, Flags, LinkSignal, Segment, Timestamps};
-use airtcp_edge::{MTcpPlusConfig, Side};
+use airtcp_edge::{Action, Actions, MTcpPlusConfig, Side};
 
 // --- SYN and RST ---
 
@@ -172,6 +172,20 @@ fn replayed_copies_do_not_look_old_to_the_mobile() {
     s.fixed_sends(stale);
     let stamps: Vec<_> = s.injected_by(LinkSignal::Up).iter().map(timestamps).collect();
     assert_eq!(stamps, [(150, 890), (150, 890), (150, 890), (150, 890), (150, 890), (160, 890)]);
+}
+
+#[test]
+fn copies_do_not_look_old_after_what_went_on_in_spite_of_the_node() {
+    // RFC 7323 §5: a live gateway may be late in holding packets back, and then has but copies of them.
+    let mut s = stamped(0);
+    s.injected_by(LinkSignal::Down);
+    let retransmission = with_timestamps(s.fixed(1000, 1000), 150, 890);
+    let mut out = Actions::new();
+    s.node.on_copy(s.now, Side::Fixed, retransmission, &mut out);
+    let forwarded = out.as_slice().iter().any(|action| matches!(action, Action::Forward { .. }));
+    assert!(!forwarded, "it should have been held back");
+    let stamps = s.injected_by(LinkSignal::Up).iter().map(timestamps).collect::<Vec<_>>();
+    assert_eq!(stamps, [(150, 890); 5]);
 }
 
 #[test]

@@ -37,6 +37,10 @@ impl Shell {
         self.call(|node, now, out| node.on_segment(now, from, segment, out))
     }
 
+    pub(crate) fn copy(&mut self, from: Side, segment: Seg) -> Actions<Length> {
+        self.call(|node, now, out| node.on_copy(now, from, segment, out))
+    }
+
     pub(crate) fn signal(&mut self, hosts: &Hosts, signal: LinkSignal) -> Actions<Length> {
         let mobile = MobileId(hosts.flow.dst.ip);
         self.call(|node, now, out| node.on_link(now, mobile, signal, out))

@@ -17,6 +17,7 @@ enum Any {
         flags: Flags,
         window: u16,
         clock: u32,
+        is_copy: bool,
     },
     Link(LinkSignal),
     Wait(Duration),
@@ -33,8 +34,8 @@ fn any_segment(without: Flags) -> impl Strategy<Value = Any> {
         .prop_map(move |bits| Flags::from_bits_truncate(bits) - without);
     let window = prop_oneof![8 => Just(500u16), 1 => Just(0)];
     let clock = 0u32..9;
-    (from, 0u16..2, number, len, flags, window, clock).prop_map(
-        |(from, port, number, len, flags, window, clock)| Any::Segment {
+    (from, 0u16..2, number, len, flags, window, clock, any::<bool>()).prop_map(
+        |(from, port, number, len, flags, window, clock, is_copy)| Any::Segment {
             from,
             port,
             number,
@@ -42,6 +43,7 @@ fn any_segment(without: Flags) -> impl Strategy<Value = Any> {
             flags,
             window,
             clock,
+            is_copy,
         },
     )
 }
@@ -73,7 +75,7 @@ impl World {
     }
 
     fn segment(&self, any: &Any) -> Option<(Side, usize, Seg)> {
-        let &Any::Segment { from, port, number, len, flags, window, clock } = any else {
+        let &Any::Segment { from, port, number, len, flags, window, clock, .. } = any else {
             return None;
         };
         let hosts = &self.hosts[usize::from(port)];
@@ -87,9 +89,12 @@ impl World {
 
     fn happen(&mut self, any: &Any) -> Vec<Actions<Length>> {
         match any {
-            Any::Segment { .. } => {
+            Any::Segment { is_copy, .. } => {
                 let (from, _, segment) = self.segment(any).expect("it is one");
-                vec![self.shell.pass(from, segment)]
+                vec![match is_copy {
+                    false => self.shell.pass(from, segment),
+                    true => self.shell.copy(from, segment),
+                }]
             }
             Any::Link(signal) => vec![self.shell.signal(&self.hosts[0], *signal)],
             Any::Wait(time) => self.shell.wait(*time),
