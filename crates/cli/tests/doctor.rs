@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 /// Stable from release to release: scripts read them.
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 37] = [
     "namespaces",
     "tun",
     "sched-fifo",
@@ -25,6 +25,7 @@ const NAMES: [&str; 36] = [
     "btf",
     "struct-ops",
     "tcx",
+    "netfilter-bpf",
     "timers",
     "hz",
     "clock-source",

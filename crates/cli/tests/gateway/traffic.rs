@@ -7,6 +7,7 @@ use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
 use std::fs;
+use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -213,8 +214,14 @@ fn packets_of_a_mobile_in_reach_wait_for_nobody() {
         let transfer = bed.download(&Load::endless("cubic"));
         transfer.wait_for(2_000_000);
         let status = bed.daemon().status();
-        // With the unit's own privileges.
-        assert_eq!(status.groups[0].path, "copies");
+        if status.groups[0].path != "copies" {
+            // The test has the unit's own privileges.
+            let log = bed.daemon().log();
+            assert!(log.contains("fast path"), "no reason is given: {log}");
+            let why = "BPF programs at netfilter's hooks (Linux 6.4) and CAP_BPF";
+            let _ = writeln!(std::io::stderr(), "skipped: needs {why}: {log}");
+            return;
+        }
         assert!(status.groups[0].counters["segments_copied"] > 100, "{status:?}");
         let begin = Instant::now() + Duration::from_millis(500);
         let up = outage(&bed, begin, OUTAGE, Told::Timely, || assert_eq!(queued(&bed), 0));

@@ -105,6 +105,12 @@ fn bpf() -> Vec<Check> {
             GATEWAY,
             "Packet Control at the speed of kernel forwarding",
         ),
+        knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
+            "netfilter-bpf",
+            NOBODY,
+            GATEWAY,
+            "packets of mobiles in reach go on at once, and M-TCP+ and holdover get copies",
+        ),
     ]
 }
 

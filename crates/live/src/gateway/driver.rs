@@ -189,6 +189,13 @@ impl Driver {
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
             Err(error) => tracing::error!("the recording is not complete: {error}"),
         }
+        let missed = self.fast_paths.copier().and_then(|copier| copier.missed().ok()).unwrap_or(0);
+        if missed > 0 {
+            tracing::warn!(
+                missed,
+                "packets went on without a copy: the gateway was too slow for them"
+            );
+        }
         let committed = self.shell.status(now()).committed;
         if committed > 0 {
             tracing::warn!(

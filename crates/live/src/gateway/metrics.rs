@@ -107,6 +107,11 @@ const METRICS: &[Metric] = {
             "Packets of the gateway's own making that the system did not send",
         ),
         metric(
+            "missed_copies_total",
+            Counter("copies_missed"),
+            "Packets that went on without a copy for M-TCP+ or holdover, which was too slow",
+        ),
+        metric(
             "unkept_promises_total",
             Counter("promises_unkept"),
             "Connections left to their hosts because what was promised could not be put on file",

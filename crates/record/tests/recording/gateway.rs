@@ -49,6 +49,8 @@ pub(crate) struct Gateway {
     pub(crate) now: Instant,
     /// From the fixed to the mobile host.
     flow: Flow,
+    /// The segments have gone on when they come.
+    pub(crate) only_copies: bool,
     /// Steps so far.
     pub(crate) steps: u64,
     /// Things done besides forwarding.
@@ -86,6 +88,7 @@ impl Gateway {
             writer,
             now: START,
             flow: Flow { src: Addr::new(fixed, 57_001), dst: Addr::new(mobile, 49_152) },
+            only_copies: false,
             steps: 0,
             interventions: 0,
             actions: Actions::new(),
@@ -143,8 +146,13 @@ impl Gateway {
         let mut packet = Vec::new();
         encode(&segment, &mut packet).unwrap();
         let segment = decode(&packet, Checksums::Verify).unwrap();
-        self.mechanism.on_segment(self.now, from, segment, &mut self.actions);
-        self.record(&Input::Segment { from, segment: &packet });
+        if self.only_copies {
+            self.mechanism.on_copy(self.now, from, segment, &mut self.actions);
+            self.record(&Input::Copy { from, segment: &packet });
+        } else {
+            self.mechanism.on_segment(self.now, from, segment, &mut self.actions);
+            self.record(&Input::Segment { from, segment: &packet });
+        }
     }
 
     fn record(&mut self, input: &Input<&[u8]>) {

@@ -39,6 +39,17 @@ fn ipv6_gives_the_same_actions() {
 }
 
 #[test]
+fn copies_give_the_same_actions_and_are_not_taken_for_the_segments() {
+    let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
+    gateway.only_copies = true;
+    gateway.outage();
+    let file = gateway.writer.take();
+    replay(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+    let words = b"input=copy";
+    assert!(file.windows(words.len()).any(|window| window == words));
+}
+
+#[test]
 fn headers_are_enough_and_much_smaller() {
     let [headers, whole] =
         [Contents::Headers, Contents::Whole].map(|contents| recording(m_tcp_plus(), contents).0);

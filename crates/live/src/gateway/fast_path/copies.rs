@@ -148,7 +148,10 @@ impl Copier {
     }
 
     /// Packets of which no copy could be made for want of room.
-    pub(super) fn missed(&self) -> libbpf_rs::Result<u64> {
+    ///
+    /// # Errors
+    /// The counter cannot be read.
+    pub fn missed(&self) -> libbpf_rs::Result<u64> {
         let of_processors =
             object::map(&self.object, "missed").lookup_percpu(&ONLY, MapFlags::ANY)?;
         Ok(object::sum(&of_processors.unwrap_or_default(), 0))
