@@ -211,7 +211,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=4, help="length of a run (default 4)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
-    idle = "packets need not come to a queue (copies beside the forwarding, copy = when-fading, TUN, TCX)"
+    idle = "packets need not come to a queue (copies, copy = when-fading, TUN, TCX)"
     parser.add_argument("--idle", action="store_true", help=idle)
     ordered = "one processor a host, so that no packet overtakes another"
     parser.add_argument("--ordered", action="store_true", help=ordered)
