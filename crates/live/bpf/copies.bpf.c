@@ -130,7 +130,7 @@ static inline_always int may_be_tcp(__u8 next_header)
 	       next_header == PROTOCOL_ROUTING || next_header == PROTOCOL_DESTINATION;
 }
 
-/* The copy of `len` bytes in a record with room for `most`; libbpf's ring buffer wakes the daemon when it has read all. */
+/* The copy in a record with room for `most` bytes. Whoever has read all before it is woken. */
 #define copy_within(most)                                                                            \
 	do {                                                                                         \
 		struct {                                                                             \

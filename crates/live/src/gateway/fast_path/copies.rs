@@ -50,7 +50,8 @@ const HEAD: usize = 16;
 /// The program at work, until this is dropped or the process ends.
 pub struct Copier {
     object: Object,
-    /// Puts copies into `taken`.
+    copies: MapHandle,
+    /// Reads `copies` into `taken`.
     ring: RingBuffer<'static>,
     taken: Rc<RefCell<Vec<Intercepted>>>,
     mobiles: BTreeSet<IpNet>,
@@ -116,7 +117,7 @@ impl Copier {
             object::program(&object, "copy_forwarded").attach_netfilter_with_opts(place)
         };
         let links = [attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?];
-        Ok(Self { object, ring, taken, mobiles: BTreeSet::new(), _links: links })
+        Ok(Self { object, copies, ring, taken, mobiles: BTreeSet::new(), _links: links })
     }
 
     /// Copies the packets of these mobiles from now on.
@@ -163,13 +164,10 @@ impl Copier {
     }
 }
 
+/// Readable while there are copies.
 impl AsFd for Copier {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the ring buffer owns the descriptor and lives as long as the borrow.
-        #[allow(unsafe_code)]
-        unsafe {
-            BorrowedFd::borrow_raw(self.ring.epoll_fd())
-        }
+        self.copies.as_fd()
     }
 }
 
