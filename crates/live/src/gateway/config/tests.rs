@@ -538,6 +538,37 @@ fn all_mistakes_are_told_at_once() {
     assert_eq!(lines, expected.map(|(line, key)| (line, key.to_owned())));
 }
 
+/// What the kernel does for the group `train`, and which of its packets come to the gateway.
+#[track_caller]
+fn train_path(old: &str, new: &str) -> (Result<FastPath, &'static str>, Queued) {
+    let config = with(old, new).unwrap();
+    let train = config.groups.iter().find(|group| group.name == "train").unwrap();
+    (config.fast_path(train), config.queued(train))
+}
+
+#[test]
+fn the_kernel_does_for_a_group_what_it_can() {
+    let keys = |keys: &str| train_path(TRAIN, &format!("{TRAIN}\n{keys}"));
+    assert_eq!(keys(""), (Ok(FastPath::Copies), Queued::Watched), "M-TCP+, always");
+    assert_eq!(keys("mechanism = \"holdover\""), (Ok(FastPath::Copies), Queued::Watched));
+    assert_eq!(keys("fast-path = \"off\"").1, Queued::Always);
+    assert_eq!(keys("mechanism = \"m-tcp\"").1, Queued::Always, "it changes every ACK");
+    let (path, queued) = keys("copy = \"when-fading\"");
+    assert!(path.is_err() && queued == Queued::Watched);
+    let filter = "mechanism = \"packet-control\"\nthreshold = 10";
+    assert_eq!(keys(filter), (Ok(FastPath::Filter), Queued::Never));
+}
+
+#[test]
+fn nothing_is_copied_of_mobiles_that_a_group_before_may_have_filtered() {
+    let path = |addresses: &str| {
+        let before = "mechanism = \"packet-control\"\nthreshold = 10\ninterfaces = [\"mesh0\"]";
+        train_path(CAB, &format!("addresses = [\"{addresses}\"]\n{before}"))
+    };
+    assert_eq!(path("10.0.0.7").1, Queued::Always);
+    assert_eq!(path("10.0.1.7").1, Queued::Watched);
+}
+
 #[test]
 fn what_nobody_would_report_is_a_caution() {
     let cautions = |text: &str| parse(text).unwrap().cautions();

@@ -289,16 +289,17 @@ impl Rules {
         if !on {
             self.switch_copies(&news, true);
         }
-        self.backend.watch(&self.wanted, &wanted, &news).map_err(|error| {
+        let changed = self.backend.watch(&self.wanted, &wanted, &news);
+        if changed.is_ok() {
+            self.wanted = wanted;
+        } else {
             // Half of it may be there.
             let _ = self.backend.install(&self.wanted);
-            RulesError::Refused(error)
-        })?;
-        if on {
+        }
+        if changed.is_ok() == on {
             self.switch_copies(&news, false);
         }
-        self.wanted = wanted;
-        Ok(())
+        changed.map_err(RulesError::Refused)
     }
 
     /// Whether any group is [`Queued::Watched`].
