@@ -224,3 +224,72 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
     assert!((16_000_000..60_000_000).contains(&bytes(0)), "{}", bytes(0));
     assert!(bytes(1) >= 100_000, "{}: there is room again", bytes(1));
 }
+
+#[test]
+fn however_often_it_changes_every_packet_is_queued_or_copied() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 30_000_000;
+    let net = Net::new();
+    let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
+    let (ready, is_ready) = mpsc::channel();
+    let thread = net.run("g", {
+        let wake = wake.clone();
+        move || {
+            let paths = start()?;
+            let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
+            let rules = Rules::install(&copied()).unwrap();
+            let rules = Watcher::new(rules, |error| panic!("{error}"));
+            rules.set_copies(paths.copy_switch());
+            ready.send(()).unwrap();
+            let (mut queued, mut copies) = (Vec::new(), Vec::new());
+            let (mut turns, mut next) = (0, Instant::now());
+            while wake.read().is_err() {
+                if Instant::now() >= next {
+                    rules.watch(MOBILE[0].parse().unwrap(), turns % 2 == 0);
+                    turns += 1;
+                    next += Duration::from_millis(30);
+                }
+                let mut batch = Vec::new();
+                let timeout = Some(Duration::from_millis(1));
+                queue.receive(&[wake.as_fd()], timeout, &mut batch).unwrap();
+                paths.copier().unwrap().take(&mut copies).unwrap();
+                for packet in &batch {
+                    queue.decide(packet.id.unwrap(), Verdict::Pass).unwrap();
+                }
+                queue.flush().unwrap();
+                queued.append(&mut batch);
+            }
+            take_all(&paths, &mut copies);
+            assert!(turns > 10, "{turns} turns");
+            Some([queued, copies])
+        }
+    });
+    if is_ready.recv().is_ok() {
+        // Slow enough for many turns.
+        net.sh("g", "tc qdisc add dev mobile root tbf rate 200mbit burst 100kb latency 50ms");
+        net.download(FIXED[0], SIZE);
+    }
+    wake.write(1).unwrap();
+    let Some([queued, copies]) = thread.join().unwrap() else { return };
+    assert!(queued.len() > 100 && copies.len() > 100, "{} and {}", queued.len(), copies.len());
+    let first = |packets: &[Intercepted]| {
+        let syn = |s: &Segment<Vec<u8>>| s.flags.contains(airtcp_core::Flags::SYN);
+        packets.iter().map(segment).find(|s| syn(s) && s.ack.is_some()).map(|s| s.seq + 1)
+    };
+    let first = first(&copies).or_else(|| first(&queued)).expect("the connection begins");
+    let mut seen: Vec<_> = copies
+        .iter()
+        .chain(&queued)
+        .map(segment)
+        .filter(|s| s.flow.src.ip.to_string() == FIXED[0] && !s.payload.is_empty())
+        .map(|s| (s.seq.bytes_after(first) as usize, s.payload.len()))
+        .collect();
+    seen.sort_unstable();
+    let end = seen.iter().fold(0, |end, &(from, len)| {
+        assert!(from <= end, "neither queued nor copied: {end} to {from} of {SIZE}");
+        end.max(from + len)
+    });
+    assert_eq!(end, SIZE);
+}
