@@ -335,7 +335,11 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(vec![99, 0, 1, 1]),
         1 => Just(vec![253, 1, 1, 1]),
         1 => Just(vec![1, 1, 1, 8]),
-        1 => proptest::collection::vec(any::<u8>(), 0..12),
+        1 => prop_oneof![
+            10 => proptest::collection::vec(any::<u8>(), 0..12),
+            // Multipath TCP: nothing is done for the connection from then on, so not often.
+            1 => Just(vec![30, 4, 0, 0]),
+        ],
     ];
     let part = prop_oneof![6 => Just(Vec::new()), 6 => timestamps, 1 => sack, 1 => odd];
     proptest::collection::vec(part, 1..=2).prop_map(|parts| {
@@ -578,6 +582,6 @@ fn the_programs_decide_as_the_reference_does() {
     // A comparison of nothing would prove nothing.
     let seen = seen.into_inner();
     for (name, count) in seen {
-        assert!(count > 0, "{name} never came");
+        assert!(count > 50, "{name}: only {count}");
     }
 }
