@@ -74,8 +74,7 @@ impl GatewayConfig {
                 Err("is needed while nothing is copied")
             }
             MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {
-                let is_it = |other: &&Group| other.name != group.name;
-                let mut before = self.groups.iter().take_while(is_it);
+                let mut before = self.groups.iter().take_while(|other| other.name != group.name);
                 // The program that copies does not know whose packets are filtered.
                 if before.any(|other| {
                     self.fast_path(other) == Ok(FastPath::Filter) && other.overlaps(group)

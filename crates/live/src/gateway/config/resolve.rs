@@ -209,13 +209,8 @@ fn treatment(
         "when-fading" => CopyMode::WhenFading,
         _ => CopyMode::Always,
     };
-    let is_helped = match name {
-        "packet-control" => true,
-        "m-tcp-plus" | "holdover" => copy == CopyMode::Always,
-        _ => false,
-    };
     let fast_path = match section.get::<&str>("fast-path")? {
-        "auto" if is_helped => FastPathMode::Auto,
+        "auto" => FastPathMode::Auto,
         _ => FastPathMode::Off,
     };
     Some((mechanism?, copy, fast_path))

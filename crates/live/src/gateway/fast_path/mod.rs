@@ -19,7 +19,7 @@ mod tcx;
 mod tests;
 
 use super::command::{FlowStatus, GroupStatus, Status};
-use super::config::{FastPath, FastPathMode, GatewayConfig, Group};
+use super::config::{FastPath, FastPathMode, GatewayConfig, Group, Queued};
 use super::datapath::inject::Injector;
 use super::driver::{interface, now};
 use airtcp_core::Flow;
@@ -67,7 +67,6 @@ impl FastPaths {
         let mut prepared = Prepared { groups: Vec::new(), copier: None };
         let all = config.clone();
         for group in &mut config.groups {
-            let is_asked_for = group.fast_path == FastPathMode::Auto;
             let started = match all.fast_path(group) {
                 Ok(FastPath::Filter) if self.find(group, &all).is_some() => Ok(()),
                 Ok(FastPath::Filter) => {
@@ -79,7 +78,10 @@ impl FastPaths {
                 Ok(FastPath::Copies) => {
                     Copier::start().map(|copier| prepared.copier = Some(copier))
                 }
-                Err(why) if is_asked_for => {
+                Err(why)
+                    if group.fast_path == FastPathMode::Auto
+                        && all.queued(group) == Queued::Always =>
+                {
                     tracing::info!(group = %group.name, "packets come to the gateway: no fast path {why}");
                     continue;
                 }
