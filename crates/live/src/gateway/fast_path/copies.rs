@@ -12,7 +12,7 @@
 //! If this process is too slow or stopped, the ring buffer is full and copies are *missed*: their bytes are not held, and
 //! in an outage the fixed host has to send them again. No packet waits.
 
-use super::layout::mapped;
+use super::layout::{mapped, mapped_prefix, u32_at};
 use super::object::{self, ONLY};
 use crate::gateway::datapath::Intercepted;
 use crate::gateway::datapath::buffers::Spares;
@@ -194,23 +194,19 @@ impl CopySwitch {
 
 /// `struct prefix`.
 fn prefix(net: IpNet) -> Vec<u8> {
-    let bits = match net {
-        IpNet::V4(net) => 96 + u32::from(net.prefix_len()),
-        IpNet::V6(net) => u32::from(net.prefix_len()),
-    };
-    [&bits.to_ne_bytes()[..], &mapped(net.addr())].concat()
+    let (bits, address) = mapped_prefix(net);
+    [&bits.to_ne_bytes()[..], &address].concat()
 }
 
 /// A record of the ring buffer: `struct copy`, and the packet.
 fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
     let (head, packet) = record.split_at_checked(HEAD)?;
-    let field = |n: usize| Some(u32::from_ne_bytes(head.get(4 * n..4 * n + 4)?.try_into().ok()?));
-    let interface = |n| field(n).filter(|&index| index != 0);
+    let interface = |at| u32_at(head, at).filter(|&index| index != 0);
     Some(Intercepted {
         id: None,
-        packet: spares.copy(packet.get(..field(0)? as usize)?),
-        input: interface(1),
-        output: interface(2),
-        checksums: if field(3)? == 0 { Checksums::Ignore } else { Checksums::Verify },
+        packet: spares.copy(packet.get(..u32_at(head, 0)? as usize)?),
+        input: interface(4),
+        output: interface(8),
+        checksums: if u32_at(head, 12)? == 0 { Checksums::Ignore } else { Checksums::Verify },
     })
 }

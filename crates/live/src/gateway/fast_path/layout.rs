@@ -1,4 +1,4 @@
-//! The bytes of keys and values in the maps, as `bpf/packet_control.bpf.c` lays them out.
+//! The bytes of keys and values in the maps, as `bpf/packet_control.bpf.c` lays them out; what `copies` has too.
 //!
 //! Numbers are in the machine's byte order but for addresses and ports, which are as in packets.
 
@@ -18,16 +18,23 @@ pub(super) fn settings(idle: Duration, threshold: u32, generation: u32) -> Vec<u
 pub(super) fn prefix(interface: u32, net: IpNet) -> Vec<u8> {
     /// Bits in front of the address: interface and IP version.
     const HEAD: u32 = 64;
-    let (version, bits) = match net {
-        IpNet::V4(net) => (4_u32, 96 + u32::from(net.prefix_len())),
-        IpNet::V6(net) => (6, u32::from(net.prefix_len())),
-    };
+    let version = if net.addr().is_ipv4() { 4_u32 } else { 6 };
+    let (bits, address) = mapped_prefix(net);
     let mut bytes = Vec::with_capacity(28);
     for number in [HEAD + bits, interface, version] {
         bytes.extend(number.to_ne_bytes());
     }
-    bytes.extend(mapped(net.addr()));
+    bytes.extend(address);
     bytes
+}
+
+/// How many bits of a `struct address` count, and these.
+pub(super) fn mapped_prefix(net: IpNet) -> (u32, [u8; 16]) {
+    let bits = match net {
+        IpNet::V4(net) => 96 + u32::from(net.prefix_len()),
+        IpNet::V6(net) => u32::from(net.prefix_len()),
+    };
+    (bits, mapped(net.addr()))
 }
 
 /// `struct address`.
@@ -89,7 +96,7 @@ pub(super) fn answer(event: &[u8]) -> Option<(Flow, MobileEnd)> {
     Some((flow, end))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
