@@ -7,7 +7,6 @@ use crate::transfer::Load;
 use airtcp_core::Addr;
 use airtcp_live::gateway::command::Status;
 use nix::sys::signal::Signal;
-use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -80,21 +79,9 @@ fn plan() -> Plan {
     }
 }
 
-/// Which way the group's packets take.
-fn path(bed: &Testbed) -> String {
-    bed.daemon().status().groups[0].path.clone()
-}
-
 /// A testbed in which the kernel filters the group's packets; says why there is none.
 fn in_the_kernel(plan: &Plan) -> Option<Testbed> {
-    let bed = possible().then(|| Testbed::new(plan))?;
-    let is_there = path(&bed) == "tcx";
-    if !is_there {
-        let log = bed.daemon().log();
-        assert!(log.contains("fast path"), "no reason is given: {log}");
-        let _ = writeln!(std::io::stderr(), "skipped: needs TCX (Linux 6.6) and CAP_BPF: {log}");
-    }
-    is_there.then_some(bed)
+    Testbed::with_path(plan, "tcx", "TCX (Linux 6.6)")
 }
 
 /// A download through the kernel's filters: its payload is checked, and what the filters did.
@@ -170,7 +157,7 @@ fn the_programs_go_with_the_process_however_it_ends() {
     expect_end("kill -9", &|| bed.daemon().kill_all());
     assert_eq!(transfer.finish(), SIZE / 4);
     bed.daemon().restart(&bed.gateway);
-    assert_eq!(path(&bed), "tcx");
+    assert_eq!(bed.path(), "tcx");
     expect_end("SIGTERM", &|| bed.daemon().signal_parent(Signal::SIGTERM));
 }
 

@@ -195,6 +195,24 @@ impl Testbed {
         self.link.set(up)
     }
 
+    /// One in which the kernel helps the gateway, so that packets take this way; says why there is none.
+    pub(crate) fn with_path(plan: &Plan, path: &str, needs: &str) -> Option<Self> {
+        let bed = possible().then(|| Self::new(plan))?;
+        let is_there = bed.path() == path;
+        if !is_there {
+            // The gateway has the unit's own privileges.
+            let log = bed.daemon().log();
+            assert!(log.contains("fast path"), "no reason is given: {log}");
+            let _ = writeln!(std::io::stderr(), "skipped: needs {needs} and CAP_BPF: {log}");
+        }
+        is_there.then_some(bed)
+    }
+
+    /// Which way the group's packets take.
+    pub(crate) fn path(&self) -> String {
+        self.daemon().status().groups[0].path.clone()
+    }
+
     /// The daemon; there must be one.
     pub(crate) fn daemon(&self) -> &Gateway {
         self.daemon.as_ref().expect("a plan with a mechanism")

@@ -62,13 +62,13 @@ fn copies_of<T: Send + 'static>(
     thread.join().unwrap()
 }
 
-#[test]
-fn what_would_be_queued_is_copied_once_as_it_is() {
-    if !possible() {
-        return;
-    }
-    let net = Net::new();
-    let _rules = install(&net, always());
+/// What is queued and what is copied while `action` is done by the test. In the gateway's namespace, where the program is,
+/// comes what `prepare` makes; it is called again and again.
+fn queued_and_copied<F: FnMut()>(
+    net: &Net,
+    prepare: impl FnOnce(&FastPaths) -> F + Send + 'static,
+    action: impl FnOnce(),
+) -> Option<[Vec<Intercepted>; 2]> {
     let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
     let (ready, is_ready) = mpsc::channel();
     let thread = net.run("g", {
@@ -76,11 +76,14 @@ fn what_would_be_queued_is_copied_once_as_it_is() {
         move || {
             let paths = start()?;
             let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
+            let mut turn = prepare(&paths);
             ready.send(()).unwrap();
             let (mut queued, mut copies) = (Vec::new(), Vec::new());
             while wake.read().is_err() {
+                turn();
                 let mut batch = Vec::new();
-                queue.receive(&[wake.as_fd()], None, &mut batch).unwrap();
+                let timeout = Some(Duration::from_millis(1));
+                queue.receive(&[wake.as_fd()], timeout, &mut batch).unwrap();
                 for packet in &batch {
                     queue.decide(packet.id.unwrap(), Verdict::Pass).unwrap();
                 }
@@ -93,12 +96,29 @@ fn what_would_be_queued_is_copied_once_as_it_is() {
         }
     });
     if is_ready.recv().is_ok() {
-        for address in FIXED {
-            net.download(address, 3_000_000);
-        }
+        action();
     }
     wake.write(1).unwrap();
-    let Some(seen) = thread.join().unwrap() else { return };
+    thread.join().unwrap()
+}
+
+#[test]
+fn what_would_be_queued_is_copied_once_as_it_is() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let _rules = install(&net, always());
+    let seen = queued_and_copied(
+        &net,
+        |_| || {},
+        || {
+            for address in FIXED {
+                net.download(address, 3_000_000);
+            }
+        },
+    );
+    let Some(seen) = seen else { return };
     let [queued, copies] = seen.map(|packets| {
         let known =
             |p: Intercepted| (p.packet, p.input, p.output, p.checksums == Checksums::Verify);
@@ -232,47 +252,30 @@ fn however_often_it_changes_every_packet_is_queued_or_copied() {
     }
     const SIZE: usize = 30_000_000;
     let net = Net::new();
-    let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
-    let (ready, is_ready) = mpsc::channel();
-    let thread = net.run("g", {
-        let wake = wake.clone();
-        move || {
-            let paths = start()?;
-            let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
+    let turns = Arc::new(AtomicUsize::new(0));
+    let prepare = {
+        let turns = turns.clone();
+        move |paths: &FastPaths| {
             let rules = Rules::install(&copied()).unwrap();
             let rules = Watcher::new(rules, |error| panic!("{error}"));
             rules.set_copies(paths.copy_switch());
-            ready.send(()).unwrap();
-            let (mut queued, mut copies) = (Vec::new(), Vec::new());
-            let (mut turns, mut next) = (0, Instant::now());
-            while wake.read().is_err() {
+            let mut next = Instant::now();
+            move || {
                 if Instant::now() >= next {
-                    rules.watch(MOBILE[0].parse().unwrap(), turns % 2 == 0);
-                    turns += 1;
+                    let turn = turns.fetch_add(1, Ordering::Relaxed);
+                    rules.watch(MOBILE[0].parse().unwrap(), turn.is_multiple_of(2));
                     next += Duration::from_millis(30);
                 }
-                let mut batch = Vec::new();
-                let timeout = Some(Duration::from_millis(1));
-                queue.receive(&[wake.as_fd()], timeout, &mut batch).unwrap();
-                paths.copier().unwrap().take(&mut copies).unwrap();
-                for packet in &batch {
-                    queue.decide(packet.id.unwrap(), Verdict::Pass).unwrap();
-                }
-                queue.flush().unwrap();
-                queued.append(&mut batch);
             }
-            take_all(&paths, &mut copies);
-            assert!(turns > 10, "{turns} turns");
-            Some([queued, copies])
         }
-    });
-    if is_ready.recv().is_ok() {
+    };
+    let seen = queued_and_copied(&net, prepare, || {
         // Slow enough for many turns.
         net.sh("g", "tc qdisc add dev mobile root tbf rate 200mbit burst 100kb latency 50ms");
         net.download(FIXED[0], SIZE);
-    }
-    wake.write(1).unwrap();
-    let Some([queued, copies]) = thread.join().unwrap() else { return };
+    });
+    let Some([queued, copies]) = seen else { return };
+    assert!(turns.load(Ordering::Relaxed) > 10, "{turns:?} turns");
     assert!(queued.len() > 100 && copies.len() > 100, "{} and {}", queued.len(), copies.len());
     let first = |packets: &[Intercepted]| {
         let syn = |s: &Segment<Vec<u8>>| s.flags.contains(airtcp_core::Flags::SYN);
