@@ -3,11 +3,13 @@
 //! What the mobile is heard with may have been on the way when the signal came. So it is back when it answers a *nudge*:
 //! something sent to it since the last signal that it must answer. Much of what passes, or is sent again, is one.
 //! Where nobody else does it the node asks by itself: while the link is said to be down it sends a keep-alive at an
-//! interval ([`Ends::keep_alive`](crate::ends::Ends::keep_alive)), as long as either host is heard from time to time.
+//! interval ([`Ends::keep_alive`](crate::ends::Ends::keep_alive)), as long as either host is heard from time to time. Where so
+//! many connections ask that it would keep the node busy, they ask less often.
 //!
-//! A link that is only fading may still work: asked, the mobile would answer, and the fixed host be released just before
-//! the outage. So the first keep-alive comes an interval after [`Down`](airtcp_core::LinkSignal::Down), or up to two:
-//! connections that went down together do not ask at the same instant, nor ever after.
+//! A link that is only fading, or was said to be down too early, may still work: asked, the mobile would answer, and the
+//! fixed host be released just before the outage. So the first keep-alive comes half a second after
+//! [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an interval after that: connections that went down together do
+//! not ask at the same instant, nor ever after.
 
 use airtcp_core::{Duration, Flow, Instant};
 use serde::{Deserialize, Serialize};
@@ -19,8 +21,25 @@ const ON_THE_WIRE: Duration = Duration::from_secs(1);
 /// A fixed host that wants to send is heard more often than this: Linux lets two minutes pass between its window probes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// From [`Down`](airtcp_core::LinkSignal::Down) to the first question, at least.
+const EARLIEST: Duration = Duration::from_millis(500);
+
+/// From one question to the next, whichever connections ask: 10,000 in a second keep a node busy enough.
+const PACE: Duration = Duration::from_micros(100);
+
 /// A shorter interval would keep the node busy with nothing else.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// How often a connection asks, which is one of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval(Option<Duration>);
+
+impl Interval {
+    /// `nudge` is set in the configuration (`None`: to ask nobody); so many connections may ask.
+    pub fn new(nudge: Option<Duration>, connections: u64) -> Self {
+        Self(nudge.map(|nudge| nudge.max(SHORTEST_INTERVAL).max(PACE * connections)))
+    }
+}
 
 /// What is known of a mobile since the signal that it is out of reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -79,13 +98,13 @@ impl Away {
         now.since(self.told) >= ON_THE_WIRE
     }
 
-    /// A host was heard, or a signal came: goes on asking, or begins to. `interval`: `None` to ask nobody; `flow`: the
-    /// connection's, which spreads the instants.
-    pub fn ask(&mut self, now: Instant, interval: Option<Duration>, flow: &Flow) {
-        self.asking = interval.filter(|_| self.down).map(|interval| {
+    /// A host was heard, or a signal came: goes on asking, or begins to. `flow`: the connection's, which spreads the
+    /// instants.
+    pub fn ask(&mut self, now: Instant, interval: Interval, flow: &Flow) {
+        self.asking = interval.0.filter(|_| self.down).map(|interval| {
             let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
             let spread = Duration::from_nanos(interval.as_nanos() / 256 * share);
-            let first = now + interval.max(SHORTEST_INTERVAL) + spread;
+            let first = now + interval.max(EARLIEST) + spread;
             Asking { next: self.asking.map_or(first, |asking| asking.next), until: now + PATIENCE }
         });
     }
@@ -101,15 +120,12 @@ impl Away {
     }
 
     /// Whether to send the mobile a keep-alive now; then it is nudged.
-    pub fn on_timer(&mut self, now: Instant, interval: Option<Duration>) -> bool {
+    pub fn on_timer(&mut self, now: Instant, interval: Interval) -> bool {
         let Some(Asking { next, until }) = self.asking.filter(|asking| asking.next <= now) else {
             return false;
         };
-        let interval = interval.filter(|_| next <= until);
-        self.asking = interval.map(|interval| {
-            let next = now + interval.max(SHORTEST_INTERVAL);
-            Asking { next, until }
-        });
+        let interval = interval.0.filter(|_| next <= until);
+        self.asking = interval.map(|interval| Asking { next: now + interval, until });
         self.nudged |= self.asking.is_some();
         self.asking.is_some()
     }
@@ -119,7 +135,7 @@ impl Away {
 mod tests {
     use super::*;
 
-    const INTERVAL: Option<Duration> = Some(Duration::from_millis(500));
+    const INTERVAL: Interval = Interval(Some(Duration::from_millis(500)));
 
     fn ms(n: u64) -> Instant {
         Instant::from_millis(n)
@@ -150,6 +166,24 @@ mod tests {
         assert!(away.is_asking() && !away.is_nudged());
         assert_eq!(asked(&mut away, ms(2000)), [500, 1000, 1500, 2000]);
         assert!(away.is_nudged());
+    }
+
+    #[test]
+    fn however_short_the_interval_the_first_question_takes_half_a_second() {
+        let often = Interval::new(Some(Duration::from_millis(100)), 1);
+        let mut away = Away::new(ms(0), true);
+        away.ask(ms(0), often, &flow(128));
+        assert_eq!(away.deadline(), Some(ms(550)));
+        assert!(away.on_timer(ms(550), often));
+        assert_eq!(away.deadline(), Some(ms(650)));
+    }
+
+    #[test]
+    fn the_more_ask_the_less_often_each_one_does() {
+        let interval = |connections| Interval::new(Some(Duration::from_millis(100)), connections).0;
+        let ms = |n| Some(Duration::from_millis(n));
+        assert_eq!([1, 1000, 2000, 100_000].map(interval), [ms(100), ms(100), ms(200), ms(10_000)]);
+        assert_eq!(Interval::new(None, 2000), Interval(None));
     }
 
     #[test]
@@ -196,7 +230,7 @@ mod tests {
     fn settings_that_ask_nobody_end_it() {
         let mut away = Away::new(ms(0), true);
         away.ask(ms(0), INTERVAL, &flow(0));
-        assert!(!away.on_timer(ms(500), None));
+        assert!(!away.on_timer(ms(500), Interval(None)));
         assert_eq!((away.deadline(), away.is_nudged()), (None, false));
     }
 }

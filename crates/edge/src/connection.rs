@@ -51,6 +51,9 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.
     pub room: u64,
+    /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them ask their mobiles whether they
+    /// are back.
+    pub interrupted: u64,
 }
 
 /// A mechanism for all connections of an edge node.
@@ -194,12 +197,14 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         out: &mut Actions<P>,
     ) {
         let room = self.memory.saturating_sub(tracked.all_held());
+        let interrupted = tracked.all_interrupted();
         let (config, counters) = (&self.config, &mut self.counters);
         let is_noted = self.journal.is_some() && tracked.state().is_committed();
-        let input = is_noted.then(|| Input { now, room, call: call.clone() });
+        let input = is_noted.then(|| Input { now, room, interrupted, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            call.make(now, connection, &mut Context { config, counters, out, room });
+            let mut cx = Context { config, counters, out, room, interrupted };
+            call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
         self.deadlines.extend(earlier.map(|deadline| (deadline, key)));

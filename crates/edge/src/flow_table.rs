@@ -132,6 +132,11 @@ impl<S: FlowState> Tracked<'_, S> {
     pub fn all_held(&self) -> u64 {
         self.totals.held
     }
+
+    /// How many of the table are not [`FlowPhase::Connected`].
+    pub fn all_interrupted(&self) -> u64 {
+        self.totals.all_interrupted
+    }
 }
 
 /// What is summed over the table.
@@ -141,6 +146,8 @@ struct Totals {
     held: u64,
     /// How many connections of each mobile are not [`FlowPhase::Connected`]; none: no entry.
     interrupted: BTreeMap<MobileId, usize>,
+    /// How many of all.
+    all_interrupted: u64,
 }
 
 impl Totals {
@@ -157,8 +164,12 @@ impl Totals {
     fn count(&mut self, mobile: MobileId, before: FlowPhase, after: FlowPhase) {
         match (before, after) {
             (FlowPhase::Connected, FlowPhase::Connected) => {}
-            (FlowPhase::Connected, _) => *self.interrupted.entry(mobile).or_default() += 1,
+            (FlowPhase::Connected, _) => {
+                self.all_interrupted += 1;
+                *self.interrupted.entry(mobile).or_default() += 1;
+            }
             (_, FlowPhase::Connected) => {
+                self.all_interrupted -= 1;
                 if let BTreeEntry::Occupied(mut interrupted) = self.interrupted.entry(mobile) {
                     *interrupted.get_mut() -= 1;
                     if *interrupted.get() == 0 {

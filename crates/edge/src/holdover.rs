@@ -13,7 +13,7 @@
 //! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)): only
 //! [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says that the mobile is back.
 
-use crate::away::Away;
+use crate::away::{Away, Interval};
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -181,7 +181,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 }
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
-                frozen.away.ask(now, cx.config.nudge, store.ends.flow());
+                frozen.away.ask(now, interval(cx), store.ends.flow());
                 let again = again || frozen.away.is_over_wire(now);
                 frozen.on_fixed(again, self.replaying.is_some(), store, segment, cx);
             }
@@ -213,7 +213,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 cx.out
                     .inject(Side::Fixed, store.ends.acknowledge(store.ends.mobile_ack(), 0, None));
                 let mut away = Away::new(now, down);
-                away.ask(now, cx.config.nudge, store.ends.flow());
+                away.ask(now, interval(cx), store.ends.flow());
                 self.phase = Phase::Frozen(Frozen { away, give_up: deadline(now, cx) });
                 self.replaying = None;
                 self.replayed = None;
@@ -236,7 +236,7 @@ impl<P: Payload> Connection<P> for State<P> {
                     frozen.give_up = deadline(now, cx);
                 }
                 frozen.away.on_signal(now, down);
-                frozen.away.ask(now, cx.config.nudge, store.ends.flow());
+                frozen.away.ask(now, interval(cx), store.ends.flow());
             }
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
@@ -265,7 +265,7 @@ impl<P: Payload> Connection<P> for State<P> {
             cx.counters.copies_resent += store.resend_first(cx.out);
         }
         if let Phase::Frozen(frozen) = &mut self.phase
-            && frozen.away.on_timer(now, cx.config.nudge)
+            && frozen.away.on_timer(now, interval(cx))
         {
             cx.counters.nudges += 1;
             cx.out.inject(Side::Mobile, store.ends.keep_alive());
@@ -435,4 +435,8 @@ fn keep<P: Payload>(store: &mut Store<P>, segment: &Segment<P>, cx: &mut Cx<'_, 
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
     cx.config.max_down.map(|max| now + max)
+}
+
+fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
+    Interval::new(cx.config.nudge, cx.interrupted)
 }

@@ -65,6 +65,8 @@ pub struct Input<P> {
     pub now: Instant,
     /// As [`Context::room`].
     pub room: u64,
+    /// As [`Context::interrupted`].
+    pub interrupted: u64,
     /// What happened.
     pub call: Call<P>,
 }
@@ -94,9 +96,9 @@ impl<C, Config> Snapshot<C, Config> {
     where
         C: Connection<P, Config = Config>,
     {
-        let Input { now, room, call } = input;
+        let Input { now, room, interrupted, call } = input;
         let (counters, out) = (&mut C::Counters::default(), &mut Actions::new());
-        let mut cx = Context { config: &self.config, counters, out, room };
+        let mut cx = Context { config: &self.config, counters, out, room, interrupted };
         call.make(now, &mut self.connection, &mut cx);
     }
 }

@@ -32,7 +32,7 @@
 //! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins
 //!   while the mobile is away, until the next signal: the mobile has just been heard.
 
-use crate::away::Away;
+use crate::away::{Away, Interval};
 use crate::connection::{Connection, Context, PerConnection};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -374,7 +374,7 @@ impl Frozen {
     /// the mobile.
     fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) {
         if let Link::Away(away) = &mut self.link {
-            away.ask(now, cx.config.nudge, store.ends.flow());
+            away.ask(now, interval(cx), store.ends.flow());
         }
         if store.is_empty() || self.link == Link::AwaitingProbe {
             self.replay = None;
@@ -394,7 +394,7 @@ impl Frozen {
             }
         }
         if let Link::Away(away) = &mut self.link
-            && away.on_timer(now, cx.config.nudge)
+            && away.on_timer(now, interval(cx))
         {
             cx.counters.nudges += 1;
             cx.out.inject(Side::Mobile, store.ends.keep_alive());
@@ -554,4 +554,8 @@ fn keep<P: Payload>(store: &mut Store<P>, segment: &Segment<P>, cx: &mut Cx<'_, 
 
 fn deadline<P: Payload>(now: Instant, cx: &Cx<'_, P>) -> Option<Instant> {
     cx.config.max_down.map(|max| now + max)
+}
+
+fn interval<P: Payload>(cx: &Cx<'_, P>) -> Interval {
+    Interval::new(cx.config.nudge, cx.interrupted)
 }

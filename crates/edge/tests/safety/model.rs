@@ -208,7 +208,13 @@ where
         let mut out = Actions::new();
         let mut counters = C::Counters::default();
         let room = self.setup.memory.saturating_sub(next.held() as u64);
-        let mut cx = Context { config: self.config, counters: &mut counters, out: &mut out, room };
+        let mut cx = Context {
+            config: self.config,
+            counters: &mut counters,
+            out: &mut out,
+            room,
+            interrupted: 1,
+        };
         let mut arrived = None;
         match input {
             Input::Segment(packet) => {

@@ -53,7 +53,7 @@ fn train(keys: &str) -> Group {
 #[test]
 fn absent_keys_have_their_defaults() {
     let config = parse("[[mobile]]\nname = \"m\"\naddresses = [\"2001:db8::/32\"]").unwrap();
-    let nudge = Some(Duration::from_millis(500));
+    let nudge = Some(Duration::from_millis(100));
     let mechanism =
         MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None, nudge };
     let expected = GatewayConfig {
