@@ -34,7 +34,7 @@ fn file() -> (Vec<u8>, Vec<(usize, Snapshot<SharedBytes>)>) {
     ];
     for (second, call) in calls.into_iter().enumerate() {
         let now = Instant::from_secs(1001 + second as u64);
-        let input = Input { now, room: 1 << 20, call };
+        let input = Input { now, room: 1 << 20, interrupted: 1, call };
         write_record(&mut file, &input).unwrap();
         snapshot.apply(input);
         moments.push((file.len(), (*snapshot).clone()));
