@@ -1,13 +1,17 @@
 """What a gateway costs: TCP forwarded by the kernel alone and through the gateway, side by side.
 
-run.py [--seconds S] [--rounds N] [--idle] [--ordered] [-- COMMAND …]
+run.py [--seconds S] [--rounds N] [--only WHAT] [--idle] [--ordered] [-- COMMAND …]
 
 As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway and a mobile host
 (10.99.2.2, behind the gateway's interface `mobile`) are network namespaces of this machine, joined
 by veth pairs; all share its processors, so compare within one run only. COMMAND is run as the
 gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples.
-The rounds alternate between the kernel alone and the gateway; medians are printed, and the range
-in brackets.
+In each round both are measured, in turn the kernel alone first and the gateway first; medians are
+printed, with their 95 % confidence interval (order statistics, any distribution; from six rounds
+on) and the range.
+
+Neighbours of a virtual machine take their share when they like: it takes tens of rounds to tell a
+difference of a few per cent.
 
 Over veth pairs a host's processors overtake each other. To mechanisms that take duplicate ACKs for
 something else that is a different network than to the kernel: --ordered has one processor handle
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import statistics
@@ -26,7 +31,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,23 +187,48 @@ class Results:
     latency: list[float] = field(default_factory=list)
     """seconds, 99th percentile"""
 
-    def measure(self, net: Net, seconds: float) -> None:
-        """Measures everything once."""
-        self.large.append(rate(net, seconds))
-        net.sh("a", "ethtool -K gw tso off gso off")
-        self.single.append(rate(net, seconds))
-        net.sh("a", "ethtool -K gw tso on gso on")
-        self.latency.append(latency(net, seconds))
-        print(
-            f"  {self.large[-1] / 1e9:.2f} Gbit/s, {self.single[-1] / 8e3 / SEGMENT:.0f} kpps, "
-            f"{self.latency[-1] * 1e6:.0f} us",
-            file=sys.stderr,
-        )
+    def measure(self, net: Net, seconds: float, what: set[str]) -> None:
+        """Measures once."""
+        shown = []
+        if "large" in what:
+            self.large.append(rate(net, seconds))
+            shown.append(f"{self.large[-1] / 1e9:.2f} Gbit/s")
+        if "single" in what:
+            net.sh("a", "ethtool -K gw tso off gso off")
+            self.single.append(rate(net, seconds))
+            net.sh("a", "ethtool -K gw tso on gso on")
+            shown.append(f"{kpps([self.single[-1]]):.0f} kpps")
+        if "latency" in what:
+            self.latency.append(latency(net, seconds))
+            shown.append(f"{self.latency[-1] * 1e6:.0f} us")
+        print(f"  {', '.join(shown)}", file=sys.stderr)
+
+
+WHAT = [each.name for each in fields(Results)]
+
+
+def kpps(rates: list[float]) -> float:
+    """Median of rates in bit/s, in thousands of full segments a second."""
+    return statistics.median(rates) / 8e3 / SEGMENT
+
+
+def confidence(values: list[float]) -> tuple[float, float] | None:
+    """Between which two of the values the true median is with 95 % or more."""
+    ordered, n = sorted(values), len(values)
+    # That `skipped` values or fewer are below the median, and the same above.
+    outside = 0.0
+    for skipped in range(n // 2):
+        outside += 2 * math.comb(n, skipped) / 2**n
+        if outside > 0.05:
+            return (ordered[skipped - 1], ordered[-skipped]) if skipped else None
+    return None
 
 
 def spread(values: list[float]) -> str:
-    """Median and range."""
-    return f"{statistics.median(values):.0f} [{min(values):.0f}, {max(values):.0f}]"
+    """Median, its confidence interval, and range."""
+    interval = confidence(values)
+    certain = "" if interval is None else f" (95 %: {interval[0]:.0f} to {interval[1]:.0f})"
+    return f"{statistics.median(values):.0f}{certain} [{min(values):.0f}, {max(values):.0f}]"
 
 
 def shares(through: list[float], alone: list[float]) -> str:
@@ -211,6 +241,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=4, help="length of a run (default 4)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
+    only = "one kind instead of all"
+    parser.add_argument("--only", choices=WHAT, action="append", help=only)
     idle = "packets need not come to a queue (copies, copy = when-fading, TUN, TCX)"
     parser.add_argument("--idle", action="store_true", help=idle)
     ordered = "one processor a host, so that no packet overtakes another"
@@ -219,34 +251,46 @@ def main() -> int:
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise BenchError("needs root, to make network namespaces")
-    kernel, through = Results(), Results()
+    kernel, through, what = Results(), Results(), set(arguments.only or WHAT)
     with ExitStack() as stack:
         net = stack.enter_context(Net(arguments.ordered))
         server = net.inside("b", "iperf3", "--server")
         # It complains about SIGTERM.
         stack.enter_context(running(server, subprocess.DEVNULL))
         listening(net, 5201)
-        for number in range(1, arguments.rounds + 1):
-            print(f"round {number}: kernel, gateway", file=sys.stderr)
-            kernel.measure(net, arguments.seconds)
-            with gateway(net, arguments.command, arguments.idle):
-                through.measure(net, arguments.seconds)
-    print(
-        f"with GSO: {shares(through.large, kernel.large)} % of kernel forwarding "
-        f"({statistics.median(through.large) / 1e9:.1f} of "
-        f"{statistics.median(kernel.large) / 1e9:.1f} Gbit/s)"
-    )
-    kpps = [statistics.median(rates) / 8e3 / SEGMENT for rates in (through.single, kernel.single)]
-    print(
-        f"without: {shares(through.single, kernel.single)} % of its packet rate "
-        f"({kpps[0]:.0f} of {kpps[1]:.0f} kpps)"
-    )
-    added = [1e6 * (a - b) for a, b in zip(through.latency, kernel.latency, strict=True)]
-    print(
-        f"one-way latency at {MESSAGES // 1000} kpps, p99: {spread(added)} us more than the "
-        f"kernel's {1e6 * statistics.median(kernel.latency):.0f} us"
-    )
+        for number in range(arguments.rounds):
+            is_first = number % 2 == 1
+            order = "gateway, kernel" if is_first else "kernel, gateway"
+            print(f"round {number + 1}: {order}", file=sys.stderr)
+            for is_gateway in (is_first, not is_first):
+                if is_gateway:
+                    with gateway(net, arguments.command, arguments.idle):
+                        through.measure(net, arguments.seconds, what)
+                else:
+                    kernel.measure(net, arguments.seconds, what)
+    report(through, kernel)
     return 0
+
+
+def report(through: Results, kernel: Results) -> None:
+    """Prints what was measured, side by side."""
+    if kernel.large:
+        print(
+            f"with GSO: {shares(through.large, kernel.large)} % of kernel forwarding "
+            f"({statistics.median(through.large) / 1e9:.1f} of "
+            f"{statistics.median(kernel.large) / 1e9:.1f} Gbit/s)"
+        )
+    if kernel.single:
+        print(
+            f"without: {shares(through.single, kernel.single)} % of its packet rate "
+            f"({kpps(through.single):.0f} of {kpps(kernel.single):.0f} kpps)"
+        )
+    if kernel.latency:
+        added = [1e6 * (a - b) for a, b in zip(through.latency, kernel.latency, strict=True)]
+        print(
+            f"one-way latency at {MESSAGES // 1000} kpps, p99: {spread(added)} us more than the "
+            f"kernel's {1e6 * statistics.median(kernel.latency):.0f} us"
+        )
 
 
 if __name__ == "__main__":
