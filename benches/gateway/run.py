@@ -45,6 +45,8 @@ SEGMENT = 1448
 MESSAGES = 10_000
 # Host, interface and mask of the processors that handle what comes in (receive packet steering).
 STEERING = (("a", "gw", 1), ("g", "fixed", 1), ("g", "mobile", 1), ("b", "gw", 2))
+# That a median is within the interval printed with it.
+CONFIDENCE = 0.95
 # Longest wait for the gateway and for iperf3's server to begin.
 PATIENCE = 20.0
 
@@ -213,13 +215,13 @@ def kpps(rates: list[float]) -> float:
 
 
 def confidence(values: list[float]) -> tuple[float, float] | None:
-    """Between which two of the values the true median is with 95 % or more."""
+    """Between which two of the values the true median is, with CONFIDENCE or more."""
     ordered, n = sorted(values), len(values)
     # That `skipped` values or fewer are below the median, and the same above.
     outside = 0.0
     for skipped in range(n // 2):
         outside += 2 * math.comb(n, skipped) / 2**n
-        if outside > 0.05:
+        if outside > 1 - CONFIDENCE:
             return (ordered[skipped - 1], ordered[-skipped]) if skipped else None
     return None
 
@@ -227,7 +229,7 @@ def confidence(values: list[float]) -> tuple[float, float] | None:
 def spread(values: list[float]) -> str:
     """Median, its confidence interval, and range."""
     interval = confidence(values)
-    certain = "" if interval is None else f" (95 %: {interval[0]:.0f} to {interval[1]:.0f})"
+    certain = "" if interval is None else f" ({100 * CONFIDENCE:.0f} %: {interval[0]:.0f} to {interval[1]:.0f})"
     return f"{statistics.median(values):.0f}{certain} [{min(values):.0f}, {max(values):.0f}]"
 
 
