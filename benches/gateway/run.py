@@ -228,9 +228,10 @@ def confidence(values: list[float]) -> tuple[float, float] | None:
 
 def spread(values: list[float]) -> str:
     """Median, its confidence interval, and range."""
-    interval = confidence(values)
-    certain = "" if interval is None else f" ({100 * CONFIDENCE:.0f} %: {interval[0]:.0f} to {interval[1]:.0f})"
-    return f"{statistics.median(values):.0f}{certain} [{min(values):.0f}, {max(values):.0f}]"
+    shown = f"{statistics.median(values):.0f}"
+    if (interval := confidence(values)) is not None:
+        shown += f" ({100 * CONFIDENCE:.0f} %: {interval[0]:.0f} to {interval[1]:.0f})"
+    return f"{shown} [{min(values):.0f}, {max(values):.0f}]"
 
 
 def shares(through: list[float], alone: list[float]) -> str:
