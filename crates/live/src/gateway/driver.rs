@@ -81,7 +81,7 @@ impl Driver {
             }
             let is_woken = batch.is_empty();
             // Copies were made before the packets behind them were queued.
-            taken = self.take_copies(&mut copies, &mut effects)?;
+            taken = self.take_copies(&mut copies, &mut effects);
             for intercepted in batch.drain(..) {
                 let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
@@ -104,7 +104,7 @@ impl Driver {
                     Command::Stop => return self.path.flush(),
                     // What passed before a signal was heard before it, too.
                     Command::Signal(_) => {
-                        self.take_copies(&mut copies, &mut effects)?;
+                        self.take_copies(&mut copies, &mut effects);
                     }
                     _ => {}
                 }
@@ -116,18 +116,17 @@ impl Driver {
     }
 
     /// Handles the copies that are there; `copies` is room for them.
-    fn take_copies(
-        &mut self,
-        copies: &mut Vec<Intercepted>,
-        effects: &mut Vec<Effect>,
-    ) -> io::Result<Taken> {
-        let Some(copier) = self.fast_paths.copier() else { return Ok(Taken::None) };
-        let taken = copier.take(copies)?;
+    fn take_copies(&mut self, copies: &mut Vec<Intercepted>, effects: &mut Vec<Effect>) -> Taken {
+        let Some(copier) = self.fast_paths.copier() else { return Taken::None };
+        let taken = copier.take(copies);
         for copy in copies.drain(..) {
             self.shell.on_packet(now(), &copy, effects);
             self.carry_out(effects);
         }
-        Ok(taken)
+        if let Some(copier) = self.fast_paths.copier().filter(|copier| copier.wants_back()) {
+            self.shell.own(|bytes| copier.own(bytes));
+        }
+        taken
     }
 
     fn obey(&mut self, command: Command, effects: &mut Vec<Effect>) {

@@ -12,6 +12,7 @@
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
 use super::config::{FastPath, GatewayConfig, Group, Limits, Queued};
 use super::datapath::{Intercepted, Verdict};
+use super::fast_path::LENT;
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
 use super::record::{self, Recorder};
@@ -23,6 +24,7 @@ use airtcp_edge::{
 };
 use airtcp_record::Input;
 use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
+use bytes::Bytes;
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
@@ -116,6 +118,8 @@ struct HostPair {
 pub struct Shell {
     workers: Vec<Worker>,
     mobiles: Mobiles,
+    /// Connections that may hold bytes of lent copies, each with the [id](Worker::id) of its group.
+    borrowers: BTreeSet<(u32, Flow)>,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
     /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`].
@@ -190,6 +194,7 @@ impl Shell {
             keeper,
             recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
+            borrowers: BTreeSet::new(),
             hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
             watched: BTreeSet::new(),
             unwatch: None,
@@ -379,8 +384,11 @@ impl Shell {
                 }
             }
         }
-        let mechanism = &mut self.workers[n].mechanism;
+        let Worker { id, mechanism, .. } = &mut self.workers[n];
         if is_copy {
+            if packet.len() >= LENT {
+                self.borrowers.insert((*id, flow));
+            }
             mechanism.on_copy(now, from, segment, &mut self.actions);
             self.note_step(now, n, &Input::Copy { from, segment: packet });
         } else {
@@ -518,6 +526,15 @@ impl Shell {
         });
         let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
         self.unwatch = is_unsettled.then(|| now + SETTLING);
+    }
+
+    /// Shows `own` all that is held of copies that are lent, so that they can be given back.
+    pub fn own(&mut self, mut own: impl FnMut(&mut Bytes)) {
+        for (id, flow) in std::mem::take(&mut self.borrowers) {
+            if let Some(worker) = self.workers.iter_mut().find(|worker| worker.id == id) {
+                worker.mechanism.each_payload(&flow, &mut |payload| own(&mut payload.0));
+            }
+        }
     }
 
     /// To be called when the effects of the last call were carried out.

@@ -31,8 +31,16 @@ fn start() -> Option<FastPaths> {
     paths.copier().is_some().then_some(paths)
 }
 
+/// Takes a batch of copies, and gives back what is lent.
+fn take(paths: &FastPaths, copies: &mut Vec<Intercepted>) -> Taken {
+    let (copier, known) = (paths.copier().unwrap(), copies.len());
+    copier.take(copies);
+    copies[known..].iter_mut().for_each(|copy| copier.own(&mut copy.packet));
+    if copies.len() == known { Taken::None } else { Taken::Some }
+}
+
 fn take_all(paths: &FastPaths, copies: &mut Vec<Intercepted>) {
-    while paths.copier().unwrap().take(copies).unwrap() != Taken::None {}
+    while take(paths, copies) != Taken::None {}
 }
 
 /// Does `step` in the gateway's namespace, where the program is, each time before `action` is done by the test; the copies
@@ -90,7 +98,7 @@ fn queued_and_copied<F: FnMut()>(
                 }
                 queue.flush().unwrap();
                 queued.append(&mut batch);
-                paths.copier().unwrap().take(&mut copies).unwrap();
+                take(&paths, &mut copies);
             }
             take_all(&paths, &mut copies);
             Some([queued, copies])

@@ -9,27 +9,26 @@
 //! network might do too (a segment that comes twice). What passed until then is as if the signal had come some
 //! milliseconds later.
 //!
+//! Large copies stay where they are until they are acknowledged (`ring`).
+//!
 //! If this process is too slow or stopped, the ring buffer is full and copies are *missed*: their bytes are not held, and
 //! in an outage the fixed host has to send them again. No packet waits.
 
 use super::layout::{mapped, mapped_prefix, u32_at};
 use super::object::{self, ONLY};
+use super::ring::Ring;
 use crate::gateway::datapath::Intercepted;
-use crate::gateway::datapath::buffers::Spares;
 use airtcp_wire::Checksums;
+use bytes::Bytes;
 use ipnet::IpNet;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts,
-    Object, RingBuffer, RingBufferBuilder,
+    Object,
 };
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// `bpf/copies.bpf.c`, compiled.
@@ -51,9 +50,8 @@ const HEAD: usize = 16;
 pub struct Copier {
     object: Object,
     copies: MapHandle,
-    /// Reads `copies` into `taken`.
-    ring: RingBuffer<'static>,
-    taken: Rc<RefCell<Vec<Intercepted>>>,
+    /// Reads `copies`.
+    ring: Ring,
     mobiles: BTreeSet<IpNet>,
     /// One for each IP version.
     _links: [Link; 2],
@@ -65,12 +63,12 @@ impl fmt::Debug for Copier {
     }
 }
 
-/// How many copies there were.
+/// How many copies there were, or may be soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// None: one can sleep until there are.
     None,
-    /// Some.
+    /// Some: one should look again soon.
     Some,
     /// So many that more may be there.
     Most,
@@ -94,18 +92,8 @@ impl Copier {
     /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.
     pub(super) fn start() -> libbpf_rs::Result<Self> {
         let object = object::open(OBJECT)?.load()?;
-        let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
-        let mut builder = RingBufferBuilder::new();
         let copies = MapHandle::try_from(&object::map(&object, "copies"))?;
-        let spares = Arc::<Spares>::default();
-        builder.add(&copies, {
-            let taken = taken.clone();
-            move |record| {
-                taken.borrow_mut().extend(copy(record, &spares));
-                0
-            }
-        })?;
-        let ring = builder.build()?;
+        let ring = Ring::open(&copies, copies.max_entries() as usize)?;
         let attach = |protocol_family| {
             let hooknum = NF_INET_FORWARD;
             let place = NetfilterOpts {
@@ -117,7 +105,7 @@ impl Copier {
             object::program(&object, "copy_forwarded").attach_netfilter_with_opts(place)
         };
         let links = [attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?];
-        Ok(Self { object, copies, ring, taken, mobiles: BTreeSet::new(), _links: links })
+        Ok(Self { object, copies, ring, mobiles: BTreeSet::new(), _links: links })
     }
 
     /// Copies the packets of these mobiles from now on.
@@ -133,19 +121,34 @@ impl Copier {
         Ok(())
     }
 
-    /// Appends the copies that are there, in their order, a bounded number.
-    ///
-    /// # Errors
-    /// The ring buffer cannot be read.
-    pub fn take(&self, batch: &mut Vec<Intercepted>) -> io::Result<Taken> {
-        let count = self.ring.consume_raw_n(BATCH);
-        batch.append(&mut self.taken.borrow_mut());
-        match usize::try_from(count) {
-            Ok(0) => Ok(Taken::None),
-            Ok(BATCH) => Ok(Taken::Most),
-            Ok(_) => Ok(Taken::Some),
-            Err(_) => Err(io::Error::from_raw_os_error(-count)),
+    /// Appends the copies that are there, in their order, a bounded number. Large ones are lent: see
+    /// [`wants_back`](Self::wants_back).
+    pub fn take(&self, batch: &mut Vec<Intercepted>) -> Taken {
+        let mut taken = 0;
+        while taken < BATCH
+            && let Some(record) = self.ring.next()
+        {
+            batch.extend(copy(&record));
+            taken += 1;
         }
+        self.ring.give_back();
+        match taken {
+            // Nobody is woken.
+            0 if self.ring.is_lending() => Taken::Some,
+            0 => Taken::None,
+            BATCH => Taken::Most,
+            _ => Taken::Some,
+        }
+    }
+
+    /// Copies that are kept should be [owned](Self::own) now, or there is no room for others.
+    pub fn wants_back(&self) -> bool {
+        self.ring.wants_back()
+    }
+
+    /// Makes bytes of a copy their keeper's own.
+    pub fn own(&self, bytes: &mut Bytes) {
+        self.ring.own(bytes);
     }
 
     /// Packets of which no copy could be made for want of room.
@@ -199,12 +202,12 @@ fn prefix(net: IpNet) -> Vec<u8> {
 }
 
 /// A record of the ring buffer: `struct copy`, and the packet.
-fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
+fn copy(record: &Bytes) -> Option<Intercepted> {
     let (head, packet) = record.split_at_checked(HEAD)?;
     let interface = |at| u32_at(head, at).filter(|&index| index != 0);
     Some(Intercepted {
         id: None,
-        packet: spares.copy(packet.get(..u32_at(head, 0)? as usize)?),
+        packet: record.slice_ref(packet.get(..u32_at(head, 0)? as usize)?),
         input: interface(4),
         output: interface(8),
         checksums: if u32_at(head, 12)? == 0 { Checksums::Ignore } else { Checksums::Verify },

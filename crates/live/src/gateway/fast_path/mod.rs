@@ -1,6 +1,6 @@
 //! What BPF programs in the kernel do for groups of mobiles ([`FastPath`]): Packet Control as a whole, copies for the others.
 //!
-//! [`copies`] stands by itself. For Packet Control read in this order: `bpf/packet_control.bpf.c` (the programs), `program` (loaded
+//! [`copies`], with `ring`, stands by itself. For Packet Control read in this order: `bpf/packet_control.bpf.c` (the programs), `program` (loaded
 //! ones and their maps), [`FastPaths`] (the groups that have them). `prefixes` says whose packets a group's programs look at,
 //! `layout` what is in the maps, `tcx` attaches.
 //!
@@ -14,6 +14,7 @@ mod layout;
 mod object;
 mod prefixes;
 mod program;
+mod ring;
 mod tcx;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use airtcp_wire::{EncodeError, encode};
 pub use copies::{Copier, CopySwitch, Taken};
 use libbpf_rs::Link;
 use program::Program;
+pub use ring::LENT;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
