@@ -1,9 +1,9 @@
 //! The rules in the language of iptables-restore(8).
 //!
 //! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a packet comes from a
-//! mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two rules for each watched mobile. `AIRTCP` is empty
-//! as long as nothing is queued: rules that queue nothing still cost a sixth of the packet rate. Chain `AIRTCP` of table `raw`,
-//! entered from OUTPUT, exempts injected packets from connection tracking. A packet that is queued leaves `mangle` with its
+//! mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two rules for each watched mobile. `AIRTCP` is not
+//! entered as long as nothing is queued: rules that queue nothing still cost a sixth of the packet rate. Chain `AIRTCP` of table
+//! `raw`, entered from OUTPUT, exempts injected packets from connection tracking. A packet that is queued leaves `mangle` with its
 //! verdict, so rules of others belong before ours, as they are.
 
 use super::super::inject::MARK;
@@ -26,10 +26,10 @@ struct Table {
 }
 
 /// In the order in which they come into force: the queue last.
-const TABLES: [Table; 2] = [
-    Table { name: "raw", hook: "OUTPUT", chains: &[ENTRY] },
-    Table { name: "mangle", hook: "FORWARD", chains: &[ENTRY, FROM, TO, WATCHED] },
-];
+const TABLES: [Table; 2] = [RAW, MANGLE];
+const RAW: Table = Table { name: "raw", hook: "OUTPUT", chains: &[ENTRY] };
+const MANGLE: Table =
+    Table { name: "mangle", hook: "FORWARD", chains: &[ENTRY, FROM, TO, WATCHED] };
 
 /// Which of the programs called iptables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Variant {
 
     pub(super) fn check(self, wanted: &Wanted) -> Result<(), String> {
         for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
-            let all = script(wanted, family, |_| true);
+            let all = script(wanted, family, |_| false);
             run(&self.program(family, "restore"), &["--noflush", "--test"], &all)?;
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Variant {
             if family.is_in(wanted) {
                 let present = self.present(family)?;
                 let entered = |table: &Table| present.iter().any(|line| line.enters(table));
-                self.restore(family, &script(wanted, family, |table| !entered(table)))?;
+                self.restore(family, &script(wanted, family, entered))?;
             } else {
                 // What was wanted before, if this host has that IP version at all.
                 let _ = self.remove_family(family);
@@ -195,7 +195,12 @@ impl Line {
 
 /// The rule that enters our chains.
 fn entrance(table: &Table) -> String {
-    format!("-A {} -j {ENTRY}", table.hook)
+    enter(table, "-A")
+}
+
+/// Adds (`-A`) or removes (`-D`) it.
+fn enter(table: &Table, action: &str) -> String {
+    format!("{action} {} -j {ENTRY}", table.hook)
 }
 
 /// The lines about us in what iptables-save printed of `table`.
@@ -234,21 +239,26 @@ pub(super) fn text(wanted: &Wanted) -> String {
             Family::Ipv6 => "# IPv6\n",
         };
         text += title;
-        text += &script(wanted, family, |_| true);
+        text += &script(wanted, family, |_| false);
     }
     text
 }
 
-/// What iptables-restore is to do: our chains anew, and entered where `enter` says that they are not yet.
-fn script(wanted: &Wanted, family: Family, enter: impl Fn(&Table) -> bool) -> String {
+/// What iptables-restore is to do: our chains anew, and entered or not; `entered` says where they are now.
+fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table) -> bool) -> String {
     let mut text = String::new();
     for table in TABLES.iter().filter(|table| table.name != "raw" || wanted.notrack) {
         let _ = writeln!(text, "*{}", table.name);
         for chain in table.chains {
             let _ = writeln!(text, ":{chain} - [0:0]");
         }
-        if enter(table) {
-            let _ = writeln!(text, "{}", entrance(table));
+        let action = match (entered(table), table.name == "raw" || family.is_queued(wanted)) {
+            (false, true) => Some("-A"),
+            (true, false) => Some("-D"),
+            _ => None,
+        };
+        if let Some(action) = action {
+            let _ = writeln!(text, "{}", enter(table, action));
         }
         text += &match table.name {
             "raw" => format!("-A {ENTRY} -p tcp -m mark --mark {MARK:#x} -j CT --notrack\n"),
@@ -261,7 +271,7 @@ fn script(wanted: &Wanted, family: Family, enter: impl Fn(&Table) -> bool) -> St
 
 /// The rules of table `mangle`.
 fn queueing(wanted: &Wanted, family: Family) -> String {
-    let mut text = if family.is_queued(wanted) { gate("-A") } else { String::new() };
+    let mut text = format!("-A {ENTRY} -p tcp -j {FROM}\n-A {ENTRY} -p tcp -j {TO}\n");
     for (chain, address, interface) in [(FROM, "-s", "-i"), (TO, "-d", "-o")] {
         for group in wanted.groups.iter().filter(|group| family.has(group.addresses.addr())) {
             let Selection { addresses, interface: name, queued } = group;
@@ -280,19 +290,14 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     text + &watching(wanted.queue, family, &watched, "-A")
 }
 
-/// Adds (`-A`) or removes (`-D`) what sends packets through the rules of the groups.
-fn gate(action: &str) -> String {
-    format!("{action} {ENTRY} -p tcp -j {FROM}\n{action} {ENTRY} -p tcp -j {TO}\n")
-}
-
 /// What changes in table `mangle` when these mobiles are watched from now on, or no more.
 fn changes(before: &Wanted, after: &Wanted, mobiles: &[IpAddr], family: Family) -> String {
     let (news, olds): (Vec<_>, Vec<_>) = mobiles.iter().partition(|m| after.watched.contains(m));
     let rules =
         watching(after.queue, family, &news, "-A") + &watching(after.queue, family, &olds, "-D");
     match (family.is_queued(before), family.is_queued(after)) {
-        (false, true) => rules + &gate("-A"),
-        (true, false) => gate("-D") + &rules,
+        (false, true) => format!("{rules}{}\n", enter(&MANGLE, "-A")),
+        (true, false) => format!("{}\n{rules}", enter(&MANGLE, "-D")),
         _ => rules,
     }
 }
@@ -320,7 +325,7 @@ mod tests {
 
     #[test]
     fn packets_from_and_to_each_group_are_queued_in_the_order_of_groups() {
-        let text = script(&wanted(), Family::Ipv4, |_| true);
+        let text = script(&wanted(), Family::Ipv4, |_| false);
         let wanted = "*raw
 :AIRTCP - [0:0]
 -A OUTPUT -j AIRTCP
@@ -352,24 +357,23 @@ COMMIT
     #[test]
     fn packets_meet_no_rule_while_nothing_is_queued() {
         let [idle, watching] = idle_and_not();
-        let gate = "AIRTCP -p tcp -j AIRTCP-";
-        assert!(!script(&idle, Family::Ipv4, |_| true).contains(gate));
-        assert!(script(&watching, Family::Ipv4, |_| true).contains(gate));
+        let enter = "-A FORWARD -j AIRTCP\n";
+        assert!(!script(&idle, Family::Ipv4, |_| false).contains("FORWARD"));
+        assert!(script(&watching, Family::Ipv4, |_| false).contains(enter));
+        assert!(script(&idle, Family::Ipv4, |_| true).contains("-D FORWARD -j AIRTCP\n"));
         let mobiles = ["10.1.2.3".parse().unwrap()];
         assert_eq!(
             changes(&idle, &watching, &mobiles, Family::Ipv4),
             "\
 -A AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
--A AIRTCP -p tcp -j AIRTCP-FROM
--A AIRTCP -p tcp -j AIRTCP-TO
+-A FORWARD -j AIRTCP
 "
         );
         assert_eq!(
             changes(&watching, &idle, &mobiles, Family::Ipv4),
             "\
--D AIRTCP -p tcp -j AIRTCP-FROM
--D AIRTCP -p tcp -j AIRTCP-TO
+-D FORWARD -j AIRTCP
 -D AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
 -D AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
 "
@@ -379,8 +383,8 @@ COMMIT
 
     #[test]
     fn chains_that_are_entered_are_not_entered_twice() {
-        let text = script(&wanted(), Family::Ipv6, |table| table.name == "raw");
-        assert!(text.contains("-A OUTPUT") && !text.contains("-A FORWARD"), "{text}");
+        let text = script(&wanted(), Family::Ipv6, |table| table.name == "mangle");
+        assert!(text.contains("-A OUTPUT") && !text.contains("FORWARD"), "{text}");
     }
 
     #[test]

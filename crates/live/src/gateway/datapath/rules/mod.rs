@@ -5,8 +5,8 @@
 //! the next start replaces them.
 //!
 //! Of each group, packets from its mobiles and packets to them are queued: all, none, or those of the mobiles that are
-//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. As long as nothing is to be queued, packets meet an empty chain
-//! instead of the rules. There is one set of rules, so one gateway, in a network namespace.
+//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. As long as nothing is to be queued, packets do not meet
+//! the rules. There is one set of rules, so one gateway, in a network namespace.
 
 mod iptables;
 mod nftables;
