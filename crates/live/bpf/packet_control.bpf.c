@@ -490,7 +490,7 @@ struct common_headers {
 	__u8 options[TIMESTAMPS_LEN];
 };
 
-/* Reads both headers in one go, which takes half of the time, if they are the most common ones; else false. */
+/* Reads both headers and the options in one go, if they are the most common ones; else false. */
 static inline_always int read_common(const struct __sk_buff *skb, struct packet *packet,
 				     struct segment *segment, __u16 *checksum)
 {
@@ -746,8 +746,8 @@ static inline_always int on_fixed(struct flow *flow, const struct segment *segme
 }
 
 /* New data on a connection that is at work changes nothing but how far the fixed host has sent and what it acknowledged.
- * That needs no lock, which would cost more than all else: to be behind for a moment by a segment that passes on another
- * processor is what a network that lets segments overtake each other does, too. False: it may be more than that. */
+ * That needs no lock, which took a quarter of the program's time: to be behind for a moment by a segment that passes on
+ * another processor is what a network that lets segments overtake each other does, too. False: it may be more than that. */
 static inline_always int is_plain_news(struct flow *flow, const struct settings *settings, __u64 now,
 				       const struct segment *segment)
 {
