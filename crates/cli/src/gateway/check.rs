@@ -208,12 +208,12 @@ mobile.cab: holdover
   10.8.0.7/32 behind any interface
   copies always, at most 4 MiB a connection
   beside the kernel's forwarding where it can, while the mobile is in reach
-  a mobile that is down is asked every 500 ms whether it is back
+  a mobile that is down is asked every 100 ms whether it is back
 mobile.vehicles: m-tcp-plus
   10.8.0.0/24, 2001:db8:8::/64 behind wwan0
   copies always, at most 4 MiB a connection
   beside the kernel's forwarding where it can, while the mobile is in reach
-  a mobile that is down is asked every 500 ms whether it is back
+  a mobile that is down is asked every 100 ms whether it is back
   a connection is reset when its mobile was away for 600 s
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0
