@@ -607,11 +607,20 @@ static inline_always int pass(struct counters *counters, const struct segment *s
 	return TCX_NEXT;
 }
 
+/* Another processor may have been here later than `now`. */
+static inline_always int is_idle(const volatile struct flow *flow, const struct settings *settings,
+				 __u64 now)
+{
+	__s64 since = now - flow->last_segment_ns;
+
+	return since >= 0 && (__u64)since >= settings->idle_ns;
+}
+
 /* A connection that comes back after the idle time starts afresh. */
 static inline_always void take_account(struct flow *flow, const struct settings *settings, __u64 now,
 				  __u64 fresh_id, __u8 flags, __u32 finished)
 {
-	if (now - flow->last_segment_ns >= settings->idle_ns) {
+	if (is_idle(flow, settings, now)) {
 		/* But not to whom it belongs. */
 		flow->flags &= FOREIGN;
 		flow->duplicate = 0;
@@ -755,7 +764,7 @@ static inline_always int is_plain_news(struct flow *flow, const struct settings 
 
 	if ((segment->flags & (SYN | FIN | RST | ACK)) != ACK || segment->is_foreign ||
 	    (shared->flags & (SENT | FIXED_ACKED | FOREIGN)) != (SENT | FIXED_ACKED) ||
-	    now - shared->last_segment_ns >= settings->idle_ns ||
+	    is_idle(shared, settings, now) ||
 	    !is_after(segment->seq_end, shared->sent_end))
 		return 0;
 	shared->sent_end = segment->seq_end;

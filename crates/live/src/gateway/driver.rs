@@ -125,6 +125,10 @@ impl Driver {
         }
         if let Some(copier) = self.fast_paths.copier().filter(|copier| copier.wants_back()) {
             self.shell.own(|bytes| copier.own(bytes));
+            debug_assert!(
+                !copier.wants_back(),
+                "somebody keeps a copy that the shell does not know of"
+            );
         }
         taken
     }

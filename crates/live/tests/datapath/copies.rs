@@ -4,7 +4,7 @@ use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
 use airtcp_live::gateway::command::Status;
 use airtcp_live::gateway::config::FastPathMode;
-use airtcp_live::gateway::fast_path::{FastPaths, Taken};
+use airtcp_live::gateway::fast_path::{FastPaths, LENT, Taken};
 use airtcp_wire::Checksums;
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -35,7 +35,11 @@ fn start() -> Option<FastPaths> {
 fn take(paths: &FastPaths, copies: &mut Vec<Intercepted>) -> Taken {
     let (copier, known) = (paths.copier().unwrap(), copies.len());
     copier.take(copies);
-    copies[known..].iter_mut().for_each(|copy| copier.own(&mut copy.packet));
+    for Intercepted { packet, .. } in &mut copies[known..] {
+        let before = packet.as_ptr();
+        copier.own(packet);
+        assert_eq!(packet.as_ptr() != before, packet.len() >= LENT, "{} bytes", packet.len());
+    }
     if copies.len() == known { Taken::None } else { Taken::Some }
 }
 

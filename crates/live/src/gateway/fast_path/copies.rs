@@ -16,7 +16,7 @@
 
 use super::layout::{mapped, mapped_prefix, u32_at};
 use super::object::{self, ONLY};
-use super::ring::Ring;
+use super::ring::{LENT, Ring};
 use crate::gateway::datapath::Intercepted;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
@@ -121,14 +121,14 @@ impl Copier {
         Ok(())
     }
 
-    /// Appends the copies that are there, in their order, a bounded number. Large ones are lent: see
+    /// Appends the copies that are there, in their order, a bounded number. Those of [`LENT`] bytes or more are lent: see
     /// [`wants_back`](Self::wants_back).
     pub fn take(&self, batch: &mut Vec<Intercepted>) -> Taken {
         let mut taken = 0;
         while taken < BATCH
             && let Some(record) = self.ring.next()
         {
-            batch.extend(copy(&record));
+            batch.extend(self.copy(&record));
             taken += 1;
         }
         self.ring.give_back();
@@ -149,6 +149,24 @@ impl Copier {
     /// Makes bytes of a copy their keeper's own.
     pub fn own(&self, bytes: &mut Bytes) {
         self.ring.own(bytes);
+    }
+
+    /// A record of the ring buffer: `struct copy`, and the packet.
+    fn copy(&self, record: &Bytes) -> Option<Intercepted> {
+        let (head, packet) = record.split_at_checked(HEAD)?;
+        let interface = |at| u32_at(head, at).filter(|&index| index != 0);
+        let mut packet = record.slice_ref(packet.get(..u32_at(head, 0)? as usize)?);
+        if packet.len() < LENT {
+            // In a record that is larger.
+            self.ring.own(&mut packet);
+        }
+        Some(Intercepted {
+            id: None,
+            packet,
+            input: interface(4),
+            output: interface(8),
+            checksums: if u32_at(head, 12)? == 0 { Checksums::Ignore } else { Checksums::Verify },
+        })
     }
 
     /// Packets of which no copy could be made for want of room.
@@ -199,17 +217,4 @@ impl CopySwitch {
 fn prefix(net: IpNet) -> Vec<u8> {
     let (bits, address) = mapped_prefix(net);
     [&bits.to_ne_bytes()[..], &address].concat()
-}
-
-/// A record of the ring buffer: `struct copy`, and the packet.
-fn copy(record: &Bytes) -> Option<Intercepted> {
-    let (head, packet) = record.split_at_checked(HEAD)?;
-    let interface = |at| u32_at(head, at).filter(|&index| index != 0);
-    Some(Intercepted {
-        id: None,
-        packet: record.slice_ref(packet.get(..u32_at(head, 0)? as usize)?),
-        input: interface(4),
-        output: interface(8),
-        checksums: if u32_at(head, 12)? == 0 { Checksums::Ignore } else { Checksums::Verify },
-    })
 }
