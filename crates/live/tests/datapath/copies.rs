@@ -34,13 +34,13 @@ fn start() -> Option<FastPaths> {
 /// Takes a batch of copies, and gives back what is lent.
 fn take(paths: &FastPaths, copies: &mut Vec<Intercepted>) -> Taken {
     let (copier, known) = (paths.copier().unwrap(), copies.len());
-    copier.take(copies);
+    let taken = copier.take(copies);
     for Intercepted { packet, .. } in &mut copies[known..] {
         let before = packet.as_ptr();
         copier.own(packet);
         assert_eq!(packet.as_ptr() != before, packet.len() >= LENT, "{} bytes", packet.len());
     }
-    if copies.len() == known { Taken::None } else { Taken::Some }
+    taken
 }
 
 fn take_all(paths: &FastPaths, copies: &mut Vec<Intercepted>) {

@@ -12,6 +12,7 @@
 use crate::gateway::datapath::buffers::Spares;
 use bytes::Bytes;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::param::page_size;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::io;
@@ -79,8 +80,7 @@ impl Ring {
     /// It cannot be mapped into memory.
     pub(super) fn open(map: impl AsFd, size: usize) -> io::Result<Self> {
         assert!(size.is_power_of_two(), "as the kernel has it");
-        // SAFETY: sysconf has no preconditions.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let page = page_size();
         let reader = Mapping::new(&map, 0, page, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE)?;
         let writer = Mapping::new(&map, page, page + 2 * size, ProtFlags::PROT_READ)?;
         let shared = Shared { reader, writer, page, size, state: Mutex::default() };
@@ -264,8 +264,7 @@ mod tests {
         /// Positions begin at `from`.
         fn new(from: usize) -> (Self, Ring) {
             let file = tempfile::tempfile().unwrap();
-            // SAFETY: as above.
-            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+            let page = page_size();
             file.set_len((2 * page + 2 * SIZE) as u64).unwrap();
             file.write_all_at(&from.to_ne_bytes(), 0).unwrap();
             let mut writer = Self { file, page, position: from };

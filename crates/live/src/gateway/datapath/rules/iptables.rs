@@ -185,7 +185,7 @@ struct Line {
 impl Line {
     /// Whether it is the rule by which our chains of `table` are entered.
     fn enters(&self, table: &Table) -> bool {
-        self.table == table.name && self.text == entrance(table)
+        self.table == table.name && self.text == enter(table, "-A")
     }
     /// The chain that it declares.
     fn chain(&self) -> Option<&str> {
@@ -193,12 +193,7 @@ impl Line {
     }
 }
 
-/// The rule that enters our chains.
-fn entrance(table: &Table) -> String {
-    enter(table, "-A")
-}
-
-/// Adds (`-A`) or removes (`-D`) it.
+/// Adds (`-A`) or removes (`-D`) the rule that enters our chains.
 fn enter(table: &Table, action: &str) -> String {
     format!("{action} {} -j {ENTRY}", table.hook)
 }
