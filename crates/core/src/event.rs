@@ -15,10 +15,6 @@ pub enum Cause {
     Rto,
     /// Loss inferred from duplicate ACKs or SACK (RFC 5681 §3.2, RFC 6675 §5).
     DuplicateAcks,
-    /// ECN echo (RFC 3168 §6.1.2).
-    Ecn,
-    /// Idle longer than an RTO (RFC 5681 §4.1).
-    Idle,
 }
 
 /// How a retransmission was found to have been needless.
@@ -139,6 +135,11 @@ pub enum Event {
     },
     /// A window probe was sent.
     WindowProbe,
+    /// The sender began (`true`) or ceased (`false`) to stand by because the route is broken.
+    Standby {
+        /// Now in standby.
+        active: bool,
+    },
     /// The connection was established.
     Established,
     /// The connection ended in order.

@@ -27,6 +27,8 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 §3).
     pub timestamps: bool,
+    /// Congestion control: how cwnd and ssthresh move.
+    pub congestion: Congestion,
     /// Loss recovery.
     pub recovery: Recovery,
     /// How SACK recovery estimates what is in the network.
@@ -64,6 +66,8 @@ pub struct TcpConfig {
     pub time_wait: Duration,
     /// What a mobile host makes of its radio's signals.
     pub on_link: LinkReaction,
+    /// What a sender does when the network reports that the route to the peer is broken.
+    pub on_route_failure: RouteConfig,
 }
 
 impl Default for TcpConfig {
@@ -74,6 +78,7 @@ impl Default for TcpConfig {
             send_buffer: Bytes(262_144),
             window_scaling: false,
             timestamps: false,
+            congestion: Congestion::Reno,
             recovery: Recovery::NewReno(NewRenoConfig::default()),
             sack_pipe: SackPipe::Rfc6675,
             initial_window: InitialWindow::Rfc5681,
@@ -92,6 +97,7 @@ impl Default for TcpConfig {
             nagle: true,
             time_wait: Duration::from_secs(60),
             on_link: LinkReaction::None,
+            on_route_failure: RouteConfig::Ignore,
         }
     }
 }
@@ -106,7 +112,14 @@ pub enum LossWindow {
     SendWindow,
 }
 
-/// What happens after a loss (algorithms §2).
+/// Congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// Slow start, congestion avoidance and halving (RFC 5681 §3.1).
+    Reno,
+}
+
+/// What is retransmitted after a loss, and what cwnd does until it is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Fast retransmit, then slow start from one segment.
@@ -208,6 +221,15 @@ pub struct RtoConfig {
     /// Retransmissions of one segment before the connection is aborted when the timer expires once more
     /// (RFC 9293 §3.8.3, R2). A SYN counts the same.
     pub max_retransmissions: u32,
+    /// What an expiry does to the time-out.
+    pub policy: RtoPolicyConfig,
+}
+
+/// What an expiry of the retransmission timer does to the time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoPolicyConfig {
+    /// Doubles it (RFC 6298 §5.5).
+    Exponential,
 }
 
 impl Default for RtoConfig {
@@ -220,6 +242,7 @@ impl Default for RtoConfig {
             granularity: Duration::ZERO,
             tick: Duration::ZERO,
             max_retransmissions: 15,
+            policy: RtoPolicyConfig::Exponential,
         }
     }
 }
@@ -248,7 +271,7 @@ impl Default for PersistConfig {
     }
 }
 
-/// A window that closes while data is outstanding (algorithms §1.1, hazards).
+/// A window that closes while data is outstanding, as M-TCP's supervisor host makes it do (M-TCP §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistOnShrink {
     /// Persist only with nothing outstanding; otherwise the retransmission timer runs on (M-TCP+ §1).
@@ -259,7 +282,7 @@ pub enum PersistOnShrink {
     Linux,
 }
 
-/// When the receiver acknowledges (algorithms §3).
+/// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckConfig {
     /// Each segment.
@@ -283,6 +306,13 @@ pub enum LinkReaction {
     /// M-TCP's mobile host (M-TCP §3.3): on reconnection one pure ACK, with the last ACK number and the
     /// window.
     RecoveryAck,
-    /// Freeze-TCP (Goff et al. 2000; algorithms §4): close the window before an outage, reopen it after.
+    /// Freeze-TCP (Goff et al. 2000): close the window before an outage, reopen it after.
     Freeze,
+}
+
+/// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteConfig {
+    /// Nothing: the retransmission timer deals with it.
+    Ignore,
 }

@@ -1,14 +1,18 @@
 //! A complete TCP endpoint without I/O.
 //!
-//! Read in this order: [`config`], [`rtt`], [`congestion`], [`recovery`], [`ack`], then [`endpoint`], which puts
-//! them together.
+//! Read in this order: [`config`], then the exchangeable parts [`congestion`], [`rto`], [`ack`] and
+//! [`route`] (each a trait and one file a strategy), [`recovery`], and [`endpoint`], which puts them
+//! together.
 
 pub mod ack;
 pub mod config;
 pub mod congestion;
 pub mod endpoint;
 pub mod recovery;
-pub mod rtt;
+pub mod route;
+pub mod rto;
+mod strategies;
 
 pub use config::TcpConfig;
 pub use endpoint::{Endpoint, Io, State, Stats};
+pub use strategies::Strategies;

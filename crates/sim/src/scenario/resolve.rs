@@ -16,8 +16,9 @@ use airtcp_net::config::{
 };
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, LinkReaction, LossWindow, NewRenoConfig, PersistConfig,
-    PersistOnShrink, Recovery, RtoConfig, SackPipe, SpuriousDetection,
+    AckConfig, Congestion, InitialWindow, LinkReaction, LossWindow, NewRenoConfig, PersistConfig,
+    PersistOnShrink, Recovery, RouteConfig, RtoConfig, RtoPolicyConfig, SackPipe,
+    SpuriousDetection,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -730,6 +731,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
     let send_buffer = section.get::<Bytes>("send-buffer");
     let window_scaling = section.get::<bool>("window-scaling");
     let timestamps = section.get::<bool>("timestamps");
+    let congestion = section.get::<&str>("congestion");
     let recovery = recovery(section);
     let sack_pipe = match recovery {
         Some(Recovery::Sack) => section.get::<&str>("sack-pipe"),
@@ -775,6 +777,10 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
         send_buffer,
         window_scaling: window_scaling?,
         timestamps,
+        congestion: match congestion? {
+            "reno" => Congestion::Reno,
+            other => unreachable!("congestion control {other:?}"),
+        },
         recovery: recovery?,
         sack_pipe: match sack_pipe? {
             "fall-floyd" => SackPipe::FallFloyd,
@@ -811,6 +817,7 @@ fn tcp_config(section: &Section<'_>) -> Option<TcpConfig> {
             "freeze" => LinkReaction::Freeze,
             _ => LinkReaction::None,
         },
+        on_route_failure: RouteConfig::Ignore,
     })
 }
 
@@ -846,6 +853,7 @@ fn rto(section: &Section<'_>) -> Option<RtoConfig> {
         granularity: granularity?,
         tick: tick?,
         max_retransmissions: max_retransmissions?,
+        policy: RtoPolicyConfig::Exponential,
     })
 }
 

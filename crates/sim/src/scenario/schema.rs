@@ -978,6 +978,14 @@ pub(super) static TCP: TableSchema = TableSchema {
             .source("RFC 7323 §2"),
         field("timestamps", Kind::Bool, Is("false"), "Offer timestamps.").source("RFC 7323 §3"),
         field(
+            "congestion",
+            Kind::Choice(&[("reno", "slow start, congestion avoidance, halving (RFC 5681)")]),
+            Is("reno"),
+            "Congestion control: how the congestion window moves.",
+        )
+        .source("RFC 5681 §3.1")
+        .matters_to(SENDER),
+        field(
             "recovery",
             Kind::Choice(&[
                 ("tahoe", "fast retransmit, then slow start"),

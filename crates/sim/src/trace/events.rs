@@ -71,8 +71,6 @@ impl<W: Write> EventWriter<W> {
                 let cause = match cause {
                     Cause::Rto => "rto",
                     Cause::DuplicateAcks => "duplicate_acks",
-                    Cause::Ecn => "ecn",
-                    Cause::Idle => "idle",
                 };
                 write!(out, "\"cwnd_reduced\",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}")
             }
@@ -98,6 +96,7 @@ impl<W: Write> EventWriter<W> {
             }
             Event::Persist { active } => write!(out, "\"persist\",\"active\":{active}"),
             Event::WindowProbe => write!(out, "\"window_probe\""),
+            Event::Standby { active } => write!(out, "\"standby\",\"active\":{active}"),
             Event::Established => write!(out, "\"established\""),
             Event::Closed => write!(out, "\"closed\""),
             Event::Aborted { reason } => {
@@ -178,6 +177,7 @@ mod tests {
             Event::SpuriousDetected { kind: Spurious::Timeout },
             Event::Persist { active: true },
             Event::WindowProbe,
+            Event::Standby { active: true },
             Event::Established,
             Event::Closed,
             Event::Aborted { reason: AbortReason::Reset },

@@ -1,6 +1,6 @@
 //! Delayed acknowledgements (RFC 1122 §4.2.3.2, RFC 5681 §4.2).
 
-use super::{AckPolicy, Arrival, Decision};
+use super::{AckPolicy, Arrival, Decision, Departure, Order};
 use airtcp_core::{Duration, Instant};
 
 /// Acknowledges every n-th full-sized segment, or when the timer started by the first unacknowledged one
@@ -28,24 +28,32 @@ impl Delayed {
 }
 
 impl AckPolicy for Delayed {
-    fn on_data(&mut self, now: Instant, arrival: Arrival, len: u32, mss: u32) -> Decision {
-        if arrival != Arrival::InOrder {
+    fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision {
+        if arrival.order != Order::InOrder {
             return Decision::Now;
         }
-        self.pending = self.pending.saturating_add(len);
-        if self.pending >= self.segments.saturating_mul(mss) {
+        self.pending = self.pending.saturating_add(arrival.len);
+        if self.pending >= self.segments.saturating_mul(arrival.mss) {
             return Decision::Now;
         }
-        self.deadline.get_or_insert(now + self.timeout);
+        self.deadline.get_or_insert(arrival.now + self.timeout);
         Decision::Wait
     }
 
-    fn on_ack_sent(&mut self) {
-        self.pending = 0;
-        self.deadline = None;
+    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
+        self.stop();
     }
 
     fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    fn on_timer(&mut self, _: Instant) -> Decision {
+        Decision::Now
+    }
+
+    fn stop(&mut self) {
+        self.pending = 0;
+        self.deadline = None;
     }
 }

@@ -1,15 +1,21 @@
-//! When a receiver acknowledges: one file a policy (algorithms §3).
+//! When a receiver acknowledges, one file a policy.
+//!
+//! An [`AckPolicy`] stands alone: it sees arrivals and what leaves as plain values, so that the same
+//! code serves the endpoint and whatever else delays acknowledgements.
+//!
+//! To add a policy: write its file here and a word for it in [`AckConfig`] and [`policy`]. To try one
+//! from another crate, hand it to [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod delayed;
 
 use crate::config::AckConfig;
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant, Options};
 pub use delayed::Delayed;
 use std::fmt::Debug;
 
-/// How a data segment arrived.
+/// Where the data of a segment belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum Order {
     /// In order, with nothing waiting behind a gap.
     InOrder,
     /// Above a gap, or in a way that leaves one.
@@ -20,7 +26,47 @@ pub enum Arrival {
     Duplicate,
 }
 
-/// What to do about it.
+/// A data segment that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// Now.
+    pub now: Instant,
+    /// Where its data belongs.
+    pub order: Order,
+    /// Payload bytes.
+    pub len: u32,
+    /// Payload of the largest segment the peer sends.
+    pub mss: u32,
+    /// Its window field as it came, unscaled.
+    pub window: u16,
+    /// Its options.
+    pub options: &'a Options,
+    /// Hops that it travelled, where known.
+    pub hops: Option<u8>,
+    /// From an acknowledgement of ours to the first segment that it released, by the timestamp this
+    /// segment echoes (RFC 7323 §3.2): too large if the sender had nothing to send. `None` without
+    /// timestamps, and for further segments with the same echo.
+    pub rtt: Option<Duration>,
+}
+
+/// A segment about to leave with an acknowledgement.
+#[derive(Debug)]
+pub struct Departure<'a> {
+    /// Now.
+    pub now: Instant,
+    /// Payload bytes; 0 for a pure ACK.
+    pub len: u32,
+    /// Our congestion window, in bytes.
+    pub cwnd: u32,
+    /// It acknowledges the peer's FIN: no more data comes.
+    pub after_fin: bool,
+    /// The window field, to be replaced at will.
+    pub window: &'a mut u16,
+    /// The options, to be added to.
+    pub options: &'a mut Options,
+}
+
+/// What to do about an arrival or an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Acknowledge at once.
@@ -29,15 +75,36 @@ pub enum Decision {
     Wait,
 }
 
-/// An acknowledgement policy. RFC 5681 §4.2 binds all: out-of-order data and filled gaps are
-/// acknowledged at once.
+/// An acknowledgement policy.
+///
+/// RFC 5681 §4.2 asks all of them for an ACK at once for out-of-order data and filled gaps, and for
+/// one within 500 ms of any data. What is not data is no business of theirs: FIN and unacceptable
+/// segments (RFC 9293 §3.10.7.4) are acknowledged at once.
 pub trait AckPolicy: Debug + Send {
-    /// A data segment of `len` bytes arrived; `mss` is the largest the peer sends.
-    fn on_data(&mut self, now: Instant, arrival: Arrival, len: u32, mss: u32) -> Decision;
-    /// An acknowledgement left, alone or with data.
-    fn on_ack_sent(&mut self);
-    /// When an acknowledgement is due at the latest.
+    /// A data segment arrived. For an old duplicate, which lies outside of the window, the answer does
+    /// not count.
+    fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision;
+
+    /// An acknowledgement leaves, alone or with data, whoever asked for it. Sees (and may replace) its
+    /// window field, and its options; not for a SYN.
+    fn on_ack_sent(&mut self, departure: &mut Departure<'_>);
+
+    /// The earliest of the policy's timers.
     fn deadline(&self) -> Option<Instant>;
+
+    /// The deadline has passed; several timers may have expired. Must move the deadline, or answer
+    /// [`Decision::Now`] and move it when the ACK leaves.
+    fn on_timer(&mut self, now: Instant) -> Decision;
+
+    /// The connection is closed: stops all timers.
+    fn stop(&mut self);
+
+    /// Whether the window field of the peer's segments, with data or without, is a receive window
+    /// (RFC 9293 §3.8.6). TCP-DCA's sender writes its cwnd there instead, in segments with data.
+    fn is_receive_window(&self, has_data: bool) -> bool {
+        let _ = has_data;
+        true
+    }
 }
 
 /// Acknowledges each segment.
@@ -45,13 +112,17 @@ pub trait AckPolicy: Debug + Send {
 pub struct Every;
 
 impl AckPolicy for Every {
-    fn on_data(&mut self, _: Instant, _: Arrival, _: u32, _: u32) -> Decision {
+    fn on_data(&mut self, _: &Arrival<'_>) -> Decision {
         Decision::Now
     }
-    fn on_ack_sent(&mut self) {}
+    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {}
     fn deadline(&self) -> Option<Instant> {
         None
     }
+    fn on_timer(&mut self, _: Instant) -> Decision {
+        Decision::Wait
+    }
+    fn stop(&mut self) {}
 }
 
 /// The policy that `config` asks for.

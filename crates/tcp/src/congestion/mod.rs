@@ -1,94 +1,164 @@
 //! Congestion control: how cwnd and ssthresh move, one file an algorithm.
 //!
-//! The hooks are named by *cause*: a time-out, loss by duplicate ACKs, a partial ACK, a spurious
-//! time-out and an ECN echo are different calls, because algorithms answer them differently (TCP Karak,
-//! for one, only differs on a time-out). What to retransmit is not decided here but in
-//! [`crate::recovery`].
+//! An algorithm implements [`CongestionControl`]. It keeps its own state and moves the [`Window`]
+//! that each hook lends it; nobody else moves it, except fast recovery while it lasts
+//! ([`crate::recovery`]), which also decides what to retransmit. The hooks are named by *cause*: a
+//! time-out, loss by duplicate ACKs, an idle period and a spurious retransmission are different
+//! calls, because algorithms answer them differently. TCP Karak, for one, differs from NewReno on a
+//! time-out only.
+//!
+//! To add an algorithm: write its file here and a word for it in [`Congestion`] and [`algorithm`]. To
+//! try one from another crate, hand it to [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod reno;
+mod window;
 
 pub use reno::Reno;
+pub use window::Window;
 
-use crate::config::LARGEST_WINDOW;
+use crate::config::{Congestion, TcpConfig};
+use crate::recovery::Phase;
+use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 use std::fmt::Debug;
 
-/// The congestion window and slow-start threshold of one sender, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// cwnd; at least one SMSS once set up.
-    pub cwnd: u32,
-    /// ssthresh; `u32::MAX` until the first reduction unless configured.
-    pub ssthresh: u32,
-    /// SMSS.
-    pub smss: u32,
-    /// Initial window, in bytes (RFC 5681 §3.1).
-    pub initial: u32,
-    /// Upper bound of cwnd.
-    pub limit: u32,
-    /// ssthresh is rounded down to whole segments (RFC 2001, ns-2).
-    pub whole_segments: bool,
+pub use airtcp_core::event::Spurious;
+
+/// An acknowledgement that advances SND.UNA or is a duplicate (RFC 5681 §2; with SACK RFC 6675 §2).
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Now.
+    pub now: Instant,
+    /// Bytes of sequence space that it acknowledges for the first time; 0 for a duplicate. SACKed
+    /// bytes count when SND.UNA passes them.
+    pub acked: u32,
+    /// The RTT sample it gave: with timestamps each ACK that advances SND.UNA gives one, otherwise at
+    /// most one a window does (Karn's algorithm).
+    pub rtt: Option<Duration>,
+    /// The smoothed RTT, that sample included (RFC 6298 §2).
+    pub srtt: Option<Duration>,
+    /// FlightSize when it arrived, in bytes: what it acknowledges still counts.
+    pub flight: u32,
+    /// Duplicate ACKs counted for SND.UNA, this one included if it is one; on an ACK that advances
+    /// SND.UNA, those before it.
+    pub duplicate_acks: u32,
+    /// Where the sender stood when it arrived.
+    pub phase: Phase,
+    /// The application left room: everything it wrote had been sent, and cwnd had room for one more
+    /// segment. With the peer's window in the way, `flight` alone shows that cwnd was not used.
+    pub application_limited: bool,
+    /// SND.UNA after it.
+    pub una: SeqNum,
+    /// SND.MAX: one past the highest sequence number sent so far. A round trip is over when `una`
+    /// reaches what `max` was at its beginning.
+    pub max: SeqNum,
+    /// Hops that the segment with the ACK travelled, where known.
+    pub hops: Option<u8>,
 }
 
-impl Window {
-    /// A fresh window.
-    pub fn new(smss: u32, initial: u32, ssthresh: Option<u32>, limit: Option<u32>) -> Self {
-        let limit = limit.unwrap_or(LARGEST_WINDOW).clamp(smss, LARGEST_WINDOW);
-        let ssthresh = ssthresh.unwrap_or(u32::MAX);
-        Self { cwnd: initial.min(limit), ssthresh, smss, initial, limit, whole_segments: false }
-    }
-
-    /// cwnd < ssthresh (RFC 5681 §3.1; equality counts as congestion avoidance).
-    pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
-    }
-
-    /// Grows cwnd by `bytes`, within the limit.
-    pub fn grow(&mut self, bytes: u32) {
-        self.cwnd = self.cwnd.saturating_add(bytes).min(self.limit);
-    }
-
-    /// Sets ssthresh to half of `flight`, at least two segments (RFC 5681 eq. 4).
-    pub fn halve_ssthresh(&mut self, flight: u32) {
-        let half = flight / 2;
-        let rounded = if self.whole_segments { half - half % self.smss } else { half };
-        self.ssthresh = rounded.max(2 * self.smss);
-    }
+/// A loss that duplicate ACKs (or SACK) reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// Now.
+    pub now: Instant,
+    /// FlightSize, in bytes (or the window that is halved instead, see
+    /// [`LossWindow`](crate::config::LossWindow)).
+    pub flight: u32,
+    /// Duplicate ACKs counted for SND.UNA.
+    pub duplicate_acks: u32,
 }
 
 /// What a time-out looked like.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
-    /// FlightSize at the expiry (or the window that is halved instead, see
+    /// Now.
+    pub now: Instant,
+    /// FlightSize at the expiry, in bytes (or the window that is halved instead, see
     /// [`LossWindow`](crate::config::LossWindow)).
     pub flight: u32,
     /// First expiry for this segment (RFC 5681 §3.1: ssthresh is reduced once).
     pub first: bool,
     /// Duplicate ACKs counted for SND.UNA before it.
     pub duplicate_acks: u32,
+    /// Where the sender stood when it expired.
+    pub phase: Phase,
+}
+
+/// A reduction that turned out to be needless.
+#[derive(Clone, Copy, Debug)]
+pub struct Undo {
+    /// Now.
+    pub now: Instant,
+    /// What had caused it.
+    pub cause: Spurious,
+    /// FlightSize now, in bytes.
+    pub flight: u32,
+    /// Bytes acknowledged by the ACK that told.
+    pub acked: u32,
+    /// max(FlightSize, ssthresh) before the reduction (RFC 4015 §3.2 step 1).
+    pub pipe_prev: u32,
+}
+
+/// Why a sender with nothing (useful) in the network starts again from a restart window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// It was idle for longer than an RTO (RFC 5681 §4.1).
+    Idle,
+    /// A route was lost and found, and the [route policy](crate::route::RoutePolicy) takes the path
+    /// for a new one.
+    Route,
 }
 
 /// A congestion control algorithm.
+///
+/// In a connection without loss the calls for each ACK are [`on_ack`](Self::on_ack), then
+/// [`on_growth`](Self::on_growth), then [`pacing_rate`](Self::pacing_rate). Between
+/// [`on_fast_retransmit`](Self::on_fast_retransmit) and the end of fast recovery cwnd belongs to the
+/// recovery (RFC 5681 §3.2, RFC 6582, RFC 6675): it inflates and deflates cwnd around ssthresh, and
+/// leaves it at ssthresh or below. Tahoe has no fast recovery: it starts from one segment.
 pub trait CongestionControl: Debug + Send {
-    /// New data was acknowledged outside fast recovery.
-    fn on_ack(&mut self, window: &mut Window, acked: u32);
-    /// The retransmission timer expired.
-    fn on_timeout(&mut self, window: &mut Window, timeout: Timeout);
-    /// Fast retransmit: sets ssthresh, and cwnd to what it will be when recovery ends.
-    fn on_duplicate_acks(&mut self, window: &mut Window, flight: u32);
-    /// A partial ACK of `acked` bytes in fast recovery (RFC 6582 §3.2).
-    fn on_partial_ack(&mut self, window: &mut Window, acked: u32);
-    /// The sender was idle for longer than an RTO (RFC 5681 §4.1).
-    fn on_idle(&mut self, window: &mut Window);
-    /// A retransmission was spurious: undo (RFC 4015 §3.2 steps 8). `flight` now, `acked` by the ACK
-    /// that told, `pipe_prev` as saved before the reduction.
-    fn on_spurious(&mut self, window: &mut Window, flight: u32, acked: u32, pipe_prev: u32) {
-        window.cwnd = flight.saturating_add(acked.min(window.initial)).min(window.limit);
-        window.ssthresh = pipe_prev;
+    /// Any acknowledgement, in every phase, before it takes effect: the place to measure RTT, rate and
+    /// round trips. What follows for cwnd is best left to the other hooks.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let _ = (window, ack);
     }
-    /// An ECN echo (RFC 3168 §6.1.2), at most once a window. Not called and not validated yet: the
-    /// endpoint does not negotiate ECN.
-    fn on_ecn(&mut self, window: &mut Window, flight: u32) {
-        window.halve_ssthresh(flight);
-        window.cwnd = window.ssthresh;
+
+    /// New data was acknowledged and cwnd may grow: outside fast recovery, and not for an accepted
+    /// window probe (RFC 9293 §3.8.6.1), nor while F-RTO probes (RFC 5682 §2.1). A bound on cwnd that
+    /// follows from the path is set here too ([`Window::set_limit`]).
+    fn on_growth(&mut self, window: &mut Window, ack: &Ack);
+
+    /// Fast retransmit: sets ssthresh, and cwnd to what it is to be when recovery ends.
+    fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss);
+
+    /// The retransmission timer expired: sets ssthresh, and cwnd from which slow start begins with
+    /// the first unacknowledged segment.
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout);
+
+    /// The ACK clock is gone; cwnd is at most the initial window (RFC 5681 §4.1).
+    fn on_restart(&mut self, window: &mut Window, cause: Restart) {
+        let _ = cause;
+        window.set_cwnd(window.cwnd().min(window.initial()));
+    }
+
+    /// The last reduction was needless: undoes it (RFC 4015 §3.2 step 8).
+    fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
+        let cwnd = undo.flight.saturating_add(undo.acked.min(window.initial()));
+        window.set_cwnd(cwnd.min(window.limit()));
+        window.set_ssthresh(undo.pipe_prev);
+    }
+
+    /// At what rate data may leave now, in bits of payload per second; asked before each
+    /// transmission. `None`: as fast as the windows allow. Fast retransmits and the retransmission at
+    /// a time-out do not wait, but what follows them does.
+    fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
+        let _ = window;
+        None
+    }
+}
+
+/// The algorithm that `config` asks for.
+pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
+    match config.congestion {
+        Congestion::Reno => Box::new(Reno::new(config.abc)),
     }
 }

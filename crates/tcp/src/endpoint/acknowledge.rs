@@ -3,15 +3,30 @@
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
-use crate::config::{NewRenoConfig, Recovery, SackPipe};
-use crate::recovery::Phase;
-use crate::rtt::Estimate;
+use crate::config::SackPipe;
+use crate::congestion::{Ack, Loss, Undo};
+use crate::recovery::{Phase, Progress, Reduction};
+use crate::rto::Estimate;
 use airtcp_core::event::{Cause, Spurious};
 use airtcp_core::{Duration, Event, Flags, Instant, Payload, Segment, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
-    /// Takes the acknowledgement `ack <= SND.MAX` of an acceptable segment. The caller transmits.
+    /// The acknowledgement `ack <= SND.MAX` of an acceptable segment. The caller transmits.
     pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        ack: SeqNum,
+        segment: &Segment<P>,
+        io: &mut Io<'_, P>,
+    ) {
+        if self.tx.standby && ack.at_or_after(self.tx.una) {
+            self.on_ack_in_standby(now, ack, segment, io);
+        } else {
+            self.take_ack(now, ack, segment, io);
+        }
+    }
+
+    pub(super) fn take_ack(
         &mut self,
         now: Instant,
         ack: SeqNum,
@@ -60,6 +75,9 @@ impl<P: Payload> Endpoint<P> {
     /// retransmitting, and a window kept while SND.UNA moves would reach too far.
     /// Returns whether the advertised window differs from the one before.
     fn update_send_window(&mut self, ack: SeqNum, segment: &Segment<P>) -> bool {
+        if !self.rx.policy.is_receive_window(!segment.payload.is_empty()) {
+            return false;
+        }
         let tx = &mut self.tx;
         let is_newer = ack.after(tx.una)
             || tx.wl1.before(segment.seq)
@@ -84,13 +102,38 @@ impl<P: Payload> Endpoint<P> {
         ack: SeqNum,
     ) -> Option<Duration> {
         if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps) {
-            let ms = self.clock(now).wrapping_sub(ts.echo);
-            // Half the clock's range apart: an echo of something we never sent.
-            return (ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))));
+            return self.age_of(now, ts.echo);
         }
         let (_, sent) = self.tx.timed.filter(|(end, _)| ack.at_or_after(*end))?;
         self.tx.timed = None;
         Some(now.since(sent))
+    }
+
+    /// How long ago our clock stood at `echo`.
+    pub(super) fn age_of(&self, now: Instant, echo: u32) -> Option<Duration> {
+        let ms = self.clock(now).wrapping_sub(echo);
+        // Half the clock's range apart: an echo of something we never sent.
+        (ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))
+    }
+
+    /// What the congestion control hears of an ACK of `acked` bytes that is about to take effect.
+    fn ack_event(&self, now: Instant, acked: u32, rtt: Option<Duration>) -> Ack {
+        let tx = &self.tx;
+        let flight = tx.flight();
+        let cwnd = tx.recovery.window().cwnd();
+        Ack {
+            now,
+            acked,
+            rtt,
+            srtt: tx.rto.estimate().map(|e| e.srtt),
+            flight,
+            duplicate_acks: tx.recovery.duplicate_acks(),
+            phase: tx.recovery.phase(),
+            application_limited: tx.max == tx.end() && flight.saturating_add(tx.mss) <= cwnd,
+            una: tx.una + acked,
+            max: tx.max,
+            hops: self.rx.hops,
+        }
     }
 
     fn on_new_ack(&mut self, now: Instant, ack: SeqNum, segment: &Segment<P>, io: &mut Io<'_, P>) {
@@ -99,12 +142,14 @@ impl<P: Payload> Endpoint<P> {
             self.tx.rto.sample(sample);
             self.publish_rtt(now, sample, io);
         }
+        let acked = ack.bytes_after(self.tx.una);
+        let heard = self.ack_event(now, acked, sample);
         let tx = &mut self.tx;
-        let acked = ack.bytes_after(tx.una);
+        tx.recovery.on_ack(&heard);
         tx.una = ack;
         tx.nxt = tx.nxt.later(ack);
         tx.expiries = 0;
-        tx.dup_acks = 0;
+        tx.recovery.forget_duplicates();
         tx.limited_transmit = 0;
         tx.board.advance(ack);
         self.stats.bytes_acked += u64::from(self.tx.drop_acked(ack));
@@ -115,28 +160,21 @@ impl<P: Payload> Endpoint<P> {
         if let Some((kind, saved)) = self.tx.spurious.eifel(echo) {
             self.undo(now, kind, saved, acked, sample, io);
         } else {
-            keep_timer = match self.tx.phase {
-                Phase::Open => {
-                    // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
-                    if self.tx.persist.is_none() {
-                        self.grow(acked);
-                    }
-                    false
-                }
-                Phase::Loss => {
-                    self.on_new_ack_in_loss(now, acked, sample, io);
-                    false
-                }
-                Phase::Recovery { partial_seen } => {
-                    self.on_new_ack_in_recovery(now, acked, partial_seen, io)
-                }
-            };
+            match self.tx.recovery.phase() {
+                // The freeze ends before the recovery goes on.
+                _ if self.tx.standby => {}
+                // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
+                Phase::Open if self.tx.persist.is_some() => {}
+                Phase::Open => self.tx.recovery.grow(&heard),
+                Phase::Loss => self.on_new_ack_in_loss(&heard, io),
+                Phase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
+            }
         }
         if self.tx.persist.is_some() && self.tx.una == self.tx.end() {
             self.leave_persist(now, io);
         }
         let tx = &mut self.tx;
-        tx.point.advance(ack);
+        tx.recovery.advance_point(ack);
         // RFC 6298 §5.2, §5.3.
         if tx.una == tx.max || tx.persist.is_some() {
             tx.rtx_deadline = None;
@@ -146,22 +184,12 @@ impl<P: Payload> Endpoint<P> {
         self.publish_window(now, io);
     }
 
-    fn grow(&mut self, acked: u32) {
-        self.tx.congestion.on_ack(&mut self.tx.window, acked);
-    }
-
     /// After a time-out (or in Tahoe's slow start): F-RTO looks first.
-    fn on_new_ack_in_loss(
-        &mut self,
-        now: Instant,
-        acked: u32,
-        sample: Option<Duration>,
-        io: &mut Io<'_, P>,
-    ) {
-        let complete = self.tx.point.is_reached(self.tx.una);
+    fn on_new_ack_in_loss(&mut self, heard: &Ack, io: &mut Io<'_, P>) {
+        let complete = self.tx.recovery.is_complete(self.tx.una);
         match self.tx.spurious.f_rto_on_new_ack(complete) {
             FRtoVerdict::Spurious(saved) => {
-                self.undo(now, Spurious::Timeout, saved, acked, sample, io);
+                self.undo(heard.now, Spurious::Timeout, saved, heard.acked, heard.rtt, io);
                 return;
             }
             FRtoVerdict::ProbeWithNewData => {
@@ -172,9 +200,9 @@ impl<P: Payload> Endpoint<P> {
             }
             FRtoVerdict::Conventional | FRtoVerdict::FellThrough => {}
         }
-        self.grow(acked);
+        self.tx.recovery.grow(heard);
         if complete {
-            self.tx.phase = Phase::Open;
+            self.tx.recovery.open();
         }
     }
 
@@ -188,109 +216,73 @@ impl<P: Payload> Endpoint<P> {
             return false;
         }
         tx.nxt = tx.max;
-        // cwnd so that exactly two segments fit; a duplicate or the verdict sets it anew.
-        tx.window.cwnd = flight - tx.board.sacked_before(tx.max) + 2 * tx.mss;
+        tx.recovery.probe_with_new_data(flight - tx.board.sacked_before(tx.max));
         true
     }
 
     /// Returns whether the retransmission timer is to be left alone.
-    fn on_new_ack_in_recovery(
-        &mut self,
-        now: Instant,
-        acked: u32,
-        partial_seen: bool,
-        io: &mut Io<'_, P>,
-    ) -> bool {
+    fn on_new_ack_in_recovery(&mut self, heard: &Ack, io: &mut Io<'_, P>) -> bool {
         let tx = &mut self.tx;
-        let full = tx.point.is_reached(tx.una);
-        match self.config.recovery {
-            // RFC 6675 §5 (A), (B): the pipe decides what to send; also NewReno's fallback below.
-            Recovery::Sack if tx.sack_ok => {
-                if full {
-                    tx.phase = Phase::Open;
-                }
-                tx.pipe = tx.pipe.saturating_sub(2 * tx.mss);
-                false
+        if tx.sack_ok {
+            // RFC 6675 §5 (A), (B): the pipe decides what to send.
+            if tx.recovery.is_complete(tx.una) {
+                tx.recovery.open();
             }
-            // RFC 6582 §3.2 step 3.
-            Recovery::NewReno(_) | Recovery::Sack => {
-                let NewRenoConfig { deflate, impatient } = match self.config.recovery {
-                    Recovery::NewReno(config) => config,
-                    _ => NewRenoConfig::default(),
-                };
-                if full {
-                    let flight = tx.flight().max(tx.mss) + tx.mss;
-                    let most = if deflate { flight } else { u32::MAX };
-                    tx.window.cwnd = tx.window.ssthresh.min(most);
-                    self.finish_recovery(acked);
-                    return false;
-                }
-                tx.phase = Phase::Recovery { partial_seen: true };
-                self.retransmit_first(now, io);
-                let window = &mut self.tx.window;
-                if deflate {
-                    self.tx.congestion.on_partial_ack(window, acked);
-                } else {
-                    window.cwnd = window.ssthresh;
-                }
-                impatient && partial_seen
-            }
-            // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
-            Recovery::Reno { .. } | Recovery::Tahoe { .. } => {
-                tx.window.cwnd = tx.window.ssthresh;
-                self.finish_recovery(acked);
-                false
-            }
+            tx.pipe = tx.pipe.saturating_sub(2 * tx.mss);
+            return false;
         }
-    }
-
-    /// Fast recovery without SACK ends; cwnd is set.
-    fn finish_recovery(&mut self, acked: u32) {
-        self.tx.phase = Phase::Open;
-        if self.config.grow_on_recovery_exit {
-            self.grow(acked);
+        match tx.recovery.on_new_ack_in_recovery(heard.acked, tx.una, tx.flight()) {
+            Progress::Over => {
+                if self.config.grow_on_recovery_exit {
+                    tx.recovery.grow(heard);
+                }
+                false
+            }
+            Progress::Partial { keep_timer } => {
+                self.retransmit_first(heard.now, io);
+                keep_timer
+            }
         }
     }
 
     /// `originals_arrived`: data sent before the last reduction was SACKed for the first time.
     fn on_duplicate_ack(&mut self, now: Instant, originals_arrived: bool, io: &mut Io<'_, P>) {
+        let duplicates = self.tx.recovery.count_duplicate();
+        let heard = self.ack_event(now, 0, None);
         let tx = &mut self.tx;
-        tx.dup_acks += 1;
-        match tx.phase {
-            Phase::Recovery { .. } => {
+        tx.recovery.on_ack(&heard);
+        match tx.recovery.phase() {
+            _ if tx.standby => return,
+            Phase::Recovery => {
                 if tx.sack_ok {
                     tx.pipe = tx.pipe.saturating_sub(tx.mss);
                 } else {
-                    // RFC 5681 §3.2 step 4: a segment has left the network.
-                    tx.window.cwnd = tx.window.cwnd.saturating_add(tx.mss);
+                    tx.recovery.inflate(1);
                     self.publish_window(now, io);
                 }
                 return;
             }
-            Phase::Loss => {
-                match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
-                    FRtoVerdict::Spurious(saved) => {
-                        self.undo(now, Spurious::Timeout, saved, 0, None, io);
-                        return;
-                    }
-                    FRtoVerdict::FellThrough => {
-                        // RFC 5682 §2.1 step 3a.
-                        tx.window.cwnd = 3 * tx.mss;
-                        tx.nxt = tx.una;
-                        return;
-                    }
-                    FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
+            Phase::Loss => match tx.spurious.f_rto_on_duplicate(originals_arrived, tx.sack_ok) {
+                FRtoVerdict::Spurious(saved) => {
+                    self.undo(now, Spurious::Timeout, saved, 0, None, io);
+                    return;
                 }
-            }
+                FRtoVerdict::FellThrough => {
+                    tx.recovery.on_probe_failed();
+                    tx.nxt = tx.una;
+                    return;
+                }
+                FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
+            },
             Phase::Open => {}
         }
         let tx = &self.tx;
         let threshold = self.config.duplicate_ack_threshold;
-        let triggered = tx.dup_acks == threshold
+        let triggered = duplicates == threshold
             || (tx.sack_ok
                 && self.config.sack_pipe == SackPipe::Rfc6675
                 && tx.board.first_hole_is_lost(tx.una, tx.loss_rule(&self.config)));
-        if triggered && self.may_fast_retransmit() {
+        if triggered && tx.recovery.may_fast_retransmit() {
             self.fast_retransmit(now, io);
         }
     }
@@ -302,37 +294,26 @@ impl<P: Payload> Endpoint<P> {
         let flight = self.loss_window();
         let tx = &mut self.tx;
         tx.spurious.on_fast_retransmit(saved, clock);
-        let before = tx.window.cwnd;
         tx.limited_transmit = 0;
-        tx.congestion.on_duplicate_acks(&mut tx.window, flight);
-        tx.point.set(tx.max);
+        let duplicate_acks = tx.recovery.duplicate_acks();
+        let loss = Loss { now, flight, duplicate_acks };
+        let reduction = tx.recovery.on_fast_retransmit(&loss, tx.max, tx.sack_ok);
         tx.timed = None;
-        match self.config.recovery {
-            Recovery::Tahoe { .. } => {
-                tx.window.cwnd = tx.mss;
-                tx.phase = Phase::Loss;
-            }
-            _ => tx.phase = Phase::Recovery { partial_seen: false },
-        }
-        let after = tx.window.cwnd;
         let seq = tx.una;
         self.stats.fast_retransmits += 1;
         io.events.emit(now, || Event::FastRetransmit { seq });
-        self.count_reduction(now, Cause::DuplicateAcks, before, after, io);
+        self.count_reduction(now, Cause::DuplicateAcks, reduction, io);
         let tx = &mut self.tx;
-        if !tx.sack_ok && matches!(tx.phase, Phase::Recovery { .. }) {
-            // The duplicates that brought us here have left the network.
-            tx.window.cwnd = tx.window.cwnd.saturating_add(tx.dup_acks * tx.mss);
-        }
         tx.board.start_recovery();
         // The retransmission is timed anew (BSD, ns-2); RFC 6298 leaves it open.
         tx.arm_retransmission(now);
         let end = self.retransmit_first(now, io);
-        if self.tx.phase == Phase::Loss {
-            self.tx.nxt = end; // Tahoe: go back
-        } else if self.tx.sack_ok {
-            self.tx.board.on_retransmit(seq, end);
-            self.tx.pipe = self.tx.flight().saturating_sub(self.tx.dup_acks * self.tx.mss);
+        let tx = &mut self.tx;
+        if tx.recovery.phase() == Phase::Loss {
+            tx.nxt = end; // Tahoe: go back
+        } else if tx.sack_ok {
+            tx.board.on_retransmit(seq, end);
+            tx.pipe = tx.flight().saturating_sub(duplicate_acks * tx.mss);
         }
         self.publish_window(now, io);
     }
@@ -342,8 +323,7 @@ impl<P: Payload> Endpoint<P> {
         &mut self,
         now: Instant,
         cause: Cause,
-        from: u32,
-        to: u32,
+        Reduction { from, to }: Reduction,
         io: &mut Io<'_, P>,
     ) {
         if to < from {
@@ -355,7 +335,10 @@ impl<P: Payload> Endpoint<P> {
     /// State to restore if the coming retransmission proves spurious (RFC 4015 §3.2 steps 1, 2).
     pub(super) fn save(&self) -> Saved {
         let tx = &self.tx;
-        let ssthresh = if tx.window.ssthresh == u32::MAX { 0 } else { tx.window.ssthresh };
+        let ssthresh = match tx.recovery.window().ssthresh() {
+            u32::MAX => 0,
+            ssthresh => ssthresh,
+        };
         let more = tx.rto.granularity() * 2;
         Saved {
             pipe_prev: tx.flight().max(ssthresh),
@@ -375,13 +358,9 @@ impl<P: Payload> Endpoint<P> {
     ) {
         let tx = &mut self.tx;
         tx.nxt = tx.max;
-        tx.phase = Phase::Open;
-        tx.point.clear();
-        tx.dup_acks = 0;
         tx.board.start_recovery();
-        let flight = tx.flight();
-        tx.congestion.on_spurious(&mut tx.window, flight, acked, saved.pipe_prev);
-        tx.window.cwnd = tx.window.cwnd.max(tx.mss);
+        let (cause, flight, pipe_prev) = (kind, tx.flight(), saved.pipe_prev);
+        tx.recovery.on_spurious(&Undo { now, cause, flight, acked, pipe_prev });
         if let (Spurious::Timeout, Some(before)) = (kind, saved.estimate) {
             tx.rto.restore_after_spurious_timeout(before, sample);
         }

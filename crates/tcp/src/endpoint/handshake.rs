@@ -133,7 +133,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if syn_was_lost {
             // RFC 5681 §3.1: one segment after a lost SYN or SYN-ACK.
-            self.tx.window.cwnd = self.tx.window.smss;
+            self.tx.recovery.on_syn_loss();
         }
         self.tx.una = self.tx.iss + 1;
         self.tx.expiries = 0;

@@ -7,19 +7,24 @@
 //! connection. In the synchronised states `receive.rs` checks the segment and takes its data; its
 //! acknowledgement goes to `acknowledge.rs`, which moves SND.UNA, feeds the RTT estimator, the spurious
 //! retransmission detector and the congestion control, and enters or leaves recovery; then `transmit.rs`
-//! sends what the windows allow, and what is left is a pure ACK if one is due. `timers.rs` holds the
-//! expiries, `mobility.rs` what a mobile host makes of its radio's signals. The shell passes in time,
-//! segments, signals and application calls, and carries out what lands in [`Io::out`].
+//! sends what the windows and the pacing rate allow, and what is left is a pure ACK if one is due.
+//! `timers.rs` holds the expiries, `mobility.rs` what a mobile host makes of its radio's signals,
+//! `standby.rs` what a sender does while the route is broken. The shell passes in time, segments,
+//! signals and application calls, and carries out what lands in [`Io::out`].
 
 mod acknowledge;
 mod handshake;
 mod mobility;
 mod receive;
 mod spurious;
+mod standby;
 mod timers;
 mod transmit;
 
+use crate::ack::Departure;
 use crate::config::TcpConfig;
+use crate::rto::Estimate;
+use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Options, Payload, Segment, SeqNum};
 use receive::{Receiver, Reply};
@@ -115,9 +120,21 @@ impl<P: Payload> Endpoint<P> {
     /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw it
     /// from a named random stream, so that wraparound happens in ordinary runs).
     pub fn new(config: TcpConfig, flow: Flow, isn: SeqNum) -> Self {
+        let strategies = Strategies::new(&config);
+        Self::with_strategies(config, flow, isn, strategies)
+    }
+
+    /// The same with strategies other than those that `config` names: your own, for one.
+    pub fn with_strategies(
+        config: TcpConfig,
+        flow: Flow,
+        isn: SeqNum,
+        strategies: Strategies,
+    ) -> Self {
+        let Strategies { congestion, rto, ack, route } = strategies;
         Self {
-            tx: Sender::new(&config, isn),
-            rx: Receiver::new(&config),
+            tx: Sender::new(&config, isn, congestion, rto, route),
+            rx: Receiver::new(&config, ack),
             config,
             flow,
             state: State::Closed,
@@ -226,6 +243,19 @@ impl<P: Payload> Endpoint<P> {
     /// [`Endpoint::reply`]: so the acknowledgement shows the window that the application leaves and may
     /// travel with its data.
     pub fn on_segment(&mut self, now: Instant, segment: Segment<P>, io: &mut Io<'_, P>) {
+        self.on_segment_over(now, segment, None, io);
+    }
+
+    /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies that
+    /// depend on the length of the path. A simulator knows it; a host infers it from the TTL.
+    pub fn on_segment_over(
+        &mut self,
+        now: Instant,
+        segment: Segment<P>,
+        hops: Option<u8>,
+        io: &mut Io<'_, P>,
+    ) {
+        self.rx.hops = hops;
         let reply = match self.state {
             State::Closed => self.refuse(&segment, io),
             State::Listen => self.on_segment_in_listen(now, &segment, io),
@@ -272,12 +302,12 @@ impl<P: Payload> Endpoint<P> {
 
     /// Congestion window, bytes.
     pub fn cwnd(&self) -> u32 {
-        self.tx.window.cwnd
+        self.tx.recovery.window().cwnd()
     }
 
     /// Slow-start threshold, bytes; `u32::MAX` before the first reduction.
     pub fn ssthresh(&self) -> u32 {
-        self.tx.window.ssthresh
+        self.tx.recovery.window().ssthresh()
     }
 
     /// The window the peer advertised last, bytes.
@@ -296,8 +326,13 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The RTT estimate, once there is one.
-    pub fn rtt(&self) -> Option<crate::rtt::Estimate> {
+    pub fn rtt(&self) -> Option<Estimate> {
         self.tx.rto.estimate()
+    }
+
+    /// In standby: the route to the peer is broken ([`Endpoint::on_route_failure`]).
+    pub fn is_standing_by(&self) -> bool {
+        self.tx.standby
     }
 
     /// In persist: waiting for a closed window to open (RFC 9293 §3.8.6.1).
@@ -329,7 +364,7 @@ impl<P: Payload> Endpoint<P> {
         self.state = State::Closed;
         self.time_wait = None;
         self.tx.stop_timers();
-        self.rx.policy.on_ack_sent();
+        self.rx.policy.stop();
     }
 
     /// A segment with the acknowledgement, window and options that every segment carries.
@@ -341,16 +376,17 @@ impl<P: Payload> Endpoint<P> {
         } else {
             Default::default()
         };
-        self.rx.on_ack_sent();
-        Segment {
-            flow: self.flow,
-            seq,
-            ack,
-            window: self.rx.window_field(),
-            flags,
-            options: Options { timestamps, sack, ..Options::default() },
-            payload,
-        }
+        let mut options = Options { timestamps, sack, ..Options::default() };
+        let mut window = self.rx.window_field();
+        self.rx.on_ack_sent(&mut Departure {
+            now,
+            len: payload.len() as u32,
+            cwnd: self.tx.recovery.window().cwnd(),
+            after_fin: self.rx.fin_taken,
+            window: &mut window,
+            options: &mut options,
+        });
+        Segment { flow: self.flow, seq, ack, window, flags, options, payload }
     }
 
     /// Sends a segment that only acknowledges.

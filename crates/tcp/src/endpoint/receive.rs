@@ -1,11 +1,13 @@
 //! The receiving half: acceptance, reassembly, the advertised window, FIN and RST (RFC 9293 §3.10.7.4).
 
 use super::{Endpoint, Io, State};
-use crate::ack::{AckPolicy, Arrival, Decision, policy};
+use crate::ack::{AckPolicy, Arrival, Decision, Departure, Order};
 use crate::config::{TcpConfig, window_bytes};
 use airtcp_core::Bytes;
 use airtcp_core::event::AbortReason;
-use airtcp_core::{Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum};
+use airtcp_core::{
+    Duration, Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum,
+};
 
 /// What a received segment asks for once everything else is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,10 +62,14 @@ pub(super) struct Receiver<P> {
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     pub(super) ts_recent: u32,
     last_ack_sent: SeqNum,
+    /// TSecr of the last data segment: a further one with the same tells no RTT.
+    ts_echoed: Option<u32>,
+    /// Hops that the segment being processed travelled.
+    pub(super) hops: Option<u8>,
 }
 
 impl<P: Payload> Receiver<P> {
-    pub(super) fn new(config: &TcpConfig) -> Self {
+    pub(super) fn new(config: &TcpConfig, policy: Box<dyn AckPolicy>) -> Self {
         let capacity = window_bytes(config.receive_buffer);
         let shift_offered = (0..14).find(|s| capacity >> s <= 0xffff).unwrap_or(14);
         Self {
@@ -79,11 +85,13 @@ impl<P: Payload> Receiver<P> {
             arrivals: 0,
             fin: None,
             fin_taken: false,
-            policy: policy(config.ack),
+            policy,
             owed: false,
             frozen: false,
             ts_recent: 0,
             last_ack_sent: SeqNum(0),
+            ts_echoed: None,
+            hops: None,
         }
     }
 
@@ -148,10 +156,10 @@ impl<P: Payload> Receiver<P> {
         self.owed
     }
 
-    pub(super) fn on_ack_sent(&mut self) {
+    pub(super) fn on_ack_sent(&mut self, departure: &mut Departure<'_>) {
         self.owed = false;
         self.last_ack_sent = self.nxt;
-        self.policy.on_ack_sent();
+        self.policy.on_ack_sent(departure);
     }
 
     /// Up to `most` blocks, the most recently touched island first (RFC 2018 §4).
@@ -180,13 +188,13 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Takes data in, trimmed to the window. Returns how it arrived.
-    fn take_data(&mut self, seq: SeqNum, data: &P) -> Arrival {
+    fn take_data(&mut self, seq: SeqNum, data: &P) -> Order {
         self.arrivals += 1;
         let skip = self.nxt.bytes_after(seq) as usize;
         let room = self.edge.bytes_after(seq) as usize;
         let end = data.len().min(room);
         if skip >= end {
-            return Arrival::Duplicate;
+            return Order::Duplicate;
         }
         if seq.at_or_before(self.nxt) {
             let had_islands = !self.islands.is_empty();
@@ -197,12 +205,12 @@ impl<P: Payload> Receiver<P> {
             }
             self.nxt += (end - skip) as u32;
             self.drain_islands();
-            return if had_islands { Arrival::FilledGap } else { Arrival::InOrder };
+            return if had_islands { Order::FilledGap } else { Order::InOrder };
         }
         if self.insert_island(seq, data.slice(0, end)) {
-            Arrival::OutOfOrder
+            Order::OutOfOrder
         } else {
-            Arrival::Duplicate
+            Order::Duplicate
         }
     }
 
@@ -274,7 +282,7 @@ impl<P: Payload> Endpoint<P> {
         if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps) {
             let is_old = (ts.value.wrapping_sub(self.rx.ts_recent) as i32) < 0;
             if is_old && !flags.intersects(Flags::RST | Flags::SYN) {
-                self.count_data(segment, Arrival::Duplicate);
+                self.count_data(segment, Order::Duplicate);
                 // An ACK of an old ACK serves nobody, and may be old itself where the network reorders: two
                 // hosts would answer each other for ever.
                 return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
@@ -330,10 +338,13 @@ impl<P: Payload> Endpoint<P> {
         if segment.flags.contains(Flags::RST) {
             return Reply::None;
         }
-        self.count_data(segment, Arrival::Duplicate);
+        self.count_data(segment, Order::Duplicate);
         let probe = segment.seq == self.rx.nxt && self.rx.wnd() == 0;
         let duplicate = segment.seq_end().at_or_before(self.rx.nxt)
             && self.rx.nxt.bytes_after(segment.seq) <= self.rx.capacity;
+        if duplicate && !segment.payload.is_empty() {
+            self.ask_policy(now, segment, Order::Duplicate);
+        }
         if let Some(ack) = segment.ack
             && (probe || duplicate)
             && self.is_synchronised()
@@ -353,10 +364,34 @@ impl<P: Payload> Endpoint<P> {
         Reply::PureAck
     }
 
-    fn count_data(&mut self, segment: &Segment<P>, arrival: Arrival) {
+    /// Shows a data segment to the ACK policy.
+    fn ask_policy(&mut self, now: Instant, segment: &Segment<P>, order: Order) -> Decision {
+        let rtt = self.rtt_of_release(now, segment);
+        self.rx.policy.on_data(&Arrival {
+            now,
+            order,
+            len: segment.payload.len() as u32,
+            mss: self.rx.peer_mss,
+            window: segment.window,
+            options: &segment.options,
+            hops: self.rx.hops,
+            rtt,
+        })
+    }
+
+    /// From an ACK of ours to the first segment that echoes its timestamp.
+    fn rtt_of_release(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
+        let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
+        if self.rx.ts_echoed.replace(echo) == Some(echo) {
+            return None;
+        }
+        self.age_of(now, echo)
+    }
+
+    fn count_data(&mut self, segment: &Segment<P>, order: Order) {
         if !segment.payload.is_empty() {
             self.stats.data_segments_received += 1;
-            self.stats.duplicate_segments_received += u64::from(arrival == Arrival::Duplicate);
+            self.stats.duplicate_segments_received += u64::from(order == Order::Duplicate);
         }
     }
 
@@ -369,20 +404,19 @@ impl<P: Payload> Endpoint<P> {
         let mut reply = Reply::None;
         if !segment.payload.is_empty() {
             let before = self.rx.nxt;
-            let arrival = self.rx.take_data(segment.seq, &segment.payload);
-            self.count_data(segment, arrival);
+            let order = self.rx.take_data(segment.seq, &segment.payload);
+            self.count_data(segment, order);
             let delivered = u64::from(self.rx.nxt.bytes_after(before));
             if delivered > 0 {
                 self.stats.bytes_delivered += delivered;
                 let total = Bytes(self.stats.bytes_delivered);
                 io.events.emit(now, || Event::Delivered { total });
             }
-            let len = segment.payload.len() as u32;
-            if self.rx.policy.on_data(now, arrival, len, self.rx.peer_mss) == Decision::Now {
+            if self.ask_policy(now, segment, order) == Decision::Now {
                 self.rx.owe_ack();
-                reply = match arrival {
-                    Arrival::InOrder | Arrival::FilledGap => Reply::Ack,
-                    Arrival::OutOfOrder | Arrival::Duplicate => Reply::PureAck,
+                reply = match order {
+                    Order::InOrder | Order::FilledGap => Reply::Ack,
+                    Order::OutOfOrder | Order::Duplicate => Reply::PureAck,
                 };
             }
         }

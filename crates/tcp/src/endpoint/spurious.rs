@@ -9,7 +9,7 @@
 //! segment keep the detection going (as Linux does).
 
 use crate::config::SpuriousDetection;
-use crate::rtt::Estimate;
+use crate::rto::Estimate;
 use airtcp_core::event::Spurious;
 
 /// What the response restores: saved before the reduction (RFC 4015 §3.2 step 1).

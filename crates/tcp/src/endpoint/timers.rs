@@ -1,23 +1,31 @@
-//! The expiries of an endpoint: retransmission (RFC 6298 §5), persist (RFC 9293 §3.8.6.1), delayed ACK,
-//! TIME-WAIT.
+//! The expiries of an endpoint: retransmission (RFC 6298 §5), persist (RFC 9293 §3.8.6.1), pacing,
+//! standby, the ACK policy's, TIME-WAIT.
 
 use super::{Endpoint, Io, State};
+use crate::ack::Decision;
 use crate::config::PersistOnShrink;
 use crate::congestion::Timeout;
 use crate::recovery::Phase;
+use crate::rto::Expiry;
 use airtcp_core::event::{AbortReason, Cause};
 use airtcp_core::{Event, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
     /// When [`Endpoint::on_timer`] is due. Moves with every call; re-read after each.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let persist = self.tx.persist.as_ref().map(|p| p.deadline);
+        let tx = &self.tx;
         let earlier = |a: Option<Instant>, b: Option<Instant>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        let sending = earlier(self.tx.rtx_deadline, persist);
-        earlier(sending, earlier(self.rx.policy.deadline(), self.time_wait))
+        let persist = tx.persist.as_ref().map(|p| p.deadline);
+        let sending = earlier(earlier(tx.rtx_deadline, persist), tx.pacing.deadline);
+        let receiving = earlier(self.rx.policy.deadline(), self.time_wait);
+        earlier(earlier(sending, receiving), self.standby_deadline())
+    }
+
+    fn standby_deadline(&self) -> Option<Instant> {
+        if self.tx.standby { self.tx.route.deadline() } else { None }
     }
 
     /// Call when `next_deadline()` has passed; harmless earlier.
@@ -33,7 +41,13 @@ impl<P: Payload> Endpoint<P> {
         if due(self.tx.persist.as_ref().map(|p| p.deadline)) {
             self.on_persist_timeout(now, io);
         }
-        if due(self.rx.policy.deadline()) {
+        if due(self.tx.pacing.deadline) {
+            self.transmit(now, io);
+        }
+        if due(self.standby_deadline()) {
+            self.on_standby_timer(now, io);
+        }
+        if due(self.rx.policy.deadline()) && self.rx.policy.on_timer(now) == Decision::Now {
             self.send_ack(now, io);
         }
     }
@@ -54,12 +68,14 @@ impl<P: Payload> Endpoint<P> {
         }
         self.tx.expiries += 1;
         self.stats.timeouts += 1;
-        self.tx.rto.back_off();
-        let (seq, count, rto) = (self.tx.una, self.tx.expiries, self.tx.rto.rto());
+        let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        let (count, duplicate_acks) = (self.tx.expiries, self.tx.recovery.duplicate_acks());
+        self.tx.rto.on_expiry(&Expiry { now, count, duplicate_acks, handshake });
+        let (seq, rto) = (self.tx.una, self.tx.rto.rto());
         io.events.emit(now, || Event::RtoExpired { seq, count, rto });
         self.tx.arm_retransmission(now);
         self.tx.timed = None;
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if handshake {
             self.send_syn(now, io);
             return;
         }
@@ -68,20 +84,16 @@ impl<P: Payload> Endpoint<P> {
         let clock = self.clock(now);
         let flight = self.loss_window();
         let tx = &mut self.tx;
-        tx.spurious.on_timeout(first, saved, clock, tx.phase == Phase::Loss);
-        let before = tx.window.cwnd;
-        let timeout = Timeout { flight, first, duplicate_acks: tx.dup_acks };
-        tx.congestion.on_timeout(&mut tx.window, timeout);
-        let after = tx.window.cwnd;
-        tx.phase = Phase::Loss;
-        tx.point.set(tx.max);
-        tx.dup_acks = 0;
+        let phase = tx.recovery.phase();
+        tx.spurious.on_timeout(first, saved, clock, phase == Phase::Loss);
+        let timeout = Timeout { now, flight, first, duplicate_acks, phase };
+        let reduction = tx.recovery.on_timeout(&timeout, tx.max);
         tx.limited_transmit = 0;
         if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {
             tx.board.clear(); // the receiver reneged (RFC 2018 §8)
         }
         tx.board.start_recovery();
-        self.count_reduction(now, Cause::Rto, before, after, io);
+        self.count_reduction(now, Cause::Rto, reduction, io);
         self.publish_window(now, io);
         // Go back to SND.UNA; the first segment leaves even under a closed window.
         self.tx.nxt = self.retransmit_first(now, io);

@@ -1,14 +1,15 @@
 //! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC 6675
 //! §5).
 
+use super::spurious::Detector;
 use super::{Endpoint, Io, State};
-use crate::config::{LossWindow, PersistOnShrink, Recovery, SackPipe, TcpConfig, window_bytes};
-use crate::congestion::{CongestionControl, Reno, Window};
-use crate::endpoint::spurious::Detector;
+use crate::config::{LossWindow, PersistOnShrink, SackPipe, TcpConfig};
+use crate::congestion::{CongestionControl, Restart};
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
-use crate::recovery::{Phase, RecoveryPoint};
-use crate::rtt::RtoEstimator;
-use airtcp_core::{Duration, Event, Flags, Instant, Payload, SeqNum};
+use crate::recovery::{LossRecovery, Phase};
+use crate::route::RoutePolicy;
+use crate::rto::{RtoEstimator, RtoPolicy};
+use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Payload, SeqNum};
 
 /// Waiting for a closed window to open.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,38 @@ pub(super) struct Persist {
     pub(super) interval: Duration,
     /// Probes in a row without any answer.
     pub(super) unanswered: u32,
+}
+
+/// Spaces the segments of a sender whose congestion control asks for a rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pacing {
+    /// When the segments sent so far have left at the rate then in force.
+    free_at: Instant,
+    /// A segment waits for it.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Pacing {
+    /// Whether a segment may leave now; if not, sets the deadline.
+    fn allows(&mut self, now: Instant, rate: Option<DataRate>) -> bool {
+        let waits = rate.is_some() && now < self.free_at;
+        if waits {
+            self.deadline = Some(self.free_at);
+        }
+        !waits
+    }
+
+    fn on_sent(&mut self, now: Instant, len: u32, rate: Option<DataRate>) {
+        if let Some(rate) = rate {
+            let time = rate.transmission_time(Bytes(u64::from(len)));
+            self.free_at = self.free_at.max(now) + time;
+        }
+    }
+
+    /// No segment waits.
+    pub(super) fn stop(&mut self) {
+        self.deadline = None;
+    }
 }
 
 /// State of the sending half.
@@ -44,12 +77,7 @@ pub(super) struct Sender<P> {
     pub(super) scaling: bool,
     /// SMSS.
     pub(super) mss: u32,
-    pub(super) window: Window,
-    pub(super) congestion: Box<dyn CongestionControl>,
-    pub(super) phase: Phase,
-    pub(super) point: RecoveryPoint,
-    /// Duplicate ACKs for SND.UNA.
-    pub(super) dup_acks: u32,
+    pub(super) recovery: LossRecovery,
     /// Bytes sent beyond cwnd by Limited Transmit; not part of FlightSize for ssthresh (RFC 5681 §3.2).
     pub(super) limited_transmit: u32,
     pub(super) board: Scoreboard,
@@ -66,12 +94,22 @@ pub(super) struct Sender<P> {
     /// The one segment being timed when timestamps are off: its end, when it left (Karn).
     pub(super) timed: Option<(SeqNum, Instant)>,
     pub(super) persist: Option<Persist>,
+    pub(super) pacing: Pacing,
+    pub(super) route: Box<dyn RoutePolicy>,
+    /// Frozen, because the route is broken.
+    pub(super) standby: bool,
     pub(super) spurious: Detector,
     pub(super) last_sent: Instant,
 }
 
 impl<P: Payload> Sender<P> {
-    pub(super) fn new(config: &TcpConfig, iss: SeqNum) -> Self {
+    pub(super) fn new(
+        config: &TcpConfig,
+        iss: SeqNum,
+        congestion: Box<dyn CongestionControl>,
+        rto: Box<dyn RtoPolicy>,
+        route: Box<dyn RoutePolicy>,
+    ) -> Self {
         let mut sender = Self {
             iss,
             una: iss,
@@ -87,21 +125,20 @@ impl<P: Payload> Sender<P> {
             shift: 0,
             scaling: false,
             mss: 0,
-            window: Window::new(1, 1, None, None),
-            congestion: Box::new(Reno::new(config.abc)),
-            phase: Phase::Open,
-            point: RecoveryPoint::default(),
-            dup_acks: 0,
+            recovery: LossRecovery::new(config, congestion),
             limited_transmit: 0,
             board: Scoreboard::default(),
             pipe: 0,
             sack_ok: false,
-            rto: RtoEstimator::new(config.rto),
+            rto: RtoEstimator::new(config.rto, rto),
             rtx_deadline: None,
             expiries: 0,
             answered: false,
             timed: None,
             persist: None,
+            pacing: Pacing::default(),
+            route,
+            standby: false,
             spurious: Detector::new(config.spurious),
             last_sent: Instant::ZERO,
         };
@@ -112,13 +149,7 @@ impl<P: Payload> Sender<P> {
     /// SMSS is known: the windows that depend on it.
     pub(super) fn set_mss(&mut self, config: &TcpConfig, mss: u32) {
         self.mss = mss;
-        self.window = Window::new(
-            mss,
-            config.initial_window.bytes(mss),
-            config.initial_ssthresh.map(window_bytes),
-            config.cwnd_limit.map(window_bytes),
-        );
-        self.window.whole_segments = config.loss_window == LossWindow::SendWindow;
+        self.recovery.set_smss(config, mss);
     }
 
     /// Never opened.
@@ -156,7 +187,7 @@ impl<P: Payload> Sender<P> {
 
     /// Bytes SACKed that had been sent before the last reduction.
     pub(super) fn sacked_below_point(&self) -> u32 {
-        self.point.mark().map_or(0, |mark| self.board.sacked_before(mark))
+        self.recovery.point().mark().map_or(0, |mark| self.board.sacked_before(mark))
     }
 
     pub(super) fn loss_rule(&self, config: &TcpConfig) -> LossRule {
@@ -169,46 +200,55 @@ impl<P: Payload> Sender<P> {
         }
     }
 
+    /// (Re)starts the retransmission timer, which is off in standby.
     pub(super) fn arm_retransmission(&mut self, now: Instant) {
-        self.rtx_deadline = Some(now + self.rto.rto());
+        self.rtx_deadline = (!self.standby).then(|| now + self.rto.rto());
     }
 
     pub(super) fn stop_timers(&mut self) {
         self.rtx_deadline = None;
         self.persist = None;
+        self.pacing.stop();
+        self.standby = false;
     }
 
     /// The congestion window for new data: Limited Transmit adds a segment for each of the first two
     /// duplicate ACKs (RFC 3042).
     fn sendable_cwnd(&self, config: &TcpConfig) -> u32 {
-        let before_threshold = self.dup_acks < config.duplicate_ack_threshold;
-        if config.limited_transmit && self.phase == Phase::Open && before_threshold {
-            self.window.cwnd.saturating_add(self.dup_acks.min(2) * self.mss)
+        let (cwnd, duplicates) = (self.recovery.window().cwnd(), self.recovery.duplicate_acks());
+        let before_threshold = duplicates < config.duplicate_ack_threshold;
+        if config.limited_transmit && self.recovery.phase() == Phase::Open && before_threshold {
+            cwnd.saturating_add(duplicates.min(2) * self.mss)
         } else {
-            self.window.cwnd
+            cwnd
         }
     }
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Sends everything the windows allow now.
-    pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        let sends = matches!(
+    /// The states in which data (or FIN) is sent.
+    pub(super) fn sends_data(&self) -> bool {
+        matches!(
             self.state,
             State::Established
                 | State::CloseWait
                 | State::FinWait1
                 | State::Closing
                 | State::LastAck
-        );
-        if !sends {
+        )
+    }
+
+    /// Sends everything that the windows and the pacing rate allow now.
+    pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        self.tx.pacing.stop();
+        if !self.sends_data() || self.tx.standby {
             return;
         }
         if self.tx.wnd > 0 && self.tx.persist.is_some() {
             self.leave_persist(now, io);
         }
         self.restart_after_idle(now, io);
-        if self.tx.sack_ok && matches!(self.tx.phase, Phase::Recovery { .. }) {
+        if self.tx.sack_ok && self.tx.recovery.phase() == Phase::Recovery {
             self.transmit_by_pipe(now, io);
         } else {
             self.transmit_by_window(now, io);
@@ -218,12 +258,13 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends from SND.NXT while the usable window has room (RFC 5681 §3.1).
     fn transmit_by_window(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let rate = self.tx.recovery.pacing_rate();
         loop {
             let tx = &mut self.tx;
             let mut most = tx.mss;
             let mut in_network = tx.nxt.bytes_after(tx.una);
             let used = in_network;
-            if tx.phase == Phase::Loss && !tx.board.is_empty() {
+            if tx.recovery.phase() == Phase::Loss && !tx.board.is_empty() {
                 // Slow start after a time-out skips what the receiver holds (RFC 6675 §5.1).
                 if let Some(held) = tx.board.range_at_or_above(tx.nxt) {
                     if held.left.at_or_before(tx.nxt) {
@@ -262,7 +303,12 @@ impl<P: Payload> Endpoint<P> {
             if self.config.nagle && is_small && is_new && tx.una != tx.max {
                 return;
             }
-            if is_new && used + len > tx.window.cwnd && tx.phase == Phase::Open {
+            if !tx.pacing.allows(now, rate) {
+                return;
+            }
+            tx.pacing.on_sent(now, len, rate);
+            let beyond_cwnd = used + len > tx.recovery.window().cwnd();
+            if is_new && beyond_cwnd && tx.recovery.phase() == Phase::Open {
                 tx.limited_transmit += len;
             }
             let seq = tx.nxt;
@@ -274,14 +320,15 @@ impl<P: Payload> Endpoint<P> {
     /// Fast recovery with SACK: keeps the pipe full (RFC 6675 §5, step C).
     fn transmit_by_pipe(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let rule = self.tx.loss_rule(&self.config);
+        let rate = self.tx.recovery.pacing_rate();
         loop {
-            let tx = &self.tx;
-            let Some(point) = tx.point.mark() else { return };
+            let tx = &mut self.tx;
+            let Some(point) = tx.recovery.point().mark() else { return };
             let pipe = match self.config.sack_pipe {
                 SackPipe::Rfc6675 => tx.board.pipe(tx.una, tx.max, rule),
                 SackPipe::FallFloyd => tx.pipe,
             };
-            if tx.window.cwnd.saturating_sub(pipe) < tx.mss {
+            if tx.recovery.window().cwnd().saturating_sub(pipe) < tx.mss {
                 return;
             }
             let unsent = tx.end().bytes_after(tx.max);
@@ -289,16 +336,21 @@ impl<P: Payload> Endpoint<P> {
             let fits = tx.flight() + new_len.max(1) <= tx.wnd;
             match tx.board.next_seg(tx.una, tx.max, point, rule, unsent > 0 && fits) {
                 NextSeg::Retransmit { seq, end } => {
+                    if !tx.pacing.allows(now, rate) {
+                        return;
+                    }
                     let end = self.retransmit(now, seq, end, io);
                     self.tx.board.on_retransmit(seq, end);
+                    self.tx.pacing.on_sent(now, end.bytes_after(seq), rate);
                 }
                 NextSeg::New => {
                     let fin = tx.closing && tx.max + new_len == tx.fin_seq();
                     let fin = fin && tx.flight() + new_len < tx.wnd;
                     let seq = tx.max;
-                    if new_len == 0 && !fin {
+                    if new_len == 0 && !fin || !tx.pacing.allows(now, rate) {
                         return;
                     }
+                    tx.pacing.on_sent(now, new_len, rate);
                     self.send_data(now, seq, new_len, fin, io);
                     self.tx.nxt = self.tx.max;
                 }
@@ -374,10 +426,10 @@ impl<P: Payload> Endpoint<P> {
         let idle =
             tx.una == tx.max && tx.persist.is_none() && now.since(tx.last_sent) > tx.rto.rto();
         if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
-            let before = tx.window.cwnd;
-            tx.congestion.on_idle(&mut tx.window);
+            let before = tx.recovery.window().cwnd();
+            tx.recovery.on_restart(Restart::Idle);
             tx.last_sent = now;
-            if tx.window.cwnd != before {
+            if tx.recovery.window().cwnd() != before {
                 self.publish_window(now, io);
             }
         }
@@ -399,11 +451,12 @@ impl<P: Payload> Endpoint<P> {
             tx.timed = None;
             // Everything is sent again: an undo that goes on with new data would leave it without a timer.
             tx.spurious.give_up();
-            if tx.sack_ok && matches!(tx.phase, Phase::Recovery { .. }) {
-                tx.phase = Phase::Loss; // from SND.NXT on, not by the pipe
+            if tx.sack_ok && tx.recovery.phase() == Phase::Recovery {
+                tx.recovery.go_back();
             }
         }
-        if tx.rtx_deadline.is_none() && tx.nxt.before(tx.end()) {
+        let is_stalled = tx.rtx_deadline.is_none() && tx.pacing.deadline.is_none();
+        if is_stalled && tx.nxt.before(tx.end()) {
             let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
             tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
             io.events.emit(now, || Event::Persist { active: true });
@@ -412,8 +465,8 @@ impl<P: Payload> Endpoint<P> {
 
     pub(super) fn leave_persist(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.persist = None;
-        // Time spent in persist is not idleness: cwnd survives it (RFC 9293 §3.8.6.1; oracles §10,
-        // after-win-update).
+        // Time spent in persist is not idleness: cwnd survives it (as in Linux; packetdrill's
+        // slow_start-after-win-update).
         self.tx.last_sent = now;
         io.events.emit(now, || Event::Persist { active: false });
     }
@@ -438,7 +491,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     pub(super) fn publish_window(&self, now: Instant, io: &mut Io<'_, P>) {
-        let (cwnd, ssthresh) = (self.tx.window.cwnd, self.tx.window.ssthresh);
+        let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());
         let flight = self.tx.flight();
         io.events.emit(now, || Event::Window { cwnd, ssthresh, flight });
     }
@@ -448,17 +501,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn loss_window(&self) -> u32 {
         match self.config.loss_window {
             LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),
-            LossWindow::SendWindow => self.tx.window.cwnd.min(self.tx.wnd),
-        }
-    }
-
-    /// Whether a further fast retransmit would answer the loss event already dealt with.
-    pub(super) fn may_fast_retransmit(&self) -> bool {
-        match self.config.recovery {
-            Recovery::Tahoe { avoid_multi_fr } | Recovery::Reno { avoid_multi_fr } => {
-                !avoid_multi_fr || self.tx.point.is_clear()
-            }
-            Recovery::NewReno(_) | Recovery::Sack => self.tx.point.is_clear(),
+            LossWindow::SendWindow => self.cwnd().min(self.tx.wnd),
         }
     }
 }

@@ -1,8 +1,15 @@
-//! What to retransmit and when, apart from how cwnd moves: the phase of a sender and the SACK scoreboard.
+//! Loss recovery: the phase of a sender, what cwnd does in it, and the SACK scoreboard that says what to
+//! retransmit.
+//!
+//! [`LossRecovery`] owns the congestion window together with the
+//! [`CongestionControl`] algorithm. The endpoint tells it what happened and carries out what follows;
+//! it cannot write cwnd itself.
 
 pub mod scoreboard;
 
-use airtcp_core::SeqNum;
+use crate::config::{LossWindow, NewRenoConfig, Recovery, TcpConfig, window_bytes};
+use crate::congestion::{Ack, CongestionControl, Loss, Restart, Timeout, Undo, Window};
+use airtcp_core::{DataRate, SeqNum};
 
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,10 +17,7 @@ pub enum Phase {
     /// Nothing lost that we know of.
     Open,
     /// Fast recovery after a fast retransmit.
-    Recovery {
-        /// NewReno, impatient (RFC 6582 §4): a partial ACK has already reset the timer.
-        partial_seen: bool,
-    },
+    Recovery,
     /// After a time-out, or Tahoe's fast retransmit: slow start from SND.UNA until SND.UNA passes the
     /// recovery point.
     Loss,
@@ -57,6 +61,245 @@ impl RecoveryPoint {
     }
 }
 
+/// A change of cwnd in bytes, before fast recovery inflates it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reduction {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+/// What an ACK that advances SND.UNA means in fast recovery without SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Recovery is over.
+    Over,
+    /// A partial ACK (RFC 6582 §3.2 step 3): the next hole is to be retransmitted.
+    Partial {
+        /// The retransmission timer is left alone: impatient, and not the first partial ACK.
+        keep_timer: bool,
+    },
+}
+
+/// The phase of one sender and its congestion window.
+#[derive(Debug)]
+pub(crate) struct LossRecovery {
+    /// Private, as is the algorithm: what writes cwnd is in this file or in [`crate::congestion`].
+    window: Window,
+    congestion: Box<dyn CongestionControl>,
+    config: Recovery,
+    phase: Phase,
+    /// A partial ACK has already reset the timer in this recovery (RFC 6582 §4).
+    partial_seen: bool,
+    point: RecoveryPoint,
+    /// Duplicate ACKs for SND.UNA.
+    duplicate_acks: u32,
+}
+
+impl LossRecovery {
+    pub(crate) fn new(config: &TcpConfig, congestion: Box<dyn CongestionControl>) -> Self {
+        Self {
+            window: Window::new(1, 1, None, None),
+            congestion,
+            config: config.recovery,
+            phase: Phase::Open,
+            partial_seen: false,
+            point: RecoveryPoint::default(),
+            duplicate_acks: 0,
+        }
+    }
+
+    /// SMSS is known, and with it the initial window.
+    pub(crate) fn set_smss(&mut self, config: &TcpConfig, smss: u32) {
+        let initial = config.initial_window.bytes(smss);
+        let ssthresh = config.initial_ssthresh.map(window_bytes);
+        let window = Window::new(smss, initial, ssthresh, config.cwnd_limit.map(window_bytes));
+        self.window = match config.loss_window {
+            LossWindow::FlightSize => window,
+            LossWindow::SendWindow => window.in_whole_segments(),
+        };
+    }
+
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn point(&self) -> &RecoveryPoint {
+        &self.point
+    }
+
+    pub(crate) fn duplicate_acks(&self) -> u32 {
+        self.duplicate_acks
+    }
+
+    pub(crate) fn pacing_rate(&self) -> Option<DataRate> {
+        self.congestion.pacing_rate(&self.window)
+    }
+
+    /// Whether a further fast retransmit would answer a loss event not yet dealt with.
+    pub(crate) fn may_fast_retransmit(&self) -> bool {
+        match self.config {
+            Recovery::Tahoe { avoid_multi_fr } | Recovery::Reno { avoid_multi_fr } => {
+                !avoid_multi_fr || self.point.is_clear()
+            }
+            Recovery::NewReno(_) | Recovery::Sack => self.point.is_clear(),
+        }
+    }
+
+    /// The SYN or SYN-ACK was lost: start with one segment (RFC 5681 §3.1).
+    pub(crate) fn on_syn_loss(&mut self) {
+        self.window.set_cwnd(self.window.smss());
+    }
+
+    pub(crate) fn on_restart(&mut self, cause: Restart) {
+        self.congestion.on_restart(&mut self.window, cause);
+    }
+
+    /// A duplicate ACK; returns how many that makes.
+    pub(crate) fn count_duplicate(&mut self) -> u32 {
+        self.duplicate_acks += 1;
+        self.duplicate_acks
+    }
+
+    /// SND.UNA advanced: the count starts again.
+    pub(crate) fn forget_duplicates(&mut self) {
+        self.duplicate_acks = 0;
+    }
+
+    /// The recovery point lies behind SND.UNA once everything below it is acknowledged.
+    pub(crate) fn advance_point(&mut self, una: SeqNum) {
+        self.point.advance(una);
+    }
+
+    /// Lets the algorithm see an ACK, whatever the phase.
+    pub(crate) fn on_ack(&mut self, ack: &Ack) {
+        self.congestion.on_ack(&mut self.window, ack);
+    }
+
+    /// New data was acknowledged outside fast recovery.
+    pub(crate) fn grow(&mut self, ack: &Ack) {
+        self.congestion.on_growth(&mut self.window, ack);
+    }
+
+    /// All data sent before the reduction is acknowledged.
+    pub(crate) fn is_complete(&self, una: SeqNum) -> bool {
+        self.point.is_reached(una)
+    }
+
+    /// Back to normal; cwnd is set.
+    pub(crate) fn open(&mut self) {
+        self.phase = Phase::Open;
+    }
+
+    /// The retransmission timer expired with `max` = SND.MAX.
+    pub(crate) fn on_timeout(&mut self, timeout: &Timeout, max: SeqNum) -> Reduction {
+        let from = self.window.cwnd();
+        self.congestion.on_timeout(&mut self.window, timeout);
+        self.phase = Phase::Loss;
+        self.point.set(max);
+        self.duplicate_acks = 0;
+        Reduction { from, to: self.window.cwnd() }
+    }
+
+    /// Fast retransmit with `max` = SND.MAX (RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC
+    /// 6675 §5 step 4). With SACK the pipe takes the place of inflation.
+    pub(crate) fn on_fast_retransmit(
+        &mut self,
+        loss: &Loss,
+        max: SeqNum,
+        with_sack: bool,
+    ) -> Reduction {
+        let from = self.window.cwnd();
+        self.congestion.on_fast_retransmit(&mut self.window, loss);
+        self.point.set(max);
+        if let Recovery::Tahoe { .. } = self.config {
+            self.window.set_cwnd(self.window.smss());
+            self.phase = Phase::Loss;
+            return Reduction { from, to: self.window.cwnd() };
+        }
+        self.phase = Phase::Recovery;
+        self.partial_seen = false;
+        let to = self.window.cwnd();
+        if !with_sack {
+            // The duplicates that brought us here have left the network.
+            self.inflate(self.duplicate_acks);
+        }
+        Reduction { from, to }
+    }
+
+    /// `segments` more have left the network (RFC 5681 §3.2 steps 3 and 4).
+    pub(crate) fn inflate(&mut self, segments: u32) {
+        let left = segments * self.window.smss();
+        self.window.set_cwnd(self.window.cwnd().saturating_add(left));
+    }
+
+    /// Fast recovery without SACK: new data was acknowledged and `flight` is still out.
+    pub(crate) fn on_new_ack_in_recovery(
+        &mut self,
+        acked: u32,
+        una: SeqNum,
+        flight: u32,
+    ) -> Progress {
+        let (smss, ssthresh) = (self.window.smss(), self.window.ssthresh());
+        let NewRenoConfig { deflate, impatient } = match self.config {
+            Recovery::NewReno(config) => config,
+            // The fallback for a peer without SACK.
+            Recovery::Sack => NewRenoConfig::default(),
+            // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
+            Recovery::Reno { .. } | Recovery::Tahoe { .. } => {
+                self.window.set_cwnd(ssthresh);
+                self.phase = Phase::Open;
+                return Progress::Over;
+            }
+        };
+        // RFC 6582 §3.2 step 3.
+        if self.point.is_reached(una) {
+            let most = if deflate { flight.max(smss) + smss } else { u32::MAX };
+            self.window.set_cwnd(ssthresh.min(most));
+            self.phase = Phase::Open;
+            return Progress::Over;
+        }
+        let cwnd = if deflate {
+            // Deflate by what left, add back one SMSS if that was at least one.
+            let back = if acked >= smss { smss } else { 0 };
+            self.window.cwnd().saturating_sub(acked).saturating_add(back)
+        } else {
+            ssthresh
+        };
+        self.window.set_cwnd(cwnd);
+        let keep_timer = impatient && self.partial_seen;
+        self.partial_seen = true;
+        Progress::Partial { keep_timer }
+    }
+
+    /// F-RTO sends two new segments beside the `in_network` bytes (RFC 5682 §2.1 step 2b); a duplicate
+    /// or the verdict sets cwnd anew.
+    pub(crate) fn probe_with_new_data(&mut self, in_network: u32) {
+        self.window.set_cwnd(in_network + 2 * self.window.smss());
+    }
+
+    /// F-RTO's second ACK was a duplicate (RFC 5682 §2.1 step 3a).
+    pub(crate) fn on_probe_failed(&mut self) {
+        self.window.set_cwnd(3 * self.window.smss());
+    }
+
+    /// The last retransmission was needless.
+    pub(crate) fn on_spurious(&mut self, undo: &Undo) {
+        self.phase = Phase::Open;
+        self.point.clear();
+        self.duplicate_acks = 0;
+        self.congestion.on_spurious(&mut self.window, undo);
+    }
+
+    /// What is outstanding is to be sent again from SND.NXT on, not by the pipe.
+    pub(crate) fn go_back(&mut self) {
+        self.phase = Phase::Loss;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +313,18 @@ mod tests {
         point.advance(SeqNum(1001));
         point.advance(SeqNum(1001) + (1 << 31));
         assert!(point.is_clear());
+    }
+    #[test]
+    fn a_partial_ack_deflates_by_what_left() {
+        // RFC 6582 §3.2 step 3.
+        let config = TcpConfig::default();
+        let mut recovery = LossRecovery::new(&config, crate::congestion::algorithm(&config));
+        let start = Window::new(1000, 10_000, None, None);
+        recovery.point.set(SeqNum(50_000));
+        for (acked, cwnd) in [(3000, 8000), (500, 9500), (20_000, 1000)] {
+            recovery.window = start;
+            recovery.on_new_ack_in_recovery(acked, SeqNum(acked), 50_000 - acked);
+            assert_eq!(recovery.window().cwnd(), cwnd);
+        }
     }
 }

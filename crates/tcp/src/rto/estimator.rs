@@ -1,5 +1,6 @@
 //! The retransmission time-out (RFC 6298, with Karn's algorithm and optional coarse ticks).
 
+use super::{Backoff, Expiry, RtoPolicy};
 use crate::config::RtoConfig;
 use airtcp_core::Duration;
 
@@ -7,12 +8,15 @@ use airtcp_core::Duration;
 ///
 /// Karn's rule (RFC 6298 §3) is the caller's: it passes no sample of a retransmitted segment unless
 /// timestamps resolve the ambiguity. The back-off stays until the next valid sample (§5.7).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RtoEstimator {
     config: RtoConfig,
+    policy: Box<dyn RtoPolicy>,
     estimate: Option<Estimate>,
     initial: Duration,
     backoff: u32,
+    /// The time-out in force, from all of the above.
+    rto: Duration,
 }
 
 /// A smoothed RTT and its variation.
@@ -26,8 +30,11 @@ pub struct Estimate {
 
 impl RtoEstimator {
     /// Without samples: the initial RTO is in force.
-    pub fn new(config: RtoConfig) -> Self {
-        Self { config, estimate: None, initial: config.initial, backoff: 0 }
+    pub fn new(config: RtoConfig, policy: Box<dyn RtoPolicy>) -> Self {
+        let (initial, rto) = (config.initial, Duration::ZERO);
+        let mut estimator = Self { config, policy, estimate: None, initial, backoff: 0, rto };
+        estimator.update();
+        estimator
     }
 
     /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off.
@@ -42,6 +49,7 @@ impl RtoEstimator {
             },
         });
         self.backoff = 0;
+        self.update();
     }
 
     /// RFC 4015 §3.2 step 9: after a spurious time-out, estimates at least as large as before it and as
@@ -51,29 +59,46 @@ impl RtoEstimator {
         self.estimate =
             Some(Estimate { srtt: before.srtt.max(sample), rttvar: before.rttvar.max(sample / 2) });
         self.backoff = 0;
+        self.update();
     }
 
-    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, doubled for each back-off
-    /// (RFC 6298 §2, §5.5).
+    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, as the policy has it, doubled
+    /// for each back-off (RFC 6298 §2, §5.5).
     pub fn rto(&self) -> Duration {
-        let base = match self.estimate {
-            None => self.initial,
-            Some(Estimate { srtt, rttvar }) => (srtt + (rttvar * 4).max(self.config.granularity))
-                .round_up_to(self.config.tick)
-                .max(self.config.min),
-        };
-        (base * (1u64 << self.backoff.min(32))).min(self.config.max)
+        self.rto
     }
 
-    /// Doubles the time-out (RFC 6298 §5.5).
-    pub fn back_off(&mut self) {
-        self.backoff = self.backoff.saturating_add(1);
+    /// The timer expired: the policy decides whether the time-out doubles (RFC 6298 §5.5).
+    pub fn on_expiry(&mut self, expiry: &Expiry) {
+        if self.policy.on_expiry(expiry) == Backoff::Double {
+            self.backoff = self.backoff.saturating_add(1);
+        }
+        self.update();
     }
 
     /// The SYN was lost: data starts with the larger RTO, without back-off (RFC 6298 §5.7).
     pub fn restart_after_syn_loss(&mut self) {
         self.initial = self.config.after_syn_loss;
         self.backoff = 0;
+        self.update();
+    }
+
+    /// The path is taken for a new one: forgets all samples and the back-off.
+    pub fn restart(&mut self) {
+        self.estimate = None;
+        self.backoff = 0;
+        self.update();
+    }
+
+    fn update(&mut self) {
+        let base = match self.estimate {
+            None => self.initial,
+            Some(Estimate { srtt, rttvar }) => (srtt + (rttvar * 4).max(self.config.granularity))
+                .round_up_to(self.config.tick)
+                .max(self.config.min),
+        };
+        let base = self.policy.time_out(base);
+        self.rto = (base * (1u64 << self.backoff.min(32))).min(self.config.max);
     }
 
     /// The estimate, once there is a sample.
@@ -99,7 +124,18 @@ impl RtoEstimator {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Exponential;
     use super::*;
+    use airtcp_core::Instant;
+
+    fn estimator(config: RtoConfig) -> RtoEstimator {
+        RtoEstimator::new(config, Box::new(Exponential))
+    }
+
+    fn expire(estimator: &mut RtoEstimator) {
+        let now = Instant::ZERO;
+        estimator.on_expiry(&Expiry { now, count: 1, duplicate_acks: 0, handshake: false });
+    }
 
     fn config(min: Duration, granularity: Duration) -> RtoConfig {
         RtoConfig { min, granularity, ..RtoConfig::default() }
@@ -125,8 +161,8 @@ mod tests {
 
     #[test]
     fn worked_example_to_six_digits() {
-        let mut free = RtoEstimator::new(config(Duration::ZERO, Duration::ZERO));
-        let mut bounded = RtoEstimator::new(config(Duration::from_secs(1), Duration::ZERO));
+        let mut free = estimator(config(Duration::ZERO, Duration::ZERO));
+        let mut bounded = estimator(config(Duration::from_secs(1), Duration::ZERO));
         assert_eq!(bounded.rto(), Duration::from_secs(1));
         for (sample, srtt, rttvar, rto) in WORKED {
             for e in [&mut free, &mut bounded] {
@@ -142,7 +178,7 @@ mod tests {
     #[test]
     fn granularity_is_a_floor_of_the_variation_term() {
         // oracles.md §9, second example.
-        let mut e = RtoEstimator::new(config(Duration::ZERO, Duration::from_millis(500)));
+        let mut e = estimator(config(Duration::ZERO, Duration::from_millis(500)));
         for (ms, rto) in
             [(22.9, 0.5229), (25.0, 0.5232), (23.0, 0.5231), (22.0, 0.5230), (200.0, 0.5451)]
         {
@@ -154,18 +190,18 @@ mod tests {
     #[test]
     fn backs_off_to_the_maximum_and_forgets_on_a_sample() {
         let max = Duration::from_secs(64);
-        let mut e = RtoEstimator::new(RtoConfig { max, ..RtoConfig::default() });
+        let mut e = estimator(RtoConfig { max, ..RtoConfig::default() });
         let mut expiry = 0;
         let expiries: Vec<u64> = (0..7)
             .map(|_| {
                 expiry += e.rto().as_millis() / 1000;
-                e.back_off();
+                expire(&mut e);
                 expiry
             })
             .collect();
         assert_eq!(expiries, [1, 3, 7, 15, 31, 63, 127]);
         for _ in 0..100 {
-            e.back_off();
+            expire(&mut e);
         }
         assert_eq!(e.rto(), max);
         e.sample(Duration::from_millis(10));
@@ -175,8 +211,7 @@ mod tests {
     #[test]
     fn coarse_clock_counts_whole_ticks() {
         let tick = Duration::from_millis(10);
-        let mut e =
-            RtoEstimator::new(RtoConfig { tick, min: Duration::ZERO, ..RtoConfig::default() });
+        let mut e = estimator(RtoConfig { tick, min: Duration::ZERO, ..RtoConfig::default() });
         e.sample(Duration::from_millis(214));
         assert_eq!(e.estimate().unwrap().srtt, Duration::from_millis(210));
         e.sample(Duration::from_millis(1));

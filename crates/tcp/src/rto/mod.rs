@@ -1,0 +1,67 @@
+//! The retransmission time-out: estimated by RFC 6298 (`estimator.rs`), with what a policy makes of it
+//! and of an expiry, one file a policy.
+//!
+//! To add a policy: write its file here and a word for it in [`RtoPolicyConfig`] and [`policy`]. To try
+//! one from another crate, hand it to [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
+
+mod estimator;
+
+pub use estimator::{Estimate, RtoEstimator};
+
+use crate::config::{RtoConfig, RtoPolicyConfig};
+use airtcp_core::{Duration, Instant};
+use std::fmt::Debug;
+
+/// An expiry of the retransmission timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    /// Now.
+    pub now: Instant,
+    /// Expiries in a row, this one included: since the last ACK that advanced SND.UNA.
+    pub count: u32,
+    /// Duplicate ACKs counted for SND.UNA before it.
+    pub duplicate_acks: u32,
+    /// The SYN or SYN-ACK is what was not acknowledged.
+    pub handshake: bool,
+}
+
+/// What an expiry does to the time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backoff {
+    /// It doubles (RFC 6298 §5.5).
+    Double,
+    /// It stays as it is.
+    Keep,
+}
+
+/// How the time-out moves apart from the RTT estimate.
+///
+/// The back-off that expiries have built up stays until the next valid RTT sample (RFC 6298 §5.7),
+/// and the time-out never exceeds [`RtoConfig::max`].
+pub trait RtoPolicy: Debug + Send {
+    /// The timer expired.
+    fn on_expiry(&mut self, expiry: &Expiry) -> Backoff;
+
+    /// The time-out before back-off, from the one of RFC 6298 §2 (its lower bound included). Asked
+    /// after each RTT sample and each expiry.
+    fn time_out(&mut self, rfc6298: Duration) -> Duration {
+        rfc6298
+    }
+}
+
+/// Doubles at each expiry (RFC 6298 §5.5).
+#[derive(Clone, Copy, Debug)]
+pub struct Exponential;
+
+impl RtoPolicy for Exponential {
+    fn on_expiry(&mut self, _: &Expiry) -> Backoff {
+        Backoff::Double
+    }
+}
+
+/// The policy that `config` asks for.
+pub fn policy(config: &RtoConfig) -> Box<dyn RtoPolicy> {
+    match config.policy {
+        RtoPolicyConfig::Exponential => Box::new(Exponential),
+    }
+}
