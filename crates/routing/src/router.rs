@@ -14,6 +14,7 @@ use airtcp_core::{Bytes, Instant, Position};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::vec::Drain;
 
 /// A data packet, by a number of the shell's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,7 +174,7 @@ pub trait Router: Send {
         &mut self,
         context: &Context<'_>,
         neighbour: NodeId,
-        packets: &mut Vec<Packet>,
+        packets: Drain<'_, Packet>,
         out: &mut Actions,
     );
 
