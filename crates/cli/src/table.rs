@@ -77,7 +77,14 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             n if n == runs.len() => Estimate::of(&finished).show(3),
             n => format!("{n} of {} finished", runs.len()),
         };
-        let aborted = runs.iter().filter(|r| r.flows[i].aborted.is_some()).count();
+        let note = |what: &str, holds: &dyn Fn(&FlowMetrics) -> bool| match (
+            runs.iter().filter(|r| holds(&r.flows[i])).count(),
+            runs.len(),
+        ) {
+            (0, _) => None,
+            (_, 1) => Some(what.to_owned()),
+            (n, all) => Some(format!("{what} in {n} of {all}")),
+        };
         rows.push([
             flow.name.clone(),
             of(&|f| f.goodput * factor).show(3),
@@ -86,11 +93,14 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             of(&|f| f.retransmission_ratio * 100.0).show(2),
             of(&|f| f.timeouts as f64).show(1),
             of(&|f| f.cwnd_reductions as f64).show(1),
-            match (aborted, runs.len()) {
-                (0, _) => String::new(),
-                (_, 1) => "aborted".to_owned(),
-                (n, all) => format!("aborted in {n} of {all}"),
-            },
+            [
+                note("aborted", &|f| f.aborted.is_some()),
+                note("no route", &|f| f.no_route_drops > 0),
+            ]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", "),
         ]);
     }
     out + &aligned(&rows, &[0, 7])

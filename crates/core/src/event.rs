@@ -7,6 +7,7 @@ use crate::segment::Flow;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use std::net::IpAddr;
 
 /// Why a congestion window (or ssthresh) was reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +40,8 @@ pub enum DropReason {
     Middlebox,
     /// No route to the destination.
     NoRoute,
+    /// Its TTL was used up (RFC 791 §3.2).
+    TtlExpired,
     /// The MAC had used up its attempts (802.11 retry limit).
     Retries,
     /// A broadcast that no station received.
@@ -164,6 +167,16 @@ pub enum Event {
         seq: SeqNum,
         /// Payload bytes.
         len: u32,
+    },
+    /// A routing protocol told the transport protocols of its node that a route is gone.
+    RouteFailed {
+        /// Where it led.
+        to: IpAddr,
+    },
+    /// It told them that it found a route.
+    RouteFound {
+        /// Where it leads.
+        to: IpAddr,
     },
     /// A middlebox made a segment of its own.
     Injected {

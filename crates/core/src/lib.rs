@@ -8,6 +8,7 @@
 pub mod event;
 pub mod link_signal;
 pub mod payload;
+pub mod position;
 pub mod rng;
 pub mod segment;
 pub mod seq;
@@ -17,6 +18,7 @@ pub mod units;
 pub use event::{Event, Events, Source, Subscriber};
 pub use link_signal::LinkSignal;
 pub use payload::{Length, Payload};
+pub use position::Position;
 pub use rng::Stream;
 pub use segment::{Addr, Flags, Flow, Options, SackBlock, SackBlocks, Segment, Timestamps};
 pub use seq::SeqNum;

@@ -3,6 +3,7 @@
 //!
 //! Read in this order: [`scenario::model`], [`world`], [`engine`], [`metrics`], [`trace`].
 
+pub mod addr;
 mod apps;
 pub mod engine;
 pub mod metrics;

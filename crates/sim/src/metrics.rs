@@ -72,6 +72,10 @@ pub struct FlowMetrics {
     pub window_probes: u64,
     /// Packets of the flow, of either direction, that the MAC of a wireless station gave up.
     pub mac_drops: u64,
+    /// Packets of the flow, of either direction, that were dropped because a node had no route.
+    pub no_route_drops: u64,
+    /// Packets of the flow, of either direction, whose TTL expired on their way.
+    pub ttl_drops: u64,
     /// Outages of the path that ended and after which the flow went on.
     pub outages: u64,
     /// Mean time from the end of these to the first new byte at the receiver (or to the next outage), s;
@@ -128,6 +132,10 @@ pub struct CbrMetrics {
     pub packets_received: u64,
     /// Packets that were lost on the way.
     pub packets_dropped: u64,
+    /// Of these, packets for which a node had no route.
+    pub no_route_drops: u64,
+    /// Of these, packets whose TTL expired.
+    pub ttl_drops: u64,
     /// IP packets that arrived, over the time from its start to its stop, bit/s.
     pub throughput: f64,
     /// User data of these over the same time, bit/s.

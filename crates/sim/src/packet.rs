@@ -1,6 +1,12 @@
-//! What travels through the simulated network: TCP segments, and the datagrams of cross traffic.
+//! What travels through the simulated network: TCP segments, the datagrams of cross traffic, and the
+//! control packets of routing protocols.
 
-use airtcp_core::{Bytes, Flow, Length, Payload, Segment, SeqNum};
+use crate::addr;
+use airtcp_core::{Addr, Bytes, Flow, Length, Payload, Segment, SeqNum};
+use airtcp_routing::NodeId;
+use airtcp_routing::router::Message;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// An IP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,13 +15,15 @@ pub enum Packet {
     Tcp(Segment<Length>),
     /// A UDP datagram.
     Udp(Datagram),
+    /// A control packet of a routing protocol.
+    Control(Control),
 }
 
 /// A UDP datagram of a [`CbrSpec`](crate::scenario::model::CbrSpec).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Index of its source in the scenario.
-    pub cbr: u32,
+    pub source: u32,
     /// Its number among the datagrams of its source, from 0, modulo 2^32.
     pub number: u32,
     /// Addresses and ports.
@@ -23,6 +31,33 @@ pub struct Datagram {
     /// User data.
     pub payload: Length,
 }
+
+/// What one router sends to its neighbours: to one, or to all.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// The sender.
+    pub from: NodeId,
+    /// The receiver; `None`: all.
+    pub to: Option<NodeId>,
+    /// What it says.
+    pub message: Arc<dyn Message>,
+}
+
+impl Control {
+    /// The addresses; control packets have no ports.
+    pub fn flow(&self) -> Flow {
+        let to = self.to.map_or(Ipv4Addr::BROADCAST.into(), addr::of_node);
+        Flow { src: Addr::new(addr::of_node(self.from), 0), dst: Addr::new(to, 0) }
+    }
+}
+
+/// Equal if they carry the same message, not one that says the same.
+impl PartialEq for Control {
+    fn eq(&self, other: &Self) -> bool {
+        (self.from, self.to) == (other.from, other.to) && Arc::ptr_eq(&self.message, &other.message)
+    }
+}
+impl Eq for Control {}
 
 /// IPv4 and UDP header.
 pub const UDP_OVERHEAD: Bytes = Bytes(28);
@@ -33,6 +68,7 @@ impl Packet {
         match self {
             Self::Tcp(segment) => segment.wire_len(),
             Self::Udp(datagram) => UDP_OVERHEAD + Bytes(datagram.payload.0),
+            Self::Control(control) => control.message.size(),
         }
     }
 
@@ -41,6 +77,7 @@ impl Packet {
         match self {
             Self::Tcp(segment) => !segment.payload.is_empty(),
             Self::Udp(_) => true,
+            Self::Control(_) => false,
         }
     }
 
@@ -51,6 +88,7 @@ impl Packet {
             Self::Udp(Datagram { flow, number, payload, .. }) => {
                 (*flow, SeqNum(*number), payload.0 as u32)
             }
+            Self::Control(control) => (control.flow(), SeqNum(0), 0),
         }
     }
 }

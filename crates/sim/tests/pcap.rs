@@ -189,7 +189,7 @@ fn tshark_reads_cross_traffic_as_udp() {
     let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
     for number in 0..3 {
         let payload = Length(u64::from(number) * 486);
-        let datagram = Packet::Udp(Datagram { cbr: 0, number, flow, payload });
+        let datagram = Packet::Udp(Datagram { source: 0, number, flow, payload });
         pcap.on_packet(Instant::from_millis(number.into()), FH, Direction::Sent, &datagram);
     }
     let file = pcap.finish().unwrap();

@@ -5,7 +5,7 @@
 //! default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::QueueLimit;
-use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_core::{Bytes, DataRate, Duration, Position};
 use std::fmt;
 
 /// A medium shared by all its stations.
@@ -24,23 +24,6 @@ pub struct ChannelConfig {
 pub struct StationConfig {
     /// Where it is.
     pub position: Position,
-}
-
-/// A place on the plane, metres.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Position {
-    /// East.
-    pub x: f64,
-    /// North.
-    pub y: f64,
-}
-
-impl Position {
-    /// Metres between two places.
-    pub fn distance(self, other: Self) -> f64 {
-        let (dx, dy) = (self.x - other.x, self.y - other.y);
-        (dx * dx + dy * dy).sqrt()
-    }
 }
 
 /// Timing of the physical layer.

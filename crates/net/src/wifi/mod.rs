@@ -17,11 +17,12 @@ mod phy;
 pub mod preset;
 mod radio;
 
+pub use airtcp_core::Position;
 pub use channel::{
     Channel, FrameKind, Output, Receiver, SentFrame, StationCounters, StationId, StationStreams,
 };
 pub use config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
-    Position, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
+    Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
     WifiError,
 };

@@ -3,8 +3,8 @@
 //! The two reception models are described in [`Reception`]. Both keep a *lock*: the frame the receiver
 //! follows, which it gives to the MAC when the frame ends, if nothing destroyed it until then.
 
-use crate::wifi::config::{Position, Power, Propagation, RadioConfig, Reception};
-use airtcp_core::{Duration, Instant};
+use crate::wifi::config::{Power, Propagation, RadioConfig, Reception};
+use airtcp_core::{Duration, Instant, Position};
 use std::f64::consts::PI;
 
 /// Metres a second.

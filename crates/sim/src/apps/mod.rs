@@ -1,8 +1,12 @@
-//! The applications at both ends of a flow. They look at their endpoint after each call to it.
+//! The applications: at both ends of a TCP flow, which look at their endpoint after each call to it; and
+//! [`udp`], sources of datagrams.
 
-use crate::world::OutageWatch;
+mod outages;
+pub(crate) mod udp;
+
 use airtcp_core::{Bytes, Instant, Length};
 use airtcp_tcp::{Endpoint, Io, State};
+pub(crate) use outages::OutageWatch;
 
 /// What runs on top of an endpoint.
 #[derive(Debug)]

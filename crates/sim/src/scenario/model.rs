@@ -7,9 +7,8 @@ use airtcp_net::config::{LinkConfig, Schedule};
 use airtcp_net::wifi::{ChannelConfig, StationConfig};
 use airtcp_tcp::TcpConfig;
 
-/// Index into [`Scenario::nodes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u32);
+/// A node, by its index in [`Scenario::nodes`].
+pub use airtcp_routing::NodeId;
 
 /// A complete scenario.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 
 use super::model::{
     CbrSpec, EmulatedDirection, EmulatedLink, FlowSpec, Link, MiddleboxSpec, Node, NodeId,
-    NodeOutage, OnOff, OutageLayer, Scenario, SignalSpec, Wlan,
+    NodeOutage, OnOff, OutageLayer, Scenario, SignalSpec,
 };
 use super::schema::{self, MAX_ELEMENTS, MAX_MSS, RECEIVER, SENDER};
 use super::wlan::{radio_outage, wlans};
@@ -85,10 +85,8 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
     if !top.has("flow") && !top.has("cbr") {
         top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[cbr]] table"));
     }
-    // A link that could not be read leaves gaps that are no mistake of the flows.
-    let islands = (top.problems_found() == 0).then(|| Islands::new(nodes.len(), &links, &wlans));
     let tcp = top.merged("tcp");
-    let network = Network { nodes: &nodes, names: &names, islands, duration };
+    let network = Network { nodes: &nodes, names: &names, duration };
     let flows = flows(&top.elements("flow"), &tcp, &network);
     let cbr = cbr(&top.elements("cbr"), &network);
     fifos(&node_sections, &network, &flows);
@@ -107,8 +105,6 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
 struct Network<'a> {
     nodes: &'a [Node],
     names: &'a Names,
-    /// `None` when the links are not known.
-    islands: Option<Islands>,
     duration: Option<Duration>,
 }
 
@@ -537,16 +533,7 @@ fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, Nod
     let (from, to) = (section.get::<Name>("from"), section.get::<Name>("to"));
     let from = from.and_then(|name| resolve(section, "from", &name, network.names));
     let to = to.and_then(|name| resolve(section, "to", &name, network.names));
-    let pairs = pairs(section, "to", from?, to?)?;
-    let apart =
-        |(a, b): &&(NodeId, NodeId)| network.islands.as_ref().is_some_and(|i| !i.connected(*a, *b));
-    if let Some((a, b)) = pairs.iter().find(apart) {
-        let [a, b] = [a, b].map(|id| &network.nodes[id.0 as usize].name);
-        let message = format!("no links lead from {a:?} to {b:?}");
-        let expected = "a path of links, or of stations in range of each other";
-        section.push(section.problem("to", message).expected(expected));
-    }
-    Some(pairs)
+    pairs(section, "to", from?, to?)
 }
 
 fn cbr(sections: &[Section<'_>], network: &Network<'_>) -> Vec<CbrSpec> {
@@ -887,37 +874,4 @@ fn ack(section: &Section<'_>) -> Option<AckConfig> {
     }
     let (segments, timeout) = (section.get("segments"), section.get("timeout"));
     Some(AckConfig::Delayed { segments: segments?, timeout: timeout? })
-}
-
-/// Which nodes links and radios connect, in whatever number of hops (union-find).
-struct Islands(Vec<u32>);
-
-impl Islands {
-    fn new(nodes: usize, links: &[Link], wlans: &[Wlan]) -> Self {
-        let mut islands = Self((0..nodes as u32).collect());
-        links.iter().for_each(|link| islands.join(link.from, link.to));
-        for Wlan { config, stations, .. } in wlans {
-            for (i, a) in stations.iter().enumerate() {
-                for b in &stations[..i] {
-                    if config.radio.in_range(a.config.position, b.config.position) {
-                        islands.join(a.node, b.node);
-                    }
-                }
-            }
-        }
-        islands
-    }
-    fn join(&mut self, a: NodeId, b: NodeId) {
-        let (a, b) = (self.root(a.0), self.root(b.0));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
-    fn root(&self, mut node: u32) -> u32 {
-        while self.0[node as usize] != node {
-            node = self.0[node as usize];
-        }
-        node
-    }
-    fn connected(&self, a: NodeId, b: NodeId) -> bool {
-        self.root(a.0) == self.root(b.0)
-    }
 }

@@ -35,7 +35,6 @@ pub(super) fn wlans(
             continue;
         }
         let Some(stations) = placed(section, nodes, &stations, positions) else { continue };
-        out_of_range(section, nodes, &config, &stations);
         wlans.push(Wlan { name: name.text, config, stations });
     }
     wlans
@@ -91,32 +90,6 @@ fn placed(
         Station { node, config: StationConfig { position: Position { x, y } } }
     };
     Some(stations.iter().enumerate().map(station).collect())
-}
-
-/// Refuses a station that nobody of its cell can hear.
-fn out_of_range(
-    section: &Section<'_>,
-    nodes: &[Node],
-    config: &ChannelConfig,
-    stations: &[Station],
-) {
-    let at = |station: &Station| station.config.position;
-    for (i, station) in stations.iter().enumerate() {
-        let others =
-            || stations.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, other)| other);
-        if others().any(|other| config.radio.in_range(at(station), at(other))) {
-            continue;
-        }
-        let distance = |other: &Station| at(station).distance(at(other));
-        let nearest = others().min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        let Some(nearest) = nearest else { continue };
-        let [name, other] = [station, nearest].map(|s| &nodes[s.node.0 as usize].name);
-        let message = format!(
-            "{name:?} is out of range of all others ({other:?} is the nearest, at {:.1} m)",
-            distance(nearest)
-        );
-        section.push(section.problem("stations", message).expected("stations in range"));
-    }
 }
 
 /// Refuses an outage of the radios of a node (or group) that has none.

@@ -117,6 +117,7 @@ impl<W: Write> EventWriter<W> {
                     DropReason::Outage => "outage",
                     DropReason::Middlebox => "middlebox",
                     DropReason::NoRoute => "no_route",
+                    DropReason::TtlExpired => "ttl_expired",
                     DropReason::Retries => "retries",
                     DropReason::Unheard => "unheard",
                 };
@@ -124,6 +125,8 @@ impl<W: Write> EventWriter<W> {
                 write_flow(out, flow, seq)?;
                 write!(out, ",\"len\":{len}")
             }
+            Event::RouteFailed { to } => write!(out, "\"route_failed\",\"to\":\"{to}\""),
+            Event::RouteFound { to } => write!(out, "\"route_found\",\"to\":\"{to}\""),
             Event::Injected { flow, seq, ack } => {
                 write!(out, "\"injected\"")?;
                 write_flow(out, flow, seq)?;
@@ -183,6 +186,8 @@ mod tests {
             Event::Aborted { reason: AbortReason::Reset },
             Event::OutageOver { dead: ms(5) },
             Event::Dropped { reason: DropReason::NoRoute, flow, seq, len },
+            Event::RouteFailed { to: flow.dst.ip },
+            Event::RouteFound { to: flow.dst.ip },
             Event::Injected { flow, seq, ack },
         ];
         let sources = [Source::Sender(0), Source::Receiver(0), Source::Link(1), Source::Node(1)];

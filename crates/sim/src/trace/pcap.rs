@@ -2,16 +2,17 @@
 //!
 //! One interface a node, in the order of the scenario and with the node's name; simulated time, counted
 //! from 1970 and exact to the nanosecond; raw IP packets with valid checksums and zeros for user data;
-//! each packet marked as sent or received. The section header's comment names scenario and seed.
+//! each packet marked as sent or received. Control packets of routing protocols are shown as UDP datagrams
+//! without ports. The section header's comment names scenario and seed.
 //!
 //! A packet appears once for each interface it crosses, so TCP analysis of the whole file sees it again
 //! and again and calls it retransmitted. Look at one node at a time:
 //! `tshark -r run.pcapng -Y 'frame.interface_name == "MH"' -w mh.pcapng`.
 
 use super::{Direction, PacketTap};
-use crate::packet::Packet;
+use crate::packet::{Packet, UDP_OVERHEAD};
 use crate::scenario::model::{NodeId, Scenario};
-use airtcp_core::Instant;
+use airtcp_core::{Instant, Length};
 use airtcp_wire::{encode, encode_udp};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -91,6 +92,10 @@ impl<W: Write> PcapWriter<W> {
             Packet::Udp(datagram) => {
                 encode_udp(&datagram.flow, &datagram.payload, &mut self.packet)
             }
+            Packet::Control(control) => {
+                let payload = control.message.size().get().saturating_sub(UDP_OVERHEAD.get());
+                encode_udp(&control.flow(), &Length(payload), &mut self.packet)
+            }
         }
         .map_err(io::Error::other)?;
         let block = EnhancedPacketBlock {
@@ -141,7 +146,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 mod tests {
     use super::*;
     use crate::scenario::model::Node;
-    use airtcp_core::{Duration, Length, Segment};
+    use airtcp_core::{Duration, Segment};
 
     fn scenario(nodes: &[&str]) -> Scenario {
         let node = |name: &&str| Node { name: (*name).into(), middlebox: None, outage: None };

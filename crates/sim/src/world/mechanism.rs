@@ -4,35 +4,36 @@ use crate::metrics::MiddleboxMetrics;
 use crate::scenario::model::MiddleboxSpec;
 use airtcp_core::Length;
 use airtcp_edge::{FlowTableConfig, Mechanism, MechanismConfig, Middlebox, Side};
+use airtcp_routing::NodeId;
 
 /// A mechanism of `airtcp-edge` at work on a node.
 pub(super) struct EdgeNode {
-    pub(super) node: u32,
+    pub(super) node: NodeId,
     /// Nodes of the mobile side, ascending.
-    mobiles: Vec<u32>,
+    mobiles: Vec<NodeId>,
     config: MechanismConfig,
     mechanism: Mechanism<Length>,
 }
 
 impl EdgeNode {
-    /// On node number `node`.
-    pub(super) fn new(node: u32, spec: &MiddleboxSpec) -> Self {
+    /// On a node.
+    pub(super) fn new(node: NodeId, spec: &MiddleboxSpec) -> Self {
         let mechanism = Mechanism::new(&spec.mechanism, FlowTableConfig::default(), spec.memory)
             .expect("a resolved scenario has a threshold of at least 3");
-        let mut mobiles: Vec<u32> = spec.mobiles.iter().map(|mobile| mobile.0).collect();
+        let mut mobiles = spec.mobiles.clone();
         mobiles.sort_unstable();
         Self { node, mobiles, config: spec.mechanism, mechanism }
     }
 
     /// The nodes of the mobile side.
-    pub(super) fn mobiles(&self) -> &[u32] {
+    pub(super) fn mobiles(&self) -> &[NodeId] {
         &self.mobiles
     }
 
     /// The side from which a segment comes that goes from one node to another; `None` when neither is a
     /// mobile.
-    pub(super) fn side(&self, from: u32, to: u32) -> Option<Side> {
-        let is_mobile = |node: u32| self.mobiles.binary_search(&node).is_ok();
+    pub(super) fn side(&self, from: NodeId, to: NodeId) -> Option<Side> {
+        let is_mobile = |node: NodeId| self.mobiles.binary_search(&node).is_ok();
         if is_mobile(to) { Some(Side::Fixed) } else { is_mobile(from).then_some(Side::Mobile) }
     }
 
@@ -50,7 +51,6 @@ impl EdgeNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::model::NodeId;
     use airtcp_core::Bytes;
 
     #[test]
@@ -58,10 +58,11 @@ mod tests {
         let mobiles = vec![NodeId(7), NodeId(3)];
         let mechanism = MechanismConfig::PacketControl { threshold: 6 };
         let spec = MiddleboxSpec { mechanism, memory: Bytes(0), mobiles, signal: None };
-        let edge = EdgeNode::new(1, &spec);
-        assert_eq!(edge.side(0, 3), Some(Side::Fixed));
-        assert_eq!(edge.side(3, 0), Some(Side::Mobile));
-        assert_eq!(edge.side(3, 7), Some(Side::Fixed));
-        assert_eq!(edge.side(0, 2), None);
+        let edge = EdgeNode::new(NodeId(1), &spec);
+        let side = |from, to| edge.side(NodeId(from), NodeId(to));
+        assert_eq!(side(0, 3), Some(Side::Fixed));
+        assert_eq!(side(3, 0), Some(Side::Mobile));
+        assert_eq!(side(3, 7), Some(Side::Fixed));
+        assert_eq!(side(0, 2), None);
     }
 }

@@ -1,17 +1,27 @@
 //! The arena of packets in the network: a slab with a free list, so that steady state allocates nothing.
 
-use crate::packet::Packet;
+use crate::addr;
+use crate::packet::{Control, Packet};
 use airtcp_net::link::PacketMeta;
+use airtcp_routing::NodeId;
+use airtcp_routing::router::{self, Data, Message, NextHop, PacketId};
+use std::sync::Arc;
 
-/// A packet in the arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PacketId(u32);
+/// The TTL of a new packet (the value RFC 1700 recommends, and Linux's).
+pub(super) const TTL: u8 = 64;
+
+/// The destination of a broadcast that is for everybody it reaches.
+const ANYBODY: NodeId = NodeId(u32::MAX);
 
 /// What forwarding needs of a packet, apart from the rest: it stays in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Header {
-    /// Where it goes next: index into the world's table of hops.
-    hop: u32,
+    /// The node it is for.
+    destination: NodeId,
+    /// How many links it may still cross.
+    ttl: u8,
+    /// A datagram that its source counts among those on the first hop.
+    first_hop: bool,
     meta: PacketMeta,
 }
 
@@ -20,15 +30,18 @@ struct Header {
 pub(super) struct Packets {
     headers: Vec<Header>,
     packets: Vec<Packet>,
+    /// What routers wrote into packets; as long as the last packet that has something.
+    written: Vec<Option<Arc<dyn Message>>>,
     free: Vec<PacketId>,
 }
 
 impl Packets {
-    /// Takes in a packet whose next hop is number `hop`.
+    /// Takes in a packet for a node that may cross `ttl` links.
     #[inline]
-    pub(super) fn insert(&mut self, hop: u32, packet: Packet) -> PacketId {
+    pub(super) fn insert(&mut self, destination: NodeId, ttl: u8, packet: Packet) -> PacketId {
         let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
-        let header = Header { hop, meta };
+        let first_hop = matches!(packet, Packet::Udp(_));
+        let header = Header { destination, ttl, first_hop, meta };
         if let Some(id) = self.free.pop() {
             self.headers[id.0 as usize] = header;
             self.packets[id.0 as usize] = packet;
@@ -40,10 +53,25 @@ impl Packets {
         id
     }
 
+    /// A packet like this one.
+    pub(super) fn copy(&mut self, id: PacketId) -> PacketId {
+        let written = self.take_written(id);
+        let Header { destination, ttl, .. } = self.headers[id.0 as usize];
+        let copy = self.insert(destination, ttl, self.packets[id.0 as usize].clone());
+        // The source counts one packet.
+        self.leaves_first_hop(copy);
+        self.write(copy, written.clone());
+        self.write(id, written);
+        copy
+    }
+
     /// Removes a packet; its place is free for another.
     #[inline]
     pub(super) fn remove(&mut self, id: PacketId) -> Packet {
         self.free.push(id);
+        if let Some(written) = self.written.get_mut(id.0 as usize) {
+            *written = None;
+        }
         self.packets[id.0 as usize].clone()
     }
 
@@ -57,36 +85,135 @@ impl Packets {
         &self.packets[id.0 as usize]
     }
 
-    /// The packet's next hop.
-    pub(super) fn hop(&self, id: PacketId) -> u32 {
-        self.headers[id.0 as usize].hop
+    /// The node it is for.
+    #[inline]
+    pub(super) fn destination(&self, id: PacketId) -> NodeId {
+        self.headers[id.0 as usize].destination
     }
 
-    /// The packet's next hop; the one after it is next from now on.
+    /// How many links it may still cross.
     #[inline]
-    pub(super) fn advance(&mut self, id: PacketId) -> u32 {
+    pub(super) fn ttl(&mut self, id: PacketId) -> &mut u8 {
+        &mut self.headers[id.0 as usize].ttl
+    }
+
+    /// Whether it is a datagram that has been on its first hop until now.
+    #[inline]
+    pub(super) fn leaves_first_hop(&mut self, id: PacketId) -> bool {
+        let first_hop = &mut self.headers[id.0 as usize].first_hop;
+        *first_hop && std::mem::take(first_hop)
+    }
+
+    /// What routers wrote into it; it is no longer there.
+    fn take_written(&mut self, id: PacketId) -> Option<Arc<dyn Message>> {
+        let written = self.written.get_mut(id.0 as usize)?.take()?;
+        self.headers[id.0 as usize].meta.size -= written.size();
+        Some(written)
+    }
+
+    /// Writes into a packet in which nothing is.
+    fn write(&mut self, id: PacketId, message: Option<Arc<dyn Message>>) {
+        let Some(message) = message else { return };
+        let at = id.0 as usize;
+        if at >= self.written.len() {
+            self.written.resize(at + 1, None);
+        }
+        self.headers[at].meta.size += message.size();
+        self.written[at] = Some(message);
+    }
+
+    /// A broadcast reaches a node, which is where a control packet was to go.
+    pub(super) fn reaches(&mut self, id: PacketId, node: NodeId) {
         let header = &mut self.headers[id.0 as usize];
-        header.hop += 1;
-        header.hop - 1
+        if header.destination == ANYBODY {
+            header.destination = node;
+        }
+    }
+
+    /// A packet in the hands of a router. Data keeps its place here.
+    pub(super) fn lend(&mut self, id: PacketId) -> router::Packet {
+        if let Packet::Control(Control { message, .. }) = &self.packets[id.0 as usize] {
+            let message = Arc::clone(message);
+            self.remove(id);
+            return router::Packet::Control(message);
+        }
+        let Header { destination, ttl, .. } = self.headers[id.0 as usize];
+        let (flow, ..) = self.packets[id.0 as usize].summary();
+        // Segments and datagrams are made with the addresses of nodes.
+        let source = addr::node(flow.src.ip).unwrap_or(destination);
+        let header = self.take_written(id);
+        router::Packet::Data(Data { id, source, destination, ttl, header })
+    }
+
+    /// A packet that the router of node `from` sends.
+    pub(super) fn take_back(
+        &mut self,
+        packet: router::Packet,
+        from: NodeId,
+        to: NextHop,
+    ) -> PacketId {
+        match packet {
+            router::Packet::Data(Data { id, ttl, header, .. }) => {
+                *self.ttl(id) = ttl;
+                self.write(id, header);
+                id
+            }
+            router::Packet::Control(message) => {
+                let to = match to {
+                    NextHop::Node(to) => Some(to),
+                    NextHop::Broadcast => None,
+                };
+                let packet = Packet::Control(Control { from, to, message });
+                self.insert(to.unwrap_or(ANYBODY), 1, packet)
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Length, Segment};
+    use airtcp_core::{Bytes, Length, Segment};
+
+    fn segment(payload: u64) -> Packet {
+        Packet::Tcp(Segment { payload: Length(payload), ..Segment::default() })
+    }
+
+    #[derive(Debug)]
+    struct Route;
+
+    impl Message for Route {
+        fn size(&self) -> Bytes {
+            Bytes(12)
+        }
+    }
 
     #[test]
     fn places_are_used_again() {
         let mut packets = Packets::default();
-        let segment = |n| Packet::Tcp(Segment { payload: Length(n), ..Segment::default() });
-        let a = packets.insert(5, segment(1000));
-        let b = packets.insert(9, segment(0));
-        assert_eq!((packets.advance(a), packets.advance(a), packets.advance(b)), (5, 6, 9));
+        let a = packets.insert(NodeId(5), TTL, segment(1000));
+        let b = packets.insert(NodeId(9), TTL, segment(0));
+        assert_eq!((packets.destination(a), packets.destination(b)), (NodeId(5), NodeId(9)));
         assert!(packets.meta(a).data && !packets.meta(b).data);
         assert_eq!(packets.remove(a), segment(1000));
-        assert_eq!(packets.insert(0, segment(7)), a);
+        assert_eq!(packets.insert(NodeId(0), 1, segment(7)), a);
         assert_eq!(packets.packet(b), &segment(0));
         assert_eq!(packets.headers.len(), 2);
+    }
+
+    #[test]
+    fn what_routers_write_makes_a_packet_longer_and_goes_with_it() {
+        let mut packets = Packets::default();
+        let a = packets.insert(NodeId(5), TTL, segment(1000));
+        packets.write(a, Some(Arc::new(Route)));
+        assert_eq!(packets.meta(a).size, Bytes(1052));
+        let b = packets.copy(a);
+        packets.remove(a);
+        assert_eq!(packets.insert(NodeId(5), TTL, segment(1000)), a);
+        assert_eq!(packets.meta(a).size, Bytes(1040));
+        assert!(packets.take_written(a).is_none());
+        assert_eq!(packets.meta(b).size, Bytes(1052));
+        assert!(packets.take_written(b).is_some());
+        assert_eq!(packets.meta(b).size, Bytes(1040));
     }
 }

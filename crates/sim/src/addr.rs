@@ -4,8 +4,8 @@
 //! socket by arithmetic: the sender has 57,001 + `k` mod 8,500, the receiver 49,152 + `k` div 8,500. These
 //! are dynamic ports (RFC 6335 §6): no dissector of Wireshark takes our payload for its own protocol.
 
-use crate::scenario::model::NodeId;
 use airtcp_core::{Addr, Flow};
+use airtcp_routing::NodeId;
 use std::net::{IpAddr, Ipv4Addr};
 
 const FIRST_NODE: u32 = u32::from_be_bytes([10, 0, 0, 1]);
@@ -16,6 +16,12 @@ const FIRST_RECEIVER_PORT: u16 = 49_152;
 /// The address of a node.
 pub fn of_node(node: NodeId) -> IpAddr {
     Ipv4Addr::from(FIRST_NODE + node.0).into()
+}
+
+/// The node with this address, if that is the address of a node.
+pub fn node(ip: IpAddr) -> Option<NodeId> {
+    let IpAddr::V4(ip) = ip else { return None };
+    u32::from(ip).checked_sub(FIRST_NODE).map(NodeId)
 }
 
 /// The 4-tuple of flow number `index` from `from` to `to`, in the direction of the data.
@@ -58,6 +64,7 @@ mod tests {
         assert_eq!(of_node(NodeId(0)).to_string(), "10.0.0.1");
         assert_eq!(of_node(NodeId(255)).to_string(), "10.0.1.0");
         assert_eq!(of_node(NodeId(19_999)).to_string(), "10.0.78.32");
+        assert_eq!(node(of_node(NodeId(19_999))), Some(NodeId(19_999)));
     }
 
     #[test]

@@ -1,47 +1,47 @@
-//! Static shortest-path routing: for both directions of each flow the links its segments take.
+//! Static routes by hop count, over wired and wireless links alike.
 //!
-//! A link here is whatever leads from a node to another one, by wire or by radio. Paths are by hop count;
-//! among equally long ones a node takes its first link in the order given. Every node thus has one next hop for a destination, as with routing tables, but only the
-//! paths in use are kept: memory is linear in their length, not quadratic in the nodes. Leaf nodes (one
-//! neighbour) send by their only link and take no part in the search.
+//! A link here is whatever leads from a node to another one. Among equally short paths a node takes its
+//! first link in the order given, so that it has one next hop for a destination. Only the routes that the
+//! given pairs of nodes use are kept: memory is linear in the length of their paths, not quadratic in the
+//! nodes. Leaf nodes (one neighbour) send by their only link and take no part in the search.
 
-use crate::scenario::model::NodeId;
+use crate::{NextHops, NodeId};
 use std::collections::VecDeque;
 
 /// A way from a node to a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
-    pub(super) from: NodeId,
-    pub(super) to: NodeId,
+pub struct Link {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it leads.
+    pub to: NodeId,
 }
 
-/// For each of `pairs` the link indices from the first node to the second, in order; `None` without a
-/// path (or from a node to itself).
-pub(super) fn shortest_paths(
-    nodes: usize,
-    links: &[Edge],
-    pairs: &[(NodeId, NodeId)],
-) -> Vec<Option<Box<[u32]>>> {
+/// The routes from the first to the second node of each pair in a network of nodes 0 to `nodes` - 1. A
+/// pair without a path has none, and neither has a node to itself.
+pub fn shortest_paths(nodes: usize, links: &[Link], pairs: &[(NodeId, NodeId)]) -> NextHops {
     let graph = Graph::new(nodes, links);
-    let mut paths = vec![None; pairs.len()];
-    let legs: Vec<Option<Leg>> = pairs.iter().map(|&(from, to)| graph.leg(from, to)).collect();
+    let mut legs: Vec<Leg> = pairs.iter().filter_map(|&(from, to)| graph.leg(from, to)).collect();
     // Destination by destination, so that one distance table is enough.
-    let mut order: Vec<usize> = (0..pairs.len()).filter(|&i| legs[i].is_some()).collect();
-    order.sort_by_key(|&i| legs[i].as_ref().map(|leg| leg.to));
+    legs.sort_by_key(|leg| leg.to);
     let mut search = Search::default();
-    for i in order {
-        let Some(leg) = &legs[i] else { continue };
-        let mut path: Vec<u32> = leg.first.into_iter().collect();
-        if leg.from == leg.to || search.walk(&graph, leg, &mut path) {
-            path.extend(leg.last);
-            paths[i] = Some(path.into());
+    let mut routes = Vec::new();
+    let mut path = Vec::new();
+    for Leg { destination, first, from, to, last } in legs {
+        path.clear();
+        path.extend(first);
+        if from == to || search.walk(&graph, from, to, &mut path) {
+            path.extend(last);
+            let route = |link: &u32| (graph.link(*link).from, destination, *link);
+            routes.extend(path.iter().map(route));
         }
     }
-    paths
+    NextHops::new(nodes, routes)
 }
 
 /// A path with the links of leaf nodes taken off both ends.
 struct Leg {
+    destination: NodeId,
     first: Option<u32>,
     from: NodeId,
     to: NodeId,
@@ -79,7 +79,7 @@ impl Adjacency {
 
 /// The network: which nodes are leaves, and the links between those that are not.
 struct Graph<'a> {
-    links: &'a [Edge],
+    links: &'a [Link],
     /// For a leaf its only outgoing and its only incoming link.
     leaves: Vec<Option<(u32, u32)>>,
     outgoing: Adjacency,
@@ -87,7 +87,7 @@ struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    fn new(nodes: usize, links: &'a [Edge]) -> Self {
+    fn new(nodes: usize, links: &'a [Link]) -> Self {
         let all = || (0..).zip(links);
         let outgoing = Adjacency::new(nodes, all().map(|(i, l)| (i, l.from)));
         let incoming = Adjacency::new(nodes, all().map(|(i, l)| (i, l.to)));
@@ -103,7 +103,7 @@ impl<'a> Graph<'a> {
         Self { links, leaves, outgoing, incoming }
     }
 
-    fn link(&self, index: u32) -> &Edge {
+    fn link(&self, index: u32) -> &Link {
         &self.links[index as usize]
     }
 
@@ -114,11 +114,12 @@ impl<'a> Graph<'a> {
         let first = self.leaves[from.0 as usize].map(|(out, _)| out);
         let from = first.map_or(from, |link| self.link(link).to);
         if from == to {
-            return Some(Leg { first, from, to, last: None });
+            return Some(Leg { destination: to, first, from, to, last: None });
         }
+        let destination = to;
         let last = self.leaves[to.0 as usize].map(|(_, incoming)| incoming);
         let to = last.map_or(to, |link| self.link(link).from);
-        Some(Leg { first, from, to, last })
+        Some(Leg { destination, first, from, to, last })
     }
 }
 
@@ -133,16 +134,16 @@ struct Search {
 const UNREACHED: u32 = u32::MAX;
 
 impl Search {
-    /// Appends the links of the leg to `path`; false when there is no way.
-    fn walk(&mut self, graph: &Graph<'_>, leg: &Leg, path: &mut Vec<u32>) -> bool {
-        if self.to != Some(leg.to) {
-            self.count_hops(graph, leg.to);
+    /// Appends the links from one node to another to `path`; false when there is no way.
+    fn walk(&mut self, graph: &Graph<'_>, from: NodeId, to: NodeId, path: &mut Vec<u32>) -> bool {
+        if self.to != Some(to) {
+            self.count_hops(graph, to);
         }
-        let mut at = leg.from;
+        let mut at = from;
         if self.hops[at.0 as usize] == UNREACHED {
             return false;
         }
-        while at != leg.to {
+        while at != to {
             let nearer = self.hops[at.0 as usize] - 1;
             let next = |&&link: &&u32| self.hops[graph.link(link).to.0 as usize] == nearer;
             let Some(&link) = graph.outgoing.of(at).iter().find(next) else { return false };
@@ -178,19 +179,33 @@ mod tests {
     use proptest::prelude::*;
 
     /// Unidirectional links between the given nodes.
-    fn links(ends: &[(u32, u32)]) -> Vec<Edge> {
-        let edge = |&(from, to): &(u32, u32)| Edge { from: NodeId(from), to: NodeId(to) };
-        ends.iter().map(edge).collect()
+    fn links(ends: &[(u32, u32)]) -> Vec<Link> {
+        let link = |&(from, to): &(u32, u32)| Link { from: NodeId(from), to: NodeId(to) };
+        ends.iter().map(link).collect()
     }
 
     /// Both directions of each, forward first.
-    fn duplex(ends: &[(u32, u32)]) -> Vec<Edge> {
+    fn duplex(ends: &[(u32, u32)]) -> Vec<Link> {
         links(&ends.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect::<Vec<_>>())
     }
 
-    fn path(nodes: usize, links: &[Edge], from: u32, to: u32) -> Option<Vec<u32>> {
-        let paths = shortest_paths(nodes, links, &[(NodeId(from), NodeId(to))]);
-        paths[0].as_ref().map(|p| p.to_vec())
+    /// The links that a packet takes; `None` when a node on its way has no route.
+    fn follow(next_hops: &NextHops, links: &[Link], from: u32, to: u32) -> Option<Vec<u32>> {
+        let mut at = NodeId(from);
+        let mut path = Vec::new();
+        while at != NodeId(to) {
+            assert!(path.len() <= links.len(), "a loop: {path:?}");
+            let link = next_hops.link(at, NodeId(to))?;
+            assert_eq!(links[link as usize].from, at);
+            at = links[link as usize].to;
+            path.push(link);
+        }
+        Some(path)
+    }
+
+    fn path(nodes: usize, links: &[Link], from: u32, to: u32) -> Option<Vec<u32>> {
+        let next_hops = shortest_paths(nodes, links, &[(NodeId(from), NodeId(to))]);
+        follow(&next_hops, links, from, to)
     }
 
     #[test]
@@ -198,7 +213,10 @@ mod tests {
         let l = duplex(&[(0, 1)]);
         assert_eq!(path(2, &l, 0, 1), Some(vec![0]));
         assert_eq!(path(2, &l, 1, 0), Some(vec![1]));
-        assert_eq!(path(2, &l, 0, 0), None);
+        assert_eq!(
+            shortest_paths(2, &l, &[(NodeId(0), NodeId(0))]).link(NodeId(0), NodeId(0)),
+            None
+        );
     }
 
     #[test]
@@ -255,19 +273,12 @@ mod tests {
                 }
             }
             let pairs: Vec<_> = (0..49).map(|i| (NodeId(i / 7), NodeId(i % 7))).collect();
-            for (&(from, to), path) in pairs.iter().zip(shortest_paths(7, &l, &pairs)) {
-                let expected = d[from.0 as usize][to.0 as usize];
-                if from == to || expected >= 100 {
-                    prop_assert_eq!(path, None);
-                    continue;
-                }
-                let path = path.expect("there is a path");
-                prop_assert_eq!(path.len(), expected as usize);
-                let end = path.iter().fold(from, |at, &i| {
-                    assert_eq!(l[i as usize].from, at);
-                    l[i as usize].to
-                });
-                prop_assert_eq!(end, to);
+            let next_hops = shortest_paths(7, &l, &pairs);
+            for (from, to) in pairs {
+                let expected = Some(d[from.0 as usize][to.0 as usize]).filter(|&hops| hops < 100);
+                let path = follow(&next_hops, &l, from.0, to.0);
+                let hops = path.map(|path| path.len() as u32);
+                prop_assert_eq!(hops, if from == to { Some(0) } else { expected });
             }
         }
     }

@@ -1,10 +1,12 @@
-//! UDP cross traffic: sources of datagrams of one size, and what became of them.
+//! UDP cross traffic: sources of datagrams of one size, and what became of the datagrams.
 
-use super::addr;
+use crate::addr;
 use crate::metrics::CbrMetrics;
 use crate::packet::{Datagram, UDP_OVERHEAD};
 use crate::scenario::model::{CbrSpec, OnOff};
+use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Flow, Instant, Length, Stream};
+use airtcp_routing::NodeId;
 
 /// How many packets of a saturated source are on its first hop: one in service, one behind it.
 const SATURATION: u32 = 2;
@@ -12,12 +14,13 @@ const SATURATION: u32 = 2;
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A source at work.
-pub(super) struct Cbr {
+pub(crate) struct UdpSource {
     name: String,
-    pub(super) node: u32,
-    /// First hop of its packets, index into the world's table of hops.
-    pub(super) path: u32,
-    pub(super) flow: Flow,
+    /// Where it is.
+    pub(crate) node: NodeId,
+    /// Where its datagrams go.
+    pub(crate) destination: NodeId,
+    flow: Flow,
     index: u32,
     payload: Length,
     start: Instant,
@@ -26,6 +29,8 @@ pub(super) struct Cbr {
     sent: u64,
     received: u64,
     dropped: u64,
+    no_route: u64,
+    expired: u64,
 }
 
 enum Pace {
@@ -62,9 +67,9 @@ impl Pauses {
     }
 }
 
-impl Cbr {
-    /// Number `index` of the scenario; its packets take the hops from number `path` on.
-    pub(super) fn new(index: u32, spec: &CbrSpec, path: u32, seed: u64) -> Self {
+impl UdpSource {
+    /// Number `index` of the scenario.
+    pub(crate) fn new(index: u32, spec: &CbrSpec, seed: u64) -> Self {
         let CbrSpec { name, from, to, start, stop, size, rate, on_off } = spec;
         let pace = match rate {
             None => Pace::Saturated { under_way: 0, next: Some(*start) },
@@ -79,8 +84,8 @@ impl Cbr {
         };
         Self {
             name: name.clone(),
-            node: from.0,
-            path,
+            node: *from,
+            destination: *to,
             flow: addr::of_flow(index, *from, *to),
             index,
             payload: Length((*size - UDP_OVERHEAD).get()),
@@ -90,11 +95,13 @@ impl Cbr {
             sent: 0,
             received: 0,
             dropped: 0,
+            no_route: 0,
+            expired: 0,
         }
     }
 
     /// When it has something to send.
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {
             Pace::Constant { next, .. } => Some(next),
             Pace::Saturated { next, .. } => next,
@@ -102,8 +109,8 @@ impl Cbr {
         next.filter(|&next| self.stop.is_none_or(|stop| next < stop))
     }
 
-    /// How many packets to send now, each by [`Cbr::datagram`].
-    pub(super) fn wake(&mut self, now: Instant) -> u32 {
+    /// How many packets to send now, each by [`UdpSource::datagram`].
+    pub(crate) fn wake(&mut self, now: Instant) -> u32 {
         match &mut self.pace {
             Pace::Constant { next, .. } if *next > now => 0,
             Pace::Constant { gap, next, pauses } => {
@@ -126,7 +133,7 @@ impl Cbr {
     }
 
     /// The next datagram, sent now.
-    pub(super) fn datagram(&mut self) -> Datagram {
+    pub(crate) fn datagram(&mut self) -> Datagram {
         let number = self.sent as u32;
         self.sent += 1;
         if let Pace::Saturated { under_way, next } = &mut self.pace {
@@ -135,12 +142,12 @@ impl Cbr {
                 *next = None;
             }
         }
-        Datagram { cbr: self.index, number, flow: self.flow, payload: self.payload }
+        Datagram { source: self.index, number, flow: self.flow, payload: self.payload }
     }
 
     /// A packet is no longer on the first hop: it crossed it (`true`), or it was lost there after the queue
     /// had taken it, or the queue had refused it (`false`).
-    pub(super) fn left_first_hop(&mut self, now: Instant, accepted: bool) {
+    pub(crate) fn left_first_hop(&mut self, now: Instant, accepted: bool) {
         if let Pace::Saturated { under_way, next } = &mut self.pace {
             *under_way -= 1;
             let due = if accepted { now } else { now + RETRY };
@@ -149,17 +156,22 @@ impl Cbr {
     }
 
     /// A datagram arrived.
-    pub(super) fn received(&mut self) {
+    pub(crate) fn received(&mut self) {
         self.received += 1;
     }
 
     /// A datagram went no further.
-    pub(super) fn dropped(&mut self) {
+    pub(crate) fn dropped(&mut self, reason: DropReason) {
         self.dropped += 1;
+        match reason {
+            DropReason::NoRoute => self.no_route += 1,
+            DropReason::TtlExpired => self.expired += 1,
+            _ => {}
+        }
     }
 
     /// What became of it by `now`.
-    pub(super) fn metrics(&self, now: Instant) -> CbrMetrics {
+    pub(crate) fn metrics(&self, now: Instant) -> CbrMetrics {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let active = end.since(self.start).as_secs_f64();
         let payload = self.payload.0;
@@ -172,6 +184,8 @@ impl Cbr {
             packets_sent: self.sent,
             packets_received: self.received,
             packets_dropped: self.dropped,
+            no_route_drops: self.no_route,
+            ttl_drops: self.expired,
             throughput: rate(packet),
             goodput: rate(payload),
         }

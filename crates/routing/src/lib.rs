@@ -1,0 +1,45 @@
+//! Routing without I/O: which neighbour a packet goes to next.
+//!
+//! [`router`] is the contract between a routing protocol and the shell that carries packets, a simulator
+//! or a live node. One file a protocol:
+//!
+//! - [`shortest_path`]: static routes, over wired and wireless links alike. They never change, so they are
+//!   computed before the run and kept as [`next_hops`]: forwarding is a table read, and no [`Router`] is
+//!   asked.
+//!
+//! # How a protocol that changes its routes fits [`Router`]
+//!
+//! | it needs | it has |
+//! |---|---|
+//! | buffering while it discovers a route | it keeps the [`Data`](router::Data) it was given and sends it later |
+//! | control packets (RREQ, RREP, RERR, HELLO, beacons) | [`Packet::Control`](router::Packet), sent to a neighbour or to all |
+//! | jitter, ring search, rate limits, lifetimes of routes | [`Router::next_deadline`] and [`Router::on_timer`] |
+//! | a broken link and what was to cross it | [`Router::on_link_failure`] |
+//! | to tell transport that a route is gone or back | [`Action::Notify`](router::Action) |
+//!
+//! **AODV** (RFC 3561). Routing table, precursor lists and sequence numbers are the router's own. Every
+//! data packet passes [`Router::on_packet`], at its destination too, with the neighbour it came from:
+//! that renews the lifetimes of §6.2. The TTL of an RREQ (§6.4) is a field of the message, for a router
+//! sends each RREQ anew. A failed link (§6.11) returns the packets for local repair (§6.12); a unicast
+//! RREP among them is a neighbour for the blacklist (§6.8).
+//!
+//! **DSR** (RFC 4728). The source route is the [`header`](router::Data::header) of the data packet, which
+//! each hop may replace: the next address (§8.1.5), the salvage count (§8.3.2 and §3.4.1). A router that
+//! returns true from [`Router::overhears`] sees what others send, for learning (§3.3.1), automatic route
+//! shortening (§3.4.3) and passive acknowledgement (§3.3.2).
+//!
+//! **GPSR** (Karp and Kung, MobiCom 2000). [`Context::position_of`](router::Context) is where a node
+//! itself is, and the ideal location service for the destination; the neighbours' positions are in their
+//! beacons, or overheard (§3.1). Mode, entry point and face of the perimeter mode (table 1) are the header
+//! of the data packet.
+
+pub mod next_hops;
+pub mod router;
+pub mod shortest_path;
+
+pub use next_hops::NextHops;
+pub use router::{Actions, Router};
+
+/// A node, by a number that the shell gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);

@@ -1,0 +1,122 @@
+//! The forwarding tables of all nodes of a network whose routes do not change.
+
+use crate::NodeId;
+
+/// For each node and each destination in use the link to take, by its number.
+///
+/// Memory is linear in the number of these entries: a host with one peer has one, whatever the size of the
+/// network. Each node has a hash table with open addressing, whose hash is the destination's number. So
+/// destinations numbered in a row, as groups of hosts are, do not collide: a lookup is one read.
+#[derive(Clone, Debug)]
+pub struct NextHops {
+    tables: Vec<Table>,
+    entries: Vec<Entry>,
+}
+
+/// The entries `start` to `start + mask` of a node; `mask + 1` is a power of two.
+#[derive(Clone, Copy, Debug)]
+struct Table {
+    start: u32,
+    mask: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    destination: u32,
+    link: u32,
+}
+
+impl Entry {
+    /// No node has this number.
+    const EMPTY: Self = Self { destination: u32::MAX, link: u32::MAX };
+}
+
+impl NextHops {
+    /// For nodes 0 to `nodes` - 1, from triples of a node, a destination and the link to take. Of several
+    /// for one node and destination any may count, so they should be equal.
+    pub fn new(nodes: usize, mut routes: Vec<(NodeId, NodeId, u32)>) -> Self {
+        routes.sort_unstable();
+        routes.dedup();
+        // What a node without routes looks at.
+        let mut entries = vec![Entry::EMPTY];
+        let mut tables = vec![Table { start: 0, mask: 0 }; nodes];
+        for routes in routes.chunk_by(|a, b| a.0 == b.0) {
+            // A third is empty at least: it ends a search.
+            let size = (routes.len() * 3 / 2 + 1).next_power_of_two();
+            let start = entries.len();
+            entries.resize(start + size, Entry::EMPTY);
+            for &(_, NodeId(destination), link) in routes {
+                let mut at = destination as usize & (size - 1);
+                while entries[start + at].destination != Entry::EMPTY.destination {
+                    at = (at + 1) & (size - 1);
+                }
+                entries[start + at] = Entry { destination, link };
+            }
+            let table = Table { start: start as u32, mask: size as u32 - 1 };
+            tables[routes[0].0.0 as usize] = table;
+        }
+        Self { tables, entries }
+    }
+
+    /// The link by which `node` sends what is for `destination`; `None` without a route, and for a node's
+    /// own packets to itself.
+    #[inline]
+    pub fn link(&self, node: NodeId, destination: NodeId) -> Option<u32> {
+        let Table { start, mask } = self.tables[node.0 as usize];
+        let mut at = destination.0 & mask;
+        loop {
+            let entry = self.entries[(start + at) as usize];
+            if entry.destination == destination.0 {
+                return Some(entry.link);
+            }
+            if entry.destination == Entry::EMPTY.destination {
+                return None;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Changes the numbers of the links.
+    pub fn renumber(&mut self, mut number: impl FnMut(u32) -> u32) {
+        let used = |entry: &&mut Entry| entry.destination != Entry::EMPTY.destination;
+        self.entries.iter_mut().filter(used).for_each(|entry| entry.link = number(entry.link));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn finds_what_was_put_in_and_nothing_else(
+            routes in proptest::collection::btree_map((0..5u32, 0..300u32), 0..9u32, 0..200)
+        ) {
+            let triple = |(&(node, to), &link): (&(u32, u32), &u32)| (NodeId(node), NodeId(to), link);
+            let next_hops = NextHops::new(5, routes.iter().map(triple).collect());
+            for (node, to) in (0..5).flat_map(|node| (0..300).map(move |to| (node, to))) {
+                let found = next_hops.link(NodeId(node), NodeId(to));
+                prop_assert_eq!(found, routes.get(&(node, to)).copied());
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_that_talk_to_one_peer_cost_two_entries_each() {
+        let hosts = 20_000;
+        let routes = (0..hosts).map(|host| (NodeId(host), NodeId(hosts - 1 - host), 0)).collect();
+        let next_hops = NextHops::new(hosts as usize, routes);
+        assert_eq!(next_hops.entries.len(), 1 + 2 * hosts as usize);
+    }
+
+    #[test]
+    fn links_get_other_numbers() {
+        let routes = vec![(NodeId(0), NodeId(1), 7), (NodeId(0), NodeId(2), 9)];
+        let mut next_hops = NextHops::new(3, routes);
+        let numbers = BTreeMap::from([(7, 0), (9, 1)]);
+        next_hops.renumber(|link| numbers[&link]);
+        assert_eq!(next_hops.link(NodeId(0), NodeId(2)), Some(1));
+    }
+}

@@ -1,0 +1,304 @@
+//! From a scenario to the world at time zero.
+
+use super::mechanism::EdgeNode;
+use super::packets::Packets;
+use super::routers::NodeRouter;
+use super::signals::{Feed, Listener};
+use super::{ChannelState, Components, FlowInfo, LinkState, NodeState, RadioLink, Socket, World};
+use crate::addr;
+use crate::apps::udp::UdpSource;
+use crate::apps::{App, BulkSource, OutageWatch, Sink};
+use crate::engine::Wakeups;
+use crate::scenario::model::{FlowSpec, Node, OutageLayer, Scenario, Wlan};
+use airtcp_core::{Duration, Instant, SeqNum, Source, Stream};
+use airtcp_edge::{Actions, MobileId};
+use airtcp_net::config::Schedule;
+use airtcp_net::wifi::{Channel, StationId, StationStreams};
+use airtcp_net::{AboveMac, Link, LinkStreams};
+use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
+use airtcp_tcp::Endpoint;
+use std::collections::HashMap;
+
+impl World {
+    /// The state at time zero of this scenario under this seed. Routes are by hop count and never change.
+    pub fn new(scenario: &Scenario, seed: u64) -> Self {
+        Self::with_routers(scenario, seed, |_| None)
+    }
+
+    /// The same, where each node forwards by the router that `router` gives it, if any.
+    pub fn with_routers(
+        scenario: &Scenario,
+        seed: u64,
+        mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
+    ) -> Self {
+        let Scenario { name, duration, nodes, links, wlans, flows, cbr } = scenario;
+        let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, nodes, seed)).collect();
+        let (next_hops, radio_links) = static_routes(scenario, &channels);
+        let mut world = Self {
+            scenario: name.clone(),
+            seed,
+            duration: *duration,
+            now: Instant::ZERO,
+            events_processed: 0,
+            wakeups: Wakeups::new(0),
+            nodes: nodes.iter().map(NodeState::new).collect(),
+            components: Components::default(),
+            links: links
+                .iter()
+                .map(|l| LinkState {
+                    link: Link::new(&l.config, LinkStreams::named(seed, &l.name)),
+                    from: l.from,
+                    to: l.to,
+                })
+                .collect(),
+            channels,
+            next_hops,
+            radio_links,
+            sockets: Vec::with_capacity(2 * flows.len()),
+            mechanisms: Vec::new(),
+            udp: (0..).zip(cbr).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
+            feeds: Vec::new(),
+            routers: Vec::new(),
+            positions: Vec::new(),
+            packets: Packets::default(),
+            outbox: Vec::new(),
+            actions: Actions::new(),
+            routing_actions: Vec::new(),
+            failed: Vec::new(),
+            node_names: nodes.iter().map(|n| n.name.clone()).collect(),
+            link_names: links.iter().map(|l| l.name.clone()).collect(),
+            flows: flows
+                .iter()
+                .map(|flow| FlowInfo {
+                    name: flow.name.clone(),
+                    start: start_of(flow, seed),
+                    bytes: flow.bytes,
+                    mac_drops: 0,
+                    no_route_drops: 0,
+                    ttl_drops: 0,
+                })
+                .collect(),
+            wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),
+        };
+        for (node, spec) in (0..).map(NodeId).zip(nodes) {
+            let Some(spec) = &spec.middlebox else { continue };
+            world.nodes[node.0 as usize].mechanism = Some(world.mechanisms.len() as u32);
+            world.mechanisms.push(EdgeNode::new(node, spec));
+        }
+        for (index, flow) in (0..).zip(flows) {
+            world.open(scenario, index, flow);
+        }
+        world.feeds = world.feeds_of(scenario);
+        for node in (0..nodes.len() as u32).map(NodeId) {
+            let Some(router) = router(node) else { continue };
+            world.nodes[node.0 as usize].router = Some(world.routers.len() as u32);
+            world.routers.push(NodeRouter::new(node, router));
+        }
+        if !world.routers.is_empty() {
+            world.connect_routers(scenario);
+        }
+        world.arm_all();
+        world
+    }
+
+    /// Adds the two ends of a flow.
+    fn open(&mut self, scenario: &Scenario, index: u32, flow: &FlowSpec) {
+        let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
+        let start = self.flows[index as usize].start;
+        let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
+        let mut isn = || SeqNum(isn.bits() as u32);
+        let tuple = addr::of_flow(index, *from, *to);
+        let mut passive = Endpoint::new(receiver.clone(), tuple.reversed(), isn());
+        passive.listen();
+        self.sockets.push(Socket {
+            endpoint: Endpoint::new(sender.clone(), tuple, isn()),
+            app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
+            open_at: Some(start),
+            node: *from,
+            peer: *to,
+            source: Source::Sender(index),
+        });
+        let outages = self.outages_of(scenario, *from, *to);
+        self.sockets.push(Socket {
+            endpoint: passive,
+            app: App::Sink(Sink::new(OutageWatch::new(outages, start))),
+            open_at: None,
+            node: *to,
+            peer: *from,
+            source: Source::Receiver(index),
+        });
+    }
+
+    /// Gives routers the ways out of their nodes, and positions.
+    fn connect_routers(&mut self, scenario: &Scenario) {
+        let Self { nodes, routers, channels, .. } = self;
+        let router = |node: NodeId| nodes[node.0 as usize].router;
+        for (number, link) in (0..).zip(&scenario.links) {
+            if let Some(router) = router(link.from) {
+                routers[router as usize].add_link(link.to, number);
+            }
+        }
+        for (channel, state) in (0..).zip(channels) {
+            for (station, &node) in (0..).map(StationId).zip(&state.nodes) {
+                if let Some(router) = router(node) {
+                    routers[router as usize].add_station(channel, station);
+                }
+            }
+        }
+        self.positions = vec![None; scenario.nodes.len()];
+        for station in scenario.wlans.iter().flat_map(|wlan| &wlan.stations) {
+            self.positions[station.node.0 as usize] = Some(station.config.position);
+        }
+    }
+
+    /// Numbers the components and lets each sleep to its first deadline.
+    fn arm_all(&mut self) {
+        let channels = self.links.len() as u32;
+        let sockets = channels + self.channels.len() as u32;
+        let mechanisms = sockets + self.sockets.len() as u32;
+        let udp = mechanisms + self.mechanisms.len() as u32;
+        let feeds = udp + self.udp.len() as u32;
+        let routers = feeds + self.feeds.len() as u32;
+        let end = routers + self.routers.len() as u32;
+        self.components = Components { channels, sockets, mechanisms, udp, feeds, routers };
+        self.wakeups = Wakeups::new(end as usize);
+        for (component, socket) in (sockets..).zip(&self.sockets) {
+            self.wakeups.arm(component, socket.next_deadline());
+        }
+        for (component, source) in (udp..).zip(&self.udp) {
+            self.wakeups.arm(component, source.next_deadline());
+        }
+        for (component, feed) in (feeds..).zip(&self.feeds) {
+            self.wakeups.arm(component, feed.next_deadline());
+        }
+        for (component, router) in (routers..).zip(&self.routers) {
+            self.wakeups.arm(component, router.next_deadline());
+        }
+    }
+
+    /// The outages of a flow's ends, and of the links on the static routes between them.
+    fn outages_of(&self, scenario: &Scenario, from: NodeId, to: NodeId) -> Vec<Schedule> {
+        let ends = [from, to].map(|node| scenario.nodes[node.0 as usize].outage.as_ref());
+        let mut outages: Vec<Schedule> =
+            ends.into_iter().flatten().map(|outage| outage.schedule.clone()).collect();
+        for (mut at, end) in [(from, to), (to, from)] {
+            while at != end
+                && let Some(link) = self.next_hops.link(at, end)
+            {
+                at = match scenario.links.get(link as usize) {
+                    Some(link) => {
+                        outages.extend(link.config.outage.as_ref().map(|o| o.schedule.clone()));
+                        link.to
+                    }
+                    None => self.radio_links[link as usize - scenario.links.len()].node,
+                };
+            }
+        }
+        outages
+    }
+
+    /// Who is told of which outages.
+    fn feeds_of(&self, scenario: &Scenario) -> Vec<Feed> {
+        let outage = |node: NodeId| scenario.nodes[node.0 as usize].outage.as_ref();
+        let mut feeds = Vec::new();
+        // At one instant a radio goes before those that are told about it.
+        for (c, state) in (0..).zip(&self.channels) {
+            for (station, &node) in (0..).map(StationId).zip(&state.nodes) {
+                let phy = outage(node).filter(|o| o.layer == OutageLayer::Phy);
+                let listener = Listener::Station(c, station);
+                feeds.extend(phy.map(|o| Feed::exact(listener, &o.schedule)));
+            }
+        }
+        for (m, mechanism) in (0..).zip(&self.mechanisms) {
+            let spec = scenario.nodes[mechanism.node.0 as usize].middlebox.as_ref();
+            let Some(signal) = spec.and_then(|spec| spec.signal) else { continue };
+            for &mobile in mechanism.mobiles() {
+                let Some(outage) = outage(mobile) else { continue };
+                let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n.0 as usize]);
+                let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
+                let listener = Listener::Mechanism(m, MobileId(addr::of_node(mobile)));
+                feeds.push(Feed::new(listener, &outage.schedule, signal, stream));
+            }
+        }
+        for (s, socket) in (0..).zip(&self.sockets) {
+            let Some(outage) = outage(socket.node) else { continue };
+            feeds.push(Feed::warned(Listener::Socket(s), &outage.schedule, outage.warning));
+        }
+        feeds
+    }
+}
+
+impl NodeState {
+    fn new(node: &Node) -> Self {
+        let outage = node.outage.as_ref().filter(|o| o.layer == OutageLayer::AboveMac);
+        let outage = outage.map(|o| Box::new(AboveMac::new(o.schedule.clone())));
+        Self { outage, mechanism: None, router: None }
+    }
+}
+
+/// When a flow opens its connection.
+fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
+    if flow.jitter.is_zero() {
+        return flow.start;
+    }
+    let mut stream = Stream::new(seed, &format!("flow/{}/start", flow.name));
+    flow.start + stream.duration(Duration::ZERO, flow.jitter)
+}
+
+/// A wireless channel at the start of the run.
+fn channel(wlan: &Wlan, names: &[Node], seed: u64) -> ChannelState {
+    let stations: Vec<_> = wlan.stations.iter().map(|station| station.config).collect();
+    let nodes: Vec<NodeId> = wlan.stations.iter().map(|station| station.node).collect();
+    let named = |&node: &NodeId| {
+        StationStreams::named(seed, &format!("{}/{}", wlan.name, names[node.0 as usize].name))
+    };
+    let streams = nodes.iter().map(named);
+    let channel = Channel::new(&wlan.config, &stations, streams.collect());
+    let mut by_node: Vec<_> = (0..nodes.len() as u32).map(StationId).collect();
+    by_node.sort_by_key(|station| nodes[station.0 as usize]);
+    ChannelState { channel, nodes, by_node }
+}
+
+/// The shortest paths of all traffic. A number below that of the links is a link, the others count the
+/// radio links in use.
+fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, Vec<RadioLink>) {
+    let Scenario { nodes, links, flows, cbr, .. } = scenario;
+    let wired = links.iter().map(|link| shortest_path::Link { from: link.from, to: link.to });
+    let radio_links: Vec<RadioLink> =
+        (0..).zip(channels).flat_map(|(c, s)| in_range(c, s)).collect();
+    let radio = radio_links.iter().map(|link| {
+        let from = channels[link.channel as usize].nodes[link.from.0 as usize];
+        shortest_path::Link { from, to: link.node }
+    });
+    let all: Vec<_> = wired.chain(radio).collect();
+    let flows = flows.iter().flat_map(|f| [(f.from, f.to), (f.to, f.from)]);
+    let pairs: Vec<_> = flows.chain(cbr.iter().map(|cbr| (cbr.from, cbr.to))).collect();
+    let mut next_hops = shortest_path::shortest_paths(nodes.len(), &all, &pairs);
+
+    // Most of the links in range of each other carry nothing.
+    let wired = links.len() as u32;
+    let mut used = Vec::new();
+    let mut numbers = HashMap::new();
+    next_hops.renumber(|link| {
+        let Some(radio) = link.checked_sub(wired) else { return link };
+        *numbers.entry(radio).or_insert_with(|| {
+            used.push(radio_links[radio as usize]);
+            wired + used.len() as u32 - 1
+        })
+    });
+    (next_hops, used)
+}
+
+/// The links from each station of a channel to those in its range, in the order of the stations.
+fn in_range(channel: u32, state: &ChannelState) -> impl Iterator<Item = RadioLink> + '_ {
+    let stations = 0..state.nodes.len() as u32;
+    stations.clone().map(StationId).flat_map(move |from| {
+        let in_range = move |&to: &StationId| to != from && state.channel.reachable(from, to);
+        stations.clone().map(StationId).filter(in_range).map(move |to| RadioLink {
+            channel,
+            from,
+            to,
+            node: state.nodes[to.0 as usize],
+        })
+    })
+}

@@ -1,0 +1,324 @@
+//! From hop to hop: what a node does with a packet that came by a link, and with one that it sends itself.
+//!
+//! A packet that has reached its destination is delivered. Another one goes on with a TTL of one less: to the
+//! node's middlebox, if it is that one's business, and to the next hop, which is that of the static routes
+//! unless the node has a router to ask.
+
+use super::packets::TTL;
+use super::{RadioLink, World};
+use crate::addr::{self, Destination};
+use crate::packet::Packet;
+use crate::trace::Direction;
+use crate::world::Observers;
+use airtcp_core::event::DropReason;
+use airtcp_core::{Event, Flow, Length, Segment, Source};
+use airtcp_edge::{Action, Middlebox, Side};
+use airtcp_net::Dropped;
+use airtcp_net::wifi::{Receiver, StationId};
+use airtcp_routing::NodeId;
+use airtcp_routing::router::PacketId;
+
+impl World {
+    /// A link brought a packet to a node from a neighbour.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        node: NodeId,
+        from: NodeId,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let seen = self.packets.packet(packet);
+        observers.packet(self.now, node, Direction::Received, seen);
+        let state = &self.nodes[node.0 as usize];
+        let (mechanism, router) = (state.mechanism, state.router);
+        if state.drops(self.now, seen) {
+            return self.discard(packet, DropReason::Outage, Source::Node(node.0), observers);
+        }
+        if self.packets.leaves_first_hop(packet) {
+            self.left_first_hop(packet, true);
+        }
+        let destination = self.packets.destination(packet);
+        if destination != node {
+            let ttl = self.packets.ttl(packet);
+            *ttl -= 1;
+            if *ttl == 0 {
+                let source = Source::Node(node.0);
+                return self.discard(packet, DropReason::TtlExpired, source, observers);
+            }
+            if let Some(mechanism) = mechanism
+                && let Some(side) = self.side(mechanism, packet)
+            {
+                return self.hand_over(mechanism, side, packet, observers);
+            }
+        }
+        if let Some(router) = router {
+            self.route(router, Some(from), packet, observers);
+        } else if destination == node {
+            self.deliver(node, packet, observers);
+        } else {
+            self.send_on(node, destination, packet, observers);
+        }
+    }
+
+    /// Sends a packet by the static route to its destination.
+    #[inline]
+    fn send_on(
+        &mut self,
+        node: NodeId,
+        destination: NodeId,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let Some(link) = self.next_hops.link(node, destination) else {
+            return self.discard(packet, DropReason::NoRoute, Source::Node(node.0), observers);
+        };
+        match self.radio_links.get((link as usize).wrapping_sub(self.links.len())) {
+            None => self.send(node, link, packet, observers),
+            Some(&RadioLink { channel, from, to, .. }) => {
+                self.transmit(node, channel, from, Receiver::Station(to), packet, observers);
+            }
+        }
+    }
+
+    /// A packet has reached the node it is for.
+    #[inline]
+    pub(super) fn deliver(
+        &mut self,
+        node: NodeId,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        match self.packets.packet(packet) {
+            Packet::Tcp(segment) => match self.socket_of(&segment.flow) {
+                Some(socket) => self.receive(socket, packet, observers),
+                None => self.discard(packet, DropReason::NoRoute, Source::Node(node.0), observers),
+            },
+            Packet::Udp(datagram) => {
+                self.udp[datagram.source as usize].received();
+                self.packets.remove(packet);
+            }
+            // The node does not speak the protocol.
+            Packet::Control(_) => {
+                self.packets.remove(packet);
+            }
+        }
+    }
+
+    /// A packet has reached its socket.
+    #[inline(never)]
+    fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
+        let Packet::Tcp(segment) = self.packets.remove(packet) else { return };
+        let now = self.now;
+        self.call(socket, observers, |socket, io| {
+            socket.endpoint.on_segment(now, segment, io);
+            socket.app.poll(now, &mut socket.endpoint, io);
+            socket.endpoint.reply(now, io);
+        });
+        self.arm_socket(socket);
+    }
+
+    /// The socket a segment is for.
+    #[inline]
+    fn socket_of(&self, flow: &Flow) -> Option<u32> {
+        let socket = match addr::destination(flow)? {
+            Destination::Sender(flow) => 2 * flow,
+            Destination::Receiver(flow) => 2 * flow + 1,
+        };
+        ((socket as usize) < self.sockets.len()).then_some(socket)
+    }
+
+    /// A node sends a packet that did not come in by a link.
+    #[inline]
+    pub(super) fn originate(
+        &mut self,
+        node: NodeId,
+        destination: NodeId,
+        ttl: u8,
+        packet: Packet,
+        observers: &mut Observers<'_>,
+    ) {
+        let state = &self.nodes[node.0 as usize];
+        let down = state.drops(self.now, &packet);
+        let router = state.router;
+        let packet = self.packets.insert(destination, ttl, packet);
+        if down {
+            self.discard(packet, DropReason::Outage, Source::Node(node.0), observers);
+        } else if let Some(router) = router {
+            self.route(router, None, packet, observers);
+        } else {
+            self.send_on(node, destination, packet, observers);
+        }
+    }
+
+    /// Hands a packet to an outgoing link of the node.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        node: NodeId,
+        link: u32,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let out = &mut self.links[link as usize].link;
+        match out.send(self.now, packet, self.packets.meta(packet)) {
+            Ok(()) => {
+                self.wakeups.arm(link, out.next_deadline());
+                let seen = self.packets.packet(packet);
+                observers.packet(self.now, node, Direction::Sent, seen);
+            }
+            Err(Dropped(packet, reason)) => {
+                self.discard(packet, reason, Source::Link(link), observers);
+            }
+        }
+    }
+
+    /// Hands a packet to a radio of the node.
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        node: NodeId,
+        channel: u32,
+        from: StationId,
+        to: Receiver,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let size = self.packets.meta(packet).size;
+        let machine = &mut self.channels[channel as usize].channel;
+        match machine.send(self.now, from, to, packet, size) {
+            Ok(()) => {
+                let deadline = machine.next_deadline();
+                self.wakeups.arm(self.components.channels + channel, deadline);
+                let seen = self.packets.packet(packet);
+                observers.packet(self.now, node, Direction::Sent, seen);
+            }
+            Err(Dropped(packet, reason)) => {
+                self.discard(packet, reason, Source::Node(node.0), observers);
+            }
+        }
+    }
+
+    /// A packet goes no further.
+    #[cold]
+    pub(super) fn discard(
+        &mut self,
+        packet: PacketId,
+        reason: DropReason,
+        source: Source,
+        observers: &mut Observers<'_>,
+    ) {
+        observers.dropped(self.now, source, reason, self.packets.packet(packet));
+        match self.packets.packet(packet) {
+            Packet::Tcp(segment) => {
+                if let Some(socket) = self.socket_of(&segment.flow) {
+                    self.flows[socket as usize / 2].dropped(reason);
+                }
+            }
+            Packet::Udp(datagram) => self.udp[datagram.source as usize].dropped(reason),
+            Packet::Control(_) => {}
+        }
+        if self.packets.leaves_first_hop(packet) {
+            // What the medium took may be replaced at once; what never reached it, later.
+            let refused = [DropReason::Queue, DropReason::Outage, DropReason::NoRoute];
+            self.left_first_hop(packet, !refused.contains(&reason));
+        }
+        self.packets.remove(packet);
+    }
+
+    /// Counts a packet that a MAC gave up.
+    #[cold]
+    pub(super) fn count_mac_drop(&mut self, packet: PacketId) {
+        if let Packet::Tcp(segment) = self.packets.packet(packet)
+            && let Some(socket) = self.socket_of(&segment.flow)
+        {
+            self.flows[socket as usize / 2].mac_drops += 1;
+        }
+    }
+
+    /// The source of a datagram has one less on the first hop, which took it (`true`) or refused it.
+    #[inline(never)]
+    pub(super) fn left_first_hop(&mut self, packet: PacketId, accepted: bool) {
+        let Packet::Udp(datagram) = self.packets.packet(packet) else { return };
+        let source = &mut self.udp[datagram.source as usize];
+        source.left_first_hop(self.now, accepted);
+        self.wakeups.arm(self.components.udp + datagram.source, source.next_deadline());
+    }
+
+    /// The side from which a packet comes to the mechanism that must see it; `None` when it is no business
+    /// of the mechanism, being between others.
+    #[inline(never)]
+    fn side(&self, mechanism: u32, packet: PacketId) -> Option<Side> {
+        let Packet::Tcp(segment) = self.packets.packet(packet) else { return None };
+        let to = &self.sockets[self.socket_of(&segment.flow)? as usize];
+        self.mechanisms[mechanism as usize].side(to.peer, to.node)
+    }
+
+    /// Gives a packet to a mechanism on its way.
+    #[inline(never)]
+    fn hand_over(
+        &mut self,
+        mechanism: u32,
+        side: Side,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let ttl = *self.packets.ttl(packet);
+        let Packet::Tcp(segment) = self.packets.remove(packet) else { return };
+        let machine = self.mechanisms[mechanism as usize].middlebox();
+        machine.on_segment(self.now, side, segment, &mut self.actions);
+        self.settle(mechanism, ttl, observers);
+    }
+
+    /// After a call to a mechanism, about a packet that had this TTL.
+    pub(super) fn settle(&mut self, mechanism: u32, ttl: u8, observers: &mut Observers<'_>) {
+        let deadline = self.mechanisms[mechanism as usize].middlebox().next_deadline();
+        self.carry_out(mechanism, ttl, observers);
+        self.wakeups.arm(self.components.mechanisms + mechanism, deadline);
+    }
+
+    /// Does what a mechanism asked for. What it forwards is a packet that came with this TTL.
+    #[inline(never)]
+    pub(super) fn carry_out(&mut self, mechanism: u32, ttl: u8, observers: &mut Observers<'_>) {
+        let node = self.mechanisms[mechanism as usize].node;
+        let source = Source::Node(node.0);
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain() {
+            match action {
+                Action::Forward { segment, .. } => {
+                    self.send_from(node, ttl, segment, observers);
+                }
+                Action::Inject { segment, .. } => {
+                    let Segment { flow, seq, ack, .. } = segment;
+                    let ack = ack.unwrap_or_default();
+                    let mut events = observers.events(source);
+                    events.emit(self.now, || Event::Injected { flow, seq, ack });
+                    self.send_from(node, TTL, segment, observers);
+                }
+                Action::Drop { segment, reason } => {
+                    observers.dropped(self.now, source, reason, &Packet::Tcp(segment));
+                }
+            }
+        }
+        self.actions = actions;
+    }
+
+    /// Sends a mechanism's segment towards the node it is for.
+    fn send_from(
+        &mut self,
+        node: NodeId,
+        ttl: u8,
+        segment: Segment<Length>,
+        observers: &mut Observers<'_>,
+    ) {
+        let destination = addr::node(segment.flow.dst.ip);
+        let packet = Packet::Tcp(segment);
+        match destination {
+            Some(destination) => self.originate(node, destination, ttl, packet, observers),
+            None => {
+                let source = Source::Node(node.0);
+                observers.dropped(self.now, source, DropReason::NoRoute, &packet);
+            }
+        }
+    }
+}

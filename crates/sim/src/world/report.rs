@@ -1,0 +1,94 @@
+//! What a run came to.
+
+use super::{ChannelState, FlowInfo, Socket, World};
+use crate::apps::{App, OutageWatch};
+use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics};
+use airtcp_net::wifi::StationId;
+
+impl World {
+    /// The numbers so far; of the whole run once it is over.
+    pub fn metrics(&self) -> RunMetrics {
+        let sockets = self.sockets.chunks_exact(2);
+        RunMetrics {
+            scenario: self.scenario.clone(),
+            seed: self.seed,
+            duration: self.now.as_secs_f64(),
+            events: self.events_processed,
+            flows: self
+                .flows
+                .iter()
+                .zip(sockets)
+                .map(|(flow, ends)| self.flow_metrics(flow, &ends[0], &ends[1]))
+                .collect(),
+            links: self
+                .link_names
+                .iter()
+                .zip(&self.links)
+                .map(|(name, state)| LinkMetrics::new(name, state.link.counters()))
+                .collect(),
+            stations: self.station_metrics(),
+            cbr: self.udp.iter().map(|source| source.metrics(self.now)).collect(),
+            middleboxes: self
+                .mechanisms
+                .iter()
+                .map(|m| m.metrics(&self.node_names[m.node.0 as usize]))
+                .collect(),
+        }
+    }
+
+    fn station_metrics(&self) -> Vec<StationMetrics> {
+        let mut metrics = Vec::new();
+        for (wlan, ChannelState { channel, nodes, .. }) in
+            self.wlan_names.iter().zip(&self.channels)
+        {
+            for (station, &node) in (0..).map(StationId).zip(nodes) {
+                let name = format!("{wlan}/{}", self.node_names[node.0 as usize]);
+                metrics.push(StationMetrics::new(name, channel.counters(station)));
+            }
+        }
+        metrics
+    }
+
+    fn flow_metrics(&self, flow: &FlowInfo, sender: &Socket, receiver: &Socket) -> FlowMetrics {
+        let (tx, rx) = (sender.endpoint.stats(), receiver.endpoint.stats());
+        let complete = flow.bytes.is_some_and(|bytes| rx.bytes_delivered >= bytes.get());
+        let end = match &receiver.app {
+            App::Sink(sink) if complete => sink.last_delivery(),
+            _ => self.now,
+        };
+        let outages = match &receiver.app {
+            App::Sink(sink) => sink.outages(),
+            App::Source(_) => None,
+        };
+        let active = end.since(flow.start).as_secs_f64();
+        let per_active_second = |n: u64| if active > 0.0 { n as f64 / active } else { 0.0 };
+        let sent_once = tx.data_segments_sent - tx.segments_retransmitted;
+        FlowMetrics {
+            name: flow.name.clone(),
+            throughput: 8.0 * per_active_second(tx.data_bytes_sent),
+            goodput: 8.0 * per_active_second(rx.bytes_delivered),
+            download_time: complete.then_some(active),
+            delivered_bytes: rx.bytes_delivered,
+            sent_bytes: tx.data_bytes_sent,
+            data_segments_sent: tx.data_segments_sent,
+            retransmission_ratio: tx.segments_retransmitted as f64 / sent_once.max(1) as f64,
+            cwnd: sender.endpoint.cwnd(),
+            ssthresh: sender.endpoint.ssthresh(),
+            rto: sender.endpoint.rto().as_secs_f64(),
+            srtt: sender.endpoint.rtt().map(|rtt| rtt.srtt.as_secs_f64()),
+            cwnd_reductions: tx.cwnd_reductions,
+            timeouts: tx.timeouts,
+            fast_retransmits: tx.fast_retransmits,
+            spurious_retransmits: rx.duplicate_segments_received,
+            acks_sent: rx.acks_sent,
+            window_probes: tx.window_probes,
+            mac_drops: flow.mac_drops,
+            no_route_drops: flow.no_route_drops,
+            ttl_drops: flow.ttl_drops,
+            outages: outages.map_or(0, OutageWatch::outages),
+            outage_dead_time: outages.and_then(OutageWatch::mean_dead_time),
+            state: format!("{:?}", sender.endpoint.state()),
+            aborted: sender.endpoint.aborted().map(|reason| format!("{reason:?}")),
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What becomes of packets between nodes: static routes, TTL, networks in several parts; and nodes with
+//! routers, by protocols that are made for the test and use the public interface alone.
+
+mod common;
+
+use airtcp_core::event::DropReason;
+use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
+use airtcp_routing::router::{Context, Data, Message, NextHop, Notice, Packet as Routed};
+use airtcp_routing::{Actions, NodeId, Router};
+use airtcp_sim::metrics::RunMetrics;
+use airtcp_sim::scenario::Scenario;
+use airtcp_sim::trace::{Direction, PacketTap};
+use airtcp_sim::{Observers, Packet, World};
+use airtcp_tcp::TcpConfig;
+use common::{Network, wire};
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::vec::Drain;
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse("t.toml", text, &[]).unwrap_or_else(|error| panic!("{}", error.render()))
+}
+
+fn run(scenario: &Scenario) -> RunMetrics {
+    let mut world = World::new(scenario, 1);
+    world.run(&mut Observers::default());
+    world.metrics()
+}
+
+/// A line of nodes with this many links between its ends, and a transfer from one end to the other.
+fn line(links: usize) -> Scenario {
+    let mut network = Network::new(Duration::from_secs(20));
+    let nodes: Vec<_> = (0..=links).map(|_| network.node()).collect();
+    let link = wire(DataRate::mbps(10), Duration::from_millis(1), 50);
+    for pair in nodes.windows(2) {
+        network.connect(pair[0], pair[1], &link);
+    }
+    network.flow(nodes[0], nodes[links], Some(Bytes(10_000)), &TcpConfig::default());
+    network.0
+}
+
+/// RFC 1812 §5.3.1: a node that forwards takes one off the TTL, and drops the packet when nothing is left.
+#[test]
+fn a_packet_crosses_as_many_links_as_its_ttl_says() {
+    let flow = &run(&line(64)).flows[0];
+    assert_eq!((flow.delivered_bytes, flow.ttl_drops), (10_000, 0));
+
+    let scenario = line(65);
+    let mut drops = Drops::default();
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers { events: Some(&mut drops), packets: None });
+    let flow = &world.metrics().flows[0];
+    assert_eq!(flow.delivered_bytes, 0);
+    assert!(flow.ttl_drops > 0);
+    assert_eq!(drops.0, vec![(Source::Node(64), DropReason::TtlExpired); flow.ttl_drops as usize]);
+}
+
+/// Where packets were dropped, and why.
+#[derive(Default)]
+struct Drops(Vec<(Source, DropReason)>);
+
+impl Subscriber for Drops {
+    fn on_event(&mut self, _: Instant, source: Source, event: &Event) {
+        if let Event::Dropped { reason, .. } = *event {
+            self.0.push((source, reason));
+        }
+    }
+}
+
+/// Two cells that do not hear each other, with traffic inside and between them.
+const PARTS: &str = r#"
+    duration = "10 s"
+    node = [
+        { name = "a", position = ["0 m", "0 m"] }, { name = "b", position = ["100 m", "0 m"] },
+        { name = "c", position = ["900 m", "0 m"] }, { name = "d", position = ["5 km", "0 m"] },
+    ]
+    wlan = [{ name = "air", stations = ["a", "b", "c", "d"], preset = "ns2" }]
+    flow = [{ name = "inside", from = "a", to = "b" }, { name = "between", from = "a", to = "c" }]
+    cbr = [
+        { name = "paced", from = "a", to = "d", rate = "80 kbit/s", size = "1000 B" },
+        { name = "saturated", from = "b", to = "c", rate = "saturated", size = "1000 B" },
+    ]"#;
+
+#[test]
+fn a_network_in_several_parts_runs_and_counts_what_has_no_route() {
+    let metrics = run(&scenario(PARTS));
+    let [inside, between] = metrics.flows.as_slice() else { panic!("{:?}", metrics.flows) };
+    assert!(inside.goodput > 100_000.0 && inside.no_route_drops == 0, "{inside:?}");
+    // The SYN at 0, 1, 3 and 7 s.
+    assert_eq!((between.no_route_drops, between.delivered_bytes), (4, 0));
+    let [paced, saturated] = metrics.cbr.as_slice() else { panic!("{:?}", metrics.cbr) };
+    assert_eq!((paced.packets_sent, paced.no_route_drops), (101, 101));
+    // Two packets at a time, each tried a millisecond after the one before it was dropped.
+    assert!(saturated.no_route_drops == saturated.packets_sent && saturated.packets_sent < 20_100);
+}
+
+/// The next hop to each destination, asked of a router for each packet: what the tables say.
+struct Fixed {
+    node: NodeId,
+    next: BTreeMap<NodeId, NodeId>,
+}
+
+impl Router for Fixed {
+    fn on_packet(&mut self, _: &Context<'_>, _: Option<NodeId>, packet: Routed, out: &mut Actions) {
+        let Routed::Data(data) = packet else { panic!("nobody sends control packets") };
+        match self.next.get(&data.destination) {
+            _ if data.destination == self.node => out.deliver(data),
+            Some(&next) => out.send(data, NextHop::Node(next)),
+            None => out.drop(data, DropReason::NoRoute),
+        }
+    }
+    fn on_link_failure(
+        &mut self,
+        _: &Context<'_>,
+        _: NodeId,
+        packets: Drain<'_, Routed>,
+        out: &mut Actions,
+    ) {
+        for packet in packets {
+            let Routed::Data(data) = packet else { continue };
+            out.drop(data, DropReason::Retries);
+        }
+    }
+    fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// A wired host, a cell of a chain, and traffic in both directions.
+const CHAIN: &str = r#"
+    duration = "20 s"
+    [[node]]
+    name = "h"
+    position = ["0 m", "50 m"]
+    [[node]]
+    name = "n"
+    count = 4
+    position = ["0 m", "0 m"]
+    spacing = ["200 m", "0 m"]
+    [[link]]
+    between = ["h", "n0"]
+    rate = "10 Mbit/s"
+    delay = "2 ms"
+    [[wlan]]
+    name = "air"
+    stations = ["n"]
+    preset = "ns2"
+    [[flow]]
+    from = "h"
+    to = "n3"
+    [[cbr]]
+    from = "n2"
+    to = "h"
+    rate = "20 kbit/s"
+    size = "500 B"
+"#;
+
+/// Lines of what happened, and how many packets of which kind were sent.
+#[derive(Default)]
+struct Log {
+    events: Vec<String>,
+    control: u64,
+}
+
+impl Subscriber for Log {
+    fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
+        self.events.push(format!("{at} {source:?} {event:?}"));
+    }
+}
+
+impl PacketTap for Log {
+    fn on_packet(&mut self, _: Instant, _: NodeId, direction: Direction, packet: &Packet) {
+        let sent = direction == Direction::Sent;
+        self.control += u64::from(sent && matches!(packet, Packet::Control(_)));
+    }
+}
+
+fn log(mut world: World) -> (Log, RunMetrics) {
+    let (mut events, mut packets) = (Log::default(), Log::default());
+    world.run(&mut Observers { events: Some(&mut events), packets: Some(&mut packets) });
+    (Log { control: packets.control, ..events }, world.metrics())
+}
+
+#[test]
+fn a_router_with_the_static_routes_makes_the_same_run() {
+    let scenario = scenario(CHAIN);
+    let (by_table, metrics) = log(World::new(&scenario, 1));
+    assert!(metrics.flows[0].goodput > 50_000.0 && metrics.cbr[0].packets_received > 50);
+    assert!(metrics.flows[0].mac_drops > 0, "nothing was given up");
+    let step = |at: u32, to: u32| if to > at { at + 1 } else { at - 1 };
+    let router = |NodeId(node): NodeId| {
+        let others = (0..5).filter(|&to| to != node);
+        let next = others.map(|to| (NodeId(to), NodeId(step(node, to)))).collect();
+        Some(Box::new(Fixed { node: NodeId(node), next }) as Box<dyn Router>)
+    };
+    let (by_router, routed) = log(World::with_routers(&scenario, 1, router));
+    assert_eq!(by_router.events, by_table.events);
+    assert_eq!((routed.flows, routed.stations), (metrics.flows, metrics.stations));
+}
+
+/// Asks all its neighbours for routes that it does not know, as on-demand protocols do.
+struct Asking {
+    node: NodeId,
+    next: BTreeMap<NodeId, NodeId>,
+    /// Data of its own without a route yet.
+    held: Vec<Data>,
+    /// Questions to be passed on a little later, for neighbours that do so at once collide.
+    later: Vec<(Instant, Arc<dyn Message>)>,
+    seen: BTreeSet<(NodeId, u32)>,
+    asked: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Talk {
+    Question { number: u32, from: NodeId, about: NodeId },
+    Answer { from: NodeId, to: NodeId },
+}
+
+impl Message for Talk {
+    fn size(&self) -> Bytes {
+        Bytes(48)
+    }
+}
+
+impl Asking {
+    fn boxed(node: NodeId) -> Option<Box<dyn Router>> {
+        let (next, seen) = (BTreeMap::new(), BTreeSet::new());
+        let (held, later) = (Vec::new(), Vec::new());
+        Some(Box::new(Self { node, next, held, later, seen, asked: 0 }))
+    }
+
+    fn hold(&mut self, data: Data, out: &mut Actions) {
+        let about = data.destination;
+        if self.held.iter().all(|other| other.destination != about) {
+            self.asked += 1;
+            self.seen.insert((self.node, self.asked));
+            let question = Talk::Question { number: self.asked, from: self.node, about };
+            out.control(Arc::new(question), NextHop::Broadcast);
+        }
+        self.held.push(data);
+    }
+}
+
+impl Router for Asking {
+    fn on_packet(
+        &mut self,
+        context: &Context<'_>,
+        from: Option<NodeId>,
+        packet: Routed,
+        out: &mut Actions,
+    ) {
+        let message = match packet {
+            Routed::Data(data) if data.destination == self.node => return out.deliver(data),
+            Routed::Data(data) => {
+                return match self.next.get(&data.destination) {
+                    Some(&next) => out.send(data, NextHop::Node(next)),
+                    None if from.is_none() => self.hold(data, out),
+                    None => out.drop(data, DropReason::NoRoute),
+                };
+            }
+            Routed::Control(message) => message,
+        };
+        let neighbour = from.expect("control packets come from neighbours");
+        let talk: &dyn Any = &*message;
+        match *talk.downcast_ref::<Talk>().expect("there is one protocol") {
+            Talk::Question { number, from, about } => {
+                if !self.seen.insert((from, number)) {
+                    return;
+                }
+                self.next.insert(from, neighbour);
+                if about == self.node {
+                    let answer = Talk::Answer { from: about, to: from };
+                    return out.control(Arc::new(answer), NextHop::Node(neighbour));
+                }
+                let jitter = Duration::from_millis(u64::from(self.node.0));
+                self.later.push((context.now + jitter, message));
+            }
+            Talk::Answer { from, to } => {
+                self.next.insert(from, neighbour);
+                if to != self.node {
+                    return out.control(message, NextHop::Node(self.next[&to]));
+                }
+                out.notify(Notice::RouteFound(from));
+                let ready = self.held.extract_if(.., |data| data.destination == from);
+                ready.for_each(|data| out.send(data, NextHop::Node(neighbour)));
+            }
+        }
+    }
+
+    fn on_link_failure(
+        &mut self,
+        _: &Context<'_>,
+        neighbour: NodeId,
+        packets: Drain<'_, Routed>,
+        out: &mut Actions,
+    ) {
+        for (&to, _) in self.next.iter().filter(|(_, next)| **next == neighbour) {
+            out.notify(Notice::RouteFailed(to));
+        }
+        self.next.retain(|_, next| *next != neighbour);
+        for packet in packets {
+            match packet {
+                Routed::Data(data) if data.source == self.node => self.hold(data, out),
+                Routed::Data(data) => out.drop(data, DropReason::Retries),
+                Routed::Control(_) => {}
+            }
+        }
+    }
+
+    fn on_timer(&mut self, context: &Context<'_>, out: &mut Actions) {
+        for (_, message) in self.later.extract_if(.., |(at, _)| *at <= context.now) {
+            out.control(message, NextHop::Broadcast);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.later.iter().map(|(at, _)| *at).min()
+    }
+}
+
+/// Two ways from `a` to `d`, over `b` and over `c`, of which the first fails after 5 s.
+const TWO_WAYS: &str = r#"
+    duration = "20 s"
+    node = [
+        { name = "a", position = ["0 m", "0 m"] },
+        { name = "b", position = ["200 m", "100 m"], outage = { layer = "phy", listed = [["5 s", "30 s"]] } },
+        { name = "c", position = ["200 m", "-100 m"] },
+        { name = "d", position = ["400 m", "0 m"] },
+    ]
+    wlan = [{ name = "air", stations = ["a", "b", "c", "d"], preset = "ns2" }]
+    flow = [{ from = "a", to = "d" }]"#;
+
+#[test]
+fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
+    let scenario = scenario(TWO_WAYS);
+    let (log, metrics) = log(World::with_routers(&scenario, 1, Asking::boxed));
+    let flow = &metrics.flows[0];
+    let b = &metrics.stations[1];
+    assert!(b.data_frames_sent > 500, "the first way was the one over b: {b:?}");
+    let told = |what: &str| log.events.iter().filter(|line| line.contains(what)).count();
+    assert!(told("Node(0) RouteFailed { to: 10.0.0.4 }") == 1, "{:?}", told("RouteFailed"));
+    assert_eq!(told("Node(0) RouteFound { to: 10.0.0.4 }"), 2);
+    assert!(log.control >= 2 * 3, "{} control packets", log.control);
+    // A static route would have carried it for the first 5 s alone.
+    let (_, fixed) = self::log(World::new(&scenario, 1));
+    assert!(flow.goodput > 2.5 * fixed.flows[0].goodput, "{flow:?} {:?}", fixed.flows[0]);
+    assert_eq!(flow.aborted, None);
+}
+
+/// Sends to the neighbour in range that is nearest to the destination.
+struct Greedy {
+    node: NodeId,
+    nodes: u32,
+}
+
+/// What a data packet carries from hop to hop.
+#[derive(Debug)]
+struct Trail(Vec<NodeId>);
+
+impl Message for Trail {
+    fn size(&self) -> Bytes {
+        Bytes(4 * self.0.len() as u64)
+    }
+}
+
+impl Router for Greedy {
+    fn on_packet(
+        &mut self,
+        context: &Context<'_>,
+        _: Option<NodeId>,
+        packet: Routed,
+        out: &mut Actions,
+    ) {
+        let Routed::Data(mut data) = packet else { panic!("nobody sends control packets") };
+        let header: Option<&dyn Any> = data.header.as_deref().map(|header| header as &dyn Any);
+        let trail = header.and_then(|header| header.downcast_ref::<Trail>());
+        let mut trail = trail.map_or(Vec::new(), |trail| trail.0.clone());
+        assert!(!trail.contains(&self.node), "a loop: {trail:?}");
+        if data.destination == self.node {
+            return out.deliver(data);
+        }
+        assert_eq!(usize::from(data.ttl) + trail.len(), 64);
+        trail.push(self.node);
+        data.header = Some(Arc::new(Trail(trail)));
+        let at = |node| (context.position_of)(node).expect("all have radios");
+        let (here, there) = (at(self.node), at(data.destination));
+        let others = (0..self.nodes).map(NodeId).filter(|&node| node != self.node);
+        let near = others.filter(|&node| at(node).distance(here) <= 250.0);
+        let best = near.min_by(|&a, &b| at(a).distance(there).total_cmp(&at(b).distance(there)));
+        match best.filter(|&best| at(best).distance(there) < here.distance(there)) {
+            Some(next) => out.send(data, NextHop::Node(next)),
+            None => out.drop(data, DropReason::NoRoute),
+        }
+    }
+    fn on_link_failure(
+        &mut self,
+        _: &Context<'_>,
+        _: NodeId,
+        packets: Drain<'_, Routed>,
+        out: &mut Actions,
+    ) {
+        for packet in packets {
+            let Routed::Data(data) = packet else { continue };
+            out.drop(data, DropReason::Retries);
+        }
+    }
+    fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// What a protocol writes into packets makes them longer on the air, hop by hop.
+#[test]
+fn a_protocol_knows_positions_and_writes_into_packets() {
+    let scenario = scenario(
+        r#"
+        duration = "10 s"
+        node = [{ name = "n", count = 4, position = ["0 m", "0 m"], spacing = ["200 m", "0 m"] }]
+        wlan = [{ name = "air", stations = ["n"], preset = "ns2" }]
+        flow = [{ from = "n0", to = "n3", bytes = "20 kB" }]"#,
+    );
+    let greedy = |node| Some(Box::new(Greedy { node, nodes: 4 }) as Box<dyn Router>);
+    let (_, with) = log(World::with_routers(&scenario, 1, greedy));
+    let (_, without) = log(World::new(&scenario, 1));
+    assert_eq!(with.flows[0].delivered_bytes, 20_000);
+    let time = |metrics: &RunMetrics| metrics.flows[0].download_time.expect("complete");
+    assert!(time(&with) > time(&without), "{} {}", time(&with), time(&without));
+}
