@@ -5,12 +5,12 @@
 
 use super::command::{self, Command, Handle};
 use super::config::{DataPathConfig, GatewayConfig};
+use super::copies::Copies;
 use super::datapath::DataPath;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
 use super::datapath::tun::{Tun, TunError};
 use super::driver::{Driver, interface, now};
-use super::fast_path::FastPaths;
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
@@ -85,8 +85,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::error!(path = %path.display(), why = %why, "a promise of an earlier gateway cannot be read; the file is left alone");
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
-    let mut fast_paths = FastPaths::default();
-    let (config, prepared) = fast_paths.prepare(config);
+    let mut copies = Copies::default();
+    let (config, prepared) = copies.prepare(config);
     let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recorder = Recorder::create(file, Contents::Headers, now())?;
@@ -115,9 +115,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             }
         }
     })?;
-    fast_paths.commit(&config, prepared);
+    copies.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
-    rules.set_copies(fast_paths.copy_switch());
+    rules.set_copies(copies.switch());
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
     let rules = Watcher::new(rules, |error| {
         tracing::error!("packets of mobiles are not watched as they should be: {error}")
@@ -135,7 +135,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             "connections are gone on with that an earlier gateway had promised bytes of"
         );
     }
-    let mut driver = Driver::new(shell, path, rules, fast_paths, agents, config);
+    let mut driver = Driver::new(shell, path, rules, copies, agents, config);
     driver.carry_out(&mut effects);
     notify::ready(SERVING);
     let ended = driver.run(&inbox, beat);

@@ -221,16 +221,15 @@ static MOBILE: TableSchema = TableSchema {
             Kind::Choice(&[
                 (
                     "auto",
-                    "as much as the kernel can (CAP_BPF and CAP_PERFMON). Packet Control is there as a whole, at `interfaces` and \
-                     without `record` (TCX: Linux 6.6). For M-TCP+ and holdover with `copy = \"always\"`, packets of a mobile in \
-                     reach go on at once, and the gateway gets copies (Linux 6.4)",
+                    "with `copy = \"always\"` packets of a mobile in reach go on at once, and the gateway gets copies, where \
+                     the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)",
                 ),
-                ("off", "nothing: packets wait for the gateway"),
+                ("off", "all packets wait for the gateway"),
             ]),
             Is("auto"),
-            "What BPF programs in the kernel do.",
+            "Whether packets go on without waiting for the gateway.",
         )
-        .only("mechanism", &["packet-control", "m-tcp-plus", "holdover"]),
+        .only("mechanism", &["m-tcp-plus", "holdover"]),
     ],
 };
 

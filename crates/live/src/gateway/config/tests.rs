@@ -538,35 +538,20 @@ fn all_mistakes_are_told_at_once() {
     assert_eq!(lines, expected.map(|(line, key)| (line, key.to_owned())));
 }
 
-/// What the kernel does for the group `train`, and which of its packets come to the gateway.
-#[track_caller]
-fn train_path(old: &str, new: &str) -> (Result<FastPath, &'static str>, Queued) {
-    let config = with(old, new).unwrap();
-    let train = config.groups.iter().find(|group| group.name == "train").unwrap();
-    (config.fast_path(train), config.queued(train))
-}
-
 #[test]
-fn the_kernel_does_for_a_group_what_it_can() {
-    let keys = |keys: &str| train_path(TRAIN, &format!("{TRAIN}\n{keys}"));
-    assert_eq!(keys(""), (Ok(FastPath::Copies), Queued::Watched), "M-TCP+, always");
-    assert_eq!(keys("mechanism = \"holdover\""), (Ok(FastPath::Copies), Queued::Watched));
-    assert_eq!(keys("fast-path = \"off\"").1, Queued::Always);
-    assert_eq!(keys("mechanism = \"m-tcp\"").1, Queued::Always, "it changes every ACK");
-    let (path, queued) = keys("copy = \"when-fading\"");
-    assert!(path.is_err() && queued == Queued::Watched);
-    let filter = "mechanism = \"packet-control\"\nthreshold = 10";
-    assert_eq!(keys(filter), (Ok(FastPath::Filter), Queued::Never));
-}
-
-#[test]
-fn nothing_is_copied_of_mobiles_that_a_group_before_may_have_filtered() {
-    let path = |addresses: &str| {
-        let before = "mechanism = \"packet-control\"\nthreshold = 10\ninterfaces = [\"mesh0\"]";
-        train_path(CAB, &format!("addresses = [\"{addresses}\"]\n{before}"))
+fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted() {
+    let keys = |keys: &str| {
+        let config = with(TRAIN, &format!("{TRAIN}\n{keys}")).unwrap();
+        let train = config.groups.iter().find(|group| group.name == "train").unwrap();
+        (train.is_copied(), train.queued())
     };
-    assert_eq!(path("10.0.0.7").1, Queued::Always);
-    assert_eq!(path("10.0.1.7").1, Queued::Watched);
+    assert_eq!(keys(""), (true, Queued::Watched), "M-TCP+, always");
+    assert_eq!(keys("mechanism = \"holdover\""), (true, Queued::Watched));
+    assert_eq!(keys("fast-path = \"off\""), (false, Queued::Always));
+    assert_eq!(keys("copy = \"when-fading\""), (false, Queued::Watched));
+    assert_eq!(keys("mechanism = \"m-tcp\""), (false, Queued::Always), "it changes every ACK");
+    let filter = "mechanism = \"packet-control\"\nthreshold = 10";
+    assert_eq!(keys(filter), (false, Queued::Always));
 }
 
 #[test]

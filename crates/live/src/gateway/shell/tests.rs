@@ -4,7 +4,7 @@ use super::*;
 use crate::gateway::config::{CopyMode, DataPathConfig, FastPathMode, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
-use airtcp_edge::{HoldoverConfig, MTcpPlusConfig, MechanismConfig, Snapshot};
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
 use airtcp_record::Contents;
 use airtcp_wire::{Checksums, decode};
 use std::cell::RefCell;
@@ -354,34 +354,6 @@ fn copies_are_only_for_groups_that_get_some() {
     bench.establish(100);
     let status = bench.shell.status(bench.now);
     assert_eq!((status.flow_count, status.groups[0].path.as_str()), (1, "copies"));
-}
-
-#[test]
-fn what_is_held_of_large_copies_can_be_given_back() {
-    let holdover = MechanismConfig::Holdover(HoldoverConfig::default());
-    for mechanism in [MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), holdover] {
-        let mut config = copied();
-        config.groups[0].mechanism = mechanism;
-        for (len, is_held) in [(10_000, true), (100, false)] {
-            let mut bench = Bench::new(&config);
-            bench.only_copies = true;
-            bench.establish(len);
-            let mut owned = 0;
-            let mut own = |bytes: &mut bytes::Bytes| {
-                owned += bytes.len();
-                *bytes = bytes::Bytes::copy_from_slice(bytes);
-            };
-            bench.shell.own(&mut own);
-            bench.shell.own(&mut own);
-            assert_eq!(owned, if is_held { len } else { 0 }, "once");
-            bench.signal(LinkSignal::Down);
-            bench.signal(LinkSignal::Up);
-            let of_mobile = |(to, _): &(Side, _)| *to == Side::Mobile;
-            let replayed = bench.injected().into_iter().filter(of_mobile);
-            let bytes: Vec<u8> = replayed.flat_map(|(_, segment)| segment.payload).collect();
-            assert_eq!(bytes, from_fixed(500, len).payload);
-        }
-    }
 }
 
 #[test]

@@ -277,7 +277,6 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
                 Queued::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
                 // The first group that has a mobile counts.
                 Queued::Watched => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
-                Queued::Never => writeln!(text, "{these} -j RETURN"),
             };
         }
     }
@@ -336,11 +335,9 @@ COMMIT
 -A AIRTCP -p tcp -j AIRTCP-TO
 -A AIRTCP-FROM -s 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-FROM -s 10.1.0.0/16 -j RETURN
--A AIRTCP-FROM -s 10.2.0.0/16 -i wlan0 -j RETURN
 -A AIRTCP-FROM -s 10.0.0.0/8 -i wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-TO -d 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-TO -d 10.1.0.0/16 -j RETURN
--A AIRTCP-TO -d 10.2.0.0/16 -o wlan0 -j RETURN
 -A AIRTCP-TO -d 10.0.0.0/8 -o wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass

@@ -14,7 +14,7 @@ mod routing;
 mod watcher;
 
 use crate::gateway::config::{DataPathConfig, GatewayConfig, Queued};
-use crate::gateway::fast_path::CopySwitch;
+use crate::gateway::copies::CopySwitch;
 pub use iptables::Variant;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -168,7 +168,7 @@ impl Wanted {
             } else {
                 group.interfaces.iter().cloned().map(Some).collect()
             };
-            let queued = config.queued(group);
+            let queued = group.queued();
             for &addresses in &group.addresses {
                 for interface in &interfaces {
                     let interface = interface.clone();
@@ -186,7 +186,6 @@ impl Wanted {
         groups.map(|group| group.queued).any(|queued| match queued {
             Queued::Always => true,
             Queued::Watched => is_watched,
-            Queued::Never => false,
         })
     }
 }
@@ -413,7 +412,6 @@ mod tests {
             queue: 7,
             groups: vec![
                 group("10.1.0.0/16", None, Queued::Watched),
-                group("10.2.0.0/16", Some("wlan0"), Queued::Never),
                 group("10.0.0.0/8", Some("wlan0"), Queued::Always),
                 group("fd00:1::/64", None, Queued::Always),
             ],

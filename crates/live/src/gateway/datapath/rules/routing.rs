@@ -114,7 +114,7 @@ rule add preference {SKIP} iif lo goto {END}
             let action = match queued {
                 Queued::Always => format!("ipproto tcp lookup {TABLE}"),
                 // The first group that has a mobile counts.
-                Queued::Watched | Queued::Never => format!("goto {next}"),
+                Queued::Watched => format!("goto {next}"),
             };
             let addresses = addresses.trunc();
             let _ = writeln!(
@@ -152,10 +152,8 @@ rule add preference 1770 iif lo goto 1774
 rule add preference 1771 from 10.1.2.3 ipproto tcp lookup 1770
 rule add preference 1771 to 10.1.2.3 ipproto tcp lookup 1770
 rule add preference 1772 from 10.1.0.0/16 goto 1773
-rule add preference 1772 from 10.2.0.0/16 iif wlan0 goto 1773
 rule add preference 1772 from 10.0.0.0/8 iif wlan0 ipproto tcp lookup 1770
 rule add preference 1773 to 10.1.0.0/16 goto 1774
-rule add preference 1773 to 10.2.0.0/16 goto 1774
 rule add preference 1773 to 10.0.0.0/8 ipproto tcp lookup 1770
 route add default dev airtcp-gw table 1770
 ";
