@@ -5,7 +5,7 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_live::gateway::config::{
-    AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Queued,
+    AgentConfig, CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, PlannedOutage, Queued,
     Signals,
 };
 use airtcp_live::gateway::datapath::rules;
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
 
 /// What the gateway would do.
 fn describe(config: &GatewayConfig) -> String {
-    let GatewayConfig { data_path, state, control, limits, groups, signals, metrics, record } =
+    let GatewayConfig { nfqueue, state, control, limits, groups, signals, metrics, record } =
         config;
     let mut out = String::new();
     for group in groups {
@@ -70,12 +70,8 @@ fn describe(config: &GatewayConfig) -> String {
     let _ = writeln!(out, "signals");
     let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
     describe_signals(&mut out, signals, groups);
-    let _ = match data_path {
-        DataPathConfig::Nfqueue { queue, length } => {
-            writeln!(out, "data path\n  netfilter queue {queue}, at most {length} packets waiting")
-        }
-        DataPathConfig::Tun => writeln!(out, "data path\n  TUN device"),
-    };
+    let NfqueueConfig { queue, length } = nfqueue;
+    let _ = writeln!(out, "nfqueue\n  queue {queue}, at most {length} packets waiting");
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {
         let _ = writeln!(out, "metrics\n  http://{address}/metrics");
@@ -220,8 +216,8 @@ signals
   carrier of mesh0, wwan0
   silence for 1 s
   planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, foretold 200 ms before
-data path
-  netfilter queue 77, at most 1024 packets waiting
+nfqueue
+  queue 77, at most 1024 packets waiting
 state
   /run/airtcp
 metrics

@@ -62,17 +62,6 @@ fn a_gateway_in_a_bridge_protects() {
 }
 
 #[test]
-fn a_gateway_with_a_tun_device_protects() {
-    if possible() {
-        let config = "data-path = \"tun\"\n".to_owned();
-        let bed = Testbed::new(&Plan { config, ..plan() });
-        // It is there: fails otherwise.
-        bed.gateway.ip(&["link", "show", "dev", "airtcp-gw"]);
-        expect_protected_on(&bed);
-    }
-}
-
-#[test]
 fn connections_without_sack_are_protected() {
     if possible() {
         expect_protected(&Plan { sysctls: vec![("ipv4/tcp_sack", "0")], ..plan() });

@@ -21,8 +21,8 @@ use std::path::PathBuf;
 /// What the gateway is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// How packets get here.
-    pub data_path: DataPathConfig,
+    /// The queue in which packets wait for the gateway.
+    pub nfqueue: NfqueueConfig,
     /// Folder in memory (tmpfs) for what must survive a crash.
     pub state: PathBuf,
     /// Unix socket of `airtcp gateway status` and `signal`.
@@ -84,28 +84,13 @@ impl GatewayConfig {
     }
 }
 
-/// How packets get here.
+/// The netfilter queue for forwarded packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataPathConfig {
-    /// Netfilter queues, for whatever this host forwards.
-    Nfqueue {
-        /// Number of the queue.
-        queue: u16,
-        /// Packets that may wait for the gateway.
-        length: u32,
-    },
-    /// A TUN device, for kernels without netfilter queues: slower, and not with address translation.
-    Tun,
-}
-
-impl DataPathConfig {
-    /// Its name in configurations and reports.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Nfqueue { .. } => "nfqueue",
-            Self::Tun => "tun",
-        }
-    }
+pub struct NfqueueConfig {
+    /// Its number.
+    pub queue: u16,
+    /// Packets that may wait in it.
+    pub length: u32,
 }
 
 /// Bounds on what is kept; beyond them, new connections are forwarded untouched.

@@ -75,7 +75,9 @@ impl Copies {
         match Copier::start() {
             Ok(copier) => (config, Prepared(Some(copier))),
             Err(error) => {
-                tracing::info!("all packets wait for the gateway: there are no copies here: {error}");
+                tracing::info!(
+                    "all packets wait for the gateway: there are no copies here: {error}"
+                );
                 for group in &mut config.groups {
                     group.fast_path = FastPathMode::Off;
                 }

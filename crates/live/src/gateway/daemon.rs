@@ -4,12 +4,10 @@
 //! change the way of packets, come last and go first.
 
 use super::command::{self, Command, Handle};
-use super::config::{DataPathConfig, GatewayConfig};
+use super::config::{GatewayConfig, NfqueueConfig};
 use super::copies::Copies;
-use super::datapath::DataPath;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
-use super::datapath::tun::{Tun, TunError};
 use super::driver::{Driver, interface, now};
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
@@ -46,9 +44,6 @@ pub enum DaemonError {
     Queue(#[from] NfqueueError),
     /// See there.
     #[error(transparent)]
-    Tun(#[from] TunError),
-    /// See there.
-    #[error(transparent)]
     Rules(#[from] RulesError),
     /// See there.
     #[error(transparent)]
@@ -56,7 +51,7 @@ pub enum DaemonError {
     /// See there.
     #[error(transparent)]
     Signals(#[from] SignalsError),
-    /// No more threads or file descriptors, or the data path broke.
+    /// No more threads or file descriptors, or the queue broke.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -71,7 +66,7 @@ pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 /// as long as it is alive.
 ///
 /// # Errors
-/// Something that it needs is missing: then nothing was changed. Or the data path broke: then its rules are gone.
+/// Something that it needs is missing: then nothing was changed. Or the queue broke: then its rules are gone.
 pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
     for caution in config.cautions() {
@@ -92,10 +87,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         let recorder = Recorder::create(file, Contents::Headers, now())?;
         shell.record(now(), &config.limits, recorder);
     }
-    let path: Box<dyn DataPath> = match config.data_path {
-        DataPathConfig::Nfqueue { queue, length } => Box::new(Nfqueue::open(queue, length)?),
-        DataPathConfig::Tun => Box::new(Tun::open()?),
-    };
+    let NfqueueConfig { queue, length } = config.nfqueue;
+    let queue = Nfqueue::open(queue, length)?;
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
     let sources = signals::start(&config.signals, &config.groups, handle.clone())?;
@@ -135,7 +128,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             "connections are gone on with that an earlier gateway had promised bytes of"
         );
     }
-    let mut driver = Driver::new(shell, path, rules, copies, agents, config);
+    let mut driver = Driver::new(shell, queue, rules, copies, agents, config);
     driver.carry_out(&mut effects);
     notify::ready(SERVING);
     let ended = driver.run(&inbox, beat);

@@ -1,4 +1,4 @@
-//! The loop: what comes from the data path and the rest of the daemon goes into the shell, and what comes out of
+//! The loop: what comes from the queue and the rest of the daemon goes into the shell, and what comes out of
 //! the shell is done.
 //!
 //! The order that keeps promises: what a mechanism noted in its journal is in the [`Keeper`](super::shell::Keeper) before anything it wants
@@ -7,8 +7,9 @@
 use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
 use super::copies::{Copies, Taken};
+use super::datapath::Intercepted;
+use super::datapath::nfqueue::Nfqueue;
 use super::datapath::rules::Watcher;
-use super::datapath::{DataPath, Intercepted};
 use super::shell::{Effect, Shell};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
@@ -35,10 +36,10 @@ pub fn interface(name: &str) -> Option<u32> {
 /// A shell and what connects it with the world.
 pub struct Driver {
     shell: Shell,
-    /// Goes first: packets must not be sent to a data path that is gone.
+    /// Goes first: packets must not be sent to a queue that is gone.
     rules: Watcher,
     copies: Copies,
-    path: Box<dyn DataPath>,
+    queue: Nfqueue,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     injections_failed: u64,
@@ -48,19 +49,19 @@ impl Driver {
     /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `agents` are shown in the status.
     pub fn new(
         shell: Shell,
-        path: Box<dyn DataPath>,
+        queue: Nfqueue,
         rules: Watcher,
         copies: Copies,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
-        Self { shell, rules, copies, path, agents, config, injections_failed: 0 }
+        Self { shell, rules, copies, queue, agents, config, injections_failed: 0 }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
     ///
     /// # Errors
-    /// The data path is broken.
+    /// The queue is broken.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
         let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let mut taken = Taken::None;
@@ -72,11 +73,11 @@ impl Driver {
             let wake = inbox.wake.as_fd();
             match (self.copies.copier(), taken) {
                 (Some(copier), Taken::None) => {
-                    self.path.receive(&[wake, copier.as_fd()], Some(timeout), &mut batch)?;
+                    self.queue.receive(&[wake, copier.as_fd()], Some(timeout), &mut batch)?;
                 }
                 (_, taken) => {
                     let timeout = timeout.min(taken.pause().unwrap_or(timeout));
-                    self.path.receive(&[wake], Some(timeout), &mut batch)?;
+                    self.queue.receive(&[wake], Some(timeout), &mut batch)?;
                 }
             }
             let is_woken = batch.is_empty();
@@ -85,7 +86,7 @@ impl Driver {
             for intercepted in batch.drain(..) {
                 let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
-                    self.path.decide(id, verdict)?;
+                    self.queue.decide(id, verdict)?;
                 }
                 self.carry_out(&mut effects);
             }
@@ -94,14 +95,14 @@ impl Driver {
                 self.shell.on_timer(time, &mut effects);
                 self.carry_out(&mut effects);
             }
-            self.path.flush()?;
+            self.queue.flush()?;
             if is_woken {
                 // Before the commands are looked at: none may come in between and be slept over.
                 let _ = inbox.wake.read();
             }
             while let Ok(command) = inbox.commands.try_recv() {
                 match command {
-                    Command::Stop => return self.path.flush(),
+                    Command::Stop => return self.queue.flush(),
                     // What passed before a signal was heard before it, too.
                     Command::Signal(_) => {
                         self.take_copies(&mut copies, &mut effects)?;
@@ -110,7 +111,7 @@ impl Driver {
                 }
                 self.obey(command, &mut effects);
             }
-            self.path.flush()?;
+            self.queue.flush()?;
             self.shell.rest();
         }
     }
@@ -159,9 +160,9 @@ impl Driver {
     }
 
     fn reload(&mut self, config: GatewayConfig) -> Result<(), String> {
-        let GatewayConfig { data_path, state, control, metrics, record, .. } = &self.config;
+        let GatewayConfig { nfqueue, state, control, metrics, record, .. } = &self.config;
         let fixed = [
-            ("data-path or nfqueue", *data_path == config.data_path),
+            ("nfqueue", *nfqueue == config.nfqueue),
             ("state", *state == config.state),
             ("control", *control == config.control),
             ("metrics", *metrics == config.metrics),
@@ -211,7 +212,7 @@ impl Driver {
             match effect {
                 Effect::Inject { to, packet } => {
                     // As any packet it may be lost; the mechanisms repeat what matters.
-                    if self.path.inject(to, &packet).is_err() {
+                    if self.queue.inject(to, &packet).is_err() {
                         self.injections_failed += 1;
                     }
                 }

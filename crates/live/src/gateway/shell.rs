@@ -122,8 +122,6 @@ pub struct Shell {
     counters: Counters,
     signals: BTreeMap<(SignalSource, &'static str), u64>,
     table: FlowTableConfig,
-    /// How packets get here, for the status.
-    path: &'static str,
     actions: Actions<SharedBytes>,
     keeper: Box<dyn Keeper>,
     recorder: Option<Recorder>,
@@ -183,7 +181,6 @@ impl Shell {
             next_id: workers.len() as u32,
             workers,
             table,
-            path: config.data_path.name(),
             keeper,
             recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
@@ -308,7 +305,7 @@ impl Shell {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.name().to_owned(),
-                path: if config.is_copied() { "copies" } else { self.path }.to_owned(),
+                path: if config.is_copied() { "copies" } else { "nfqueue" }.to_owned(),
                 flows: mechanism.flows() as u64,
                 held: mechanism.held(),
                 segments_refused: mechanism.segments_refused(),

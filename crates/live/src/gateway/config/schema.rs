@@ -55,21 +55,7 @@ pub(super) static GATEWAY: TableSchema = TableSchema {
             "Who says when a mobile is out of reach.",
         ),
         field("limits", Kind::Table(&LIMITS), Absent("its defaults"), "Bounds on what is kept."),
-        field(
-            "data-path",
-            Kind::Choice(&[
-                ("nfqueue", "they wait in a queue of netfilter"),
-                (
-                    "tun",
-                    "they are routed into a TUN device, for kernels without NFQUEUE; slower, and not on a router that \
-                     translates addresses",
-                ),
-            ]),
-            Is("nfqueue"),
-            "How packets get to the gateway.",
-        ),
-        field("nfqueue", Kind::Table(&NFQUEUE), Absent("its defaults"), "The queue.")
-            .only("data-path", &["nfqueue"]),
+        field("nfqueue", Kind::Table(&NFQUEUE), Absent("its defaults"), "The netfilter queue."),
         field("metrics", Kind::Table(&METRICS), Absent("not served"), "Prometheus' metrics."),
         field(
             "record",

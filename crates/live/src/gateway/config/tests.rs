@@ -57,7 +57,7 @@ fn absent_keys_have_their_defaults() {
     let mechanism =
         MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None, nudge };
     let expected = GatewayConfig {
-        data_path: DataPathConfig::Nfqueue { queue: 77, length: 1024 },
+        nfqueue: NfqueueConfig { queue: 77, length: 1024 },
         state: "/run/airtcp".into(),
         control: "/run/airtcp/gateway.sock".into(),
         limits: Limits {
@@ -102,9 +102,9 @@ length = "40 s"
 every = "1 min"
 lead = "0 s"
 "#;
-    let GatewayConfig { data_path, state, control, limits, groups, signals, metrics, record } =
+    let GatewayConfig { nfqueue, state, control, limits, groups, signals, metrics, record } =
         parse(text).unwrap();
-    assert_eq!(data_path, DataPathConfig::Nfqueue { queue: 65_535, length: 200 });
+    assert_eq!(nfqueue, NfqueueConfig { queue: 65_535, length: 200 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
     let idle = Duration::from_secs(300);
     assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, idle });
@@ -130,16 +130,6 @@ lead = "0 s"
         silence: Some(Duration::from_millis(200)),
     };
     assert_eq!(signals, expected);
-}
-
-#[test]
-fn the_data_path_is_chosen_by_its_name() {
-    let of = |name: &str| {
-        parse(&format!("data-path = \"{name}\"\n{BASE}")).map(|config| config.data_path)
-    };
-    assert_eq!(of("tun").unwrap(), DataPathConfig::Tun);
-    assert!(matches!(of("nfqueue").unwrap(), DataPathConfig::Nfqueue { .. }));
-    assert!(of("tum").unwrap_err().to_string().contains("did you mean `tun`?"));
 }
 
 #[test]
@@ -507,19 +497,6 @@ fn carrier_is_that_of_an_interface() {
         parse(text).unwrap_err().to_string(),
         "g.toml:2:11: signals.carrier: no group says behind which interface it is (expected interfaces in a \
          [[mobile]])"
-    );
-}
-
-#[test]
-fn a_queue_belongs_to_the_data_path_that_has_one() {
-    let state = "state = \"/run/airtcp\"";
-    assert_eq!(with(state, "data-path = \"tun\"").unwrap().data_path, DataPathConfig::Tun);
-    refuses(
-        state,
-        "data-path = \"tun\"\nnfqueue = { queue = 7 }",
-        &[
-            "g.toml:2:1: nfqueue: has no effect with data-path = \"tun\" (expected data-path = \"nfqueue\")",
-        ],
     );
 }
 

@@ -1,7 +1,7 @@
 //! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed host.
 
 use super::*;
-use crate::gateway::config::{CopyMode, DataPathConfig, FastPathMode, Signals};
+use crate::gateway::config::{CopyMode, FastPathMode, NfqueueConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
@@ -24,7 +24,7 @@ fn config(copy: CopyMode) -> GatewayConfig {
         fast_path: Default::default(),
     };
     GatewayConfig {
-        data_path: DataPathConfig::Nfqueue { queue: 1, length: 100 },
+        nfqueue: NfqueueConfig { queue: 1, length: 100 },
         state: "/nowhere".into(),
         control: "/nowhere".into(),
         limits: Limits { memory: Bytes(1 << 20), flows: 10, idle: Duration::from_secs(300) },
