@@ -11,8 +11,10 @@ typedef unsigned short __u16;
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
 
-/* A packet, as helpers take it. */
-struct __sk_buff;
+/* A packet, as a program sees it. libbpf wants to see a definition; no field is used. */
+struct __sk_buff {
+	__u32 len;
+};
 
 /* A part of memory or of a packet. */
 struct bpf_dynptr {
