@@ -1,23 +1,20 @@
-//! Compiles the BPF programs in `bpf/`, which become a part of the library.
+//! Compiles the BPF program in `bpf/`, which becomes a part of the library.
 
 use std::env;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 2] = ["packet_control", "copies"];
+const SOURCE: &str = "bpf/copies.bpf.c";
 const HEADERS: [&str; 2] = ["bpf/ip.h", "bpf/kernel.h"];
 
 fn main() -> ExitCode {
-    for program in PROGRAMS {
-        println!("cargo::rerun-if-changed={}", source(program));
-    }
-    for header in HEADERS {
-        println!("cargo::rerun-if-changed={header}");
+    for file in [SOURCE].iter().chain(&HEADERS) {
+        println!("cargo::rerun-if-changed={file}");
     }
     println!("cargo::rerun-if-env-changed=CLANG");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    match PROGRAMS.iter().try_for_each(|program| compile(&clang, program)) {
+    match compile(&clang) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             println!("cargo::error={why}");
@@ -26,17 +23,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn source(program: &str) -> String {
-    format!("bpf/{program}.bpf.c")
-}
-
-fn compile(clang: &str, program: &str) -> Result<(), String> {
+fn compile(clang: &str) -> Result<(), String> {
     let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    let object = PathBuf::from(folder).join(format!("{program}.bpf.o"));
-    // Atomic operations that return a value need the third version of the instruction set (Linux 5.12).
+    let object = PathBuf::from(folder).join("copies.bpf.o");
     let status = Command::new(clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
-        .args(["-c", &source(program), "-o"])
+        .args(["-c", SOURCE, "-o"])
         .arg(object)
         .status();
     match status {
@@ -45,7 +37,7 @@ fn compile(clang: &str, program: &str) -> Result<(), String> {
             "{clang} ended with {status} (a clang of version 14 or newer with its BPF target is needed)"
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
-            "{clang} not found: it compiles the gateway's BPF programs; install clang (scripts/setup does, as root), or \
+            "{clang} not found: it compiles the gateway's BPF program; install clang (scripts/setup does, as root), or \
              name it by CLANG=…"
         )),
         Err(error) => Err(format!("{clang}: {error}")),

@@ -2,9 +2,7 @@
 
 use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_core::{Duration, LinkSignal};
-use airtcp_live::agent::level::{Dbm, Decibels, LevelConfig};
 use airtcp_live::agent::program::Program;
-use airtcp_live::agent::radio::Radio;
 use airtcp_live::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
 use airtcp_live::gateway::signals::keys::{self, Key, KeyName, Keys};
 use clap::{Args, Subcommand, ValueEnum};
@@ -32,18 +30,6 @@ pub(crate) struct AgentArgs {
     /// With `--source command`: prints `fading`, `down` or `up`, a word a line; started by `sh -c`.
     #[arg(long, value_name = "COMMAND")]
     source_command: Option<String>,
-    /// With `--source nl80211`: the Wi-Fi interface.
-    #[arg(long, value_name = "NAME")]
-    interface: Option<String>,
-    /// With `--source nl80211`: the link fades below this level, in dBm.
-    #[arg(long, value_name = "DBM", default_value_t = -75.0, allow_negative_numbers = true, value_parser = finite)]
-    fade_below: f64,
-    /// With `--source nl80211`: it fades until the level is above that by so many dB.
-    #[arg(long, value_name = "DB", default_value_t = 3.0, value_parser = finite)]
-    fade_hysteresis: f64,
-    /// With `--source nl80211`: it fades when the level falls so fast that it will be below within this time.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = airtcp_sim::scenario::duration)]
-    fade_lead: Duration,
     /// The last word is repeated for at most this long before the agent ends without an answer.
     #[arg(long, value_name = "TIME", default_value = "10s", global = true, value_parser = airtcp_sim::scenario::duration)]
     patience: Duration,
@@ -73,9 +59,7 @@ enum AgentCommand {
 /// What sees how the link is.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SourceKind {
-    /// The level of a Wi-Fi signal.
-    Nl80211,
-    /// Any program.
+    /// A program that prints what it sees.
     Command,
 }
 
@@ -88,11 +72,6 @@ enum SignalName {
 
 fn key_name(text: &str) -> Result<KeyName, &'static str> {
     KeyName::new(text).ok_or("expected 1 to 16 of a-z A-Z 0-9 - _ .")
-}
-
-fn finite(text: &str) -> Result<f64, &'static str> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or("expected a number, such as -75")
 }
 
 /// Runs the agent and returns the exit code.
@@ -191,16 +170,6 @@ fn resolve(gateway: &str) -> Result<SocketAddr, String> {
 
 fn source(args: &AgentArgs) -> Result<Box<dyn Source>, String> {
     match args.source.ok_or("--source is missing (or a subcommand: send, keygen)")? {
-        SourceKind::Nl80211 => {
-            let interface =
-                args.interface.as_deref().ok_or("--source nl80211 needs --interface NAME")?;
-            let config = LevelConfig {
-                fade_below: Dbm(args.fade_below),
-                hysteresis: Decibels(args.fade_hysteresis),
-                lead: args.fade_lead,
-            };
-            Ok(Box::new(Radio::open(interface, config).map_err(|error| error.to_string())?))
-        }
         SourceKind::Command => {
             let script = args
                 .source_command

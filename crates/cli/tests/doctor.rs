@@ -10,21 +10,18 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 /// Stable from release to release: scripts read them.
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 34] = [
     "namespaces",
     "tun",
     "sched-fifo",
     "nfqueue",
     "queue-rule",
-    "clsact",
     "af-packet",
-    "af-xdp",
     "cap-net-admin",
     "cap-net-raw",
     "cap-bpf",
     "btf",
     "struct-ops",
-    "tcx",
     "netfilter-bpf",
     "timers",
     "hz",
@@ -167,7 +164,7 @@ fn a_device_file_that_is_not_there_is_missed_and_not_made() {
 
 #[test]
 fn nothing_is_left_behind_in_the_namespace_it_was_called_in() {
-    // The probes make a TUN device, a queueing discipline on the loopback and a table.
+    // The probes make a TUN device and a table.
     let shown = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().map(|o| text(&o.stdout)).unwrap_or_default()
     };

@@ -110,11 +110,6 @@ impl<P: Payload> SegmentCache<P> {
         self.copies.iter()
     }
 
-    /// What the copies carry.
-    pub fn payloads_mut(&mut self) -> impl Iterator<Item = &mut P> {
-        self.copies.iter_mut().map(|copy| &mut copy.payload)
-    }
-
     /// The sequence number after the last copy.
     pub fn end(&self) -> Option<SeqNum> {
         self.copies.back().map(Segment::seq_end)

@@ -35,8 +35,6 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     /// [`PerConnection::on_copy`]): it had these timestamps, and copies sent later must not seem older (RFC 7323 §5). Nothing, for
     /// a mechanism that sends no copies.
     fn on_passed(&mut self, _timestamps: Timestamps) {}
-    /// Shows all that it holds, for a shell to put the same bytes elsewhere. Nothing, for a mechanism that holds nothing.
-    fn each_payload(&mut self, _show: &mut dyn FnMut(&mut P)) {}
     /// As [`Middlebox::next_deadline`]. `None`, for a mechanism without timers.
     fn next_deadline(&self) -> Option<Instant> {
         None
@@ -137,13 +135,6 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             && let Some(mut tracked) = self.connections.get(&key)
         {
             self.shared.call(now, key, &mut tracked, Call::Passed(timestamps), out);
-        }
-    }
-
-    /// Shows all that is held for this connection, for a shell to put the same bytes elsewhere.
-    pub fn each_payload(&mut self, flow: &Flow, show: &mut dyn FnMut(&mut P)) {
-        if let Some(connection) = self.connections.state_mut(flow) {
-            connection.each_payload(show);
         }
     }
 

@@ -265,11 +265,6 @@ impl<S: FlowState> FlowTable<S> {
         Some(Tracked { entry, totals, mobile: mobile_of(key), is_new: false })
     }
 
-    /// The state of a known connection, for what changes neither how much it holds nor its phase.
-    pub fn state_mut(&mut self, key: &Flow) -> Option<&mut S> {
-        self.flows.get_mut(key).map(|entry| &mut entry.state)
-    }
-
     /// This connection is known and [committed](FlowState::is_committed).
     pub fn is_committed(&self, key: &Flow) -> bool {
         self.flows.get(key).is_some_and(Entry::is_committed)

@@ -278,10 +278,6 @@ impl<P: Payload> Connection<P> for State<P> {
         }
     }
 
-    fn each_payload(&mut self, show: &mut dyn FnMut(&mut P)) {
-        self.store.iter_mut().flat_map(Store::payloads_mut).for_each(show);
-    }
-
     fn next_deadline(&self) -> Option<Instant> {
         let [give_up, nudge] = match &self.phase {
             Phase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],

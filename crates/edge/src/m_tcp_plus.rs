@@ -297,10 +297,6 @@ impl<P: Payload> Connection<P> for State<P> {
         }
     }
 
-    fn each_payload(&mut self, show: &mut dyn FnMut(&mut P)) {
-        self.store.iter_mut().flat_map(Store::payloads_mut).for_each(show);
-    }
-
     fn next_deadline(&self) -> Option<Instant> {
         let Phase::Frozen(frozen) = &self.phase else { return None };
         let replay = frozen.replay.as_ref().map(Replay::deadline);

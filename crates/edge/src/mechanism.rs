@@ -194,17 +194,6 @@ impl<P: Payload> Mechanism<P> {
         }
     }
 
-    /// As [`PerConnection::each_payload`](crate::PerConnection::each_payload).
-    pub fn each_payload(&mut self, flow: &Flow, show: &mut dyn FnMut(&mut P)) {
-        match self {
-            Self::PacketControl(_) => {}
-            Self::MTcp(machine) => machine.each_payload(flow, show),
-            Self::MTcpPlus(machine) => machine.each_payload(flow, show),
-            Self::Holdover(machine) => machine.each_payload(flow, show),
-            Self::Snoop(machine) => machine.each_payload(flow, show),
-        }
-    }
-
     /// M-TCP+, the only mechanism that ever promises bytes: what follows is nothing for the others.
     fn promising(&mut self) -> Option<&mut MTcpPlus<P>> {
         match self {

@@ -139,10 +139,6 @@ impl<P: Payload> Connection<P> for State<P> {
         self.retransmit(now, cx);
     }
 
-    fn each_payload(&mut self, show: &mut dyn FnMut(&mut P)) {
-        self.store.iter_mut().flat_map(Store::payloads_mut).for_each(show);
-    }
-
     fn next_deadline(&self) -> Option<Instant> {
         self.deadline
     }

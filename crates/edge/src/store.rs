@@ -113,11 +113,6 @@ impl<P: Payload> Store<P> {
         1
     }
 
-    /// What the copies carry.
-    pub fn payloads_mut(&mut self) -> impl Iterator<Item = &mut P> {
-        self.copies.payloads_mut()
-    }
-
     /// Nothing is held.
     pub fn is_empty(&self) -> bool {
         self.copies.is_empty()

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copies of what the kernel forwards, beside the forwarding: the fast path of the mechanisms that only watch while a mobile
- * is in reach (M-TCP+, holdover).
+ * Copies of what the kernel forwards, beside the forwarding, for the mechanisms that only watch while a mobile is in reach
+ * (M-TCP+, holdover).
  *
- * Read first: crates/live/src/gateway/fast_path/copies.rs, which says how copies and queued packets go together.
+ * Read first: crates/live/src/gateway/copies.rs, which says how copies and queued packets go together.
  *
- * The program is attached to netfilter's FORWARD hook (Linux 6.4), in front of table mangle, where the gateway's queue is:
+ * The program is attached to netfilter's FORWARD hook (Linux 6.4), before table mangle, where the gateway's queue is:
  * it sees the packets that would be queued, each once, with a mobile's own address in both directions. It lets all pass.
  *
  * What is copied is what may be of interest; the daemon looks closer. Not copied are packets above 64 KiB.
@@ -15,7 +15,7 @@
 
 char license_of_program[] SEC("license") = "GPL";
 
-/* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/fast_path/copies.rs. ---- */
+/* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/copies.rs. ---- */
 
 struct prefix {
 	__u32 bits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Headers of IP (RFC 791, RFC 8200), and addresses as the maps of both programs have them. */
+/* Headers of IP (RFC 791, RFC 8200), and addresses as the maps have them. */
 #ifndef AIRTCP_IP_H
 #define AIRTCP_IP_H
 

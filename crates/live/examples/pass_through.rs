@@ -1,17 +1,16 @@
 //! The smallest gateway: every TCP packet from and to these mobiles comes here and goes on.
 //!
-//! `pass_through PREFIX [tun]`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make bench-gateway`
+//! `pass_through PREFIX`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make bench-gateway`
 //! measures with it what the data path costs without any mechanism.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_live::gateway::config::{
-    CopyMode, DataPathConfig, GatewayConfig, Group, Limits, Signals,
+    CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, Signals,
 };
+use airtcp_live::gateway::datapath::Verdict;
 use airtcp_live::gateway::datapath::nfqueue::Nfqueue;
 use airtcp_live::gateway::datapath::rules::Rules;
-use airtcp_live::gateway::datapath::tun::Tun;
-use airtcp_live::gateway::datapath::{DataPath, Verdict};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::error::Error;
@@ -21,17 +20,10 @@ const QUEUE: u16 = 0;
 const LENGTH: u32 = 1000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let mobiles = arguments.next().ok_or("usage: pass_through PREFIX [tun]")?;
-    let (data_path, mut path): (_, Box<dyn DataPath>) = match arguments.next() {
-        None => {
-            let data_path = DataPathConfig::Nfqueue { queue: QUEUE, length: LENGTH };
-            (data_path, Box::new(Nfqueue::open(QUEUE, LENGTH)?))
-        }
-        Some(_) => (DataPathConfig::Tun, Box::new(Tun::open()?)),
-    };
+    let mobiles = std::env::args().nth(1).ok_or("usage: pass_through PREFIX")?;
+    let mut queue = Nfqueue::open(QUEUE, LENGTH)?;
     let config = GatewayConfig {
-        data_path,
+        nfqueue: NfqueueConfig { queue: QUEUE, length: LENGTH },
         state: "/run/airtcp".into(),
         control: "/run/airtcp/control".into(),
         limits: Limits { memory: Bytes::ZERO, flows: 0, idle: Duration::ZERO },
@@ -54,11 +46,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let _rules = Rules::install(&config)?;
     let mut batch = Vec::new();
     while end.read_signal()?.is_none() {
-        path.receive(&[end.as_fd()], None, &mut batch)?;
+        queue.receive(&[end.as_fd()], None, &mut batch)?;
         for id in batch.drain(..).filter_map(|packet| packet.id) {
-            path.decide(id, Verdict::Pass)?;
+            queue.decide(id, Verdict::Pass)?;
         }
-        path.flush()?;
+        queue.flush()?;
     }
     Ok(())
 }

@@ -222,23 +222,11 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
             NOBODY,
             "the rules that choose the packets for the daemon",
         ),
-        of(Feature::Clsact, &kernel("CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_ACT")).named(
-            "clsact",
-            NOBODY,
-            GATEWAY,
-            "where BPF programs are attached on kernels without TCX",
-        ),
         of(Feature::AfPacket, &kernel("CONFIG_PACKET")).named(
             "af-packet",
             NOBODY,
             GATEWAY,
             "captures by tcpdump and tshark",
-        ),
-        of(Feature::AfXdp, &kernel("CONFIG_XDP_SOCKETS")).named(
-            "af-xdp",
-            NOBODY,
-            GATEWAY,
-            "a data path for very many small packets",
         ),
     ]
 }
@@ -339,10 +327,8 @@ mod tests {
     }
 
     fn outcomes(outcome: &Outcome) -> Result<Features, String> {
-        use Feature::{
-            AfPacket, AfXdp, Clsact, Namespace, Nfqueue, NftQueue, SchedFifo, Tun, XtQueue,
-        };
-        let all = [Namespace, Tun, Nfqueue, NftQueue, XtQueue, Clsact, AfPacket, AfXdp, SchedFifo];
+        use Feature::{AfPacket, Namespace, Nfqueue, NftQueue, SchedFifo, Tun, XtQueue};
+        let all = [Namespace, Tun, Nfqueue, NftQueue, XtQueue, AfPacket, SchedFifo];
         Ok(all.map(|feature| (feature, outcome.clone())).into())
     }
 

@@ -4,7 +4,8 @@
 
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
-use airtcp_live::agent::{self, AgentConfig as Reporter, AgentError, Answered, Seen, Source};
+use airtcp_live::agent::program::Program as Source;
+use airtcp_live::agent::{self, AgentConfig as Reporter, Answered};
 use airtcp_live::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
 use airtcp_live::gateway::config::{AgentConfig, CopyMode, Group, Signals};
 use airtcp_live::gateway::signals::keys::{Key, KeyName};
@@ -13,7 +14,6 @@ use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::io::Write;
 use std::net::UdpSocket;
-use std::os::fd::BorrowedFd;
 use std::process::{Command as Program, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -167,25 +167,6 @@ fn a_neighbour_that_fails_is_found_again_without_traffic() {
     assert!(back.elapsed() < Duration::from_secs(5), "{:?}", back.elapsed());
 }
 
-/// Sees what the test says.
-struct Told(mpsc::Receiver<LinkSignal>);
-
-impl Source for Told {
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-    fn next_look(&self) -> Option<airtcp_core::Duration> {
-        Some(airtcp_core::Duration::from_millis(20))
-    }
-    fn look(&mut self) -> Result<Seen, AgentError> {
-        match self.0.try_recv() {
-            Ok(signal) => Ok(Seen::Signals(vec![signal])),
-            Err(mpsc::TryRecvError::Empty) => Ok(Seen::Signals(Vec::new())),
-            Err(mpsc::TryRecvError::Disconnected) => Ok(Seen::Last(Vec::new())),
-        }
-    }
-}
-
 #[test]
 fn an_agent_whose_network_was_gone_is_heard_when_it_is_back() {
     if !possible() {
@@ -203,24 +184,28 @@ fn an_agent_whose_network_was_gone_is_heard_when_it_is_back() {
     let gateway = running.agent_address().unwrap();
     let patience = airtcp_core::Duration::from_secs(5);
     let config = Reporter::new(gateway, key, Vec::new(), patience).unwrap();
-    let (tell, told) = mpsc::channel();
+    let fifo = folder.path().join("told");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let told = format!("cat {}", fifo.display());
     let (answers, answered) = mpsc::channel();
     let mobile = net.mobile.clone();
     let agent = std::thread::spawn(move || {
         enter(&mobile);
-        agent::run(config, &mut Told(told), &mut |answer| answers.send(answer).unwrap())
+        let mut source = Source::start(&told).unwrap();
+        agent::run(config, &mut source, &mut |answer| answers.send(answer).unwrap())
     });
-    tell.send(Fading).unwrap();
+    let mut tell = File::options().write(true).open(&fifo).unwrap();
+    writeln!(tell, "fading").unwrap();
     expect(&inbox, Fading, SignalSource::Agent);
     let taken = answered.recv_timeout(Duration::from_secs(5)).unwrap();
     assert!(matches!(taken, Answered::Taken(Fading, _)), "{taken:?}");
 
     ip(&format!("-n {} address flush dev eth0", net.mobile));
-    tell.send(Down).unwrap();
+    writeln!(tell, "down").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(!agent.is_finished(), "to have no network is no reason to end");
     // It comes back with another address, and says so.
-    tell.send(Up).unwrap();
+    writeln!(tell, "up").unwrap();
     ip(&format!("-n {} address add 10.0.0.9/24 dev eth0", net.mobile));
     let said = inbox.commands.recv_timeout(Duration::from_secs(8));
     match said {

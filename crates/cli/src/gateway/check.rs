@@ -5,7 +5,7 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_live::gateway::config::{
-    AgentConfig, CopyMode, DataPathConfig, GatewayConfig, Group, Limits, PlannedOutage, Queued,
+    AgentConfig, CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, PlannedOutage, Queued,
     Signals,
 };
 use airtcp_live::gateway::datapath::rules;
@@ -57,11 +57,11 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
 
 /// What the gateway would do.
 fn describe(config: &GatewayConfig) -> String {
-    let GatewayConfig { data_path, state, control, limits, groups, signals, metrics, record } =
+    let GatewayConfig { nfqueue, state, control, limits, groups, signals, metrics, record } =
         config;
     let mut out = String::new();
     for group in groups {
-        describe_group(&mut out, group, config);
+        describe_group(&mut out, group);
     }
     let Limits { memory, flows, idle } = limits;
     let memory = size(*memory);
@@ -70,12 +70,8 @@ fn describe(config: &GatewayConfig) -> String {
     let _ = writeln!(out, "signals");
     let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
     describe_signals(&mut out, signals, groups);
-    let _ = match data_path {
-        DataPathConfig::Nfqueue { queue, length } => {
-            writeln!(out, "data path\n  netfilter queue {queue}, at most {length} packets waiting")
-        }
-        DataPathConfig::Tun => writeln!(out, "data path\n  TUN device"),
-    };
+    let NfqueueConfig { queue, length } = nfqueue;
+    let _ = writeln!(out, "nfqueue\n  queue {queue}, at most {length} packets waiting");
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {
         let _ = writeln!(out, "metrics\n  http://{address}/metrics");
@@ -92,7 +88,7 @@ fn describe_rules(rules: &str) -> String {
     if lines.is_empty() { lines } else { format!("rules\n{lines}") }
 }
 
-fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
+fn describe_group(out: &mut String, group: &Group) {
     let Group { name, addresses, interfaces, mechanism, copy, fast_path: _ } = group;
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let behind = match interfaces.as_slice() {
@@ -104,10 +100,6 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
     let (max_down, nudge) = match mechanism {
         MechanismConfig::PacketControl { threshold } => {
             let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
-            let _ = match config.fast_path(group) {
-                Ok(_) => writeln!(out, "  in the kernel by TCX where it can, else in the gateway"),
-                Err(why) => writeln!(out, "  in the gateway: no fast path {why}"),
-            };
             return;
         }
         MechanismConfig::MTcp(config) => (config.max_down, None),
@@ -121,15 +113,13 @@ fn describe_group(out: &mut String, group: &Group, config: &GatewayConfig) {
     };
     let fifo = mechanism.fifo().map(size).unwrap_or_default();
     let _ = writeln!(out, "  copies {when}, at most {fifo} a connection");
-    let _ = match (config.queued(group), config.fast_path(group)) {
-        (_, Ok(_)) => writeln!(
+    let _ = match (group.is_copied(), group.queued()) {
+        (true, _) => writeln!(
             out,
             "  beside the kernel's forwarding where it can, while the mobile is in reach"
         ),
-        (Queued::Always, Err(why)) => {
-            writeln!(out, "  all packets wait for the gateway: no fast path {why}")
-        }
-        (Queued::Watched | Queued::Never, Err(_)) => Ok(()),
+        (false, Queued::Always) => writeln!(out, "  all packets wait for the gateway"),
+        (false, Queued::Watched) => Ok(()),
     };
     if let Some(nudge) = nudge {
         let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
@@ -218,7 +208,6 @@ mobile.vehicles: m-tcp-plus
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0
   duplicate ACKs that stand for a loss: 10
-  in the kernel by TCX where it can, else in the gateway
 limits of each group
   64 MiB of copies, 20000 connections, idle ones for 7440 s
 signals
@@ -227,8 +216,8 @@ signals
   carrier of mesh0, wwan0
   silence for 1 s
   planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, foretold 200 ms before
-data path
-  netfilter queue 77, at most 1024 packets waiting
+nfqueue
+  queue 77, at most 1024 packets waiting
 state
   /run/airtcp
 metrics

@@ -160,3 +160,43 @@ fn beyond_the_limit_of_memory_data_stays_in_the_senders_charge() {
         assert_eq!(transfer.finish(), SIZE / 4);
     }
 }
+
+/// Identifiers of the links of BPF programs to netfilter's hooks on this machine.
+fn links() -> Vec<u32> {
+    let is_netfilter = |info: &libbpf_rs::query::LinkInfo| {
+        matches!(info.info, libbpf_rs::query::LinkTypeInfo::Netfilter(_))
+    };
+    libbpf_rs::query::LinkInfoIter::default().filter(is_netfilter).map(|info| info.id).collect()
+}
+
+/// Those of a process.
+fn links_of(process: nix::unistd::Pid) -> Vec<u32> {
+    let files = std::fs::read_dir(format!("/proc/{process}/fdinfo")).unwrap();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok());
+    let id = |text: String| {
+        text.lines().find_map(|line| line.strip_prefix("link_id:")?.trim().parse().ok())
+    };
+    texts.filter_map(id).collect()
+}
+
+#[test]
+fn the_program_that_copies_goes_with_the_process_however_it_ends() {
+    let Some(bed) = Testbed::with_copies(&plan()) else { return };
+    let expect_end = |how: &str, end: &dyn Fn()| {
+        let own = links_of(bed.daemon().child().expect("the gateway has a child"));
+        assert_eq!(own.len(), 2, "one for each IP version");
+        assert!(own.iter().all(|id| links().contains(id)));
+        end();
+        let until = Instant::now() + Duration::from_secs(20);
+        while links().iter().any(|id| own.contains(id)) {
+            assert!(Instant::now() < until, "after {how} the program is still there");
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let transfer = bed.download(&Load::of(SIZE));
+    expect_end("kill -9", &|| bed.daemon().kill_all());
+    assert_eq!(transfer.finish(), SIZE);
+    bed.daemon().restart(&bed.gateway);
+    assert_eq!(bed.path(), "copies");
+    expect_end("SIGTERM", &|| bed.daemon().signal_parent(Signal::SIGTERM));
+}

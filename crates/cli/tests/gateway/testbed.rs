@@ -195,20 +195,21 @@ impl Testbed {
         self.link.set(up)
     }
 
-    /// One in which the kernel helps the gateway, so that packets take this way; says why there is none.
-    pub(crate) fn with_path(plan: &Plan, path: &str, needs: &str) -> Option<Self> {
+    /// One in which the gateway gets copies of what the kernel forwards; says why there is none.
+    pub(crate) fn with_copies(plan: &Plan) -> Option<Self> {
         let bed = possible().then(|| Self::new(plan))?;
-        let is_there = bed.path() == path;
+        let is_there = bed.path() == "copies";
         if !is_there {
             // The gateway has the unit's own privileges.
             let log = bed.daemon().log();
-            assert!(log.contains("fast path"), "no reason is given: {log}");
-            let _ = writeln!(std::io::stderr(), "skipped: needs {needs} and CAP_BPF: {log}");
+            assert!(log.contains("there are no copies here"), "no reason is given: {log}");
+            let needs = "BPF programs at netfilter's hooks (Linux 6.4) and CAP_BPF";
+            let _ = writeln!(std::io::stderr(), "skipped: needs {needs}: {log}");
         }
         is_there.then_some(bed)
     }
 
-    /// Which way the group's packets take.
+    /// How the group's packets reach the mechanism.
     pub(crate) fn path(&self) -> String {
         self.daemon().status().groups[0].path.clone()
     }

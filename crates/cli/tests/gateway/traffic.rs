@@ -62,17 +62,6 @@ fn a_gateway_in_a_bridge_protects() {
 }
 
 #[test]
-fn a_gateway_with_a_tun_device_protects() {
-    if possible() {
-        let config = "data-path = \"tun\"\n".to_owned();
-        let bed = Testbed::new(&Plan { config, ..plan() });
-        // It is there: fails otherwise.
-        bed.gateway.ip(&["link", "show", "dev", "airtcp-gw"]);
-        expect_protected_on(&bed);
-    }
-}
-
-#[test]
 fn connections_without_sack_are_protected() {
     if possible() {
         expect_protected(&Plan { sysctls: vec![("ipv4/tcp_sack", "0")], ..plan() });
@@ -210,8 +199,7 @@ fn expect_left_alone(transfer: &Transfer, intercepted: impl Fn() -> u64) {
 #[test]
 fn packets_of_a_mobile_in_reach_wait_for_nobody() {
     for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
-        let needs = "BPF programs at netfilter's hooks (Linux 6.4)";
-        let Some(bed) = Testbed::with_path(&Plan::with(mechanism), "copies", needs) else { return };
+        let Some(bed) = Testbed::with_copies(&Plan::with(mechanism)) else { return };
         let transfer = bed.download(&Load::endless("cubic"));
         transfer.wait_for(2_000_000);
         let status = bed.daemon().status();

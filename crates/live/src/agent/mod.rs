@@ -1,12 +1,11 @@
 //! `airtcp agent`: a mobile that tells the gateway how its link is.
 //!
-//! Read in this order: [`program`] (a program that prints what it sees), [`radio`] and [`level`] (a Wi-Fi signal), `outbox` (what is said, repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP
-//! socket, and the source.
+//! Read in this order: [`program`] (a program that prints what it sees), `outbox` (what is said,
+//! repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP socket, and
+//! the source.
 
-pub mod level;
 mod outbox;
 pub mod program;
-pub mod radio;
 
 pub use outbox::Answered;
 
@@ -25,9 +24,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub trait Source {
     /// Readable when there is something to see.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
-
-    /// How long until it wants to look again; `None`: only when its descriptor is readable.
-    fn next_look(&self) -> Option<Duration>;
 
     /// What it has seen since the last look.
     ///
@@ -51,9 +47,6 @@ pub struct Once(pub LinkSignal);
 
 impl Source for Once {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-    fn next_look(&self) -> Option<Duration> {
         None
     }
     fn look(&mut self) -> Result<Seen, AgentError> {
@@ -188,10 +181,9 @@ pub fn run(
             }
         }
         let to_send = outbox.due().map(|due| due.since(now));
-        let to_look = if ended.is_none() { source.next_look() } else { None };
         let to_end = ended.map(|since| since.after(patience).since(now));
         let descriptor = if ended.is_none() { source.descriptor() } else { None };
-        wait(&socket, descriptor, [to_send, to_look, to_end].into_iter().flatten().min())?;
+        wait(&socket, descriptor, [to_send, to_end].into_iter().flatten().min())?;
         let mut buffer = [0; MOST_BYTES];
         loop {
             // From wherever: a gateway has several addresses, and its answers are authentic.

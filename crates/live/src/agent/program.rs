@@ -3,7 +3,7 @@
 //! So everything can be a source that a shell can ask: ModemManager, a GPS receiver, a button.
 
 use super::{AgentError, Seen, Source};
-use airtcp_core::{Duration, LinkSignal};
+use airtcp_core::LinkSignal;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -82,10 +82,6 @@ pub fn signal(line: &str) -> Result<Option<LinkSignal>, AgentError> {
 impl Source for Program {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.stdout.as_fd())
-    }
-
-    fn next_look(&self) -> Option<Duration> {
-        None
     }
 
     fn look(&mut self) -> Result<Seen, AgentError> {

@@ -99,12 +99,6 @@ fn bpf() -> Vec<Check> {
         types.named("btf", CC, GATEWAY, "BPF programs find their way in this kernel's types"),
         knows("bpf_struct_ops_tcp_congestion_ops", "needs Linux 5.6 or newer with CONFIG_BPF_JIT")
             .named("struct-ops", CC, NOBODY, "congestion control written in BPF"),
-        knows("tcx_link", "needs Linux 6.6 or newer with CONFIG_NET_XGRESS").named(
-            "tcx",
-            NOBODY,
-            GATEWAY,
-            "Packet Control at the speed of kernel forwarding",
-        ),
         knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
             "netfilter-bpf",
             NOBODY,

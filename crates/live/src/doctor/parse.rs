@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn types_are_found_in_btf_by_their_whole_names() {
-        let strings = b"\0tcx_link\0bpf_struct_ops_tcp_congestion_ops\0";
+        let strings = b"\0bpf_nf_link\0bpf_struct_ops_tcp_congestion_ops\0";
         let mut btf = 0xeb9f_u16.to_ne_bytes().to_vec();
         btf.extend([1, 0]);
         // Length of the header; types: offset, length; strings: offset, length.
@@ -90,10 +90,10 @@ mod tests {
         }
         btf.extend([0; 8]);
         btf.extend(strings);
-        assert_eq!(btf_knows(&btf, "tcx_link"), Some(true));
-        assert_eq!(btf_knows(&btf, "tcx"), Some(false));
-        assert_eq!(btf_knows(&btf[..40], "tcx_link"), None);
-        assert_eq!(btf_knows(b"", "tcx_link"), None);
-        assert_eq!(btf_knows(b"ELF", "tcx_link"), None);
+        assert_eq!(btf_knows(&btf, "bpf_nf_link"), Some(true));
+        assert_eq!(btf_knows(&btf, "bpf_nf"), Some(false));
+        assert_eq!(btf_knows(&btf[..40], "bpf_nf_link"), None);
+        assert_eq!(btf_knows(b"", "bpf_nf_link"), None);
+        assert_eq!(btf_knows(b"ELF", "bpf_nf_link"), None);
     }
 }

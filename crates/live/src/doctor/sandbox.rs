@@ -32,12 +32,8 @@ pub(super) enum Feature {
     NftQueue,
     /// The NFQUEUE target of iptables.
     XtQueue,
-    /// The `clsact` queueing discipline.
-    Clsact,
     /// A packet socket.
     AfPacket,
-    /// An AF_XDP socket.
-    AfXdp,
     /// Real-time scheduling (tried outside the namespace, on the child only).
     SchedFifo,
 }
@@ -77,14 +73,12 @@ pub fn probe() -> String {
     match enter() {
         Ok(how) => {
             found.insert(Feature::Namespace, Outcome::Works(how.to_owned()));
-            let tries: [(Feature, Try); 7] = [
+            let tries: [(Feature, Try); 5] = [
                 (Feature::Tun, tun),
                 (Feature::Nfqueue, nfqueue),
                 (Feature::NftQueue, nft_queue),
                 (Feature::XtQueue, xt_queue),
-                (Feature::Clsact, clsact),
                 (Feature::AfPacket, || socket(libc::AF_PACKET)),
-                (Feature::AfXdp, || socket(libc::AF_XDP)),
             ];
             found.extend(tries.map(|(feature, attempt)| (feature, outcome(attempt()))));
         }
@@ -207,22 +201,6 @@ fn xt_queue() -> io::Result<()> {
         Err(_) if listed().is_ok_and(|targets| targets.lines().any(|t| t == "NFQUEUE")) => Ok(()),
         other => other.map(drop),
     }
-}
-
-fn clsact() -> io::Result<()> {
-    // The loopback of a fresh namespace is its first interface.
-    const LOOPBACK: i32 = 1;
-    // `struct tcmsg`: handle ffff:, parent TC_H_CLSACT.
-    let mut header = vec![0; 4];
-    header.extend(LOOPBACK.to_ne_bytes());
-    header.extend(0xffff_0000_u32.to_ne_bytes());
-    header.extend(0xffff_fff1_u32.to_ne_bytes());
-    header.extend([0; 4]);
-    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let request = Message::new(libc::RTM_NEWQDISC, flags, &header)
-        .with_name(libc::TCA_KIND, "clsact")
-        .finish();
-    Netlink::open(libc::NETLINK_ROUTE)?.ask(&request).map(drop)
 }
 
 #[cfg(test)]

@@ -101,7 +101,8 @@ pub struct GroupStatus {
     pub name: String,
     /// Its mechanism.
     pub mechanism: String,
-    /// Where its packets meet the mechanism: "nfqueue", "tun", or "tcx" (in the kernel).
+    /// How its packets reach the mechanism: they wait for it ("nfqueue"), or it gets copies while a
+    /// mobile is in reach ("copies").
     pub path: String,
     /// Connections known.
     pub flows: u64,

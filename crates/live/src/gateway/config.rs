@@ -21,8 +21,8 @@ use std::path::PathBuf;
 /// What the gateway is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// How packets get here.
-    pub data_path: DataPathConfig,
+    /// The queue in which packets wait for the gateway.
+    pub nfqueue: NfqueueConfig,
     /// Folder in memory (tmpfs) for what must survive a crash.
     pub state: PathBuf,
     /// Unix socket of `airtcp gateway status` and `signal`.
@@ -47,59 +47,6 @@ impl GatewayConfig {
     /// Everything that is wrong with the text, as far as one mistake does not hide another.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, ConfigError> {
         resolve::parse(source_name, text)
-    }
-
-    /// What the [kernel is to do](super::fast_path) for a group.
-    ///
-    /// # Errors
-    /// Why nothing.
-    pub fn fast_path(&self, group: &Group) -> Result<FastPath, &'static str> {
-        if group.fast_path == FastPathMode::Off {
-            return Err("is wanted");
-        }
-        if self.data_path == DataPathConfig::Tun {
-            return Err("beside `data-path = \"tun\"`");
-        }
-        match group.mechanism {
-            MechanismConfig::PacketControl { .. } if group.interfaces.is_empty() => {
-                Err("without `interfaces` of the group")
-            }
-            MechanismConfig::PacketControl { .. } if self.record.is_some() => {
-                Err("while `record` is set")
-            }
-            MechanismConfig::PacketControl { .. } => Ok(FastPath::Filter),
-            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_)
-                if group.copy == CopyMode::WhenFading =>
-            {
-                Err("is needed while nothing is copied")
-            }
-            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {
-                let mut before = self.groups.iter().take_while(|other| other.name != group.name);
-                // The program that copies does not know whose packets are filtered.
-                if before.any(|other| {
-                    self.fast_path(other) == Ok(FastPath::Filter) && other.overlaps(group)
-                }) {
-                    Err(
-                        "where a group before it, with some of the same addresses, is filtered in the kernel",
-                    )
-                } else {
-                    Ok(FastPath::Copies)
-                }
-            }
-            MechanismConfig::MTcp(_) | MechanismConfig::Snoop(_) => Err("for its mechanism"),
-        }
-    }
-
-    /// Which packets of a group come to the gateway and wait there.
-    pub fn queued(&self, group: &Group) -> Queued {
-        match self.fast_path(group) {
-            Ok(FastPath::Filter) => Queued::Never,
-            Ok(FastPath::Copies) => Queued::Watched,
-            Err(_) => match group.copy {
-                CopyMode::Always => Queued::Always,
-                CopyMode::WhenFading => Queued::Watched,
-            },
-        }
     }
 
     /// What is allowed but perhaps not meant, a line each.
@@ -137,28 +84,13 @@ impl GatewayConfig {
     }
 }
 
-/// How packets get here.
+/// The netfilter queue for forwarded packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataPathConfig {
-    /// Netfilter queues, for whatever this host forwards.
-    Nfqueue {
-        /// Number of the queue.
-        queue: u16,
-        /// Packets that may wait for the gateway.
-        length: u32,
-    },
-    /// A TUN device, for kernels without netfilter queues: slower, and not with address translation.
-    Tun,
-}
-
-impl DataPathConfig {
-    /// Its name in configurations and reports.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Nfqueue { .. } => "nfqueue",
-            Self::Tun => "tun",
-        }
-    }
+pub struct NfqueueConfig {
+    /// Its number.
+    pub queue: u16,
+    /// Packets that may wait in it.
+    pub length: u32,
 }
 
 /// Bounds on what is kept; beyond them, new connections are forwarded untouched.
@@ -185,35 +117,37 @@ pub struct Group {
     pub mechanism: MechanismConfig,
     /// When to take copies.
     pub copy: CopyMode,
-    /// Whether the kernel is to help.
+    /// Whether packets of a mobile in reach go on at once.
     pub fast_path: FastPathMode,
 }
 
 impl Group {
-    /// Whether an address belongs to both, but for the order of the groups.
-    fn overlaps(&self, other: &Self) -> bool {
-        let overlap = |a: &IpNet, b: &IpNet| a.contains(b) || b.contains(a);
-        self.addresses.iter().any(|a| other.addresses.iter().any(|b| overlap(a, b)))
+    /// Whether packets of a mobile in reach go on at once, and the gateway gets
+    /// [copies](super::copies).
+    pub fn is_copied(&self) -> bool {
+        // The others do more than watch while a mobile is in reach.
+        matches!(self.mechanism, MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_))
+            && self.fast_path == FastPathMode::Auto
+            && self.copy == CopyMode::Always
+    }
+
+    /// Which of its packets come to the gateway and wait there.
+    pub fn queued(&self) -> Queued {
+        match self.copy {
+            CopyMode::Always if !self.is_copied() => Queued::Always,
+            CopyMode::Always | CopyMode::WhenFading => Queued::Watched,
+        }
     }
 }
 
-/// Whether the kernel is to do for a group what it can.
+/// Whether packets go on at once where they can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FastPathMode {
-    /// Where [`GatewayConfig::fast_path`] and the kernel allow.
+    /// Where the kernel has the programs that make copies.
     Auto,
-    /// Never: all packets of the group come to this process.
+    /// Never: all packets of the group wait for this process.
     #[default]
     Off,
-}
-
-/// What BPF programs in the kernel do for a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FastPath {
-    /// Packet Control decides there about each packet; none comes to this process.
-    Filter,
-    /// Packets of a mobile in reach go on at once, and this process gets copies.
-    Copies,
 }
 
 /// Which packets of a group are queued: come to this process and wait for its verdict.
@@ -221,10 +155,8 @@ pub enum FastPath {
 pub enum Queued {
     /// All.
     Always,
-    /// Those of watched mobiles: fading, down, or not in possession of all that they are to have.
+    /// Those of watched mobiles: fading, down, or still lacking some of what was held for them.
     Watched,
-    /// None. They are not for the groups behind it either.
-    Never,
 }
 
 /// When packets come to the gateway.

@@ -4,13 +4,11 @@
 //! change the way of packets, come last and go first.
 
 use super::command::{self, Command, Handle};
-use super::config::{DataPathConfig, GatewayConfig};
-use super::datapath::DataPath;
+use super::config::{GatewayConfig, NfqueueConfig};
+use super::copies::Copies;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
-use super::datapath::tun::{Tun, TunError};
 use super::driver::{Driver, interface, now};
-use super::fast_path::FastPaths;
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
@@ -46,9 +44,6 @@ pub enum DaemonError {
     Queue(#[from] NfqueueError),
     /// See there.
     #[error(transparent)]
-    Tun(#[from] TunError),
-    /// See there.
-    #[error(transparent)]
     Rules(#[from] RulesError),
     /// See there.
     #[error(transparent)]
@@ -56,7 +51,7 @@ pub enum DaemonError {
     /// See there.
     #[error(transparent)]
     Signals(#[from] SignalsError),
-    /// No more threads or file descriptors, or the data path broke.
+    /// No more threads or file descriptors, or the queue broke.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -71,7 +66,7 @@ pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 /// as long as it is alive.
 ///
 /// # Errors
-/// Something that it needs is missing: then nothing was changed. Or the data path broke: then its rules are gone.
+/// Something that it needs is missing: then nothing was changed. Or the queue broke: then its rules are gone.
 pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
     for caution in config.cautions() {
@@ -85,17 +80,15 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::error!(path = %path.display(), why = %why, "a promise of an earlier gateway cannot be read; the file is left alone");
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
-    let mut fast_paths = FastPaths::default();
-    let (config, prepared) = fast_paths.prepare(config);
+    let mut copies = Copies::default();
+    let (config, prepared) = copies.prepare(config);
     let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recorder = Recorder::create(file, Contents::Headers, now())?;
         shell.record(now(), &config.limits, recorder);
     }
-    let path: Box<dyn DataPath> = match config.data_path {
-        DataPathConfig::Nfqueue { queue, length } => Box::new(Nfqueue::open(queue, length)?),
-        DataPathConfig::Tun => Box::new(Tun::open()?),
-    };
+    let NfqueueConfig { queue, length } = config.nfqueue;
+    let queue = Nfqueue::open(queue, length)?;
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
     let sources = signals::start(&config.signals, &config.groups, handle.clone())?;
@@ -115,9 +108,9 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             }
         }
     })?;
-    fast_paths.commit(&config, prepared);
+    copies.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
-    rules.set_copies(fast_paths.copy_switch());
+    rules.set_copies(copies.switch());
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
     let rules = Watcher::new(rules, |error| {
         tracing::error!("packets of mobiles are not watched as they should be: {error}")
@@ -135,7 +128,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
             "connections are gone on with that an earlier gateway had promised bytes of"
         );
     }
-    let mut driver = Driver::new(shell, path, rules, fast_paths, agents, config);
+    let mut driver = Driver::new(shell, queue, rules, copies, agents, config);
     driver.carry_out(&mut effects);
     notify::ready(SERVING);
     let ended = driver.run(&inbox, beat);

@@ -1,4 +1,4 @@
-//! The loop: what comes from the data path and the rest of the daemon goes into the shell, and what comes out of
+//! The loop: what comes from the queue and the rest of the daemon goes into the shell, and what comes out of
 //! the shell is done.
 //!
 //! The order that keeps promises: what a mechanism noted in its journal is in the [`Keeper`](super::shell::Keeper) before anything it wants
@@ -6,9 +6,10 @@
 
 use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
+use super::copies::{Copies, Taken};
+use super::datapath::Intercepted;
+use super::datapath::nfqueue::Nfqueue;
 use super::datapath::rules::Watcher;
-use super::datapath::{DataPath, Intercepted};
-use super::fast_path::{FastPaths, Taken};
 use super::shell::{Effect, Shell};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
@@ -35,32 +36,32 @@ pub fn interface(name: &str) -> Option<u32> {
 /// A shell and what connects it with the world.
 pub struct Driver {
     shell: Shell,
-    /// Goes first: packets must not be sent to a data path that is gone.
+    /// Goes first: packets must not be sent to a queue that is gone.
     rules: Watcher,
-    fast_paths: FastPaths,
-    path: Box<dyn DataPath>,
+    copies: Copies,
+    queue: Nfqueue,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
     injections_failed: u64,
 }
 
 impl Driver {
-    /// Ready to run with this configuration, which came out of [`FastPaths::prepare`]. `agents` are shown in the status.
+    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `agents` are shown in the status.
     pub fn new(
         shell: Shell,
-        path: Box<dyn DataPath>,
+        queue: Nfqueue,
         rules: Watcher,
-        fast_paths: FastPaths,
+        copies: Copies,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
-        Self { shell, rules, fast_paths, path, agents, config, injections_failed: 0 }
+        Self { shell, rules, copies, queue, agents, config, injections_failed: 0 }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
     ///
     /// # Errors
-    /// The data path is broken.
+    /// The queue is broken.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
         let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let mut taken = Taken::None;
@@ -70,22 +71,22 @@ impl Driver {
                 Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT)
             });
             let wake = inbox.wake.as_fd();
-            match (self.fast_paths.copier(), taken) {
+            match (self.copies.copier(), taken) {
                 (Some(copier), Taken::None) => {
-                    self.path.receive(&[wake, copier.as_fd()], Some(timeout), &mut batch)?;
+                    self.queue.receive(&[wake, copier.as_fd()], Some(timeout), &mut batch)?;
                 }
                 (_, taken) => {
                     let timeout = timeout.min(taken.pause().unwrap_or(timeout));
-                    self.path.receive(&[wake], Some(timeout), &mut batch)?;
+                    self.queue.receive(&[wake], Some(timeout), &mut batch)?;
                 }
             }
             let is_woken = batch.is_empty();
             // Copies were made before the packets behind them were queued.
-            taken = self.take_copies(&mut copies, &mut effects);
+            taken = self.take_copies(&mut copies, &mut effects)?;
             for intercepted in batch.drain(..) {
                 let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
-                    self.path.decide(id, verdict)?;
+                    self.queue.decide(id, verdict)?;
                 }
                 self.carry_out(&mut effects);
             }
@@ -94,43 +95,40 @@ impl Driver {
                 self.shell.on_timer(time, &mut effects);
                 self.carry_out(&mut effects);
             }
-            self.path.flush()?;
+            self.queue.flush()?;
             if is_woken {
                 // Before the commands are looked at: none may come in between and be slept over.
                 let _ = inbox.wake.read();
             }
             while let Ok(command) = inbox.commands.try_recv() {
                 match command {
-                    Command::Stop => return self.path.flush(),
+                    Command::Stop => return self.queue.flush(),
                     // What passed before a signal was heard before it, too.
                     Command::Signal(_) => {
-                        self.take_copies(&mut copies, &mut effects);
+                        self.take_copies(&mut copies, &mut effects)?;
                     }
                     _ => {}
                 }
                 self.obey(command, &mut effects);
             }
-            self.path.flush()?;
+            self.queue.flush()?;
             self.shell.rest();
         }
     }
 
     /// Handles the copies that are there; `copies` is room for them.
-    fn take_copies(&mut self, copies: &mut Vec<Intercepted>, effects: &mut Vec<Effect>) -> Taken {
-        let Some(copier) = self.fast_paths.copier() else { return Taken::None };
-        let taken = copier.take(copies);
+    fn take_copies(
+        &mut self,
+        copies: &mut Vec<Intercepted>,
+        effects: &mut Vec<Effect>,
+    ) -> io::Result<Taken> {
+        let Some(copier) = self.copies.copier() else { return Ok(Taken::None) };
+        let taken = copier.take(copies)?;
         for copy in copies.drain(..) {
             self.shell.on_packet(now(), &copy, effects);
             self.carry_out(effects);
         }
-        if let Some(copier) = self.fast_paths.copier().filter(|copier| copier.wants_back()) {
-            self.shell.own(|bytes| copier.own(bytes));
-            debug_assert!(
-                !copier.wants_back(),
-                "somebody keeps a copy that the shell does not know of"
-            );
-        }
-        taken
+        Ok(taken)
     }
 
     fn obey(&mut self, command: Command, effects: &mut Vec<Effect>) {
@@ -145,9 +143,9 @@ impl Driver {
                 for (name, count) in own.into_iter().chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
-                self.fast_paths.report(&mut status);
-                let place = |name: &str| self.config.groups.iter().position(|g| g.name == name);
-                status.groups.sort_by_key(|group| place(&group.name));
+                if let Some(missed) = self.copies.missed() {
+                    status.counters.insert("copies_missed".to_owned(), missed);
+                }
                 // Who asked may have gone.
                 let _ = answer.send(status);
             }
@@ -162,9 +160,9 @@ impl Driver {
     }
 
     fn reload(&mut self, config: GatewayConfig) -> Result<(), String> {
-        let GatewayConfig { data_path, state, control, metrics, record, .. } = &self.config;
+        let GatewayConfig { nfqueue, state, control, metrics, record, .. } = &self.config;
         let fixed = [
-            ("data-path or nfqueue", *data_path == config.data_path),
+            ("nfqueue", *nfqueue == config.nfqueue),
             ("state", *state == config.state),
             ("control", *control == config.control),
             ("metrics", *metrics == config.metrics),
@@ -173,14 +171,14 @@ impl Driver {
         if let Some((key, _)) = fixed.into_iter().find(|(_, is_same)| !is_same) {
             return Err(format!("{key} cannot change while the gateway runs: restart it"));
         }
-        let (config, prepared) = self.fast_paths.prepare(config);
+        let (config, prepared) = self.copies.prepare(config);
         self.rules.replace(&config).map_err(|error| error.to_string())?;
         if let Err(error) = self.shell.reload(now(), &config, &interface) {
             self.rules.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
-        self.fast_paths.commit(&config, prepared);
-        self.rules.set_copies(self.fast_paths.copy_switch());
+        self.copies.commit(&config, prepared);
+        self.rules.set_copies(self.copies.switch());
         self.config = config;
         Ok(())
     }
@@ -192,7 +190,7 @@ impl Driver {
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
             Err(error) => tracing::error!("the recording is not complete: {error}"),
         }
-        let missed = self.fast_paths.copier().and_then(|copier| copier.missed().ok()).unwrap_or(0);
+        let missed = self.copies.missed().unwrap_or(0);
         if missed > 0 {
             tracing::warn!(
                 missed,
@@ -214,7 +212,7 @@ impl Driver {
             match effect {
                 Effect::Inject { to, packet } => {
                     // As any packet it may be lost; the mechanisms repeat what matters.
-                    if self.path.inject(to, &packet).is_err() {
+                    if self.queue.inject(to, &packet).is_err() {
                         self.injections_failed += 1;
                     }
                 }

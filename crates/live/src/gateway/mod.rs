@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`config`] (what is to be done), [`shell`] (packets and signals in, verdicts and packets
 //! out; no I/O), [`mobiles`] (whose word about a mobile counts), [`datapath`] (how packets get here and go
-//! on), [`fast_path`] (what the kernel does of it by itself), [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the daemon asks
+//! on), [`copies`] (of what the kernel forwards by itself), [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the daemon asks
 //! of it), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all of it put together). Around it:
 //! [`supervisor`] (restarts the daemon), [`server`] (the control socket, whose language is [`control`], and the
 //! [`metrics`]), [`notify`] and [`log`] (systemd).
@@ -14,10 +14,10 @@
 pub mod command;
 pub mod config;
 pub mod control;
+pub mod copies;
 pub mod daemon;
 pub mod datapath;
 pub mod driver;
-pub mod fast_path;
 pub mod ledger;
 pub mod log;
 pub mod metrics;

@@ -10,9 +10,8 @@
 //! speak for (MPTCP, TCP-AO, MD5) passes untouched.
 
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
-use super::config::{FastPath, GatewayConfig, Group, Limits, Queued};
+use super::config::{GatewayConfig, Group, Limits, Queued};
 use super::datapath::{Intercepted, Verdict};
-use super::fast_path::LENT;
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
 use super::record::{self, Recorder};
@@ -24,7 +23,6 @@ use airtcp_edge::{
 };
 use airtcp_record::Input;
 use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
-use bytes::Bytes;
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
@@ -96,9 +94,6 @@ struct Worker {
     /// In a recording.
     id: u32,
     config: Group,
-    queued: Queued,
-    /// Of packets that are not intercepted come copies.
-    has_copies: bool,
     /// Indices of the group's interfaces; empty: any.
     interfaces: Vec<u32>,
     mechanism: Mechanism<SharedBytes>,
@@ -118,8 +113,6 @@ struct HostPair {
 pub struct Shell {
     workers: Vec<Worker>,
     mobiles: Mobiles,
-    /// Connections that may hold bytes of lent copies, each with the [id](Worker::id) of its group.
-    borrowers: BTreeSet<(u32, Flow)>,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
     /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`].
@@ -129,8 +122,6 @@ pub struct Shell {
     counters: Counters,
     signals: BTreeMap<(SignalSource, &'static str), u64>,
     table: FlowTableConfig,
-    /// How packets get here, for the status.
-    path: &'static str,
     actions: Actions<SharedBytes>,
     keeper: Box<dyn Keeper>,
     recorder: Option<Recorder>,
@@ -185,16 +176,14 @@ impl Shell {
         let table = table(&config.limits, hash_key);
         let worker = |(id, group)| Worker::new(id, group, table, config, index);
         let workers: Vec<Worker> =
-            (0..).zip(at_work(config)).map(worker).collect::<Result<_, _>>()?;
+            (0..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
         Ok(Self {
             next_id: workers.len() as u32,
             workers,
             table,
-            path: config.data_path.name(),
             keeper,
             recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
-            borrowers: BTreeSet::new(),
             hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
             watched: BTreeSet::new(),
             unwatch: None,
@@ -241,7 +230,7 @@ impl Shell {
         let table = table(&config.limits, self.table.hash_key);
         let worker = |(id, group)| Worker::new(id, group, table, config, index);
         let mut workers: Vec<Worker> =
-            (self.next_id..).zip(at_work(config)).map(worker).collect::<Result<_, _>>()?;
+            (self.next_id..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
         for old in &self.workers {
             let committed = old.mechanism.reports().filter(|report| report.committed).count();
             if committed > 0 && !workers.iter().any(|new| new.succeeds(old)) {
@@ -312,11 +301,11 @@ impl Shell {
             let of_source = status.signals.entry(source.name().to_owned()).or_default();
             of_source.insert(signal.to_owned(), count);
         }
-        for Worker { config, mechanism, has_copies, .. } in &self.workers {
+        for Worker { config, mechanism, .. } in &self.workers {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.name().to_owned(),
-                path: if *has_copies { "copies" } else { self.path }.to_owned(),
+                path: if config.is_copied() { "copies" } else { "nfqueue" }.to_owned(),
                 flows: mechanism.flows() as u64,
                 held: mechanism.held(),
                 segments_refused: mechanism.segments_refused(),
@@ -361,7 +350,7 @@ impl Shell {
         let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
             return self.pass(|c| &mut c.unconcerned);
         };
-        if is_copy && !self.workers[n].has_copies {
+        if is_copy && !self.workers[n].config.is_copied() {
             return Verdict::Pass;
         }
         let flow = from.to_mobile(segment.flow);
@@ -384,11 +373,8 @@ impl Shell {
                 }
             }
         }
-        let Worker { id, mechanism, .. } = &mut self.workers[n];
+        let mechanism = &mut self.workers[n].mechanism;
         if is_copy {
-            if packet.len() >= LENT {
-                self.borrowers.insert((*id, flow));
-            }
             mechanism.on_copy(now, from, segment, &mut self.actions);
             self.note_step(now, n, &Input::Copy { from, segment: packet });
         } else {
@@ -506,7 +492,7 @@ impl Shell {
 
     /// From now on the packets of a mobile of this group are intercepted.
     fn watch(&mut self, now: Instant, n: usize, mobile: MobileId, effects: &mut Vec<Effect>) {
-        if self.workers[n].queued == Queued::Watched && self.watched.insert(mobile) {
+        if self.workers[n].config.queued() == Queued::Watched && self.watched.insert(mobile) {
             effects.push(Effect::Watch { mobile, watched: true });
             self.unwatch.get_or_insert(now + SETTLING);
         }
@@ -526,15 +512,6 @@ impl Shell {
         });
         let is_unsettled = self.watched.iter().any(|mobile| !away.contains(mobile));
         self.unwatch = is_unsettled.then(|| now + SETTLING);
-    }
-
-    /// Shows `own` all that is held of copies that are lent, so that they can be given back.
-    pub fn own(&mut self, mut own: impl FnMut(&mut Bytes)) {
-        for (id, flow) in std::mem::take(&mut self.borrowers) {
-            if let Some(worker) = self.workers.iter_mut().find(|worker| worker.id == id) {
-                worker.mechanism.each_payload(&flow, &mut |payload| own(&mut payload.0));
-            }
-        }
     }
 
     /// To be called when the effects of the last call were carried out.
@@ -647,9 +624,7 @@ impl Worker {
             })
         };
         let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
-        let queued = config.queued(group);
-        let has_copies = config.fast_path(group) == Ok(FastPath::Copies);
-        Ok(Self { id, config: group.clone(), queued, has_copies, interfaces, mechanism })
+        Ok(Self { id, config: group.clone(), interfaces, mechanism })
     }
 
     /// The same group, perhaps with other settings.
@@ -666,11 +641,6 @@ impl Worker {
         let is_there = |index| self.interfaces.contains(&index);
         self.has_address(ip) && (self.interfaces.is_empty() || interface.is_none_or(is_there))
     }
-}
-
-/// The groups whose packets come here at all.
-fn at_work(config: &GatewayConfig) -> impl Iterator<Item = &Group> {
-    config.groups.iter().filter(|group| config.queued(group) != Queued::Never)
 }
 
 fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {

@@ -2,9 +2,8 @@
 
 use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
-use airtcp_live::gateway::command::Status;
 use airtcp_live::gateway::config::FastPathMode;
-use airtcp_live::gateway::fast_path::{FastPaths, LENT, Taken};
+use airtcp_live::gateway::copies::{Copies, Taken};
 use airtcp_wire::Checksums;
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -20,31 +19,19 @@ fn copied() -> GatewayConfig {
 }
 
 /// The program at work in the calling thread's namespace; `None`, said on standard error, where it does not work.
-fn start() -> Option<FastPaths> {
-    let mut paths = FastPaths::default();
-    let (config, prepared) = paths.prepare(copied());
-    paths.commit(&config, prepared);
-    if paths.copier().is_none() {
+fn start() -> Option<Copies> {
+    let mut copies = Copies::default();
+    let (config, prepared) = copies.prepare(copied());
+    copies.commit(&config, prepared);
+    if copies.copier().is_none() {
         let why = "CAP_BPF, CAP_PERFMON and BPF programs at netfilter's hooks (Linux 6.4)";
         let _ = writeln!(std::io::stderr(), "skipped: needs {why}");
     }
-    paths.copier().is_some().then_some(paths)
+    copies.copier().is_some().then_some(copies)
 }
 
-/// Takes a batch of copies, and gives back what is lent.
-fn take(paths: &FastPaths, copies: &mut Vec<Intercepted>) -> Taken {
-    let (copier, known) = (paths.copier().unwrap(), copies.len());
-    let taken = copier.take(copies);
-    for Intercepted { packet, .. } in &mut copies[known..] {
-        let before = packet.as_ptr();
-        copier.own(packet);
-        assert_eq!(packet.as_ptr() != before, packet.len() >= LENT, "{} bytes", packet.len());
-    }
-    taken
-}
-
-fn take_all(paths: &FastPaths, copies: &mut Vec<Intercepted>) {
-    while take(paths, copies) != Taken::None {}
+fn take_all(source: &Copies, copies: &mut Vec<Intercepted>) {
+    while source.copier().unwrap().take(copies).unwrap() != Taken::None {}
 }
 
 /// Does `step` in the gateway's namespace, where the program is, each time before `action` is done by the test; the copies
@@ -52,18 +39,18 @@ fn take_all(paths: &FastPaths, copies: &mut Vec<Intercepted>) {
 fn copies_of<T: Send + 'static>(
     net: &Net,
     steps: Vec<T>,
-    mut step: impl FnMut(&FastPaths, T) + Send + 'static,
+    mut step: impl FnMut(&Copies, T) + Send + 'static,
     mut action: impl FnMut(),
 ) -> Option<Vec<Vec<Intercepted>>> {
     let ((ready, is_ready), (done, is_done)) = (mpsc::channel(), mpsc::channel());
     let thread = net.run("g", move || {
-        let paths = start()?;
+        let source = start()?;
         let of_each = steps.into_iter().map(|next| {
-            step(&paths, next);
+            step(&source, next);
             ready.send(()).unwrap();
             is_done.recv().unwrap();
             let mut copies = Vec::new();
-            take_all(&paths, &mut copies);
+            take_all(&source, &mut copies);
             copies
         });
         Some(of_each.collect())
@@ -79,7 +66,7 @@ fn copies_of<T: Send + 'static>(
 /// comes what `prepare` makes; it is called again and again.
 fn queued_and_copied<F: FnMut()>(
     net: &Net,
-    prepare: impl FnOnce(&FastPaths) -> F + Send + 'static,
+    prepare: impl FnOnce(&Copies) -> F + Send + 'static,
     action: impl FnOnce(),
 ) -> Option<[Vec<Intercepted>; 2]> {
     let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
@@ -87,9 +74,9 @@ fn queued_and_copied<F: FnMut()>(
     let thread = net.run("g", {
         let wake = wake.clone();
         move || {
-            let paths = start()?;
+            let source = start()?;
             let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
-            let mut turn = prepare(&paths);
+            let mut turn = prepare(&source);
             ready.send(()).unwrap();
             let (mut queued, mut copies) = (Vec::new(), Vec::new());
             while wake.read().is_err() {
@@ -102,9 +89,9 @@ fn queued_and_copied<F: FnMut()>(
                 }
                 queue.flush().unwrap();
                 queued.append(&mut batch);
-                take(&paths, &mut copies);
+                source.copier().unwrap().take(&mut copies).unwrap();
             }
-            take_all(&paths, &mut copies);
+            take_all(&source, &mut copies);
             Some([queued, copies])
         }
     });
@@ -150,10 +137,10 @@ fn of_watched_mobiles_there_are_no_copies() {
     }
     let net = Net::new();
     let mut rules = None;
-    let step = move |paths: &FastPaths, watched: Option<bool>| {
+    let step = move |source: &Copies, watched: Option<bool>| {
         let rules = rules.get_or_insert_with(|| {
             let mut rules = Rules::install(&copied()).unwrap();
-            rules.set_copies(paths.copy_switch());
+            rules.set_copies(source.switch());
             rules
         });
         if let Some(on) = watched {
@@ -239,10 +226,8 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
     let missed = Arc::new(AtomicUsize::new(0));
     let step = {
         let missed = missed.clone();
-        move |paths: &FastPaths, ()| {
-            let mut status = Status::default();
-            paths.report(&mut status);
-            missed.store(status.counters["copies_missed"] as usize, Ordering::Relaxed);
+        move |source: &Copies, ()| {
+            missed.store(source.missed().unwrap() as usize, Ordering::Relaxed);
         }
     };
     let mut sizes = [60_000_000, 100_000].into_iter();
@@ -269,10 +254,10 @@ fn however_often_it_changes_every_packet_is_queued_or_copied() {
     let turns = Arc::new(AtomicUsize::new(0));
     let prepare = {
         let turns = turns.clone();
-        move |paths: &FastPaths| {
+        move |source: &Copies| {
             let rules = Rules::install(&copied()).unwrap();
             let rules = Watcher::new(rules, |error| panic!("{error}"));
-            rules.set_copies(paths.copy_switch());
+            rules.set_copies(source.switch());
             let mut next = Instant::now();
             move || {
                 if Instant::now() >= next {

@@ -10,12 +10,11 @@ mod copies;
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, Side};
 use airtcp_live::gateway::config::{
-    CopyMode, DataPathConfig, GatewayConfig, Group, Limits, Signals,
+    CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, Signals,
 };
 use airtcp_live::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_live::gateway::datapath::rules::{self, Rules, Watcher};
-use airtcp_live::gateway::datapath::tun::Tun;
-use airtcp_live::gateway::datapath::{DataPath, Intercepted, Verdict};
+use airtcp_live::gateway::datapath::{Intercepted, Verdict};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;
@@ -215,7 +214,7 @@ fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
 
 fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
     GatewayConfig {
-        data_path: DataPathConfig::Nfqueue { queue, length },
+        nfqueue: NfqueueConfig { queue, length },
         state: "/nonexistent".into(),
         control: "/nonexistent".into(),
         limits: Limits { memory: Bytes(0), flows: 0, idle: Span::ZERO },
@@ -232,7 +231,7 @@ fn always() -> GatewayConfig {
 }
 
 /// What a gateway does with a packet, besides the verdict.
-type Policy = Box<dyn FnMut(&Intercepted, &mut dyn DataPath) -> Verdict + Send>;
+type Policy = Box<dyn FnMut(&Intercepted, &mut Nfqueue) -> Verdict + Send>;
 
 /// A loop over the data path.
 struct Gateway {
@@ -243,15 +242,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn new(net: &Net, policy: Policy) -> Self {
-        Self::over(|| Nfqueue::open(QUEUE, 1000), net, policy)
-    }
-
-    fn over<P: DataPath, E: std::fmt::Display>(
-        open: impl Fn() -> Result<P, E> + Send + 'static,
-        net: &Net,
-        mut policy: Policy,
-    ) -> Self {
+    fn new(net: &Net, mut policy: Policy) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let wake = Arc::new(EventFd::new().unwrap());
         let seen = Arc::new(AtomicUsize::new(0));
@@ -262,7 +253,7 @@ impl Gateway {
             // That of the gateway before may live on for a moment, in a process that another test is just starting.
             let end = Instant::now() + PATIENCE;
             let mut path = loop {
-                match open() {
+                match Nfqueue::open(QUEUE, 1000) {
                     Ok(path) => break path,
                     Err(error) => assert!(Instant::now() < end, "{error}"),
                 }
@@ -348,7 +339,7 @@ fn a_download_goes_through(net: &Net, gateway: impl Fn(Policy) -> Gateway, confi
         let (bytes, largest) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (count, size) = (bytes.clone(), largest.clone());
         let mobile: IpAddr = mobile.parse().unwrap();
-        let policy = move |packet: &Intercepted, _: &mut dyn DataPath| {
+        let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
             let segment = segment(packet);
             if segment.flow.dst.ip == mobile {
                 count.fetch_add(segment.payload.len(), Ordering::Relaxed);
@@ -386,7 +377,7 @@ fn packets_are_queued_with_the_interfaces_they_come_and_leave_by() {
     };
     let (fixed, mobile) = (index("fixed"), index("mobile"));
     let to: IpAddr = MOBILE[0].parse().unwrap();
-    let policy = move |packet: &Intercepted, _: &mut dyn DataPath| {
+    let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
         let down = segment(packet).flow.dst.ip == to;
         let wanted = if down { (fixed, mobile) } else { (mobile, fixed) };
         assert_eq!((packet.input, packet.output), wanted);
@@ -406,7 +397,7 @@ fn a_dropped_packet_is_sent_again_and_its_neighbours_are_not_lost() {
     let net = Net::new();
     let dropped = Arc::new(AtomicUsize::new(0));
     let (count, mut data) = (dropped.clone(), 0);
-    let policy = move |packet: &Intercepted, _: &mut dyn DataPath| {
+    let policy = move |packet: &Intercepted, _: &mut Nfqueue| {
         data += usize::from(!segment(packet).payload.is_empty());
         if data % 40 == 7 {
             data += 1;
@@ -436,7 +427,7 @@ fn retransmitted(net: &Net) -> usize {
 }
 
 /// Drops what either host sends as often as it sends it, and sends the same in its name.
-fn replace(packet: &Intercepted, path: &mut dyn DataPath) -> Verdict {
+fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     let segment = segment(packet);
     let to = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
         Side::Mobile
@@ -786,74 +777,4 @@ fn without_privileges_one_line_says_what_is_missing() {
     );
     let told = net.sh("g", &script);
     assert_eq!(told.matches("CAP_NET_ADMIN").count(), 2, "{told}");
-}
-
-/// All mobiles, always, by a TUN device.
-fn by_tun() -> GatewayConfig {
-    GatewayConfig { data_path: DataPathConfig::Tun, ..always() }
-}
-
-#[test]
-fn a_download_goes_through_the_tun_device() {
-    if !possible() {
-        return;
-    }
-    let net = Net::new();
-    let gateway = |policy| Gateway::over(Tun::open, &net, policy);
-    a_download_goes_through(&net, gateway, &by_tun());
-}
-
-#[test]
-fn injected_segments_arrive_beside_the_tun_device() {
-    if !possible() {
-        return;
-    }
-    let net = Net::new();
-    for address in FIXED {
-        let gateway = Gateway::over(Tun::open, &net, Box::new(replace));
-        injected_segments_arrive(&net, address, gateway, by_tun());
-    }
-}
-
-#[test]
-fn when_the_tun_device_is_gone_packets_take_their_way_as_before() {
-    if !possible() {
-        return;
-    }
-    let net = Net::new();
-    let routing = || {
-        net.sh(
-            "g",
-            "for v in -4 -6; do ip $v rule; ip $v route show table all | grep airtcp || true; done",
-        )
-    };
-    let before = routing();
-    let gateway = Gateway::over(Tun::open, &net, pass());
-    install(&net, by_tun()).forget();
-    net.download(FIXED[0], 1000);
-    let seen = gateway.seen();
-    assert!(seen > 0);
-    drop(gateway);
-    for address in FIXED {
-        net.download(address, 1000);
-    }
-
-    let gateway = Gateway::over(Tun::open, &net, pass());
-    let rules = install(&net, by_tun());
-    net.download(FIXED[1], 1000);
-    assert!(gateway.seen() > 0);
-    drop((rules, gateway));
-    assert_eq!(routing(), before);
-}
-
-#[test]
-fn of_groups_that_copy_when_fading_only_watched_mobiles_are_routed_to_the_tun_device() {
-    if !possible() {
-        return;
-    }
-    let net = Net::new();
-    let gateway = Gateway::over(Tun::open, &net, pass());
-    let mut config = by_tun();
-    config.groups[0].copy = CopyMode::WhenFading;
-    only_watched_mobiles_come(&net, &gateway, config);
 }

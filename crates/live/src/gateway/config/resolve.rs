@@ -2,7 +2,7 @@
 
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, DataPathConfig, FastPathMode, GatewayConfig, Group, Limits,
+    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, NfqueueConfig,
     PlannedOutage, Signals,
 };
 use airtcp_config::mechanism::mechanism;
@@ -33,16 +33,12 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
     }
     let record = path(top, "record");
     let nfqueue = nfqueue(&top.merged("nfqueue"));
-    let data_path = match top.get::<&str>("data-path") {
-        Some("tun") => Some(DataPathConfig::Tun),
-        data_path => nfqueue.filter(|_| data_path.is_some()),
-    };
     let limits = limits(&top.merged("limits"));
     let groups = groups(&top.elements("mobile"), limits);
     let signals = signals(&top.merged("signals"), &groups);
     let metrics = top.chosen("metrics").map(|metrics| listen(&metrics));
     Some(GatewayConfig {
-        data_path: data_path?,
+        nfqueue: nfqueue?,
         state: state??,
         control: control??,
         limits: limits?,
@@ -87,10 +83,10 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
     .to_owned())
 }
 
-fn nfqueue(section: &Section<'_>) -> Option<DataPathConfig> {
+fn nfqueue(section: &Section<'_>) -> Option<NfqueueConfig> {
     let queue = section.get::<u32>("queue");
     let length = section.get::<u32>("length");
-    Some(DataPathConfig::Nfqueue { queue: u16::try_from(queue?).ok()?, length: length? })
+    Some(NfqueueConfig { queue: u16::try_from(queue?).ok()?, length: length? })
 }
 
 fn limits(section: &Section<'_>) -> Option<Limits> {

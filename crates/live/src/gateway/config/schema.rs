@@ -55,21 +55,7 @@ pub(super) static GATEWAY: TableSchema = TableSchema {
             "Who says when a mobile is out of reach.",
         ),
         field("limits", Kind::Table(&LIMITS), Absent("its defaults"), "Bounds on what is kept."),
-        field(
-            "data-path",
-            Kind::Choice(&[
-                ("nfqueue", "they wait in a queue of netfilter"),
-                (
-                    "tun",
-                    "they are routed into a TUN device, for kernels without NFQUEUE; slower, and not on a router that \
-                     translates addresses",
-                ),
-            ]),
-            Is("nfqueue"),
-            "How packets get to the gateway.",
-        ),
-        field("nfqueue", Kind::Table(&NFQUEUE), Absent("its defaults"), "The queue.")
-            .only("data-path", &["nfqueue"]),
+        field("nfqueue", Kind::Table(&NFQUEUE), Absent("its defaults"), "The netfilter queue."),
         field("metrics", Kind::Table(&METRICS), Absent("not served"), "Prometheus' metrics."),
         field(
             "record",
@@ -221,16 +207,15 @@ static MOBILE: TableSchema = TableSchema {
             Kind::Choice(&[
                 (
                     "auto",
-                    "as much as the kernel can (CAP_BPF and CAP_PERFMON). Packet Control is there as a whole, at `interfaces` and \
-                     without `record` (TCX: Linux 6.6). For M-TCP+ and holdover with `copy = \"always\"`, packets of a mobile in \
-                     reach go on at once, and the gateway gets copies (Linux 6.4)",
+                    "with `copy = \"always\"` packets of a mobile in reach go on at once, and the gateway gets copies, where \
+                     the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)",
                 ),
-                ("off", "nothing: packets wait for the gateway"),
+                ("off", "all packets wait for the gateway"),
             ]),
             Is("auto"),
-            "What BPF programs in the kernel do.",
+            "Whether packets go on without waiting for the gateway.",
         )
-        .only("mechanism", &["packet-control", "m-tcp-plus", "holdover"]),
+        .only("mechanism", &["m-tcp-plus", "holdover"]),
     ],
 };
 

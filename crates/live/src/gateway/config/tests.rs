@@ -57,7 +57,7 @@ fn absent_keys_have_their_defaults() {
     let mechanism =
         MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None, nudge };
     let expected = GatewayConfig {
-        data_path: DataPathConfig::Nfqueue { queue: 77, length: 1024 },
+        nfqueue: NfqueueConfig { queue: 77, length: 1024 },
         state: "/run/airtcp".into(),
         control: "/run/airtcp/gateway.sock".into(),
         limits: Limits {
@@ -102,9 +102,9 @@ length = "40 s"
 every = "1 min"
 lead = "0 s"
 "#;
-    let GatewayConfig { data_path, state, control, limits, groups, signals, metrics, record } =
+    let GatewayConfig { nfqueue, state, control, limits, groups, signals, metrics, record } =
         parse(text).unwrap();
-    assert_eq!(data_path, DataPathConfig::Nfqueue { queue: 65_535, length: 200 });
+    assert_eq!(nfqueue, NfqueueConfig { queue: 65_535, length: 200 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
     let idle = Duration::from_secs(300);
     assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, idle });
@@ -130,16 +130,6 @@ lead = "0 s"
         silence: Some(Duration::from_millis(200)),
     };
     assert_eq!(signals, expected);
-}
-
-#[test]
-fn the_data_path_is_chosen_by_its_name() {
-    let of = |name: &str| {
-        parse(&format!("data-path = \"{name}\"\n{BASE}")).map(|config| config.data_path)
-    };
-    assert_eq!(of("tun").unwrap(), DataPathConfig::Tun);
-    assert!(matches!(of("nfqueue").unwrap(), DataPathConfig::Nfqueue { .. }));
-    assert!(of("tum").unwrap_err().to_string().contains("did you mean `tun`?"));
 }
 
 #[test]
@@ -511,19 +501,6 @@ fn carrier_is_that_of_an_interface() {
 }
 
 #[test]
-fn a_queue_belongs_to_the_data_path_that_has_one() {
-    let state = "state = \"/run/airtcp\"";
-    assert_eq!(with(state, "data-path = \"tun\"").unwrap().data_path, DataPathConfig::Tun);
-    refuses(
-        state,
-        "data-path = \"tun\"\nnfqueue = { queue = 7 }",
-        &[
-            "g.toml:2:1: nfqueue: has no effect with data-path = \"tun\" (expected data-path = \"nfqueue\")",
-        ],
-    );
-}
-
-#[test]
 fn all_mistakes_are_told_at_once() {
     let text =
         "state = \"x\"\nmobile = [{ name = \"a b\", addresses = [\"x\"] }]\n[nfqueue]\nlength = 0";
@@ -538,35 +515,20 @@ fn all_mistakes_are_told_at_once() {
     assert_eq!(lines, expected.map(|(line, key)| (line, key.to_owned())));
 }
 
-/// What the kernel does for the group `train`, and which of its packets come to the gateway.
-#[track_caller]
-fn train_path(old: &str, new: &str) -> (Result<FastPath, &'static str>, Queued) {
-    let config = with(old, new).unwrap();
-    let train = config.groups.iter().find(|group| group.name == "train").unwrap();
-    (config.fast_path(train), config.queued(train))
-}
-
 #[test]
-fn the_kernel_does_for_a_group_what_it_can() {
-    let keys = |keys: &str| train_path(TRAIN, &format!("{TRAIN}\n{keys}"));
-    assert_eq!(keys(""), (Ok(FastPath::Copies), Queued::Watched), "M-TCP+, always");
-    assert_eq!(keys("mechanism = \"holdover\""), (Ok(FastPath::Copies), Queued::Watched));
-    assert_eq!(keys("fast-path = \"off\"").1, Queued::Always);
-    assert_eq!(keys("mechanism = \"m-tcp\"").1, Queued::Always, "it changes every ACK");
-    let (path, queued) = keys("copy = \"when-fading\"");
-    assert!(path.is_err() && queued == Queued::Watched);
-    let filter = "mechanism = \"packet-control\"\nthreshold = 10";
-    assert_eq!(keys(filter), (Ok(FastPath::Filter), Queued::Never));
-}
-
-#[test]
-fn nothing_is_copied_of_mobiles_that_a_group_before_may_have_filtered() {
-    let path = |addresses: &str| {
-        let before = "mechanism = \"packet-control\"\nthreshold = 10\ninterfaces = [\"mesh0\"]";
-        train_path(CAB, &format!("addresses = [\"{addresses}\"]\n{before}"))
+fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted() {
+    let keys = |keys: &str| {
+        let config = with(TRAIN, &format!("{TRAIN}\n{keys}")).unwrap();
+        let train = config.groups.iter().find(|group| group.name == "train").unwrap();
+        (train.is_copied(), train.queued())
     };
-    assert_eq!(path("10.0.0.7").1, Queued::Always);
-    assert_eq!(path("10.0.1.7").1, Queued::Watched);
+    assert_eq!(keys(""), (true, Queued::Watched), "M-TCP+, always");
+    assert_eq!(keys("mechanism = \"holdover\""), (true, Queued::Watched));
+    assert_eq!(keys("fast-path = \"off\""), (false, Queued::Always));
+    assert_eq!(keys("copy = \"when-fading\""), (false, Queued::Watched));
+    assert_eq!(keys("mechanism = \"m-tcp\""), (false, Queued::Always), "it changes every ACK");
+    let filter = "mechanism = \"packet-control\"\nthreshold = 10";
+    assert_eq!(keys(filter), (false, Queued::Always));
 }
 
 #[test]

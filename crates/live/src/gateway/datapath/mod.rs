@@ -20,17 +20,9 @@ pub(super) mod buffers;
 pub(super) mod inject;
 pub mod nfqueue;
 pub mod rules;
-pub mod tun;
 
-use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-use std::io;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 /// Which of the packets that wait for a [`Verdict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,50 +50,4 @@ pub enum Verdict {
     Pass,
     /// It goes no further.
     Drop,
-}
-
-/// Carries packets. Whatever ends the process, packets flow as if there were no gateway.
-pub trait DataPath {
-    /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`: for ever), and appends
-    /// the packets that are there to `batch`, a bounded number. While packets come it does not look at `wakes`.
-    ///
-    /// # Errors
-    /// The data path is broken; the loop ends.
-    fn receive(
-        &mut self,
-        wakes: &[BorrowedFd<'_>],
-        timeout: Option<Duration>,
-        batch: &mut Vec<Intercepted>,
-    ) -> io::Result<()>;
-
-    /// Decides about a packet, in the order of arrival. May take effect only with [`DataPath::flush`].
-    ///
-    /// # Errors
-    /// As [`DataPath::receive`].
-    fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()>;
-
-    /// Sends a packet of the gateway's own making (an IP packet with right checksums, no larger than `mtu` says
-    /// for that side), after all that was decided before.
-    ///
-    /// # Errors
-    /// The packet could not be sent, at once or at all; others may.
-    fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()>;
-
-    /// Lets all decisions take effect.
-    ///
-    /// # Errors
-    /// As [`DataPath::receive`].
-    fn flush(&mut self) -> io::Result<()>;
-}
-
-/// Waits until one of these is readable, or `timeout` is over.
-fn wait<'a>(
-    fds: impl IntoIterator<Item = BorrowedFd<'a>>,
-    timeout: Option<Duration>,
-) -> io::Result<()> {
-    let mut fds: Vec<_> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-    match ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
-        Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) choose the packets.
 //!
-//! [`Nfqueue::receive`](DataPath::receive) reads a batch of messages by one system call, one packet a message.
+//! [`Nfqueue::receive`] reads a batch of messages by one system call, one packet a message.
 //! Verdicts are collected until the next flush: each packet to drop has one of its own, and then a single one lets
 //! all others pass, because a batch verdict is about all packets up to an identifier. What the kernel is told:
 //! - GSO: packets of several segments stay whole, and checksums that are not made yet stay so.
@@ -10,14 +10,16 @@
 
 use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
-use super::{DataPath, Intercepted, PacketId, Verdict, wait};
+use super::{Intercepted, PacketId, Verdict};
 use crate::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
 use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::setsockopt_impl;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SetSockOpt, recvmmsg, sockopt::RcvBufForce};
+use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
@@ -159,10 +161,14 @@ impl Nfqueue {
             .with(libc::NFQA_VERDICT_HDR as u16, &header)
             .finish()
     }
-}
 
-impl DataPath for Nfqueue {
-    fn receive(
+    /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`: for
+    /// ever), and appends the packets that are there to `batch`, a bounded number. While packets come
+    /// it does not look at `wakes`.
+    ///
+    /// # Errors
+    /// The queue is broken; the loop ends.
+    pub fn receive(
         &mut self,
         wakes: &[BorrowedFd<'_>],
         timeout: Option<Duration>,
@@ -175,7 +181,11 @@ impl DataPath for Nfqueue {
         self.read(batch).map(drop)
     }
 
-    fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
+    /// Decides about a packet, in the order of arrival. Takes effect with [`Nfqueue::flush`].
+    ///
+    /// # Errors
+    /// As [`Nfqueue::receive`].
+    pub fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
         match verdict {
             Verdict::Pass => self.passed = Some(id),
             Verdict::Drop => {
@@ -186,12 +196,21 @@ impl DataPath for Nfqueue {
         Ok(())
     }
 
-    fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()> {
+    /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all that
+    /// was decided before.
+    ///
+    /// # Errors
+    /// The packet could not be sent, at once or at all; others may.
+    pub fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()> {
         self.flush()?;
         self.injector.send(to, packet)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Lets all decisions take effect.
+    ///
+    /// # Errors
+    /// As [`Nfqueue::receive`].
+    pub fn flush(&mut self) -> io::Result<()> {
         if let Some(last) = self.passed.take() {
             // All up to `last` that were not dropped: those verdicts come first in the same message.
             let message = self.verdict(libc::NFQNL_MSG_VERDICT_BATCH, last, NF_ACCEPT);
@@ -203,6 +222,18 @@ impl DataPath for Nfqueue {
             self.verdicts.clear();
         }
         Ok(())
+    }
+}
+
+/// Waits until one of these is readable, or `timeout` is over.
+fn wait<'a>(
+    fds: impl IntoIterator<Item = BorrowedFd<'a>>,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let mut fds: Vec<_> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    match ppoll(&mut fds, timeout.map(TimeSpec::from), None) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
 }
 

@@ -1,10 +1,10 @@
 //! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed host.
 
 use super::*;
-use crate::gateway::config::{CopyMode, DataPathConfig, FastPathMode, Signals};
+use crate::gateway::config::{CopyMode, FastPathMode, NfqueueConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
-use airtcp_edge::{HoldoverConfig, MTcpPlusConfig, MechanismConfig, Snapshot};
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
 use airtcp_record::Contents;
 use airtcp_wire::{Checksums, decode};
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ fn config(copy: CopyMode) -> GatewayConfig {
         fast_path: Default::default(),
     };
     GatewayConfig {
-        data_path: DataPathConfig::Nfqueue { queue: 1, length: 100 },
+        nfqueue: NfqueueConfig { queue: 1, length: 100 },
         state: "/nowhere".into(),
         control: "/nowhere".into(),
         limits: Limits { memory: Bytes(1 << 20), flows: 10, idle: Duration::from_secs(300) },
@@ -354,34 +354,6 @@ fn copies_are_only_for_groups_that_get_some() {
     bench.establish(100);
     let status = bench.shell.status(bench.now);
     assert_eq!((status.flow_count, status.groups[0].path.as_str()), (1, "copies"));
-}
-
-#[test]
-fn what_is_held_of_large_copies_can_be_given_back() {
-    let holdover = MechanismConfig::Holdover(HoldoverConfig::default());
-    for mechanism in [MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), holdover] {
-        let mut config = copied();
-        config.groups[0].mechanism = mechanism;
-        for (len, is_held) in [(10_000, true), (100, false)] {
-            let mut bench = Bench::new(&config);
-            bench.only_copies = true;
-            bench.establish(len);
-            let mut owned = 0;
-            let mut own = |bytes: &mut bytes::Bytes| {
-                owned += bytes.len();
-                *bytes = bytes::Bytes::copy_from_slice(bytes);
-            };
-            bench.shell.own(&mut own);
-            bench.shell.own(&mut own);
-            assert_eq!(owned, if is_held { len } else { 0 }, "once");
-            bench.signal(LinkSignal::Down);
-            bench.signal(LinkSignal::Up);
-            let of_mobile = |(to, _): &(Side, _)| *to == Side::Mobile;
-            let replayed = bench.injected().into_iter().filter(of_mobile);
-            let bytes: Vec<u8> = replayed.flat_map(|(_, segment)| segment.payload).collect();
-            assert_eq!(bytes, from_fixed(500, len).payload);
-        }
-    }
 }
 
 #[test]

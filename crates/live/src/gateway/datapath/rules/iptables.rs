@@ -31,17 +31,6 @@ const RAW: Table = Table { name: "raw", hook: "OUTPUT", chains: &[ENTRY] };
 const MANGLE: Table =
     Table { name: "mangle", hook: "FORWARD", chains: &[ENTRY, FROM, TO, WATCHED] };
 
-/// Which of the programs called iptables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// The one that the administrator chose.
-    Default,
-    /// On its own kernel interface.
-    Legacy,
-    /// On nf_tables.
-    Nft,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Ipv4,
@@ -62,119 +51,97 @@ impl Family {
     }
 }
 
-impl Variant {
-    /// Its program for IPv4.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Default => "iptables",
-            Self::Legacy => "iptables-legacy",
-            Self::Nft => "iptables-nft",
-        }
-    }
-
-    /// Whether both are the same program.
-    pub(super) fn is(self, other: Self) -> bool {
-        let version = |variant: Self| run(variant.name(), &["--version"], "");
-        version(self).is_ok_and(|mine| version(other).is_ok_and(|theirs| mine == theirs))
-    }
-
-    /// One of its programs.
-    fn program(self, family: Family, suffix: &str) -> String {
-        match family {
-            Family::Ipv4 => format!("{}-{suffix}", self.name()),
-            Family::Ipv6 => format!("{}-{suffix}", self.name().replacen("ip", "ip6", 1)),
-        }
-    }
-
-    fn restore(self, family: Family, text: &str) -> Result<(), String> {
-        // Another program may hold the lock of the tables for a moment.
-        run(&self.program(family, "restore"), &["--noflush", "--wait", "5"], text).map(drop)
-    }
-
-    pub(super) fn check(self, wanted: &Wanted) -> Result<(), String> {
-        for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
-            let all = script(wanted, family, |_| false);
-            run(&self.program(family, "restore"), &["--noflush", "--test"], &all)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn install(self, wanted: &Wanted) -> Result<(), String> {
-        for family in FAMILIES {
-            if family.is_in(wanted) {
-                let present = self.present(family)?;
-                let entered = |table: &Table| present.iter().any(|line| line.enters(table));
-                self.restore(family, &script(wanted, family, entered))?;
-            } else {
-                // What was wanted before, if this host has that IP version at all.
-                let _ = self.remove_family(family);
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn watch(
-        self,
-        before: &Wanted,
-        after: &Wanted,
-        mobiles: &[IpAddr],
-    ) -> Result<(), String> {
-        for family in FAMILIES.into_iter().filter(|family| family.is_in(after)) {
-            let rules = changes(before, after, mobiles, family);
-            if !rules.is_empty() {
-                self.restore(family, &format!("*mangle\n{rules}COMMIT\n"))?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn remove(self) -> Result<(), String> {
-        let results = FAMILIES.map(|family| self.remove_family(family));
-        results.into_iter().collect()
-    }
-
-    fn remove_family(self, family: Family) -> Result<(), String> {
-        let present = self.present(family)?;
-        // The queue first.
-        for table in TABLES.iter().rev() {
-            let lines: Vec<_> = present.iter().filter(|line| line.table == table.name).collect();
-            if lines.is_empty() {
-                continue;
-            }
-            let mut text = format!("*{}\n", table.name);
-            for line in &lines {
-                if let Some(rule) = line.text.strip_prefix("-A ") {
-                    let _ = writeln!(text, "-D {rule}");
-                }
-            }
-            for action in ["-F", "-X"] {
-                for line in &lines {
-                    if let Some(chain) = line.chain() {
-                        let _ = writeln!(text, "{action} {chain}");
-                    }
-                }
-            }
-            text.push_str("COMMIT\n");
-            self.restore(family, &text)?;
-        }
-        Ok(())
-    }
-
-    /// What is there of ours: declarations of our chains, and rules of others that enter them.
-    fn present(self, family: Family) -> Result<Vec<Line>, String> {
-        let mut present = Vec::new();
-        for table in TABLES {
-            if self == Self::Legacy && !legacy_table(family, table.name) {
-                // Asking would make it.
-                continue;
-            }
-            let saved = run(&self.program(family, "save"), &["-t", table.name], "")?;
-            present.extend(ours(&table, &saved));
-        }
-        Ok(present)
+/// One of the programs.
+fn program(family: Family, suffix: &str) -> String {
+    match family {
+        Family::Ipv4 => format!("iptables-{suffix}"),
+        Family::Ipv6 => format!("ip6tables-{suffix}"),
     }
 }
 
+fn restore(family: Family, text: &str) -> Result<(), String> {
+    // Another program may hold the lock of the tables for a moment.
+    run(&program(family, "restore"), &["--noflush", "--wait", "5"], text).map(drop)
+}
+
+pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
+    for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
+        let all = script(wanted, family, |_| false);
+        run(&program(family, "restore"), &["--noflush", "--test"], &all)?;
+    }
+    Ok(())
+}
+
+pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
+    for family in FAMILIES {
+        if family.is_in(wanted) {
+            let present = present(family)?;
+            let entered = |table: &Table| present.iter().any(|line| line.enters(table));
+            restore(family, &script(wanted, family, entered))?;
+        } else {
+            // What was wanted before, if this host has that IP version at all.
+            let _ = remove_family(family);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn watch(before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
+    for family in FAMILIES.into_iter().filter(|family| family.is_in(after)) {
+        let rules = changes(before, after, mobiles, family);
+        if !rules.is_empty() {
+            restore(family, &format!("*mangle\n{rules}COMMIT\n"))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn remove() -> Result<(), String> {
+    let results = FAMILIES.map(remove_family);
+    results.into_iter().collect()
+}
+
+fn remove_family(family: Family) -> Result<(), String> {
+    let present = present(family)?;
+    // The queue first.
+    for table in TABLES.iter().rev() {
+        let lines: Vec<_> = present.iter().filter(|line| line.table == table.name).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let mut text = format!("*{}\n", table.name);
+        for line in &lines {
+            if let Some(rule) = line.text.strip_prefix("-A ") {
+                let _ = writeln!(text, "-D {rule}");
+            }
+        }
+        for action in ["-F", "-X"] {
+            for line in &lines {
+                if let Some(chain) = line.chain() {
+                    let _ = writeln!(text, "{action} {chain}");
+                }
+            }
+        }
+        text.push_str("COMMIT\n");
+        restore(family, &text)?;
+    }
+    Ok(())
+}
+
+/// What is there of ours: declarations of our chains, and rules of others that enter them.
+fn present(family: Family) -> Result<Vec<Line>, String> {
+    let mut present = Vec::new();
+    let is_legacy = run("iptables", &["--version"], "")?.contains("legacy");
+    for table in TABLES {
+        if is_legacy && !legacy_table(family, table.name) {
+            // Asking would make it.
+            continue;
+        }
+        let saved = run(&program(family, "save"), &["-t", table.name], "")?;
+        present.extend(ours(&table, &saved));
+    }
+    Ok(present)
+}
 /// A line of iptables-save about us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
@@ -277,7 +244,6 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
                 Queued::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
                 // The first group that has a mobile counts.
                 Queued::Watched => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
-                Queued::Never => writeln!(text, "{these} -j RETURN"),
             };
         }
     }
@@ -336,11 +302,9 @@ COMMIT
 -A AIRTCP -p tcp -j AIRTCP-TO
 -A AIRTCP-FROM -s 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-FROM -s 10.1.0.0/16 -j RETURN
--A AIRTCP-FROM -s 10.2.0.0/16 -i wlan0 -j RETURN
 -A AIRTCP-FROM -s 10.0.0.0/8 -i wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-TO -d 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-TO -d 10.1.0.0/16 -j RETURN
--A AIRTCP-TO -d 10.2.0.0/16 -o wlan0 -j RETURN
 -A AIRTCP-TO -d 10.0.0.0/8 -o wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -s 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-WATCHED -d 10.1.2.3 -j NFQUEUE --queue-num 7 --queue-bypass

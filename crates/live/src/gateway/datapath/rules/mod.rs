@@ -1,6 +1,6 @@
 //! The rules that send the mobiles' TCP packets to the gateway, in tables and chains of their own.
 //!
-//! Read first: `iptables` or `nftables`, the same firewall rules in two languages (`routing`: those for a TUN device). [`Rules`] puts them in force, and removes
+//! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts them in force, and removes
 //! them when it is dropped ([`Watcher`] changes them while packets go on); after a crash they do no harm (`bypass`: without a listener packets pass) and
 //! the next start replaces them.
 //!
@@ -10,12 +10,10 @@
 
 mod iptables;
 mod nftables;
-mod routing;
 mod watcher;
 
-use crate::gateway::config::{DataPathConfig, GatewayConfig, Queued};
-use crate::gateway::fast_path::CopySwitch;
-pub use iptables::Variant;
+use crate::gateway::config::{GatewayConfig, Queued};
+use crate::gateway::copies::CopySwitch;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
@@ -38,93 +36,68 @@ pub enum RulesError {
         "\"{0}\" cannot be the name of an interface (1 to 15 bytes, no space, quote, `/`, `*` or `+`)"
     )]
     Interface(String),
-    /// The other configuration has another data path.
-    #[error("the data path cannot change while the gateway runs: restart it")]
-    DataPath,
     /// A rule was refused.
     #[error("{0}")]
     Refused(String),
 }
 
-/// What sets the rules.
+/// What sets the rules. There are two because kernels have one, the other or both: some
+/// distributions no longer build the modules of iptables, and other kernels lack the `queue`
+/// statement (CONFIG_NFT_QUEUE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// nftables, its `queue` statement.
     Nftables,
-    /// iptables, its NFQUEUE target.
-    Iptables(Variant),
-    /// Policy routing, into the TUN device.
-    Routing,
+    /// iptables, its NFQUEUE target: the program of that name, so legacy or nft as the administrator
+    /// has chosen.
+    Iptables,
 }
 
-/// What sends packets to a queue, the best first. Which iptables is the one without a suffix is the administrator's choice.
-const QUEUEING: [Backend; 4] = [
-    Backend::Nftables,
-    Backend::Iptables(Variant::Default),
-    Backend::Iptables(Variant::Legacy),
-    Backend::Iptables(Variant::Nft),
-];
-
-/// All of them.
-fn backends() -> impl Iterator<Item = Backend> {
-    QUEUEING.into_iter().chain([Backend::Routing])
-}
+/// The better one first: it changes all rules in one transaction.
+const BACKENDS: [Backend; 2] = [Backend::Nftables, Backend::Iptables];
 
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nftables => f.write_str("nft"),
-            Self::Iptables(variant) => f.write_str(variant.name()),
-            Self::Routing => f.write_str("ip"),
+            Self::Iptables => f.write_str("iptables"),
         }
     }
 }
 
 impl Backend {
-    /// Whether both set rules in the same place.
-    fn is(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Iptables(one), Self::Iptables(other)) => one == other || one.is(other),
-            _ => self == other,
-        }
-    }
     fn text(self, wanted: &Wanted) -> String {
         match self {
             Self::Nftables => nftables::text(wanted),
-            Self::Iptables(_) => iptables::text(wanted),
-            Self::Routing => routing::text(wanted),
+            Self::Iptables => iptables::text(wanted),
         }
     }
     /// Whether the rules would be accepted; changes nothing.
     fn check(self, wanted: &Wanted) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::check(wanted),
-            Self::Iptables(variant) => variant.check(wanted),
-            Self::Routing => routing::check(wanted),
+            Self::Iptables => iptables::check(wanted),
         }
     }
     /// Puts the rules in force, in place of those that are there.
     fn install(self, wanted: &Wanted) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::install(wanted),
-            Self::Iptables(variant) => variant.install(wanted),
-            Self::Routing => routing::install(wanted),
+            Self::Iptables => iptables::install(wanted),
         }
     }
     /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no more.
     fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::watch(before, after, mobiles),
-            Self::Iptables(variant) => variant.watch(before, after, mobiles),
-            Self::Routing => routing::watch(after, mobiles),
+            Self::Iptables => iptables::watch(before, after, mobiles),
         }
     }
     /// Removes whatever rules of ours are there.
     fn remove(self) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::remove(),
-            Self::Iptables(variant) => variant.remove(),
-            Self::Routing => routing::remove(),
+            Self::Iptables => iptables::remove(),
         }
     }
 }
@@ -132,9 +105,7 @@ impl Backend {
 /// What the rules are to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
-    /// Which backends can do it.
-    by: &'static [Backend],
-    /// Number of the queue; zero without one.
+    /// Number of the queue.
     queue: u16,
     groups: Vec<Selection>,
     /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
@@ -153,10 +124,6 @@ struct Selection {
 
 impl Wanted {
     fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let (by, queue): (&[_], _) = match config.data_path {
-            DataPathConfig::Nfqueue { queue, .. } => (&QUEUEING, queue),
-            DataPathConfig::Tun => (&[Backend::Routing], 0),
-        };
         let mut groups = Vec::new();
         for group in &config.groups {
             let names = group.interfaces.iter();
@@ -168,7 +135,7 @@ impl Wanted {
             } else {
                 group.interfaces.iter().cloned().map(Some).collect()
             };
-            let queued = config.queued(group);
+            let queued = group.queued();
             for &addresses in &group.addresses {
                 for interface in &interfaces {
                     let interface = interface.clone();
@@ -176,7 +143,8 @@ impl Wanted {
                 }
             }
         }
-        Ok(Self { by, queue, groups, watched: BTreeSet::new(), notrack: true })
+        let queue = config.nfqueue.queue;
+        Ok(Self { queue, groups, watched: BTreeSet::new(), notrack: true })
     }
 
     /// Whether any packet of an IP version may have to be queued.
@@ -186,7 +154,6 @@ impl Wanted {
         groups.map(|group| group.queued).any(|queued| match queued {
             Queued::Always => true,
             Queued::Watched => is_watched,
-            Queued::Never => false,
         })
     }
 }
@@ -219,11 +186,9 @@ impl Rules {
                 let _ = backend.remove();
             })
         })?;
-        for other in backends() {
-            if !other.is(backend) {
-                // What is not installed has left nothing.
-                let _ = other.remove();
-            }
+        for other in BACKENDS.into_iter().filter(|&other| other != backend) {
+            // What is not installed has left nothing.
+            let _ = other.remove();
         }
         Ok(Self { backend, wanted, copies: None })
     }
@@ -234,9 +199,6 @@ impl Rules {
     /// The rules were refused: those before are in force.
     pub fn replace(&mut self, config: &GatewayConfig) -> Result<(), RulesError> {
         let wanted = Wanted::new(config)?;
-        if !wanted.by.contains(&self.backend) {
-            return Err(RulesError::DataPath);
-        }
         let wanted =
             Wanted { watched: self.wanted.watched.clone(), notrack: self.wanted.notrack, ..wanted };
         self.backend.install(&wanted).map_err(|error| {
@@ -331,7 +293,7 @@ pub fn text(config: &GatewayConfig) -> Result<String, RulesError> {
 
 /// Removes what a gateway that was killed has left in this namespace.
 pub fn remove() {
-    for backend in backends() {
+    for backend in BACKENDS {
         // What is not installed has left nothing.
         let _ = backend.remove();
     }
@@ -346,7 +308,7 @@ fn first(
     let mut errors = Vec::new();
     for notrack in [true, false].into_iter().take(if tracking { 1 } else { 2 }) {
         let wanted = Wanted { notrack, ..wanted.clone() };
-        for &backend in wanted.by {
+        for backend in BACKENDS {
             match attempt(backend, &wanted) {
                 Ok(()) => return Ok((backend, wanted)),
                 Err(error) => errors.push(error),
@@ -409,11 +371,9 @@ mod tests {
             queued,
         };
         Wanted {
-            by: &QUEUEING,
             queue: 7,
             groups: vec![
                 group("10.1.0.0/16", None, Queued::Watched),
-                group("10.2.0.0/16", Some("wlan0"), Queued::Never),
                 group("10.0.0.0/8", Some("wlan0"), Queued::Always),
                 group("fd00:1::/64", None, Queued::Always),
             ],

@@ -131,9 +131,8 @@ fn rules(group: &Selection, address: &str, interface: &str) -> String {
     let these = format!("    {behind}{version} {address} {}", addresses.trunc());
     match queued {
         Queued::Always => format!("{these} goto queued\n"),
-        // The first group that has a mobile counts.
-        Queued::Never => format!("{these} return\n"),
         Queued::Watched => {
+            // The first group that has a mobile counts.
             let set = set(addresses.addr());
             format!(
                 "{these} {version} saddr @{set} goto queued\n{these} {version} daddr @{set} goto queued\n{these} return\n"
@@ -164,7 +163,6 @@ mod tests {
     ip saddr 10.1.0.0/16 ip saddr @watched_ipv4 goto queued
     ip saddr 10.1.0.0/16 ip daddr @watched_ipv4 goto queued
     ip saddr 10.1.0.0/16 return
-    iifname \"wlan0\" ip saddr 10.2.0.0/16 return
     iifname \"wlan0\" ip saddr 10.0.0.0/8 goto queued
     ip6 saddr fd00:1::/64 goto queued
   }
@@ -172,7 +170,6 @@ mod tests {
     ip daddr 10.1.0.0/16 ip saddr @watched_ipv4 goto queued
     ip daddr 10.1.0.0/16 ip daddr @watched_ipv4 goto queued
     ip daddr 10.1.0.0/16 return
-    oifname \"wlan0\" ip daddr 10.2.0.0/16 return
     oifname \"wlan0\" ip daddr 10.0.0.0/8 goto queued
     ip6 daddr fd00:1::/64 goto queued
   }

@@ -2,7 +2,7 @@
 
 use super::{Rules, RulesError};
 use crate::gateway::config::GatewayConfig;
-use crate::gateway::fast_path::CopySwitch;
+use crate::gateway::copies::CopySwitch;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::mpsc::{self, Receiver, Sender};
