@@ -1,4 +1,8 @@
-"""The `airtcp` command: `study` is Python, the simulator's commands are the module's, the live ones the binary's."""
+"""The `airtcp` command.
+
+`study` is Python, the simulator's commands are the compiled module's, and the live ones are handed
+over to the native binary.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +45,12 @@ def is_live(arguments: list[str]) -> bool:
 
 
 def native_binary() -> Path | None:
-    """`$AIRTCP_NATIVE`; else what `make build` made, if the package is in its source tree."""
+    """`$AIRTCP_NATIVE`; else, if the package is in its source tree, the binary built last there."""
     if named := os.environ.get("AIRTCP_NATIVE"):
         return Path(named)
-    built = Path(__file__).parents[2] / "target" / "release" / "airtcp"
-    return built if built.is_file() else None
+    target = Path(__file__).parents[2] / "target"
+    built = [target / profile / "airtcp" for profile in ("release", "dist")]
+    return max(filter(Path.is_file, built), key=lambda path: path.stat().st_mtime, default=None)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ mod agent;
 mod doctor;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 mod gateway;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "link"))]
 mod link;
 
 use clap::{Parser, Subcommand};
@@ -25,7 +25,7 @@ enum Command {
     #[command(flatten)]
     Simulator(airtcp_cli::Command),
     /// Runs a command behind an emulated link, in real time (docs/link.md).
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "link"))]
     Link(Box<link::LinkArgs>),
     /// Tells a gateway how this mobile's link is (docs/agent.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
@@ -48,7 +48,7 @@ impl Command {
                 gateway::schema(*markdown)
             }
             Self::Simulator(command) => command.run(),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "link"))]
             Self::Link(args) => link::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
             Self::Agent(args) => agent::run(args),
