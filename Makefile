@@ -4,18 +4,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The package has its tools' settings in python/pyproject.toml; the scripts outside it borrow them.
 RUFF_SCRIPTS := --config python/pyproject.toml benches studies
-# cargo and maturin shall use the interpreter of the environment, not whatever python3 is on PATH.
-export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# cargo's: `release` builds soon, `dist` takes longer and runs faster.
+PROFILE := release
+# GATEWAY=no leaves out the commands gateway, agent and doctor; then clang, libelf and zlib are not needed.
+GATEWAY := yes
+ifeq ($(GATEWAY),yes)
+PURPOSE := build
+else
+PURPOSE := simulate
+FEATURES := --no-default-features --features airtcp-cli/link
+endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-long bench bench-link bench-peers bench-gateway study study-live fmt lint clean setup setup-test native module
+.PHONY: help build demo test test-long bench bench-link bench-peers bench-gateway study study-live fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: native module ## release build: .venv/bin/airtcp and target/release/airtcp
+build: setup ## .venv/bin/airtcp and target/release/airtcp [PROFILE=dist: target/dist/airtcp] [GATEWAY=no]
+	cargo build --profile $(PROFILE) --package airtcp-cli --package airtcp-python $(FEATURES)
+	@scripts/install-module $(PROFILE)
 
-demo: build ## build, then reproduce the Packet Control paper and Table 3 of M-TCP+ in quick form
+demo: module ## build the simulator, then reproduce the Packet Control paper and Table 3 of M-TCP+ in quick form
 	$(BIN)/airtcp study run packet-control --quick
 	$(BIN)/airtcp study run m-tcp-plus --quick
 
@@ -54,14 +64,15 @@ bench: setup ## benchmarks of the crates (criterion, quick form)
 bench-link: setup ## packet rate and punctuality of the link emulator, beside a plain veth pair (as root)
 	cargo bench --package airtcp-emu --bench link
 
-bench-peers: native ## the same work in airtcp, ns-2 and ns-3
+bench-peers: setup-simulate ## the same work in airtcp, ns-2 and ns-3
+	cargo build --profile dist --package airtcp-cli --no-default-features
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
 bench-gateway: setup ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
-	cargo build --release --package airtcp-live --example pass_through --example latency
+	cargo build --profile dist --package airtcp-live --example pass_through --example latency
 	$(BIN)/python benches/gateway/run.py $(ARGS)
 
-study: build ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']
+study: module ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }
 	$(BIN)/airtcp study run $(STUDY) $(ARGS)
 
@@ -86,13 +97,15 @@ clean: ## remove everything built (results/ stays)
 	rm -rf python/.mypy_cache python/.pytest_cache python/.ruff_cache python/.hypothesis .mypy_cache .ruff_cache
 
 setup:
-	@scripts/setup build
+	@scripts/setup $(PURPOSE)
+
+setup-simulate:
+	@scripts/setup simulate
 
 setup-test:
 	@scripts/setup test
 
-native: setup
-	cargo build --release --package airtcp-cli
-
-module: setup
-	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet --manifest-path python/Cargo.toml
+# The simulator in Python alone: it needs no clang.
+module: setup-simulate
+	cargo build --profile $(PROFILE) --package airtcp-python
+	@scripts/install-module $(PROFILE)

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "target" / "release" / "examples"
+EXAMPLES = ROOT / "target" / "dist" / "examples"
 PASS_THROUGH = [str(EXAMPLES / "pass_through"), "10.99.2.0/24"]
 LATENCY = str(EXAMPLES / "latency")
 FIXED, MOBILE = "10.99.1.2", "10.99.2.2"

@@ -26,7 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-AIRTCP = ROOT / "target" / "release" / "airtcp"
+AIRTCP = ROOT / "target" / "dist" / "airtcp"
 BUILD = ROOT / "target" / "peers"
 
 
@@ -115,7 +115,7 @@ def check_prerequisites() -> None:
     """Names everything that is missing, at once."""
     missing = []
     if not AIRTCP.exists():
-        missing.append(f"{AIRTCP.relative_to(ROOT)} is missing: run `make build`")
+        missing.append(f"{AIRTCP.relative_to(ROOT)} is missing: `make bench-peers` builds it")
     packages = []
     if shutil.which("ns") is None:
         packages.append("ns2")

@@ -1,9 +1,18 @@
-"""The `airtcp` command: `study` is Python, everything else the native command line."""
+"""The `airtcp` command.
+
+`study` is Python, the simulator's commands are the compiled module's, and the live ones are handed
+over to the native binary.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from pathlib import Path
+
+LIVE = frozenset({"agent", "doctor", "gateway", "link"})
+"""The commands of the native binary alone."""
 
 
 def main() -> int:
@@ -14,11 +23,34 @@ def main() -> int:
 
         return study(arguments[1:])
 
+    if is_live(arguments) and (binary := native_binary()) is not None:
+        # In place of this process, so that signals reach it as if it had been called directly.
+        try:
+            os.execv(binary, ["airtcp", *arguments])
+        except OSError as error:
+            print(f"airtcp: cannot run {binary}: {error.strerror}", file=sys.stderr)
+            return 1
+
     from airtcp._native import cli_main  # noqa: PLC0415
 
     # Python's handler would only set a flag that native code never looks at.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return cli_main(["airtcp", *arguments])
+
+
+def is_live(arguments: list[str]) -> bool:
+    """Whether only the native binary can do this."""
+    command = arguments[0] if arguments else ""
+    return command in LIVE or (command == "schema" and "--gateway" in arguments)
+
+
+def native_binary() -> Path | None:
+    """`$AIRTCP_NATIVE`; else, if the package is in its source tree, the binary built last there."""
+    if named := os.environ.get("AIRTCP_NATIVE"):
+        return Path(named)
+    target = Path(__file__).parents[2] / "target"
+    built = [target / profile / "airtcp" for profile in ("release", "dist")]
+    return max(filter(Path.is_file, built), key=lambda path: path.stat().st_mtime, default=None)
 
 
 if __name__ == "__main__":

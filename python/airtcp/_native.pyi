@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 __version__: str
 
 SERIES: tuple[str, ...]
@@ -45,11 +42,11 @@ class Scenario:
         seed: int,
         series: Sequence[str],
         between_slices: Callable[[], object] | None = None,
-    ) -> tuple[
-        str,
-        dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]],
-    ]:
-        """Simulates to the end: metrics as JSON, and for each series its time, flow, value columns.
+    ) -> tuple[str, dict[str, tuple[bytearray, bytearray, bytearray]]]:
+        """Simulates to the end: metrics as JSON, and for each series its columns.
+
+        The columns are time (`float64`, seconds), flow (`uint32`) and value (`float64`), as NumPy
+        keeps them in memory.
 
         The GIL is released while simulating. `between_slices` is called every few dozen
         milliseconds of wall-clock time; an exception it raises ends the run.

@@ -26,6 +26,15 @@ class Series(NamedTuple):
     flow: npt.NDArray[np.uint32]
     value: npt.NDArray[np.float64]
 
+    @classmethod
+    def from_buffers(cls, time: bytearray, flow: bytearray, value: bytearray) -> Series:
+        """The columns of `_native.Scenario.run`, not copied."""
+        return cls(
+            np.frombuffer(time, np.float64),
+            np.frombuffer(flow, np.uint32),
+            np.frombuffer(value, np.float64),
+        )
+
     def of_flow(self, flow: int) -> Series:
         """The part that belongs to one flow."""
         chosen = self.flow == flow

@@ -91,7 +91,8 @@ class Scenario:
         """
         metrics, columns = self._native.run(seed, list(trace), between_slices)
         decoded: dict[str, Any] = json.loads(metrics)
-        return Run(decoded, {name: Series(*column) for name, column in columns.items()})
+        series = {name: Series.from_buffers(*buffers) for name, buffers in columns.items()}
+        return Run(decoded, series)
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, duration={self.duration} s)"

@@ -6,10 +6,9 @@ use airtcp_core::{Duration, Instant};
 use airtcp_sim::scenario::{ConfigError, Scenario};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyDict};
 use std::ffi::OsString;
 use std::str::FromStr;
 use std::time;
@@ -24,8 +23,6 @@ pyo3::create_exception!(
 
 /// How often a run lets Python look at signals and at its caller's `between_slices`.
 const SLICE: time::Duration = time::Duration::from_millis(50);
-
-type Column<T> = Py<PyArray1<T>>;
 
 /// A resolved scenario.
 #[pyclass(name = "Scenario", module = "airtcp._native", frozen)]
@@ -90,7 +87,7 @@ impl PyScenario {
         }
         let metrics = serde_json::to_string(&world.metrics())
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok((metrics, columns(py, recorder, &series)?))
+        Ok((metrics, columns(py, &recorder, &series)?))
     }
 }
 
@@ -109,18 +106,32 @@ impl Pace {
 
 fn columns<'py>(
     py: Python<'py>,
-    recorder: Recorder,
+    recorder: &Recorder,
     series: &[Series],
 ) -> PyResult<Bound<'py, PyDict>> {
     let by_name = PyDict::new(py);
     for &series in series {
-        let kept = recorder.columns(series).clone();
-        let time: Column<f64> = kept.time_s.into_pyarray(py).unbind();
-        let flow: Column<u32> = kept.flow.into_pyarray(py).unbind();
-        let value: Column<f64> = kept.value.into_pyarray(py).unbind();
+        let kept = recorder.columns(series);
+        let time = column(py, &kept.time_s, f64::to_ne_bytes)?;
+        let flow = column(py, &kept.flow, u32::to_ne_bytes)?;
+        let value = column(py, &kept.value, f64::to_ne_bytes)?;
         by_name.set_item(series.name(), (time, flow, value))?;
     }
     Ok(by_name)
+}
+
+/// The values as NumPy keeps them in memory.
+fn column<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    values: &[T],
+    bytes: fn(T) -> [u8; N],
+) -> PyResult<Bound<'py, PyByteArray>> {
+    PyByteArray::new_with(py, values.len() * N, |column| {
+        for (place, &value) in column.as_chunks_mut().0.iter_mut().zip(values) {
+            *place = bytes(value);
+        }
+        Ok(())
+    })
 }
 
 fn scenario_error(py: Python<'_>, error: &ConfigError) -> PyErr {

@@ -1,73 +1,65 @@
-//! The command line of airtcp, as a library so that the Python package can offer it too.
+//! The command line of airtcp: the simulator's commands, for the `airtcp` binary and the Python package alike.
+//!
+//! The live commands (`link`, `gateway`, `agent`, `doctor`) are in the binary alone (`src/bin/airtcp`); the
+//! Python package hands them over to it.
 //!
 //! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success, 1 a
 //! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
 
-#[cfg(target_os = "linux")]
-mod agent;
-#[cfg(target_os = "linux")]
-mod doctor;
 mod files;
-#[cfg(target_os = "linux")]
-mod gateway;
-#[cfg(target_os = "linux")]
-mod link;
 mod replay;
 mod run;
 mod study;
 mod table;
 
+pub use table::aligned;
+
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Success, also when the reader of standard output has gone.
-const SUCCESS: i32 = 0;
-/// A run failed or was interrupted.
-const FAILURE: i32 = 1;
-/// The input cannot be run.
-const BAD_INPUT: i32 = 2;
+/// Exit code: success, also when the reader of standard output has gone.
+pub const SUCCESS: i32 = 0;
+/// Exit code: a run failed or was interrupted.
+pub const FAILURE: i32 = 1;
+/// Exit code: the input cannot be run.
+pub const BAD_INPUT: i32 = 2;
+
+/// The commands that need a real network; not every build has them.
+const LIVE: [&str; 4] = ["link", "gateway", "agent", "doctor"];
 
 /// Simulates TCP mechanisms for wireless links.
 #[derive(Debug, Parser)]
-#[command(name = "airtcp", version)]
+#[command(
+    name = "airtcp",
+    version,
+    after_help = "Live commands, handed to the native binary that `make build` makes (Linux):\n  \
+                  link, gateway, agent, doctor"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+/// The simulator's commands.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Runs a scenario: a table for people, or JSON.
     Run(RunArgs),
-    /// Runs a command behind an emulated link, in real time (docs/link.md).
-    #[cfg(target_os = "linux")]
-    Link(Box<link::LinkArgs>),
-    /// Tells a gateway how this mobile's link is (docs/agent.md).
-    #[cfg(target_os = "linux")]
-    Agent(Box<agent::AgentArgs>),
-    /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
-    #[cfg(target_os = "linux")]
-    Gateway(gateway::GatewayArgs),
     /// Runs a recording of the gateway again; must yield the same actions (docs/record.md).
     Replay(replay::Args),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// That of the gateway's configuration file instead (docs/gateway-config.md).
-        #[cfg(target_os = "linux")]
         #[arg(long)]
         gateway: bool,
         /// The same as documentation (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
     },
-    /// Looks at what this machine can do for the live commands, what is missing, how to mend it.
-    ///
-    /// Changes nothing. Works without root, and then says what it could not see.
-    #[cfg(target_os = "linux")]
-    Doctor(doctor::Args),
     /// Reproduces a paper: `study list`, `study run STUDY` (needs the Python package).
     #[command(disable_help_flag = true)]
     Study {
@@ -77,9 +69,23 @@ enum Command {
     },
 }
 
+impl Command {
+    /// Does what is asked and returns the exit code.
+    pub fn run(&self) -> i32 {
+        match self {
+            Self::Run(args) => run::run(args),
+            Self::Replay(args) => replay::run(args),
+            Self::Schema { gateway: true, .. } => absent("schema --gateway"),
+            Self::Schema { markdown: true, .. } => print(&airtcp_sim::scenario::markdown()),
+            Self::Schema { .. } => print(&format!("{:#}\n", airtcp_sim::scenario::json_schema())),
+            Self::Study { args } => study::hand_over(args),
+        }
+    }
+}
+
 /// Arguments of `airtcp run`.
 #[derive(Debug, Args)]
-struct RunArgs {
+pub struct RunArgs {
     /// Scenario file (docs/scenario.md).
     scenario: PathBuf,
     /// Seed of the (first) run.
@@ -108,8 +114,11 @@ struct RunArgs {
     jobs: Option<NonZeroUsize>,
 }
 
-/// Splits `--set KEY=VALUE` at the first `=` that is not in a quoted key.
-fn override_pair(text: &str) -> Result<(String, String), String> {
+/// Splits `KEY=VALUE` (of `--set`) at the first `=` that is not in a quoted key.
+///
+/// # Errors
+/// There is none; the message says what is expected.
+pub fn override_pair(text: &str) -> Result<(String, String), String> {
     let mut quote = None;
     for (i, c) in text.char_indices() {
         match (quote, c) {
@@ -124,59 +133,46 @@ fn override_pair(text: &str) -> Result<(String, String), String> {
     Err("expected KEY=VALUE, such as tcp.recovery=reno".to_owned())
 }
 
-/// Runs the command line `args` (the program's name first) and returns its exit code.
+/// Runs the simulator's command line `args` (the program's name first) and returns its exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Help and version go to standard output; that nobody reads them is no failure.
-            let _ = error.print();
-            return error.exit_code();
-        }
-    };
-    if cfg!(debug_assertions) {
-        complain("this is a debug build and slow; for real runs: cargo build --release");
-    }
-    match cli.command {
-        Command::Run(args) => run::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        #[cfg(target_os = "linux")]
-        Command::Link(args) => link::run(&args),
-        #[cfg(target_os = "linux")]
-        Command::Gateway(args) => gateway::run(&args),
-        #[cfg(target_os = "linux")]
-        Command::Agent(args) => agent::run(&args),
-        #[cfg(target_os = "linux")]
-        Command::Schema { gateway: true, markdown } => print(&match markdown {
-            true => airtcp_live::gateway::config::markdown(),
-            false => format!("{:#}\n", airtcp_live::gateway::config::json_schema()),
-        }),
-        Command::Schema { markdown, .. } => print(&match markdown {
-            true => airtcp_sim::scenario::markdown(),
-            false => format!("{:#}\n", airtcp_sim::scenario::json_schema()),
-        }),
-        #[cfg(target_os = "linux")]
-        Command::Doctor(args) => doctor::doctor(&args),
-        Command::Study { args } => study::hand_over(&args),
+    match parse::<Cli>(args) {
+        Ok(cli) => cli.command.run(),
+        Err(code) => code,
     }
 }
 
-/// This very command line (of the binary or of the Python package), with one more argument.
-#[cfg(target_os = "linux")]
-fn myself(argument: &str) -> std::process::Command {
-    use std::os::unix::process::CommandExt;
-    let mut command = std::process::Command::new("/proc/self/exe");
-    let mut line = std::env::args_os();
-    if let Some(name) = line.next() {
-        // Python finds its virtual environment by the name that it was called by.
-        command.arg0(name);
+/// Reads the command line `args` (the program's name first).
+///
+/// # Errors
+/// The exit code, when help was asked for or the command line is wrong; what there is to say has been said.
+pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i32> {
+    let parsed = C::try_parse_from(args).map_err(|error| {
+        if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+            && LIVE.contains(&name.as_str())
+        {
+            return absent(name);
+        }
+        // Help and version go to standard output; that nobody reads them is no failure.
+        let _ = error.print();
+        error.exit_code()
+    });
+    if parsed.is_ok() && cfg!(debug_assertions) {
+        complain("this is a debug build and slow; for real runs: cargo build --release");
     }
-    command.args(line).arg(argument);
-    command
+    parsed
+}
+
+/// Says where the live command `name` is to be had; returns the exit code.
+fn absent(name: &str) -> i32 {
+    complain(&format!(
+        "this build has no `airtcp {name}`: it is in the native binary for Linux with cargo's feature \
+         `gateway` (`make build` makes target/release/airtcp, AIRTCP_NATIVE names another)"
+    ));
+    BAD_INPUT
 }
 
 /// Writes `text` to standard output; returns the exit code.
-fn print(text: &str) -> i32 {
+pub fn print(text: &str) -> i32 {
     let mut stdout = io::stdout();
     // Python's process would end without flushing.
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -190,7 +186,7 @@ fn print(text: &str) -> i32 {
 }
 
 /// One line on standard error; that nobody reads it is no failure.
-fn complain(message: &str) {
+pub fn complain(message: &str) {
     let _ = writeln!(io::stderr(), "airtcp: {message}");
 }
 

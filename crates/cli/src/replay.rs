@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Arguments of `airtcp replay`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// A file that `airtcp gateway --record` wrote.
     file: PathBuf,
     /// One JSON object a line for each group, instead of the table.

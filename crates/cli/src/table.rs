@@ -107,7 +107,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
 }
 
 /// Rows as lines whose columns stand below each other, flush right but for those in `left`.
-pub(crate) fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
+pub fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

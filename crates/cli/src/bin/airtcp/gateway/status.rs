@@ -1,8 +1,8 @@
 //! `airtcp gateway status`: groups, mobiles out of reach and connections as tables, or JSON; once or all the time.
 
 use super::{SocketArg, failed};
-use crate::table::aligned;
-use crate::{SUCCESS, print};
+use airtcp_cli::aligned;
+use airtcp_cli::{SUCCESS, print};
 use airtcp_live::gateway::command::{FlowStatus, GroupStatus, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write;

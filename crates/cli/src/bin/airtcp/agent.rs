@@ -1,6 +1,6 @@
 //! `airtcp agent`: tells a gateway how this mobile's link is (docs/agent.md).
 
-use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_live::agent::program::Program;
 use airtcp_live::agent::{self, AgentConfig, AgentError, Answered, Once, Source};

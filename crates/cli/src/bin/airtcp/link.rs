@@ -1,6 +1,6 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
-use crate::{BAD_INPUT, FAILURE, complain, override_pair, print};
+use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print};
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
 use airtcp_emu::{Report, Setup, Way};

@@ -1,6 +1,6 @@
 //! `airtcp gateway check-config`: what a configuration would do, or what is wrong with it. Changes nothing.
 
-use crate::{BAD_INPUT, complain, print};
+use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;

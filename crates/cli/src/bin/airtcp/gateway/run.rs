@@ -1,7 +1,8 @@
 //! `airtcp gateway --config`: the daemon, and the parent that starts it again when it dies.
 
 use super::check;
-use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, myself};
+use crate::myself;
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
 use airtcp_live::gateway::daemon::{self, DaemonError};
 use airtcp_live::gateway::log;
 use airtcp_live::gateway::supervisor::{self, Heart, Timing};

@@ -1,6 +1,7 @@
 //! `airtcp doctor`: a table for people grouped by command, or one JSON object.
 
-use crate::{FAILURE, SUCCESS, myself, print};
+use crate::myself;
+use airtcp_cli::{FAILURE, SUCCESS, print};
 use airtcp_live::doctor::{Check, Live, Report, State, Verdict, examine, probe};
 use clap::ValueEnum;
 use std::fmt::Write;

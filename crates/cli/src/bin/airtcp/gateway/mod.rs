@@ -4,10 +4,10 @@ mod check;
 mod run;
 mod status;
 
-use crate::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_live::gateway::command::Status;
 use airtcp_live::gateway::control::{self, Answer, AskError, Request};
-use airtcp_live::gateway::metrics;
+use airtcp_live::gateway::{config, metrics};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -87,6 +87,14 @@ impl SocketArg {
 fn failed(error: &AskError) -> i32 {
     complain(&error.to_string());
     FAILURE
+}
+
+/// Prints the schema of the configuration file; returns the exit code.
+pub(crate) fn schema(markdown: bool) -> i32 {
+    print(&match markdown {
+        true => config::markdown(),
+        false => format!("{:#}\n", config::json_schema()),
+    })
 }
 
 /// Does what is asked and returns the exit code.

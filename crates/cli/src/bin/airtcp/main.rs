@@ -1,0 +1,92 @@
+//! The `airtcp` binary: the simulator's commands and, on Linux, the live ones.
+
+#[cfg(all(target_os = "linux", feature = "gateway"))]
+mod agent;
+#[cfg(all(target_os = "linux", feature = "gateway"))]
+mod doctor;
+#[cfg(all(target_os = "linux", feature = "gateway"))]
+mod gateway;
+#[cfg(all(target_os = "linux", feature = "link"))]
+mod link;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Simulates TCP mechanisms for wireless links, emulates links, and protects live connections.
+#[derive(Debug, Parser)]
+#[command(name = "airtcp", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Simulator(airtcp_cli::Command),
+    /// Runs a command behind an emulated link, in real time (docs/link.md).
+    #[cfg(all(target_os = "linux", feature = "link"))]
+    Link(Box<link::LinkArgs>),
+    /// Tells a gateway how this mobile's link is (docs/agent.md).
+    #[cfg(all(target_os = "linux", feature = "gateway"))]
+    Agent(Box<agent::AgentArgs>),
+    /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
+    #[cfg(all(target_os = "linux", feature = "gateway"))]
+    Gateway(gateway::GatewayArgs),
+    /// Looks at what this machine can do for the live commands, what is missing, how to mend it.
+    ///
+    /// Changes nothing. Works without root, and then says what it could not see.
+    #[cfg(all(target_os = "linux", feature = "gateway"))]
+    Doctor(doctor::Args),
+}
+
+impl Command {
+    fn run(&self) -> i32 {
+        match self {
+            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            Self::Simulator(airtcp_cli::Command::Schema { gateway: true, markdown }) => {
+                gateway::schema(*markdown)
+            }
+            Self::Simulator(command) => command.run(),
+            #[cfg(all(target_os = "linux", feature = "link"))]
+            Self::Link(args) => link::run(args),
+            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            Self::Agent(args) => agent::run(args),
+            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            Self::Gateway(args) => gateway::run(args),
+            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            Self::Doctor(args) => doctor::doctor(args),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let code = match airtcp_cli::parse::<Cli>(std::env::args_os()) {
+        Ok(cli) => cli.command.run(),
+        Err(code) => code,
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// This very command line, with one more argument.
+#[cfg(all(target_os = "linux", feature = "gateway"))]
+fn myself(argument: &str) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new("/proc/self/exe");
+    let mut line = std::env::args_os();
+    if let Some(name) = line.next() {
+        command.arg0(name);
+    }
+    command.args(line).arg(argument);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}
