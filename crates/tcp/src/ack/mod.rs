@@ -99,10 +99,9 @@ pub trait AckPolicy: Debug + Send {
     /// The connection is closed: stops all timers.
     fn stop(&mut self);
 
-    /// Whether the window field of the peer's segments, with data or without, is a receive window
-    /// (RFC 9293 §3.8.6). TCP-DCA's sender writes its cwnd there instead, in segments with data.
-    fn is_receive_window(&self, has_data: bool) -> bool {
-        let _ = has_data;
+    /// Whether the peer's window is told by its segments with data, too (RFC 9293 §3.8.6). TCP-DCA's
+    /// sender writes its cwnd there instead. Asked once, when the endpoint is made.
+    fn data_tells_window(&self) -> bool {
         true
     }
 }

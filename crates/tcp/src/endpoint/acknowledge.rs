@@ -19,20 +19,7 @@ impl<P: Payload> Endpoint<P> {
         segment: &Segment<P>,
         io: &mut Io<'_, P>,
     ) {
-        if self.tx.standby && ack.at_or_after(self.tx.una) {
-            self.on_ack_in_standby(now, ack, segment, io);
-        } else {
-            self.take_ack(now, ack, segment, io);
-        }
-    }
-
-    pub(super) fn take_ack(
-        &mut self,
-        now: Instant,
-        ack: SeqNum,
-        segment: &Segment<P>,
-        io: &mut Io<'_, P>,
-    ) {
+        let probes = self.tx.standby && self.on_ack_in_standby(now, ack, io);
         let window_changed = self.update_send_window(ack, segment);
         let tx = &mut self.tx;
         tx.answered = true;
@@ -49,11 +36,27 @@ impl<P: Payload> Endpoint<P> {
         if ack.after(tx.una) {
             io.events.emit(now, || Event::AckReceived { ack, duplicate: false });
             self.on_new_ack(now, ack, segment, io);
-            return;
+        } else if self.is_duplicate(ack, segment, newly_sacked, window_changed) {
+            self.stats.duplicate_acks_received += 1;
+            io.events.emit(now, || Event::AckReceived { ack, duplicate: true });
+            self.on_duplicate_ack(now, originals_arrived, io);
         }
-        // RFC 5681 §2: outstanding data, no data, no SYN or FIN, same number, same window. With SACK the
-        // new information counts (RFC 6675 §2). Answers to probes are no duplicates.
-        let is_duplicate = ack == tx.una
+        if probes {
+            self.probe_route(now, io);
+        }
+    }
+
+    /// RFC 5681 §2: outstanding data, no data, no SYN or FIN, same number, same window. With SACK the new
+    /// information counts (RFC 6675 §2). Answers to probes are no duplicates.
+    fn is_duplicate(
+        &self,
+        ack: SeqNum,
+        segment: &Segment<P>,
+        newly_sacked: u32,
+        window_changed: bool,
+    ) -> bool {
+        let tx = &self.tx;
+        ack == tx.una
             && tx.una != tx.max
             && tx.persist.is_none()
             && if tx.sack_ok {
@@ -62,12 +65,7 @@ impl<P: Payload> Endpoint<P> {
                 segment.payload.is_empty()
                     && !segment.flags.intersects(Flags::SYN | Flags::FIN)
                     && !window_changed
-            };
-        if is_duplicate {
-            self.stats.duplicate_acks_received += 1;
-            io.events.emit(now, || Event::AckReceived { ack, duplicate: true });
-            self.on_duplicate_ack(now, originals_arrived, io);
-        }
+            }
     }
 
     /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND. One
@@ -75,7 +73,7 @@ impl<P: Payload> Endpoint<P> {
     /// retransmitting, and a window kept while SND.UNA moves would reach too far.
     /// Returns whether the advertised window differs from the one before.
     fn update_send_window(&mut self, ack: SeqNum, segment: &Segment<P>) -> bool {
-        if !self.rx.policy.is_receive_window(!segment.payload.is_empty()) {
+        if !self.rx.data_tells_window && !segment.payload.is_empty() {
             return false;
         }
         let tx = &mut self.tx;
@@ -129,7 +127,7 @@ impl<P: Payload> Endpoint<P> {
             flight,
             duplicate_acks: tx.recovery.duplicate_acks(),
             phase: tx.recovery.phase(),
-            application_limited: tx.max == tx.end() && flight.saturating_add(tx.mss) <= cwnd,
+            application_limited: flight.saturating_add(tx.mss) <= cwnd && tx.max == tx.end(),
             una: tx.una + acked,
             max: tx.max,
             hops: self.rx.hops,
@@ -176,7 +174,9 @@ impl<P: Payload> Endpoint<P> {
         let tx = &mut self.tx;
         tx.recovery.advance_point(ack);
         // RFC 6298 §5.2, §5.3.
-        if tx.una == tx.max || tx.persist.is_some() {
+        if tx.standby {
+            // The route policy's timer runs on.
+        } else if tx.una == tx.max || tx.persist.is_some() {
             tx.rtx_deadline = None;
         } else if !keep_timer {
             tx.arm_retransmission(now);

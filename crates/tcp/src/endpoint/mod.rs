@@ -242,12 +242,14 @@ impl<P: Payload> Endpoint<P> {
     /// A segment of this flow arrived. Let the application read and write, then call
     /// [`Endpoint::reply`]: so the acknowledgement shows the window that the application leaves and may
     /// travel with its data.
+    #[inline]
     pub fn on_segment(&mut self, now: Instant, segment: Segment<P>, io: &mut Io<'_, P>) {
         self.on_segment_over(now, segment, None, io);
     }
 
     /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies that
     /// depend on the length of the path. A simulator knows it; a host infers it from the TTL.
+    #[inline]
     pub fn on_segment_over(
         &mut self,
         now: Instant,

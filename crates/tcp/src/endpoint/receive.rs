@@ -56,6 +56,8 @@ pub(super) struct Receiver<P> {
     fin: Option<SeqNum>,
     pub(super) fin_taken: bool,
     pub(super) policy: Box<dyn AckPolicy>,
+    /// What the policy says of the window field of the peer's data segments.
+    pub(super) data_tells_window: bool,
     owed: bool,
     /// Every segment closes the window, whatever it is (Freeze-TCP).
     pub(super) frozen: bool,
@@ -85,6 +87,7 @@ impl<P: Payload> Receiver<P> {
             arrivals: 0,
             fin: None,
             fin_taken: false,
+            data_tells_window: policy.data_tells_window(),
             policy,
             owed: false,
             frozen: false,

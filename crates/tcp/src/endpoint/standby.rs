@@ -4,7 +4,7 @@
 use super::{Endpoint, Io};
 use crate::congestion::Restart;
 use crate::route::{Resume, RouteFailure, Standby, Thaw};
-use airtcp_core::{Event, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{Event, Instant, Payload, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
     /// The network reports that the segment with the first sequence number `seq` got stuck: the route
@@ -19,7 +19,7 @@ impl<P: Payload> Endpoint<P> {
         let tx = &mut self.tx;
         if tx.route.on_failure(&RouteFailure { now, seq, flight: tx.flight() }) {
             tx.standby = true;
-            tx.rtx_deadline = None;
+            tx.restart_timer(now);
             tx.pacing.stop();
             tx.timed = None; // whatever the timed segment took, it was not the round trip
             io.events.emit(now, || Event::Standby { active: true });
@@ -39,29 +39,51 @@ impl<P: Payload> Endpoint<P> {
         self.continue_standby(now, next, io);
     }
 
-    fn continue_standby(&mut self, now: Instant, next: Standby, io: &mut Io<'_, P>) {
-        self.thaw(now, next, io);
-        self.send_again(now, next, io);
-        self.transmit(now, io);
-    }
-
-    /// An acknowledgement in standby. One that ends it has its full effect; what it calls for is sent
-    /// from the new SND.UNA on. The caller transmits.
+    /// The acknowledgement `ack` arrived in standby and is about to take effect: full effect, if it ends
+    /// standby. Returns whether to send the first segment again afterwards.
+    #[cold]
     pub(super) fn on_ack_in_standby(
         &mut self,
         now: Instant,
         ack: SeqNum,
-        segment: &Segment<P>,
         io: &mut Io<'_, P>,
-    ) {
-        let next = self.tx.route.on_ack(now, ack.after(self.tx.una));
-        self.thaw(now, next, io);
-        self.take_ack(now, ack, segment, io);
-        self.send_again(now, next, io);
+    ) -> bool {
+        let is_old = ack.before(self.tx.una);
+        !is_old && {
+            let next = self.tx.route.on_ack(now, ack.after(self.tx.una));
+            self.follow(now, next, io)
+        }
     }
 
-    fn thaw(&mut self, now: Instant, next: Standby, io: &mut Io<'_, P>) {
-        let Standby::Leave(resume) = next else { return };
+    fn continue_standby(&mut self, now: Instant, next: Standby, io: &mut Io<'_, P>) {
+        if self.follow(now, next, io) {
+            self.probe_route(now, io);
+        }
+        self.transmit(now, io);
+    }
+
+    /// Sends the first unacknowledged segment again, if there still is one.
+    pub(super) fn probe_route(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        if self.tx.una != self.tx.max {
+            self.retransmit_first(now, io);
+        }
+    }
+
+    /// Does what the policy says. Returns whether to send the first segment again.
+    fn follow(&mut self, now: Instant, next: Standby, io: &mut Io<'_, P>) -> bool {
+        let retransmit = match next {
+            Standby::Stay => false,
+            Standby::Probe => true,
+            Standby::Leave(resume) => {
+                self.leave_standby(now, resume, io);
+                resume.retransmit
+            }
+        };
+        self.tx.restart_timer(now);
+        retransmit
+    }
+
+    fn leave_standby(&mut self, now: Instant, resume: Resume, io: &mut Io<'_, P>) {
         self.tx.standby = false;
         self.tx.last_sent = now; // standby is not idleness
         io.events.emit(now, || Event::Standby { active: false });
@@ -71,20 +93,6 @@ impl<P: Payload> Endpoint<P> {
         if resume.window == Thaw::Initial {
             self.tx.recovery.on_restart(Restart::Route);
             self.publish_window(now, io);
-        }
-        if self.tx.una != self.tx.max {
-            self.tx.arm_retransmission(now);
-        }
-    }
-
-    fn send_again(&mut self, now: Instant, next: Standby, io: &mut Io<'_, P>) {
-        let wanted = match next {
-            Standby::Stay => false,
-            Standby::Probe => true,
-            Standby::Leave(Resume { retransmit, .. }) => retransmit,
-        };
-        if wanted && self.tx.una != self.tx.max {
-            self.retransmit_first(now, io);
         }
     }
 }

@@ -20,12 +20,7 @@ impl<P: Payload> Endpoint<P> {
         };
         let persist = tx.persist.as_ref().map(|p| p.deadline);
         let sending = earlier(earlier(tx.rtx_deadline, persist), tx.pacing.deadline);
-        let receiving = earlier(self.rx.policy.deadline(), self.time_wait);
-        earlier(earlier(sending, receiving), self.standby_deadline())
-    }
-
-    fn standby_deadline(&self) -> Option<Instant> {
-        if self.tx.standby { self.tx.route.deadline() } else { None }
+        earlier(sending, earlier(self.rx.policy.deadline(), self.time_wait))
     }
 
     /// Call when `next_deadline()` has passed; harmless earlier.
@@ -36,16 +31,17 @@ impl<P: Payload> Endpoint<P> {
             io.events.emit(now, || Event::Closed);
         }
         if due(self.tx.rtx_deadline) {
-            self.on_retransmission_timeout(now, io);
+            if self.tx.standby {
+                self.on_standby_timer(now, io);
+            } else {
+                self.on_retransmission_timeout(now, io);
+            }
         }
         if due(self.tx.persist.as_ref().map(|p| p.deadline)) {
             self.on_persist_timeout(now, io);
         }
         if due(self.tx.pacing.deadline) {
             self.transmit(now, io);
-        }
-        if due(self.standby_deadline()) {
-            self.on_standby_timer(now, io);
         }
         if due(self.rx.policy.deadline()) && self.rx.policy.on_timer(now) == Decision::Now {
             self.send_ack(now, io);

@@ -30,20 +30,15 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    /// Whether a segment may leave now; if not, sets the deadline.
-    fn allows(&mut self, now: Instant, rate: Option<DataRate>) -> bool {
-        let waits = rate.is_some() && now < self.free_at;
-        if waits {
+    /// Whether `len` bytes may leave now at `rate`. If so, they do; if not, sets the deadline.
+    fn admits(&mut self, now: Instant, len: u32, rate: Option<DataRate>) -> bool {
+        let Some(rate) = rate else { return true };
+        if now < self.free_at {
             self.deadline = Some(self.free_at);
+            return false;
         }
-        !waits
-    }
-
-    fn on_sent(&mut self, now: Instant, len: u32, rate: Option<DataRate>) {
-        if let Some(rate) = rate {
-            let time = rate.transmission_time(Bytes(u64::from(len)));
-            self.free_at = self.free_at.max(now) + time;
-        }
+        self.free_at = now + rate.transmission_time(Bytes(u64::from(len)));
+        true
     }
 
     /// No segment waits.
@@ -86,6 +81,7 @@ pub(super) struct Sender<P> {
     /// SACK was negotiated.
     pub(super) sack_ok: bool,
     pub(super) rto: RtoEstimator,
+    /// The retransmission timer; in standby, the route policy's.
     pub(super) rtx_deadline: Option<Instant>,
     /// Expiries of the retransmission timer since the last new ACK.
     pub(super) expiries: u32,
@@ -200,9 +196,19 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// (Re)starts the retransmission timer, which is off in standby.
     pub(super) fn arm_retransmission(&mut self, now: Instant) {
-        self.rtx_deadline = (!self.standby).then(|| now + self.rto.rto());
+        if !self.standby {
+            self.rtx_deadline = Some(now + self.rto.rto());
+        }
+    }
+
+    /// The timer as standby begins, goes on or ends: the route policy's, or that of retransmission.
+    pub(super) fn restart_timer(&mut self, now: Instant) {
+        self.rtx_deadline = if self.standby {
+            self.route.deadline()
+        } else {
+            (self.una != self.max).then(|| now + self.rto.rto())
+        };
     }
 
     pub(super) fn stop_timers(&mut self) {
@@ -241,7 +247,9 @@ impl<P: Payload> Endpoint<P> {
     /// Sends everything that the windows and the pacing rate allow now.
     pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.pacing.stop();
-        if !self.sends_data() || self.tx.standby {
+        // A receiver has nothing outstanding and nothing to send.
+        let idle = self.tx.una == self.tx.end() && self.tx.persist.is_none();
+        if idle || !self.sends_data() || self.tx.standby {
             return;
         }
         if self.tx.wnd > 0 && self.tx.persist.is_some() {
@@ -258,7 +266,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends from SND.NXT while the usable window has room (RFC 5681 §3.1).
     fn transmit_by_window(&mut self, now: Instant, io: &mut Io<'_, P>) {
-        let rate = self.tx.recovery.pacing_rate();
         loop {
             let tx = &mut self.tx;
             let mut most = tx.mss;
@@ -303,10 +310,9 @@ impl<P: Payload> Endpoint<P> {
             if self.config.nagle && is_small && is_new && tx.una != tx.max {
                 return;
             }
-            if !tx.pacing.allows(now, rate) {
+            if !tx.pacing.admits(now, len, tx.recovery.pacing_rate()) {
                 return;
             }
-            tx.pacing.on_sent(now, len, rate);
             let beyond_cwnd = used + len > tx.recovery.window().cwnd();
             if is_new && beyond_cwnd && tx.recovery.phase() == Phase::Open {
                 tx.limited_transmit += len;
@@ -320,7 +326,6 @@ impl<P: Payload> Endpoint<P> {
     /// Fast recovery with SACK: keeps the pipe full (RFC 6675 §5, step C).
     fn transmit_by_pipe(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let rule = self.tx.loss_rule(&self.config);
-        let rate = self.tx.recovery.pacing_rate();
         loop {
             let tx = &mut self.tx;
             let Some(point) = tx.recovery.point().mark() else { return };
@@ -336,21 +341,23 @@ impl<P: Payload> Endpoint<P> {
             let fits = tx.flight() + new_len.max(1) <= tx.wnd;
             match tx.board.next_seg(tx.una, tx.max, point, rule, unsent > 0 && fits) {
                 NextSeg::Retransmit { seq, end } => {
-                    if !tx.pacing.allows(now, rate) {
+                    let len = end.bytes_after(seq).min(tx.mss);
+                    if !tx.pacing.admits(now, len, tx.recovery.pacing_rate()) {
                         return;
                     }
                     let end = self.retransmit(now, seq, end, io);
                     self.tx.board.on_retransmit(seq, end);
-                    self.tx.pacing.on_sent(now, end.bytes_after(seq), rate);
                 }
                 NextSeg::New => {
                     let fin = tx.closing && tx.max + new_len == tx.fin_seq();
                     let fin = fin && tx.flight() + new_len < tx.wnd;
                     let seq = tx.max;
-                    if new_len == 0 && !fin || !tx.pacing.allows(now, rate) {
+                    if new_len == 0 && !fin {
                         return;
                     }
-                    tx.pacing.on_sent(now, new_len, rate);
+                    if !tx.pacing.admits(now, new_len, tx.recovery.pacing_rate()) {
+                        return;
+                    }
                     self.send_data(now, seq, new_len, fin, io);
                     self.tx.nxt = self.tx.max;
                 }

@@ -116,7 +116,7 @@ impl AckPolicy for Cumulative {
         (self.delay_until, self.repeat_at) = (None, None);
     }
 
-    fn is_receive_window(&self, has_data: bool) -> bool {
-        !has_data
+    fn data_tells_window(&self) -> bool {
+        false
     }
 }
