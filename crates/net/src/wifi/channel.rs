@@ -342,6 +342,15 @@ impl<T: Copy> Channel<T> {
             .any(|neighbour| neighbour.station == to && neighbour.power >= self.radio.rx_threshold)
     }
 
+    /// The stations that can receive frames of `from` (bit errors and interference apart), in ascending order.
+    pub fn in_range_of(&self, from: StationId) -> impl Iterator<Item = StationId> {
+        let from = from.0 as usize;
+        let nearest_first = &self.neighbours[from][..self.in_range[from]];
+        let mut stations: Vec<_> = nearest_first.iter().map(|neighbour| neighbour.station).collect();
+        stations.sort_unstable();
+        stations.into_iter()
+    }
+
     /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it hears
     /// nothing. Its MAC does not know: it goes on sending, retrying and giving up. What is on the air at the
     /// change is lost.
