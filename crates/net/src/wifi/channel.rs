@@ -320,12 +320,18 @@ impl<T: Copy> Channel<T> {
         self.outputs.pop_front()
     }
 
+    /// Carries out everything due by `now`. What the counters say is then what has happened by then; what comes
+    /// out waits for [`Channel::poll`].
+    pub fn catch_up(&mut self, now: Instant) {
+        self.run(now);
+    }
+
     /// The frames sent since the last call, or, at the first call, none: from then on they are noted.
     pub fn monitor(&mut self) -> Vec<SentFrame> {
         self.monitor.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// Counts since the start.
+    /// Counts from the start to the latest [`Channel::catch_up`], or a little later.
     pub fn counters(&self, station: StationId) -> StationCounters {
         self.stations[station.0 as usize].dcf.counters
     }
@@ -378,7 +384,6 @@ impl<T: Copy> Channel<T> {
         self.carry_out(at, effects);
     }
 
-    /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
         while self.step(now) {}
         self.now = self.now.max(now);

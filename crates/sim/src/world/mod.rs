@@ -385,6 +385,9 @@ impl World {
             self.wakeups.sleep(component, deadline);
         }
         self.now = self.now.max(until);
+        for state in &mut self.channels {
+            state.channel.catch_up(self.now);
+        }
     }
 
     /// Simulated time.
