@@ -5,6 +5,7 @@
 //! default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::QueueLimit;
+use crate::mobility::Position;
 use airtcp_core::{Bytes, DataRate, Duration};
 use std::fmt;
 
@@ -22,25 +23,8 @@ pub struct ChannelConfig {
 /// One station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationConfig {
-    /// Where it is.
+    /// Where it is, unless [`Channel::set_mobility`](super::Channel::set_mobility) moves it.
     pub position: Position,
-}
-
-/// A place on the plane, metres.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Position {
-    /// East.
-    pub x: f64,
-    /// North.
-    pub y: f64,
-}
-
-impl Position {
-    /// Metres between two places.
-    pub fn distance(self, other: Self) -> f64 {
-        let (dx, dy) = (self.x - other.x, self.y - other.y);
-        (dx * dx + dy * dy).sqrt()
-    }
 }
 
 /// Timing of the physical layer.

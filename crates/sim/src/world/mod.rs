@@ -435,8 +435,8 @@ impl World {
                     }
                     self.discard(packet, reason, source, observers);
                 }
-                // Routes are static.
-                wifi::Output::LinkFailure { .. } => {}
+                // Nobody asks to overhear, and routes are static.
+                wifi::Output::Overhear { .. } | wifi::Output::LinkFailure { .. } => {}
             }
         }
         self.channels[index as usize].channel.next_deadline()
