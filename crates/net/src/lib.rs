@@ -13,6 +13,7 @@ pub mod config;
 pub mod delay;
 pub mod link;
 pub mod loss;
+pub mod mobility;
 pub mod queue;
 pub mod schedule;
 pub mod trace;

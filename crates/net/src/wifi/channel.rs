@@ -4,39 +4,36 @@
 //! of packets. Rules:
 //!
 //! - A frame reaches each station that can sense it after distance/c, and has passed it one frame duration
-//!   later. Frames on the air are kept with two cursors into the sender's list of neighbours, nearest first:
-//!   whom the frame has reached, whom it has passed. No event is stored for each receiver.
-//! - A station has one deadline. The earliest of all is kept as a lower bound: most events only freeze
-//!   back-offs, which can make the true minimum later, never earlier; it is looked for when the bound is met.
+//!   later. Where stations are is looked up when the frame is sent; while it is on the air nobody moves.
+//! - Nothing happens at a station but its deadline, and the beginnings and ends of the frames that reach it. Frames
+//!   are noted at each ([`crate::wifi`]'s `air`), and it goes through them when it matters: at its own deadline,
+//!   and at the end of a frame that is for it. To a station that only senses, a frame costs one touch.
+//! - The agenda holds what matters, by time; no step looks at all stations. A deadline in it is a lower bound: most
+//!   frames only freeze back-offs, which can make a deadline later, never earlier; a station that is called too
+//!   early goes back into the agenda.
 //! - A caller needs to wake up only when something may come out, which is known well ahead: while a frame is on
 //!   the air, and while it is answered, nothing does. What happens in between is carried out in one go.
 //! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So stations whose
-//!   back-offs end together collide, even at the same place: a radio needs time to notice a signal.
+//!   back-offs end together collide, even at the same place: a radio needs time to notice a signal. Ends come in
+//!   the order in which the frames were sent, deadlines in the order of the stations.
 //! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for each
-//!   station that received it. The latest copy is held back until the next, or until the frame has passed
-//!   all stations in range (within a microsecond or so): then it is the last.
+//!   station that received it, and a packet that others overhear once for each of them, too. The latest copy is
+//!   held back until the next, or until the frame has passed all stations in range (within a microsecond or so):
+//!   then it is the last.
 
 use crate::link::Dropped;
-use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception, StationConfig};
-use crate::wifi::dcf::{Dcf, Effects, Rules};
-use crate::wifi::frame::{Body, Frame};
-use crate::wifi::radio::{Outcome, Radio, Signal, propagation_delay};
-use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant, Stream};
+use crate::mobility::Mobility;
+use crate::wifi::agenda::{Agenda, Moment, Task};
+use crate::wifi::air::{Air, Copied, Flight};
+use crate::wifi::audience::Audience;
+use crate::wifi::config::{ChannelConfig, StationConfig};
+use crate::wifi::dcf::{Effects, Rules};
+use crate::wifi::frame::{Body, Frame, FrameKind, SentFrame};
+use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
+use crate::wifi::terminal::{Common, Heard, Terminal};
+use airtcp_core::{Bytes, Instant};
+use airtcp_core::{Position, event::DropReason};
 use std::collections::VecDeque;
-
-/// A station: its index in the list given to [`Channel::new`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct StationId(pub u32);
-
-/// For whom a packet is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Receiver {
-    /// One station.
-    Station(StationId),
-    /// All in range, unacknowledged.
-    Broadcast,
-}
 
 /// What comes out of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +46,24 @@ pub enum Output<T> {
         from: StationId,
         /// The packet.
         packet: T,
-        /// No further copy comes out. Always true of a unicast packet.
+        /// No further copy comes out. True of a unicast packet, unless a station further away may overhear it.
+        last: bool,
+    },
+    /// A station that asked for it ([`Channel::set_overhearing`]) received a packet for another one.
+    Overhear {
+        /// Who overheard it.
+        station: StationId,
+        /// The sender.
+        from: StationId,
+        /// Whom it was for.
+        to: StationId,
+        /// The packet.
+        packet: T,
+        /// No further copy comes out: the station it was for has it, too.
         last: bool,
     },
     /// The packet never reached its receiver ([`DropReason::Retries`]), or a broadcast no station at all
-    /// ([`DropReason::Unheard`]).
+    /// ([`DropReason::Unheard`]), or an urgent packet took its place in the queue ([`DropReason::Queue`]).
     Drop {
         /// The sender.
         station: StationId,
@@ -72,174 +82,20 @@ pub enum Output<T> {
     },
 }
 
-/// A frame put on the air, as a monitor would note it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SentFrame {
-    /// When its first bit left.
-    pub at: Instant,
-    /// How long it took.
-    pub duration: Duration,
-    /// The sender.
-    pub from: StationId,
-    /// The receiver.
-    pub to: Receiver,
-    /// What it was.
-    pub kind: FrameKind,
-    /// Length, MAC header and FCS included.
-    pub size: Bytes,
-}
-
-/// The kinds of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FrameKind {
-    /// Request to send.
-    Rts,
-    /// Clear to send.
-    Cts,
-    /// Acknowledgement.
-    Ack,
-    /// A packet.
-    Data,
-}
-
-/// The random streams of one station.
-#[derive(Clone, Debug)]
-pub struct StationStreams {
-    /// Of back-offs.
-    pub backoff: Stream,
-    /// Of bit errors at this receiver.
-    pub errors: Stream,
-}
-
-impl StationStreams {
-    /// The streams `wlan/<name>/backoff` and `…/errors` of the run with seed `run_seed`; `name` is
-    /// `<wlan>/<station>`.
-    pub fn named(run_seed: u64, name: &str) -> Self {
-        let stream = |purpose| Stream::new(run_seed, &format!("wlan/{name}/{purpose}"));
-        Self { backoff: stream("backoff"), errors: stream("errors") }
-    }
-}
-
-/// Counts of a station since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StationCounters {
-    /// RTS sent.
-    pub rts_sent: u64,
-    /// CTS sent.
-    pub cts_sent: u64,
-    /// Unicast data frames sent, retries included.
-    pub data_sent: u64,
-    /// ACKs sent.
-    pub acks_sent: u64,
-    /// Broadcasts sent.
-    pub broadcasts_sent: u64,
-    /// Attempts that failed and were repeated.
-    pub retries: u64,
-    /// Packets given up that had not reached their receiver.
-    pub mac_drops: u64,
-    /// Packets given up, those included of which only the ACK was lost.
-    pub link_failures: u64,
-    /// Packets refused by the full queue.
-    pub queue_drops: u64,
-    /// Frames destroyed by others at this receiver.
-    pub collisions: u64,
-    /// Frames received in error for other reasons: too weak, bit errors, own transmission.
-    pub errors: u64,
-    /// Packets received again, and filtered.
-    pub duplicates: u64,
-    /// Longest queue, packets, the one in the MAC not counted.
-    pub max_queue: u64,
-    /// Time with the medium busy or the station sending.
-    pub busy: Duration,
-}
-
 /// A shared medium that carries packets of type `T`, handles in the simulator. Calls must not go back in time.
 #[derive(Clone, Debug)]
 pub struct Channel<T> {
-    rules: Rules,
-    radio: RadioConfig,
-    stations: Vec<Station<T>>,
-    /// Of each station: who senses its frames, nearest first.
-    neighbours: Vec<Vec<Neighbour>>,
-    /// Of each station: how many of these, at most, can receive them; the others are too far.
-    in_range: Vec<usize>,
-    /// Each station's deadline.
-    deadlines: Vec<Instant>,
-    /// No deadline is earlier.
-    earliest_deadline: Instant,
-    /// Before then nothing comes of each station's deadline.
-    quiet: Vec<Instant>,
-    /// Frames on the air, in the order of their beginnings.
-    flights: Vec<Flight<T>>,
-    frames_sent: u64,
+    common: Common,
+    stations: Vec<Terminal<T>>,
+    audience: Audience,
+    air: Air<T>,
+    agenda: Agenda,
+    frames_sent: u32,
     outputs: VecDeque<Output<T>>,
     /// Frames sent, if someone wants to know.
     monitor: Option<Vec<SentFrame>>,
     /// The latest event.
     now: Instant,
-}
-
-#[derive(Clone, Debug)]
-struct Station<T> {
-    dcf: Dcf<T>,
-    radio: Radio,
-    errors: Stream,
-    /// The radio is down: it neither sends nor hears.
-    down: bool,
-    /// Frames with lower numbers were begun before the radio last came up; it does not hear them.
-    hears_from: u64,
-    /// While the medium is busy: from when that is not yet in the counters.
-    busy_from: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Neighbour {
-    station: StationId,
-    delay: Duration,
-    power: Power,
-}
-
-/// A frame on the air.
-#[derive(Clone, Debug)]
-struct Flight<T> {
-    id: u64,
-    frame: Frame<T>,
-    start: Instant,
-    end: Instant,
-    /// Its sender went down before it was complete.
-    cut: bool,
-    /// How many neighbours it has reached.
-    reached: usize,
-    /// How many it has passed.
-    passed: usize,
-    /// When it next reaches or passes one.
-    next: Instant,
-    next_is_end: bool,
-    /// Probability that no bit is wrong.
-    intact: f64,
-    /// Of a unicast packet: when its last bit reaches the receiver.
-    arrives: Option<Instant>,
-    /// Of a broadcast: the latest receiver, not yet told.
-    held: Option<StationId>,
-}
-
-impl<T> Flight<T> {
-    /// What comes first of two: the earlier one, or else an end, which is not a beginning.
-    fn order(&self) -> (Instant, bool) {
-        (self.next, !self.next_is_end)
-    }
-
-    /// Finds what comes next; false when the frame has passed everyone.
-    fn advance(&mut self, neighbours: &[Neighbour]) -> bool {
-        let Some(passes) = neighbours.get(self.passed).map(|n| self.end + n.delay) else {
-            return false;
-        };
-        match neighbours.get(self.reached).map(|n| self.start + n.delay) {
-            Some(reaches) if reaches < passes => (self.next, self.next_is_end) = (reaches, false),
-            _ => (self.next, self.next_is_end) = (passes, true),
-        }
-        true
-    }
 }
 
 impl<T: Copy> Channel<T> {
@@ -255,29 +111,14 @@ impl<T: Copy> Channel<T> {
     ) -> Self {
         assert_eq!(stations.len(), streams.len(), "each station has its streams");
         let rules = Rules::new(config);
-        let neighbours: Vec<_> =
-            (0..stations.len()).map(|of| neighbours(&config.radio, stations, of)).collect();
-        let receives = |n: &Neighbour| n.power >= config.radio.rx_threshold;
-        let in_range =
-            |all: &Vec<Neighbour>| all.iter().rposition(receives).map_or(0, |last| last + 1);
-        let station = |(id, StationStreams { backoff, errors })| Station {
-            dcf: Dcf::new(StationId(id), stations.len(), &rules, backoff),
-            radio: Radio::new(),
-            errors,
-            down: false,
-            hears_from: 0,
-            busy_from: Instant::ZERO,
-        };
+        let positions: Vec<_> = stations.iter().map(|station| station.position).collect();
+        let terminal = |(id, streams)| Terminal::new(StationId(id), &rules, streams);
         Self {
-            stations: (0..).zip(streams).map(station).collect(),
-            rules,
-            radio: config.radio.clone(),
-            in_range: neighbours.iter().map(in_range).collect(),
-            neighbours,
-            deadlines: vec![Instant::MAX; stations.len()],
-            earliest_deadline: Instant::MAX,
-            quiet: vec![Instant::MAX; stations.len()],
-            flights: Vec::new(),
+            stations: (0..).zip(streams).map(terminal).collect(),
+            audience: Audience::new(&config.radio, &positions),
+            common: Common { rules, radio: config.radio.clone() },
+            air: Air::new(),
+            agenda: Agenda::default(),
             frames_sent: 0,
             outputs: VecDeque::new(),
             monitor: None,
@@ -294,13 +135,49 @@ impl<T: Copy> Channel<T> {
         packet: T,
         size: Bytes,
     ) -> Result<(), Dropped<T>> {
-        self.run(now);
-        let at = station.0 as usize;
-        if !self.stations[at].dcf.send(now, &self.rules, to, packet, size) {
-            return Err(Dropped(packet, DropReason::Queue));
+        self.enqueue(now, station, to, (packet, size), false)
+    }
+
+    /// Queues a packet before all that wait, as ns-2 does with those of routing protocols (`PriQueue`). Where it
+    /// does not fit, those that wait last come out as dropped; it is handed back if it would not fit alone.
+    pub fn send_urgent(
+        &mut self,
+        now: Instant,
+        station: StationId,
+        to: Receiver,
+        packet: T,
+        size: Bytes,
+    ) -> Result<(), Dropped<T>> {
+        self.enqueue(now, station, to, (packet, size), true)?;
+        let dcf = &mut self.stations[station.index()].dcf;
+        while let Some(packet) = dcf.overflow(&self.common.rules) {
+            self.outputs.push_back(Output::Drop { station, packet, reason: DropReason::Queue });
         }
-        self.update_deadline(at);
         Ok(())
+    }
+
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        station: StationId,
+        to: Receiver,
+        packet: (T, Bytes),
+        urgent: bool,
+    ) -> Result<(), Dropped<T>> {
+        self.run(now);
+        self.go_through(station, Moment::after(now));
+        let dcf = &mut self.stations[station.index()].dcf;
+        if !dcf.send(now, &self.common.rules, to, packet, urgent) {
+            return Err(Dropped(packet.0, DropReason::Queue));
+        }
+        self.arm(station);
+        Ok(())
+    }
+
+    /// Takes the packets that wait at `station` for the neighbour `to` out of the queue, and adds them to `taken` in
+    /// their order: after a link failure they may go another way. The one in the MAC stays.
+    pub fn take_back(&mut self, station: StationId, to: StationId, taken: &mut Vec<T>) {
+        self.stations[station.index()].dcf.take_back(to, taken);
     }
 
     /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out exactly at the last
@@ -309,9 +186,7 @@ impl<T: Copy> Channel<T> {
         if !self.outputs.is_empty() {
             return Some(self.now);
         }
-        let flights = self.flights.iter().map(|flight| self.quiet_until(flight));
-        let next = flights.chain(self.quiet.iter().copied()).min()?;
-        (next < Instant::MAX).then_some(next)
+        self.agenda.shows(self.common.rules.shortest_frame())
     }
 
     /// Carries out what is due by `now` and returns the next thing that came of it; call until `None`.
@@ -320,26 +195,55 @@ impl<T: Copy> Channel<T> {
         self.outputs.pop_front()
     }
 
+    /// Carries out everything due by `now`, at all stations. What the counters say is then what has happened by
+    /// then; what comes out waits for [`Channel::poll`].
+    pub fn catch_up(&mut self, now: Instant) {
+        self.run(now);
+        for station in (0..self.stations.len() as u32).map(StationId) {
+            self.go_through(station, Moment::after(now));
+        }
+    }
+
     /// The frames sent since the last call, or, at the first call, none: from then on they are noted.
     pub fn monitor(&mut self) -> Vec<SentFrame> {
         self.monitor.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// Counts since the start.
+    /// Counts from the start to the latest [`Channel::catch_up`], or a little later.
     pub fn counters(&self, station: StationId) -> StationCounters {
-        self.stations[station.0 as usize].dcf.counters
+        self.stations[station.index()].dcf.counters
     }
 
     /// Packets waiting at a station, the one in the MAC not counted.
     pub fn queue_len(&self, station: StationId) -> usize {
-        self.stations[station.0 as usize].dcf.queue_len()
+        self.stations[station.index()].dcf.queue_len()
     }
 
-    /// Whether `to` can receive frames of `from` (bit errors and interference apart).
+    /// Whether `to` can receive frames of `from` (bit errors and interference apart), as of the latest call.
     pub fn reachable(&self, from: StationId, to: StationId) -> bool {
-        self.neighbours[from.0 as usize]
-            .iter()
-            .any(|neighbour| neighbour.station == to && neighbour.power >= self.radio.rx_threshold)
+        from != to && self.common.radio.in_range(self.position(from), self.position(to))
+    }
+
+    /// The stations that can receive frames of `from`, in ascending order; see [`Channel::reachable`].
+    pub fn in_range_of(&self, from: StationId) -> impl Iterator<Item = StationId> {
+        self.audience.in_range_of(from.0, self.now).into_iter().map(StationId)
+    }
+
+    /// Where a station is, as of the latest call.
+    pub fn position(&self, station: StationId) -> Position {
+        self.audience.position(station.0, self.now)
+    }
+
+    /// From `now` on a station moves like this. Frames already on the air do not notice.
+    pub fn set_mobility(&mut self, now: Instant, station: StationId, mobility: Mobility) {
+        self.run(now);
+        self.audience.set_mobility(now, station.0, mobility);
+    }
+
+    /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the next frame on.
+    /// A packet that its receiver has got already is not overheard again when only its ACK was lost.
+    pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
+        self.stations[station.index()].overhears = overhears;
     }
 
     /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it hears
@@ -347,179 +251,106 @@ impl<T: Copy> Channel<T> {
     /// change is lost.
     pub fn set_down(&mut self, now: Instant, station: StationId, down: bool) {
         self.run(now);
-        let at = station.0 as usize;
-        for flight in self.flights.iter_mut().filter(|flight| flight.frame.from == station) {
-            flight.cut = true;
-        }
-        let frames_sent = self.frames_sent;
-        let state = &mut self.stations[at];
-        state.down = down;
-        state.hears_from = frames_sent;
-        let mut effects = Effects::none();
-        if state.radio.is_busy(&self.radio) {
-            // A frame half received is one in error.
-            if state.radio.receiving_since().is_some() {
-                state.dcf.counters.errors += 1;
-                state.dcf.frame_spoilt(now, &self.rules, &mut effects);
+        self.go_through(station, Moment::after(now));
+        let terminal = &mut self.stations[station.index()];
+        // Only the latest of its frames can still be on the air.
+        if let Some((slot, number)) = terminal.latest {
+            let flight = self.air.flight_mut(slot);
+            if (flight.frame.from, flight.number) == (station, number) {
+                flight.cut = flight.cut.min(now);
             }
-            state.radio.forget();
-            state.dcf.counters.busy += now.since(state.busy_from);
-            state.dcf.carrier_idle(now, &self.rules);
         }
-        self.carry_out(at, effects);
+        let effects = terminal.set_down(&mut self.air, &self.common, now, down);
+        self.carry_out(station, effects, None);
+        self.arm(station);
     }
 
     /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
         while self.step(now) {}
         self.now = self.now.max(now);
+        self.audience.advance(self.now);
     }
 
     /// Carries out what comes next, if it is due by `now`.
     fn step(&mut self, now: Instant) -> bool {
-        let flight = (0..self.flights.len()).min_by_key(|&index| self.flights[index].order());
-        let next = flight.map(|index| self.flights[index].order());
-        let flight_first = |deadline: Instant| {
-            next.is_some_and(|(at, begins)| at < deadline || (at == deadline && !begins))
-        };
-        if !flight_first(self.earliest_deadline) && self.earliest_deadline <= now {
-            let deadlines = self.deadlines.iter().copied();
-            self.earliest_deadline = deadlines.min().unwrap_or(Instant::MAX);
-        }
-        match flight {
-            Some(index) if flight_first(self.earliest_deadline) => self.follow(index, now),
-            _ if self.earliest_deadline <= now && self.earliest_deadline < Instant::MAX => {
-                self.deadline();
-                true
+        let Some((moment, task)) = self.agenda.next(now) else { return false };
+        self.now = moment.at;
+        match task {
+            Task::Passed(station) => {
+                self.go_through(station, moment.next());
+                self.arm(station);
             }
-            _ => false,
+            Task::PassedAll(slot) => self.end_shared(slot),
+            Task::Deadline(station) => self.deadline(station, moment),
         }
+        true
     }
 
-    /// Lets a frame travel on until something else comes first. False if it does not move by `now`.
-    fn follow(&mut self, index: usize, now: Instant) -> bool {
-        let others = self.flights.iter().enumerate().filter(|&(other, _)| other != index);
-        let others = others.map(|(_, flight)| flight.next).min().unwrap_or(Instant::MAX);
-        let mut moved = false;
+    /// A station's deadline has come, if no signal has put it off.
+    fn deadline(&mut self, station: StationId, moment: Moment) {
+        let now = moment.at;
+        let terminal = &mut self.stations[station.index()];
+        if terminal.armed == now {
+            terminal.armed = Instant::MAX;
+        }
+        self.go_through(station, moment);
+        let Terminal { dcf, radio, .. } = &mut self.stations[station.index()];
+        if dcf.deadline() <= now {
+            let mut effects = Effects::none();
+            dcf.timer(now, &self.common.rules, radio.receiving_since(), &mut effects);
+            if effects.any() {
+                self.carry_out(station, effects, None);
+            }
+        }
+        self.arm(station);
+    }
+
+    /// Lets a station go through its signals, as far as they come before `until`.
+    fn go_through(&mut self, station: StationId, until: Moment) {
         loop {
-            let (at, begins) = self.flights[index].order();
-            // Strictly before the deadlines and the other frames: ties are for `step` to order.
-            let first = at < self.earliest_deadline && at < others;
-            if at > now || (moved && !first) {
-                return moved;
+            let terminal = &mut self.stations[station.index()];
+            let heard = terminal.go_through(&mut self.air, &self.common, until);
+            let Some(Heard { effects, flight, overheard }) = heard else { return };
+            if overheard {
+                self.tell(station, flight, true);
             }
-            moved = true;
-            self.now = at;
-            if begins {
-                self.reach(index);
-            } else if self.pass(index) {
-                return true;
-            }
+            self.carry_out(station, effects, Some(flight));
         }
     }
 
-    /// The earliest deadline has come.
-    fn deadline(&mut self) {
-        let due = self.earliest_deadline;
-        self.now = due;
-        let Some(at) = self.deadlines.iter().position(|&deadline| deadline == due) else { return };
-        let mut effects = Effects::none();
-        let Station { dcf, radio, .. } = &mut self.stations[at];
-        dcf.timer(due, &self.rules, radio.receiving_since(), &mut effects);
-        if effects.any() {
-            self.carry_out(at, effects);
-        }
-        self.update_deadline(at);
-    }
-
-    /// The first bit of a frame reaches a station.
-    fn reach(&mut self, index: usize) {
-        let now = self.now;
-        let flight = &mut self.flights[index];
-        let neighbours = &self.neighbours[flight.frame.from.0 as usize];
-        let Neighbour { station, delay, power } = neighbours[flight.reached];
-        let signal = Signal { id: flight.id, power, end: flight.end + delay };
-        flight.reached += 1;
-        flight.advance(neighbours);
-
-        let Station { dcf, radio, busy_from, down, hears_from, .. } =
-            &mut self.stations[station.0 as usize];
-        if *down || signal.id < *hears_from {
+    /// Enters a station's deadline into the agenda, unless an earlier one of it is there.
+    fn arm(&mut self, station: StationId) {
+        let Self { stations, air, agenda, common, now, .. } = self;
+        let terminal = &mut stations[station.index()];
+        let Some(deadline) = terminal.earliest_deadline(*now, air, common) else { return };
+        let shows = terminal.dcf.may_give_up(&common.rules);
+        if deadline < terminal.armed {
+            terminal.armed = deadline;
+        } else if !shows || deadline == terminal.shown {
             return;
         }
-        let was_busy = radio.is_busy(&self.radio);
-        if radio.start(now, &self.radio, signal) {
-            dcf.frame_ignored(now, &self.rules, signal.end);
+        if shows {
+            terminal.shown = deadline;
         }
-        if !was_busy && radio.is_busy(&self.radio) {
-            *busy_from = now.max(*busy_from);
-            dcf.carrier_busy(now, &self.rules);
-            self.update_deadline(station.0 as usize);
-        }
+        agenda.add(Moment::deadline(deadline), Task::Deadline(station), shows);
     }
 
-    /// The last bit of a frame passes a station. True if that was the last one.
-    fn pass(&mut self, index: usize) -> bool {
-        let flight = &mut self.flights[index];
-        let neighbours = &self.neighbours[flight.frame.from.0 as usize];
-        // One at least, so that a broadcast without receivers ends, too.
-        let in_range = self.in_range[flight.frame.from.0 as usize].max(1);
-        let Neighbour { station, power, .. } = neighbours[flight.passed];
-        flight.passed += 1;
-        let done = !flight.advance(neighbours);
-
-        self.hear(station.0 as usize, index, power);
-        if self.flights[index].passed == in_range {
-            self.end_broadcast(index);
-        }
-        if done {
-            self.flights.remove(index);
-        }
-        done
-    }
-
-    /// The last bit of a frame passes this station.
-    fn hear(&mut self, at: usize, index: usize, power: Power) {
-        let now = self.now;
-        let flight = &self.flights[index];
-        let Station { dcf, radio, errors, busy_from, down, hears_from } = &mut self.stations[at];
-        if *down || flight.id < *hears_from {
-            return;
-        }
-        let was_busy = radio.is_busy(&self.radio);
-        let mut effects = Effects::none();
-        match radio.end(now, &self.radio, flight.id, power) {
-            Outcome::None => {}
-            Outcome::Frame
-                if !flight.cut && (flight.intact >= 1.0 || errors.chance(flight.intact)) =>
-            {
-                dcf.frame_received(now, &self.rules, &flight.frame, &mut effects);
-            }
-            Outcome::Frame | Outcome::Error => {
-                dcf.counters.errors += 1;
-                dcf.frame_spoilt(now, &self.rules, &mut effects);
-            }
-            Outcome::Collision => {
-                dcf.counters.collisions += 1;
-                dcf.frame_spoilt(now, &self.rules, &mut effects);
-            }
-        }
-        if was_busy && !radio.is_busy(&self.radio) {
-            dcf.counters.busy += now.since(*busy_from);
-            dcf.carrier_idle(now, &self.rules);
-        }
-        if effects.any() {
-            self.carry_out(at, effects);
-        }
-        self.update_deadline(at);
-    }
-
-    /// Does what the station `at` wants.
-    fn carry_out(&mut self, at: usize, effects: Effects<T>) {
-        let station = StationId(at as u32);
+    /// Does what a station wants; `flight` is the slot of the frame that it has received.
+    fn carry_out(&mut self, station: StationId, effects: Effects<T>, flight: Option<u32>) {
         let Effects { transmit, deliver, give_up } = effects;
-        if let Some((from, sequence, packet)) = deliver {
-            self.deliver(station, from, sequence, packet);
+        if let (Some((from, sequence, packet)), Some(slot)) = (deliver, flight) {
+            let flight = self.air.flight_mut(slot);
+            let unicast = flight.frame.to != Receiver::Broadcast;
+            if unicast {
+                self.stations[from.index()].dcf.mark_delivered(sequence);
+            }
+            if flight.shared {
+                flight.delivered = true;
+                self.tell(station, slot, false);
+            } else {
+                self.outputs.push_back(Output::Deliver { station, from, packet, last: true });
+            }
         }
         if let Some((to, packet, delivered)) = give_up {
             if !delivered {
@@ -529,138 +360,129 @@ impl<T: Copy> Channel<T> {
             self.outputs.push_back(Output::LinkFailure { station, to });
         }
         if let Some(frame) = transmit {
-            self.transmit(at, frame);
+            self.transmit(station, frame);
         }
     }
 
-    fn deliver(&mut self, station: StationId, from: StationId, sequence: u32, packet: T) {
-        // A broadcast is the frame that passes just now.
-        let flight = self.flights.iter_mut().find(|flight| {
-            flight.frame.from == from
-                && flight.frame.to == Receiver::Broadcast
-                && matches!(flight.frame.body, Body::Data { sequence: s, .. } if s == sequence)
+    /// A station has received a shared packet: it is told when the next one has, or nobody else can.
+    fn tell(&mut self, station: StationId, slot: u32, overheard: bool) {
+        let held = self.air.flight_mut(slot).held.replace(Copied { station, overheard });
+        if let Some(copied) = held {
+            self.tell_now(slot, copied, false);
+        }
+    }
+
+    fn tell_now(&mut self, slot: u32, copied: Copied, last: bool) {
+        let Frame { from, to, body, .. } = self.air.flight(slot).frame;
+        let Body::Data { packet, .. } = body else { return };
+        let Copied { station, overheard } = copied;
+        self.outputs.push_back(match to {
+            Receiver::Station(to) if overheard => {
+                Output::Overhear { station, from, to, packet, last }
+            }
+            _ => Output::Deliver { station, from, packet, last },
         });
-        let told = match flight {
-            Some(flight) => flight.held.replace(station).map(|held| (held, false)),
-            None => {
-                self.stations[from.0 as usize].dcf.mark_delivered(sequence);
-                Some((station, true))
-            }
-        };
-        if let Some((station, last)) = told {
-            self.outputs.push_back(Output::Deliver { station, from, packet, last });
-        }
     }
 
-    fn transmit(&mut self, at: usize, frame: Frame<T>) {
-        let end = self.now + frame.duration;
+    /// A shared packet has passed all stations in range.
+    fn end_shared(&mut self, slot: u32) {
+        let Flight { frame, held, delivered, .. } = self.air.flight_mut(slot);
+        let (from, to, delivered) = (frame.from, frame.to, *delivered);
+        match (held.take(), to, frame.body) {
+            // Its sender still has a packet that its receiver has not got.
+            (Some(copied), _, _) => self.tell_now(slot, copied, delivered),
+            (None, Receiver::Broadcast, Body::Data { packet, .. }) => {
+                let reason = DropReason::Unheard;
+                self.outputs.push_back(Output::Drop { station: from, packet, reason });
+            }
+            _ => {}
+        }
+        self.air.release(slot);
+    }
+
+    fn transmit(&mut self, station: StationId, frame: Frame<T>) {
+        let now = self.now;
+        let end = now + frame.duration;
+        let Frame { to, duration, size, .. } = frame;
+        let kind = frame.body.kind();
         if let Some(monitor) = &mut self.monitor {
-            let Frame { from, to, duration, size, body, .. } = frame;
-            let kind = match body {
-                Body::Rts => FrameKind::Rts,
-                Body::Cts => FrameKind::Cts,
-                Body::Ack => FrameKind::Ack,
-                Body::Data { .. } => FrameKind::Data,
-            };
-            monitor.push(SentFrame { at: self.now, duration, from, to, kind, size });
+            monitor.push(SentFrame { at: now, duration, from: station, to, kind, size });
         }
-        let Station { dcf, radio, busy_from, .. } = &mut self.stations[at];
-        if radio.is_busy(&self.radio) {
-            dcf.counters.busy += self.now.since(*busy_from);
-        }
-        dcf.counters.busy += frame.duration;
-        *busy_from = end;
-        radio.transmit(&self.radio, end);
-        let arrives = match (frame.body, frame.to) {
-            (Body::Data { .. }, Receiver::Station(to)) => {
-                let receiver = self.neighbours[at].iter().find(|n| n.station == to);
-                receiver.map(|neighbour| end + neighbour.delay)
-            }
-            _ => None,
-        };
-        let mut flight = Flight {
-            id: self.frames_sent,
+        let number = self.frames_sent;
+        self.frames_sent = number.wrapping_add(1);
+        let slot = self.air.launch(Flight {
             frame,
-            start: self.now,
+            number,
+            start: now,
             end,
-            cut: false,
-            reached: 0,
-            passed: 0,
-            next: Instant::MAX,
-            next_is_end: false,
-            intact: self.probability_intact(frame.size),
-            arrives,
+            cut: Instant::MAX,
+            intact: self.common.radio.probability_intact(size),
+            shared: false,
+            delivered: false,
             held: None,
-        };
-        self.frames_sent += 1;
-        let heard = !self.stations[at].down && flight.advance(&self.neighbours[at]);
-        self.flights.push(flight);
-        if !heard {
-            self.end_broadcast(self.flights.len() - 1);
-            self.flights.pop();
+            users: 1,
+        });
+        let Self { common, stations, audience, air, agenda, .. } = self;
+        let sender = &mut stations[station.index()];
+        sender.send(common, now, end);
+        sender.latest = Some((slot, number));
+        if sender.dcf.heeds_all_frames(&common.rules) {
+            let shows = sender.dcf.may_give_up(&common.rules);
+            for signal in air.all(sender.signals) {
+                let flight = air.flight(signal.flight);
+                let passes = if signal.moment.is_end() {
+                    signal.moment
+                } else {
+                    let late = signal.moment.at.since(flight.start);
+                    Moment::end(flight.end + late, flight.number)
+                };
+                agenda.add(passes, Task::Passed(station), shows);
+            }
+        }
+
+        let audience = if sender.down { &[] } else { audience.of(station.0, now) };
+        let broadcast = to == Receiver::Broadcast;
+        let mut shared = broadcast;
+        // The nearest that senses it, and the furthest that may receive it, stations breaking ties.
+        let mut nearest = None;
+        let mut furthest = None;
+        for neighbour in audience {
+            let id = StationId(neighbour.station);
+            let terminal = &mut stations[id.index()];
+            let receives = neighbour.power >= common.radio.rx_threshold;
+            let place = (neighbour.delay, id);
+            nearest = Some(nearest.map_or(place, |other| place.min(other)));
+            let wanted = receives
+                && (broadcast
+                    || to == Receiver::Station(id)
+                    || (terminal.overhears && terminal.is_news_for_others(&frame)));
+            if wanted {
+                shared |= to != Receiver::Station(id);
+                furthest = furthest.max(Some(place));
+            }
+            if terminal.down {
+                continue;
+            }
+            // What has passed it meanwhile leads to nothing, or the agenda would have had it.
+            let nothing = terminal.go_through(air, common, Moment::deadline(now));
+            debug_assert!(nothing.is_none());
+            air.flight_mut(slot).users += 1;
+            air.add(&mut terminal.signals, slot, now + neighbour.delay, neighbour.power);
+            let heeds = terminal.dcf.heeds_all_frames(&common.rules);
+            if wanted || heeds {
+                let passes = Moment::end(end + neighbour.delay, number);
+                let shows = (wanted && kind == FrameKind::Data)
+                    || (heeds && terminal.dcf.may_give_up(&common.rules));
+                agenda.add(passes, Task::Passed(id), shows);
+            }
+        }
+        if shared {
+            let flight = air.flight_mut(slot);
+            flight.shared = true;
+            let last = furthest.or(nearest).map_or(end, |(delay, _)| end + delay);
+            agenda.add(Moment::end(last, number), Task::PassedAll(slot), true);
+        } else {
+            air.release(slot);
         }
     }
-
-    /// If the frame is a broadcast: it has reached whom it can.
-    fn end_broadcast(&mut self, index: usize) {
-        let Flight { frame, held, .. } = &mut self.flights[index];
-        if let (Body::Data { packet, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
-            let from = frame.from;
-            self.outputs.push_back(match held.take() {
-                Some(station) => Output::Deliver { station, from, packet, last: true },
-                None => Output::Drop { station: from, packet, reason: DropReason::Unheard },
-            });
-        }
-    }
-
-    fn probability_intact(&self, size: Bytes) -> f64 {
-        let error_rate = self.radio.bit_error_rate;
-        if error_rate <= 0.0 { 1.0 } else { libm::pow(1.0 - error_rate, size.bits() as f64) }
-    }
-
-    fn update_deadline(&mut self, at: usize) {
-        let dcf = &self.stations[at].dcf;
-        let deadline = dcf.deadline();
-        self.deadlines[at] = deadline;
-        self.earliest_deadline = self.earliest_deadline.min(deadline);
-        // A frame that begins then takes its time, but one that nobody hears is over at once.
-        let decides = dcf.may_give_up(&self.rules) || self.neighbours[at].is_empty();
-        let frame = if decides { Duration::ZERO } else { self.rules.shortest_frame() };
-        self.quiet[at] = deadline + frame;
-    }
-
-    /// Before then nothing comes of a frame.
-    fn quiet_until(&self, flight: &Flight<T>) -> Instant {
-        let response = flight.end + self.rules.shortest_response();
-        match flight.frame.to {
-            Receiver::Station(_) if !self.rules.reception_ends_attempts() => match flight.arrives {
-                Some(arrives) if flight.next <= arrives => arrives,
-                _ => response.max(flight.next),
-            },
-            _ => flight.next.max(flight.end),
-        }
-    }
-}
-
-/// Who senses the frames of station `of`, nearest first.
-fn neighbours(radio: &RadioConfig, stations: &[StationConfig], of: usize) -> Vec<Neighbour> {
-    let floor = match radio.reception {
-        Reception::FirstLock { .. } => radio.cs_threshold,
-        Reception::CumulativeSinr { interference_floor, .. } => {
-            interference_floor.min(radio.cs_threshold)
-        }
-    };
-    let here = stations[of].position;
-    let mut neighbours: Vec<_> = (0..)
-        .zip(stations)
-        .filter(|&(id, _)| id as usize != of)
-        .map(|(id, &StationConfig { position })| Neighbour {
-            station: StationId(id),
-            delay: propagation_delay(here, position),
-            power: radio.received(here.distance(position)),
-        })
-        .filter(|neighbour| neighbour.power >= floor)
-        .collect();
-    neighbours.sort_by_key(|neighbour| (neighbour.delay, neighbour.station));
-    neighbours
 }

@@ -22,7 +22,7 @@ pub struct ChannelConfig {
 /// One station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationConfig {
-    /// Where it is.
+    /// Where it is, unless [`Channel::set_mobility`](super::Channel::set_mobility) moves it.
     pub position: Position,
 }
 

@@ -12,12 +12,12 @@
 
 use crate::config::QueueLimit;
 use crate::queue::{Admission, Arrival};
-use crate::wifi::channel::{Receiver, StationCounters, StationId};
 use crate::wifi::config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
     ResponseTimeout,
 };
 use crate::wifi::frame::{self, Body, Frame};
+use crate::wifi::station::{Receiver, StationCounters, StationId};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
 use std::collections::VecDeque;
 
@@ -41,6 +41,8 @@ pub(crate) struct Rules {
     data_margin: Duration,
     /// From the end of an RTS to noticing that no data come.
     nav_reset: Duration,
+    /// Every frame takes longer.
+    shortest_frame: Duration,
 }
 
 impl Rules {
@@ -66,6 +68,7 @@ impl Rules {
                 ResponseTimeout::WholeFrame { margin } => margin,
             },
             nav_reset: phy.sifs * 2 + cts + phy.slot * 2,
+            shortest_frame: phy.plcp(DataRate::mbps(11)),
             phy,
             mac,
         }
@@ -73,16 +76,11 @@ impl Rules {
 
     /// Every frame takes longer.
     pub(crate) fn shortest_frame(&self) -> Duration {
-        self.phy.plcp(DataRate::mbps(11))
-    }
-
-    /// From the end of a frame to that of the next one takes longer.
-    pub(crate) fn shortest_response(&self) -> Duration {
-        self.phy.sifs + self.shortest_frame()
+        self.shortest_frame
     }
 
     /// A frame received can be the end of another station's attempt.
-    pub(crate) fn reception_ends_attempts(&self) -> bool {
+    fn reception_ends_attempts(&self) -> bool {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
     }
 
@@ -222,14 +220,14 @@ pub(crate) struct Dcf<T> {
     queue: VecDeque<Job<T>>,
     queue_bytes: Bytes,
     next_sequence: u32,
-    /// The latest packet from each station, for the duplicate filter.
-    latest: Vec<Option<u32>>,
+    /// The latest packet from each station that has sent one, in the order of the stations: the duplicate filter.
+    latest: Vec<(StationId, u32)>,
     stream: Stream,
     pub(crate) counters: StationCounters,
 }
 
 impl<T: Copy> Dcf<T> {
-    pub(crate) fn new(id: StationId, stations: usize, rules: &Rules, stream: Stream) -> Self {
+    pub(crate) fn new(id: StationId, rules: &Rules, stream: Stream) -> Self {
         Self {
             id,
             phase: Phase::Contend,
@@ -249,17 +247,48 @@ impl<T: Copy> Dcf<T> {
             queue: VecDeque::new(),
             queue_bytes: Bytes::ZERO,
             next_sequence: 0,
-            latest: vec![None; stations],
+            latest: Vec::new(),
             stream,
             counters: StationCounters::default(),
         }
+    }
+
+    pub(crate) fn id(&self) -> StationId {
+        self.id
     }
 
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Whether the deadline may be the end of a packet's last attempt.
+    /// Whatever frames come, the deadline will not be earlier, unless one is for this station (or it heeds all).
+    /// `None`: there will be none. While the medium is busy, it is until `busy_until` at least.
+    #[inline]
+    pub(crate) fn earliest_deadline(
+        &self,
+        now: Instant,
+        rules: &Rules,
+        busy_until: impl FnOnce() -> Instant,
+    ) -> Option<Instant> {
+        let rest = self.backoff.unwrap_or(Duration::ZERO);
+        if self.deadline == Instant::MAX {
+            let from = || busy_until().max(self.nav.end()) + rules.phy.difs;
+            return self.current.is_some().then(|| from() + rest);
+        }
+        let waits_eifs = self.after_error && self.counting_from.is_some_and(|from| from > now);
+        if !waits_eifs {
+            return Some(self.deadline);
+        }
+        // A frame that is received ends EIFS.
+        Some(self.deadline.min(now + rules.shortest_frame + rules.phy.difs + rest))
+    }
+
+    /// Any frame that passes may be the end of its attempt.
+    pub(crate) fn heeds_all_frames(&self, rules: &Rules) -> bool {
+        rules.reception_ends_attempts() && matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
+    }
+
+    /// Whether the end of the attempt in progress may be that of a packet's last one.
     pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
         let (short, long) = (self.short_retries, self.long_retries);
         matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
@@ -271,19 +300,21 @@ impl<T: Copy> Dcf<T> {
         self.queue.len()
     }
 
-    /// A packet to send. False: the queue is full.
+    /// A packet to send, before those that wait if it is `urgent`. False: the queue is full, or too small for it.
     pub(crate) fn send(
         &mut self,
         now: Instant,
         rules: &Rules,
         to: Receiver,
-        packet: T,
-        packet_size: Bytes,
+        (packet, packet_size): (T, Bytes),
+        urgent: bool,
     ) -> bool {
+        // Others make room for an urgent one.
+        let room = if urgent { (0, Bytes::ZERO) } else { (self.queue.len(), self.queue_bytes) };
         let arrival = Arrival {
             size: packet_size,
-            packets: self.queue.len(),
-            bytes: self.queue_bytes,
+            packets: room.0,
+            bytes: room.1,
             idle: self.current.is_none().then_some(Duration::ZERO),
         };
         if !admits(rules.mac.queue, arrival) {
@@ -310,13 +341,42 @@ impl<T: Copy> Dcf<T> {
         };
         if self.current.is_some() {
             self.queue_bytes += packet_size;
-            self.queue.push_back(job);
+            if urgent {
+                self.queue.push_front(job);
+            } else {
+                self.queue.push_back(job);
+            }
             self.counters.max_queue = self.counters.max_queue.max(self.queue.len() as u64);
         } else {
             self.current = Some(job);
             self.first_access(now, rules);
         }
         true
+    }
+
+    /// Takes out the packet that waits last, if the queue is longer than its limit.
+    pub(crate) fn overflow(&mut self, rules: &Rules) -> Option<T> {
+        let full = match rules.mac.queue {
+            QueueLimit::Packets(limit) => self.queue.len() as u64 > limit,
+            QueueLimit::Bytes(limit) => self.queue_bytes > limit,
+        };
+        let job = if full { self.queue.pop_back()? } else { return None };
+        self.queue_bytes -= job.packet_size;
+        self.counters.queue_drops += 1;
+        Some(job.packet)
+    }
+
+    /// Takes the packets for a station out of the queue, in their order; the one in the MAC stays.
+    pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
+        let bytes = &mut self.queue_bytes;
+        self.queue.retain(|job| {
+            let take = job.to == Receiver::Station(to);
+            if take {
+                taken.push(job.packet);
+                *bytes -= job.packet_size;
+            }
+            !take
+        });
     }
 
     /// The receiver has the packet `sequence`; this MAC learns it only from the ACK.
@@ -377,7 +437,7 @@ impl<T: Copy> Dcf<T> {
                 self.fail_by_reception(now, rules, out);
                 match body {
                     Body::Rts => self.receive_rts(now, rules, frame),
-                    Body::Data { packet, sequence, retry } => {
+                    Body::Data { packet, sequence, retry, .. } => {
                         self.receive_data(now, rules, frame.from, (packet, sequence, retry), out);
                     }
                     Body::Cts | Body::Ack => {}
@@ -514,13 +574,13 @@ impl<T: Copy> Dcf<T> {
 
     fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let Some(job) = &mut self.current else { return };
-        let Job { packet, to, size, duration, sequence, retry, .. } = *job;
+        let Job { packet, to, size, duration, sequence, retry, delivered, .. } = *job;
         job.retry = true;
         let reserves = match to {
             Receiver::Station(_) => rules.phy.sifs + rules.ack,
             Receiver::Broadcast => Duration::ZERO,
         };
-        let body = Body::Data { packet, sequence, retry };
+        let body = Body::Data { packet, sequence, retry, delivered };
         self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
         match to {
             Receiver::Station(_) => {
@@ -647,13 +707,15 @@ impl<T: Copy> Dcf<T> {
             return;
         }
         self.respond(now, rules, Response::Ack { to: from });
-        let latest = &mut self.latest[from.0 as usize];
-        if retry && *latest == Some(sequence) {
-            self.counters.duplicates += 1;
-        } else {
-            *latest = Some(sequence);
-            out.deliver = Some((from, sequence, packet));
+        match self.latest.binary_search_by_key(&from, |&(station, _)| station) {
+            Ok(index) if retry && self.latest[index].1 == sequence => {
+                self.counters.duplicates += 1;
+                return;
+            }
+            Ok(index) => self.latest[index].1 = sequence,
+            Err(index) => self.latest.insert(index, (from, sequence)),
         }
+        out.deliver = Some((from, sequence, packet));
     }
 
     // The end of an attempt.

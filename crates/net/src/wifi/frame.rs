@@ -1,14 +1,44 @@
 //! What stations send each other.
 
-use crate::wifi::channel::{Receiver, StationId};
-use airtcp_core::{Bytes, Duration};
+use crate::wifi::station::{Receiver, StationId};
+use airtcp_core::{Bytes, Duration, Instant};
 
-/// Length of an RTS.
+/// Length of an RTS (IEEE Std 802.11-1999 §7.2.1.1).
 pub(crate) const RTS: Bytes = Bytes(20);
-/// Length of a CTS.
+/// Length of a CTS (§7.2.1.2).
 pub(crate) const CTS: Bytes = Bytes(14);
-/// Length of an ACK.
+/// Length of an ACK (§7.2.1.3).
 pub(crate) const ACK: Bytes = Bytes(14);
+
+/// The kinds of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameKind {
+    /// Request to send.
+    Rts,
+    /// Clear to send.
+    Cts,
+    /// Acknowledgement.
+    Ack,
+    /// A packet.
+    Data,
+}
+
+/// A frame put on the air, as a monitor would note it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentFrame {
+    /// When its first bit left.
+    pub at: Instant,
+    /// How long it took.
+    pub duration: Duration,
+    /// The sender.
+    pub from: StationId,
+    /// The receiver.
+    pub to: Receiver,
+    /// What it was.
+    pub kind: FrameKind,
+    /// Length, MAC header and FCS included.
+    pub size: Bytes,
+}
 
 /// A frame with what the simulation needs of its header.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +54,7 @@ pub(crate) struct Frame<T> {
     pub(crate) body: Body<T>,
 }
 
-/// The kinds of frames.
+/// What is in a frame, by its kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<T> {
     Rts,
@@ -36,5 +66,18 @@ pub(crate) enum Body<T> {
         sequence: u32,
         /// It has been sent before.
         retry: bool,
+        /// The receiver has it already; only its ACK was lost.
+        delivered: bool,
     },
+}
+
+impl<T> Body<T> {
+    pub(crate) fn kind(&self) -> FrameKind {
+        match self {
+            Self::Rts => FrameKind::Rts,
+            Self::Cts => FrameKind::Cts,
+            Self::Ack => FrameKind::Ack,
+            Self::Data { .. } => FrameKind::Data,
+        }
+    }
 }

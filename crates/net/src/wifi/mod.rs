@@ -9,6 +9,9 @@
 //! destroyed by that station's radio, and enters its MAC. The MAC knows no radio, the radio no MAC; only the
 //! channel knows both. Fragmentation, power saving, beacons and association are not modelled.
 
+mod agenda;
+mod air;
+mod audience;
 pub mod channel;
 pub mod config;
 mod dcf;
@@ -16,13 +19,15 @@ mod frame;
 mod phy;
 pub mod preset;
 mod radio;
+mod station;
+mod terminal;
 
 pub use airtcp_core::Position;
-pub use channel::{
-    Channel, FrameKind, Output, Receiver, SentFrame, StationCounters, StationId, StationStreams,
-};
+pub use channel::{Channel, Output};
 pub use config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
     Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
     WifiError,
 };
+pub use frame::{FrameKind, SentFrame};
+pub use station::{Receiver, StationCounters, StationId, StationStreams};

@@ -4,7 +4,7 @@
 //! follows, which it gives to the MAC when the frame ends, if nothing destroyed it until then.
 
 use crate::wifi::config::{Power, Propagation, RadioConfig, Reception};
-use airtcp_core::{Duration, Instant, Position};
+use airtcp_core::{Bytes, Duration, Instant, Position};
 use std::f64::consts::PI;
 
 /// Metres a second.
@@ -31,23 +31,32 @@ impl RadioConfig {
 }
 
 impl RadioConfig {
+    /// Probability that no bit of a frame of `size` bytes is wrong.
+    pub(crate) fn probability_intact(&self, size: Bytes) -> f64 {
+        if self.bit_error_rate <= 0.0 {
+            1.0
+        } else {
+            libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
+        }
+    }
+
     /// Whether a frame from one place can be received at the other (bit errors and interference apart).
     pub fn in_range(&self, from: Position, to: Position) -> bool {
         self.received(from.distance(to)) >= self.rx_threshold
     }
 }
 
-/// Time from one place to another, rounded up to a nanosecond. (Rounded up, distances on the clock still keep
-/// the triangle inequality, and stations on one line still agree about slots.)
-pub(crate) fn propagation_delay(from: Position, to: Position) -> Duration {
-    Duration::from_nanos(libm::ceil(from.distance(to) * 1e9 / LIGHT_SPEED) as u64)
+/// Time over `distance` metres, rounded up to a nanosecond. (Rounded up, distances on the clock still keep the
+/// triangle inequality, and stations on one line still agree about slots.)
+pub(crate) fn propagation_delay(distance: f64) -> Duration {
+    Duration::from_nanos(libm::ceil(distance * 1e9 / LIGHT_SPEED) as u64)
 }
 
 /// A frame as it reaches a radio.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signal {
-    /// Tells it from all other frames.
-    pub(crate) id: u64,
+pub(crate) struct Arrival {
+    /// Tells it from all other frames on the air.
+    pub(crate) frame: u32,
     pub(crate) power: Power,
     /// When it will have passed.
     pub(crate) end: Instant,
@@ -69,7 +78,7 @@ pub(crate) enum Outcome {
 /// The frame that the receiver follows.
 #[derive(Clone, Copy, Debug)]
 struct Lock {
-    signal: Signal,
+    signal: Arrival,
     since: Instant,
     fate: Outcome,
 }
@@ -99,6 +108,11 @@ impl Radio {
         self.lock.map(|lock| lock.since)
     }
 
+    /// Until when the receiver follows the present frame, if not longer.
+    pub(crate) fn receiving_until(&self) -> Option<Instant> {
+        self.lock.map(|lock| lock.signal.end)
+    }
+
     /// The station transmits until `until`.
     pub(crate) fn transmit(&mut self, config: &RadioConfig, until: Instant) {
         self.sending_until = until;
@@ -114,7 +128,7 @@ impl Radio {
 
     /// A signal arrives. True if the receiver ignores it and the MAC ought to know (see
     /// [`Reception::FirstLock`]).
-    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Signal) -> bool {
+    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> bool {
         match config.reception {
             Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
                 let ignored = self.lock_first(now, config, capture_ratio, signal);
@@ -138,14 +152,14 @@ impl Radio {
         &mut self,
         now: Instant,
         config: &RadioConfig,
-        id: u64,
+        frame: u32,
         power: Power,
     ) -> Outcome {
         if matches!(config.reception, Reception::CumulativeSinr { .. }) {
             self.energy = self.energy - power;
         }
         match self.lock {
-            Some(lock) if lock.signal.id == id => {
+            Some(lock) if lock.signal.frame == frame => {
                 self.lock = None;
                 // A station that is transmitting notices nothing.
                 if now < self.sending_until { Outcome::None } else { lock.fate }
@@ -160,7 +174,7 @@ impl Radio {
         now: Instant,
         config: &RadioConfig,
         ratio: f64,
-        signal: Signal,
+        signal: Arrival,
     ) -> bool {
         let Some(lock) = &mut self.lock else {
             let receivable = now >= self.sending_until && signal.power >= config.rx_threshold;
@@ -185,7 +199,7 @@ impl Radio {
         config: &RadioConfig,
         noise: Power,
         min_sinr: f64,
-        signal: Signal,
+        signal: Arrival,
     ) {
         let others = noise + self.energy;
         self.energy = self.energy + signal.power;

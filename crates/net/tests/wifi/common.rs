@@ -87,6 +87,7 @@ pub(crate) fn play(channel: &mut Channel<u32>, script: &str) {
         packet += 1;
     }
     run_until(channel, Instant::from_secs(10), &mut happened);
+    channel.catch_up(Instant::from_secs(10));
     // Frames are noted when they are asked for.
     happened.sort_by_key(|&(at, _)| at);
     let happened: Vec<_> =
@@ -125,6 +126,10 @@ fn describe(output: Output<u32>) -> String {
         }
         Output::Drop { station, packet, reason } => {
             format!("{} drop {packet}: {reason:?}", name(station))
+        }
+        Output::Overhear { station, packet, last, .. } => {
+            let rest = if last { "" } else { ", more to come" };
+            format!("{} overheard {packet}{rest}", name(station))
         }
         Output::LinkFailure { station, to } => format!("{} lost {}", name(station), name(to)),
     }

@@ -92,6 +92,7 @@ fn run(scenario: &Scenario) -> (Channel<usize>, Log) {
         log.longest_queue = log.longest_queue.max(channel.queue_len(station));
     }
     run_until(&mut channel, Instant::MAX, &mut log);
+    channel.catch_up(Instant::MAX);
     (channel, log)
 }
 

@@ -227,7 +227,7 @@ fn chain(config: &ChannelConfig, hops: u32) -> f64 {
                     Output::Deliver { station, .. } => {
                         forward(&mut channel, now, station);
                     }
-                    Output::Drop { .. } | Output::LinkFailure { .. } => {}
+                    _ => {}
                 }
             }
         }

@@ -875,3 +875,12 @@ fn the_medium_counts_as_busy_while_a_frame_is_sent_or_sensed() {
         assert_eq!(cell.counters(StationId(station)).busy, Duration::from_micros(704 + 304));
     }
 }
+
+#[test]
+fn the_stations_in_range_come_in_ascending_order() {
+    // The classic radio: 250 m.
+    let channel = line(&preset::ns2(), &[(0.0, &[]), (250.0, &[]), (251.0, &[]), (-10.0, &[])]);
+    let in_range_of = |station| channel.in_range_of(StationId(station)).collect::<Vec<_>>();
+    assert_eq!(in_range_of(0), [StationId(1), StationId(3)]);
+    assert_eq!(in_range_of(1), [StationId(0), StationId(2)]);
+}

@@ -245,6 +245,9 @@ impl World {
             self.wakeups.sleep(component, deadline);
         }
         self.now = self.now.max(until);
+        for state in &mut self.channels {
+            state.channel.catch_up(self.now);
+        }
     }
 
     /// Simulated time.
@@ -306,6 +309,8 @@ impl World {
                         self.link_failed(router, neighbour, observers);
                     }
                 }
+                // Nobody asks to overhear.
+                wifi::Output::Overhear { .. } => {}
             }
         }
         self.channels[index as usize].channel.next_deadline()

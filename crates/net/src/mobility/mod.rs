@@ -1,0 +1,82 @@
+//! Where stations are, and how they move: one file a model.
+//!
+//! A model says where a station is at any instant as a sequence of [`Leg`]s: on each it stands still or moves in a
+//! straight line at constant speed. That is all the channel wants to know: within a leg it works out by itself
+//! when a station comes near another one. Models whose curves are no straight lines are cut into short legs.
+
+pub(crate) mod grid;
+mod path;
+mod stationary;
+
+pub use path::{Path, PathError};
+pub use stationary::Stationary;
+
+use airtcp_core::{Instant, Position};
+
+/// A stay at one place, or a way in a straight line at constant speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leg {
+    /// Where it begins.
+    pub from: Position,
+    /// When it begins.
+    pub since: Instant,
+    /// Where it ends.
+    pub to: Position,
+    /// When it ends, and the next one begins; [`Instant::MAX`] for never.
+    pub until: Instant,
+}
+
+impl Leg {
+    /// A stay at `place` from `since` to `until`.
+    pub const fn stay(place: Position, since: Instant, until: Instant) -> Self {
+        Self { from: place, since, to: place, until }
+    }
+
+    /// Whether the position changes.
+    pub fn moves(&self) -> bool {
+        self.from != self.to
+    }
+
+    /// Where the station is; before the leg where it begins, after it where it ends.
+    pub fn position(&self, at: Instant) -> Position {
+        if at <= self.since || !self.moves() {
+            self.from
+        } else if at >= self.until {
+            self.to
+        } else {
+            let part = at.since(self.since).as_nanos() as f64;
+            let done = part / self.until.since(self.since).as_nanos() as f64;
+            let between = |from: f64, to: f64| from + (to - from) * done;
+            Position { x: between(self.from.x, self.to.x), y: between(self.from.y, self.to.y) }
+        }
+    }
+}
+
+/// How a station moves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mobility {
+    /// It does not.
+    Stationary(Stationary),
+    /// From one place to the next.
+    Path(Path),
+}
+
+impl Mobility {
+    /// The leg at `at`; where one ends and another begins, the latter.
+    pub fn leg(&self, at: Instant) -> Leg {
+        match self {
+            Self::Stationary(stationary) => stationary.leg(),
+            Self::Path(path) => path.leg(at),
+        }
+    }
+
+    /// Where the station is.
+    pub fn position(&self, at: Instant) -> Position {
+        self.leg(at).position(at)
+    }
+
+    /// When its speed or direction next changes after `at`; `None` for never.
+    pub fn next_change(&self, at: Instant) -> Option<Instant> {
+        Some(self.leg(at).until).filter(|&until| until < Instant::MAX)
+    }
+}

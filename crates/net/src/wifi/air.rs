@@ -1,0 +1,207 @@
+//! Frames on their way: what of each has still to happen at whom.
+//!
+//! A frame is sent to its audience as one [`Signal`] for each station that senses it. A station's signals are a list
+//! ordered by what happens next, its first bit or its last. Nothing happens at a station but its signals and its
+//! deadline, so that each station can go through its list by itself, whenever somebody asks what became of it.
+
+use crate::wifi::agenda::Moment;
+use crate::wifi::config::Power;
+use crate::wifi::frame::Frame;
+use airtcp_core::Instant;
+use std::ops::{Index, IndexMut};
+
+/// Values in places that are used again: steady state allocates nothing.
+#[derive(Clone, Debug)]
+struct Pool<V> {
+    places: Vec<V>,
+    free: Vec<u32>,
+}
+
+impl<V> Pool<V> {
+    const fn new() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+
+    #[inline]
+    fn insert(&mut self, value: V) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = value;
+            return place;
+        }
+        self.places.push(value);
+        self.places.len() as u32 - 1
+    }
+
+    #[inline]
+    fn remove(&mut self, place: u32) {
+        self.free.push(place);
+    }
+}
+
+impl<V> Index<u32> for Pool<V> {
+    type Output = V;
+    #[inline]
+    fn index(&self, place: u32) -> &V {
+        &self.places[place as usize]
+    }
+}
+
+impl<V> IndexMut<u32> for Pool<V> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut V {
+        &mut self.places[place as usize]
+    }
+}
+
+/// A frame on the air.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight<T> {
+    pub(crate) frame: Frame<T>,
+    /// Frames are numbered as they are sent.
+    pub(crate) number: u32,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    /// When its sender's radio changed before it was complete; whom it passes later finds it in error.
+    pub(crate) cut: Instant,
+    /// Probability that no bit is wrong.
+    pub(crate) intact: f64,
+    /// Of a packet that more than one station may receive.
+    pub(crate) shared: bool,
+    /// It has reached the station it was for.
+    pub(crate) delivered: bool,
+    /// The latest station to receive a shared packet, not yet told.
+    pub(crate) held: Option<Copied>,
+    /// How many still need it: signals, and the [`Task`](super::agenda::Task) that ends a shared one.
+    pub(crate) users: u32,
+}
+
+/// A copy of a shared packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copied {
+    pub(crate) station: crate::wifi::station::StationId,
+    /// It was for another station.
+    pub(crate) overheard: bool,
+}
+
+/// A frame at one station.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signal {
+    /// What comes next of it, its beginning or its end.
+    pub(crate) moment: Moment,
+    /// The slot of the frame.
+    pub(crate) flight: u32,
+    pub(crate) power: Power,
+    /// The next signal of the station.
+    next: u32,
+}
+
+/// The signals of a station, by what comes first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signals(u32);
+
+const NONE: u32 = u32::MAX;
+
+impl Signals {
+    pub(crate) const EMPTY: Self = Self(NONE);
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == NONE
+    }
+}
+
+/// All frames on the air, and their signals.
+#[derive(Clone, Debug)]
+pub(crate) struct Air<T> {
+    flights: Pool<Flight<T>>,
+    signals: Pool<Signal>,
+}
+
+impl<T> Air<T> {
+    pub(crate) const fn new() -> Self {
+        Self { flights: Pool::new(), signals: Pool::new() }
+    }
+
+    /// Puts a frame on the air: its slot.
+    pub(crate) fn launch(&mut self, flight: Flight<T>) -> u32 {
+        self.flights.insert(flight)
+    }
+
+    /// One needs a frame no more.
+    #[inline]
+    pub(crate) fn release(&mut self, slot: u32) {
+        let flight = &mut self.flights[slot];
+        flight.users -= 1;
+        if flight.users == 0 {
+            self.flights.remove(slot);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn flight(&self, slot: u32) -> &Flight<T> {
+        &self.flights[slot]
+    }
+
+    #[inline]
+    pub(crate) fn flight_mut(&mut self, slot: u32) -> &mut Flight<T> {
+        &mut self.flights[slot]
+    }
+
+    /// When a signal that has begun will have passed.
+    #[inline]
+    pub(crate) fn first(&self, of: Signals) -> Option<&Signal> {
+        if of.is_empty() { None } else { Some(&self.signals[of.0]) }
+    }
+
+    /// The signals of a station, what comes first first.
+    pub(crate) fn all(&self, of: Signals) -> impl Iterator<Item = &Signal> {
+        std::iter::successors(self.first(of), |signal| self.first(Signals(signal.next)))
+    }
+
+    /// Adds the signal of a frame that will reach a station at `at`.
+    #[inline]
+    pub(crate) fn add(&mut self, to: &mut Signals, flight: u32, at: Instant, power: Power) {
+        let moment = Moment::beginning(at, self.flights[flight].number);
+        let place = self.signals.insert(Signal { moment, flight, power, next: NONE });
+        self.enter(to, place, moment);
+    }
+
+    /// The first signal of a station has begun: what comes next of it is its end.
+    #[inline]
+    pub(crate) fn begin_first(&mut self, of: &mut Signals, end: Moment) {
+        let place = of.0;
+        let signal = &mut self.signals[place];
+        signal.moment = end;
+        let next = signal.next;
+        if next != NONE && self.signals[next].moment < end {
+            *of = Signals(next);
+            self.enter(of, place, end);
+        }
+    }
+
+    /// The first signal of a station is over.
+    #[inline]
+    pub(crate) fn remove_first(&mut self, of: &mut Signals) {
+        let place = of.0;
+        *of = Signals(self.signals[place].next);
+        self.signals.remove(place);
+    }
+
+    #[inline]
+    fn enter(&mut self, of: &mut Signals, place: u32, moment: Moment) {
+        if of.is_empty() || moment < self.signals[of.0].moment {
+            self.signals[place].next = of.0;
+            of.0 = place;
+            return;
+        }
+        let mut before = of.0;
+        loop {
+            let next = self.signals[before].next;
+            if next == NONE || moment < self.signals[next].moment {
+                self.signals[place].next = next;
+                self.signals[before].next = place;
+                return;
+            }
+            before = next;
+        }
+    }
+}

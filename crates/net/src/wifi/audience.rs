@@ -1,0 +1,126 @@
+//! Who senses whose frames, how late and how strongly.
+
+use crate::mobility::Mobility;
+use crate::mobility::grid::Grid;
+use crate::wifi::config::{Power, RadioConfig, Reception};
+use crate::wifi::radio::propagation_delay;
+use airtcp_core::{Duration, Instant, Position};
+
+/// A station that senses another one's frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbour {
+    /// Its index.
+    pub(crate) station: u32,
+    pub(crate) power: Power,
+    pub(crate) delay: Duration,
+}
+
+/// The neighbours of all stations. Those of a station around which nobody moves are kept; others are found when they
+/// are asked for, from the positions at that time.
+#[derive(Clone, Debug)]
+pub(crate) struct Audience {
+    radio: RadioConfig,
+    grid: Grid,
+    /// Of each station that has asked, and in which generation of the grid.
+    kept: Vec<Option<(u32, Box<[Neighbour]>)>>,
+    found: Vec<Neighbour>,
+}
+
+impl Audience {
+    pub(crate) fn new(radio: &RadioConfig, positions: &[Position]) -> Self {
+        Self {
+            radio: radio.clone(),
+            grid: Grid::new(positions, range(radio, floor(radio))),
+            kept: vec![None; positions.len()],
+            found: Vec::new(),
+        }
+    }
+
+    pub(crate) fn set_mobility(&mut self, now: Instant, station: u32, mobility: Mobility) {
+        self.grid.set_mobility(now, station, mobility);
+    }
+
+    /// Where a station is at `now`.
+    pub(crate) fn position(&self, station: u32, now: Instant) -> Position {
+        self.grid.position(station, now)
+    }
+
+    /// Time goes on to `now`.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Instant) {
+        self.grid.advance(now);
+    }
+
+    /// Who senses a frame that `station` sends at `now`.
+    #[inline]
+    pub(crate) fn of(&mut self, station: u32, now: Instant) -> &[Neighbour] {
+        self.grid.advance(now);
+        if self.grid.moves_around(station) {
+            self.find(station, now);
+            return &self.found;
+        }
+        let generation = self.grid.generation();
+        if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
+            self.find(station, now);
+            // In ascending order, as they stand in memory.
+            self.found.sort_unstable_by_key(|neighbour| neighbour.station);
+            self.kept[station as usize] = Some((generation, self.found.as_slice().into()));
+        }
+        self.kept[station as usize].as_ref().map_or(&[], |(_, kept)| kept)
+    }
+
+    /// The stations that can receive frames of `station` at `now`, in ascending order.
+    pub(crate) fn in_range_of(&self, station: u32, now: Instant) -> Vec<u32> {
+        let mut stations = Vec::new();
+        self.grid.within_range(station, now, |other, distance| {
+            if self.radio.received(distance) >= self.radio.rx_threshold {
+                stations.push(other);
+            }
+        });
+        stations.sort_unstable();
+        stations
+    }
+
+    #[inline(never)]
+    fn find(&mut self, station: u32, now: Instant) {
+        let Self { radio, grid, found, .. } = self;
+        let floor = floor(radio);
+        found.clear();
+        grid.within_range(station, now, |station, distance| {
+            let power = radio.received(distance);
+            if power >= floor {
+                found.push(Neighbour { station, power, delay: propagation_delay(distance) });
+            }
+        });
+    }
+}
+
+/// Weaker signals do not matter at all.
+fn floor(radio: &RadioConfig) -> Power {
+    match radio.reception {
+        Reception::FirstLock { .. } => radio.cs_threshold,
+        Reception::CumulativeSinr { interference_floor, .. } => {
+            interference_floor.min(radio.cs_threshold)
+        }
+    }
+}
+
+/// How far a signal can be sensed, metres; infinite if no distance is too far.
+fn range(radio: &RadioConfig, floor: Power) -> f64 {
+    let sensed = |distance: f64| radio.received(distance) >= floor;
+    let (mut near, mut far) = (0.0, 1.0);
+    while sensed(far) {
+        if far > 1e12 {
+            return f64::INFINITY;
+        }
+        (near, far) = (far, 2.0 * far);
+    }
+    // Until nothing is between them.
+    loop {
+        let middle = (near + far) / 2.0;
+        if middle <= near || middle >= far {
+            return far;
+        }
+        if sensed(middle) { near = middle } else { far = middle }
+    }
+}

@@ -1,0 +1,73 @@
+//! Who takes part: the names of stations, their random streams, and what is counted of each.
+
+use airtcp_core::{Duration, Stream};
+
+/// A station: its index in the list given to [`Channel::new`](super::Channel::new).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StationId(pub u32);
+
+impl StationId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// For whom a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Receiver {
+    /// One station.
+    Station(StationId),
+    /// All in range, unacknowledged.
+    Broadcast,
+}
+
+/// The random streams of one station.
+#[derive(Clone, Debug)]
+pub struct StationStreams {
+    /// Of back-offs.
+    pub backoff: Stream,
+    /// Of bit errors at this receiver.
+    pub errors: Stream,
+}
+
+impl StationStreams {
+    /// The streams `wlan/<name>/backoff` and `…/errors` of the run with seed `run_seed`; `name` is
+    /// `<wlan>/<station>`.
+    pub fn named(run_seed: u64, name: &str) -> Self {
+        let stream = |purpose| Stream::new(run_seed, &format!("wlan/{name}/{purpose}"));
+        Self { backoff: stream("backoff"), errors: stream("errors") }
+    }
+}
+
+/// Counts of a station since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StationCounters {
+    /// RTS sent.
+    pub rts_sent: u64,
+    /// CTS sent.
+    pub cts_sent: u64,
+    /// Unicast data frames sent, retries included.
+    pub data_sent: u64,
+    /// ACKs sent.
+    pub acks_sent: u64,
+    /// Broadcasts sent.
+    pub broadcasts_sent: u64,
+    /// Attempts that failed and were repeated.
+    pub retries: u64,
+    /// Packets given up that had not reached their receiver.
+    pub mac_drops: u64,
+    /// Packets given up, including those of which only the ACK was lost.
+    pub link_failures: u64,
+    /// Packets refused by the full queue, or pushed out of it by an urgent one.
+    pub queue_drops: u64,
+    /// Frames destroyed by others at this receiver.
+    pub collisions: u64,
+    /// Frames received in error for other reasons: too weak, bit errors, own transmission.
+    pub errors: u64,
+    /// Packets received again, and filtered.
+    pub duplicates: u64,
+    /// Longest queue, packets, not counting the one in the MAC.
+    pub max_queue: u64,
+    /// Time with the medium busy or the station sending.
+    pub busy: Duration,
+}

@@ -1,0 +1,228 @@
+//! One station: its radio, its MAC, and the signals that it has not gone through yet.
+
+use crate::wifi::agenda::Moment;
+use crate::wifi::air::{Air, Signals};
+use crate::wifi::config::{Power, RadioConfig, Reception};
+use crate::wifi::dcf::{Dcf, Effects, Rules};
+use crate::wifi::frame::{Body, Frame};
+use crate::wifi::radio::{Arrival, Outcome, Radio};
+use crate::wifi::station::{Receiver, StationId, StationStreams};
+use airtcp_core::{Instant, Stream};
+
+/// What all stations of a channel have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) rules: Rules,
+    pub(crate) radio: RadioConfig,
+}
+
+/// A station at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Terminal<T> {
+    pub(crate) dcf: Dcf<T>,
+    pub(crate) radio: Radio,
+    /// What reaches it.
+    pub(crate) signals: Signals,
+    errors: Stream,
+    /// The radio is down: it neither sends nor hears.
+    pub(crate) down: bool,
+    /// It also receives packets for others.
+    pub(crate) overhears: bool,
+    /// While the medium is busy: from when that is not yet in the counters.
+    busy_from: Instant,
+    /// When the agenda next has its deadline.
+    pub(crate) armed: Instant,
+    /// The deadline that the agenda has last had among what may show.
+    pub(crate) shown: Instant,
+    /// Slot and number of the latest frame it sent.
+    pub(crate) latest: Option<(u32, u32)>,
+}
+
+/// Something that a signal led to.
+pub(crate) struct Heard<T> {
+    pub(crate) effects: Effects<T>,
+    /// Slot of the frame.
+    pub(crate) flight: u32,
+    /// Its packet is for another station, and was overheard.
+    pub(crate) overheard: bool,
+}
+
+impl<T: Copy> Terminal<T> {
+    pub(crate) fn new(id: StationId, rules: &Rules, streams: StationStreams) -> Self {
+        let StationStreams { backoff, errors } = streams;
+        Self {
+            dcf: Dcf::new(id, rules, backoff),
+            radio: Radio::new(),
+            signals: Signals::EMPTY,
+            errors,
+            down: false,
+            overhears: false,
+            busy_from: Instant::ZERO,
+            armed: Instant::MAX,
+            shown: Instant::MAX,
+            latest: None,
+        }
+    }
+
+    /// Goes through the signals, up to the first that leads to something, or to what comes before `until`.
+    #[inline]
+    pub(crate) fn go_through(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        until: Moment,
+    ) -> Option<Heard<T>> {
+        loop {
+            let signal = *air.first(self.signals)?;
+            if signal.moment >= until {
+                return None;
+            }
+            let now = signal.moment.at;
+            let slot = signal.flight;
+            if signal.moment.is_end() {
+                air.remove_first(&mut self.signals);
+                let heard = self.passed(air, common, now, slot, signal.power);
+                air.release(slot);
+                if heard.is_some() {
+                    return heard;
+                }
+            } else {
+                let flight = air.flight(slot);
+                let end = flight.end + now.since(flight.start);
+                let moment = Moment::end(end, flight.number);
+                air.begin_first(&mut self.signals, moment);
+                let arrival = Arrival { frame: slot, power: signal.power, end };
+                self.reached(common, now, arrival);
+            }
+        }
+    }
+
+    /// The first bit of a frame reaches the station.
+    #[inline]
+    fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) {
+        let Common { rules, radio } = common;
+        let was_busy = self.radio.is_busy(radio);
+        if self.radio.start(now, radio, arrival) {
+            self.dcf.frame_ignored(now, rules, arrival.end);
+        }
+        if !was_busy && self.radio.is_busy(radio) {
+            self.busy_from = now.max(self.busy_from);
+            self.dcf.carrier_busy(now, rules);
+        }
+    }
+
+    /// The last bit of a frame passes the station.
+    #[inline]
+    fn passed(
+        &mut self,
+        air: &Air<T>,
+        common: &Common,
+        now: Instant,
+        slot: u32,
+        power: Power,
+    ) -> Option<Heard<T>> {
+        let Common { rules, radio } = common;
+        let flight = air.flight(slot);
+        let was_busy = self.radio.is_busy(radio);
+        let mut effects = Effects::none();
+        let mut overheard = false;
+        match self.radio.end(now, radio, slot, power) {
+            Outcome::None => {}
+            Outcome::Frame
+                if now <= flight.cut
+                    && (flight.intact >= 1.0 || self.errors.chance(flight.intact)) =>
+            {
+                self.dcf.frame_received(now, rules, &flight.frame, &mut effects);
+                overheard = self.overhears && self.is_news_for_others(&flight.frame);
+            }
+            Outcome::Frame | Outcome::Error => {
+                self.dcf.counters.errors += 1;
+                self.dcf.frame_spoilt(now, rules, &mut effects);
+            }
+            Outcome::Collision => {
+                self.dcf.counters.collisions += 1;
+                self.dcf.frame_spoilt(now, rules, &mut effects);
+            }
+        }
+        if was_busy && !self.radio.is_busy(radio) {
+            self.dcf.counters.busy += now.since(self.busy_from);
+            self.dcf.carrier_idle(now, rules);
+        }
+        let matters = effects.any() || overheard;
+        matters.then_some(Heard { effects, flight: slot, overheard })
+    }
+
+    /// Whether a frame brings another station a packet that it has not got yet.
+    pub(crate) fn is_news_for_others(&self, frame: &Frame<T>) -> bool {
+        matches!(frame.body, Body::Data { delivered: false, .. })
+            && !matches!(frame.to, Receiver::Broadcast)
+            && frame.to != Receiver::Station(self.dcf.id())
+    }
+
+    /// The station begins to send, until `end`.
+    pub(crate) fn send(&mut self, common: &Common, now: Instant, end: Instant) {
+        let counters = &mut self.dcf.counters;
+        if self.radio.is_busy(&common.radio) {
+            counters.busy += now.since(self.busy_from);
+        }
+        counters.busy += end.since(now);
+        self.busy_from = end;
+        self.radio.transmit(&common.radio, end);
+    }
+
+    /// The radio goes down or comes up: what is on the air is lost to it.
+    pub(crate) fn set_down(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        now: Instant,
+        down: bool,
+    ) -> Effects<T> {
+        let Common { rules, radio } = common;
+        self.down = down;
+        while let Some(signal) = air.first(self.signals) {
+            let flight = signal.flight;
+            air.remove_first(&mut self.signals);
+            air.release(flight);
+        }
+        let mut effects = Effects::none();
+        if self.radio.is_busy(radio) {
+            // A frame half received is one in error.
+            if self.radio.receiving_since().is_some() {
+                self.dcf.counters.errors += 1;
+                self.dcf.frame_spoilt(now, rules, &mut effects);
+            }
+            self.radio.forget();
+            self.dcf.counters.busy += now.since(self.busy_from);
+            self.dcf.carrier_idle(now, rules);
+        }
+        effects
+    }
+
+    /// See [`Dcf::earliest_deadline`].
+    #[inline]
+    pub(crate) fn earliest_deadline(
+        &self,
+        now: Instant,
+        air: &Air<T>,
+        common: &Common,
+    ) -> Option<Instant> {
+        let busy_until = || self.busy_until(air, &common.radio);
+        self.dcf.earliest_deadline(now, &common.rules, busy_until)
+    }
+
+    /// Until when the medium is busy, if not longer.
+    fn busy_until(&self, air: &Air<T>, radio: &RadioConfig) -> Instant {
+        match radio.reception {
+            Reception::FirstLock { .. } => self.radio.receiving_until().unwrap_or(Instant::ZERO),
+            Reception::CumulativeSinr { .. } => {
+                let present = || air.all(self.signals).filter(|signal| signal.moment.is_end());
+                let busy_alone = present().filter(|signal| signal.power >= radio.cs_threshold);
+                let until = busy_alone.map(|signal| signal.moment.at).max();
+                // Or together with others: until one of them has passed.
+                let until = until.or_else(|| present().map(|signal| signal.moment.at).next());
+                until.unwrap_or(Instant::ZERO)
+            }
+        }
+    }
+}
