@@ -31,7 +31,7 @@ pub enum DecodeError {
     /// A fragment of an IP packet.
     #[error("fragment of an IP packet")]
     Fragment,
-    /// The packet, or the length stated in its IP header, is too short for a header.
+    /// The packet is shorter than its headers state, or they state less than a header takes.
     #[error("truncated: {needed} bytes needed, {got} present")]
     Truncated {
         /// Bytes that the header takes or states.
