@@ -157,8 +157,8 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
             let _ = write!(out, ", every {every}");
         }
         let _ = match *lead {
-            Duration::ZERO => writeln!(out, ", not foretold"),
-            lead => writeln!(out, ", foretold {lead} before"),
+            Duration::ZERO => writeln!(out, ", not announced"),
+            lead => writeln!(out, ", announced {lead} before"),
         };
     }
 }
@@ -218,7 +218,7 @@ signals
   airtcp agent, by UDP to 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
   carrier of mesh0, wwan0
   silence for 1 s
-  planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, foretold 200 ms before
+  planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, announced 200 ms before
 nfqueue
   queue 77, at most 1024 packets waiting
 state
