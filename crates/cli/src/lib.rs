@@ -121,7 +121,7 @@ pub struct RunArgs {
 /// Splits `KEY=VALUE` (of `--set`) at the first `=` that is not in a quoted key.
 ///
 /// # Errors
-/// There is none; the message says what is expected.
+/// There is no such `=`; the message says what is expected.
 pub fn override_pair(text: &str) -> Result<(String, String), String> {
     let mut quote = None;
     for (i, c) in text.char_indices() {
@@ -148,8 +148,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
 /// Reads the command line `args` (the program's name first).
 ///
 /// # Errors
-/// The exit code, when help was asked for or the command line is wrong; what there is to say has
-/// been said.
+/// The exit code, if help was asked for or the command line is wrong; the message has been printed.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i32> {
     let parsed = C::try_parse_from(args).map_err(|error| {
         if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
@@ -167,7 +166,7 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
     parsed
 }
 
-/// Says where the live command `name` is to be had; returns the exit code.
+/// Says which build has the live command `name`; returns the exit code.
 fn absent(name: &str) -> i32 {
     complain(&format!(
         "this build has no `airtcp {name}`: it is in the native binary for Linux with cargo's feature \

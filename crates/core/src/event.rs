@@ -138,7 +138,7 @@ pub enum Event {
     },
     /// A window probe was sent.
     WindowProbe,
-    /// The sender began (`true`) or ceased (`false`) to stand by because the route is broken.
+    /// The sender entered (`true`) or left (`false`) standby, in which it waits for a route.
     Standby {
         /// Now in standby.
         active: bool,
@@ -168,14 +168,14 @@ pub enum Event {
         /// Payload bytes.
         len: u32,
     },
-    /// A routing protocol told the transport protocols of its node that a route is gone.
+    /// A routing protocol told its node's transport protocols that a route failed.
     RouteFailed {
-        /// Where it led.
+        /// The destination.
         to: IpAddr,
     },
-    /// It told them that it found a route.
+    /// A routing protocol told its node's transport protocols that it found a route.
     RouteFound {
-        /// Where it leads.
+        /// The destination.
         to: IpAddr,
     },
     /// A middlebox sent a segment of its own.
