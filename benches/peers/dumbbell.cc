@@ -46,8 +46,8 @@ main()
     access.SetChannelAttribute("Delay", StringValue("1ms"));
     access.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000p"));
 
-    // One queue a link, as in the other simulators: without flow control no queue discipline is put
-    // above the devices.
+    // One queue per link, as in the other simulators: without flow control, ns-3 puts no queue
+    // discipline above the devices.
     bottleneck.DisableFlowControl();
     access.DisableFlowControl();
 

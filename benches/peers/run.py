@@ -1,9 +1,9 @@
 """Measures airtcp beside ns-2 and ns-3 doing the same work: `make bench-peers`.
 
 Every benchmark runs each simulator several times, interleaved, so that a change of the machine's
-load hits all alike. Times are processor seconds (user and system; all three are single-threaded),
-of which the median counts. Peers whose result differs from ours by more than the benchmark's
-tolerance did other work: that is an error.
+load affects all equally. Times are processor seconds (user and system; all three are
+single-threaded), and the median counts. A peer whose result differs from ours by more than the
+benchmark's tolerance did other work, which is an error.
 
 Results go to standard output, a line for each benchmark and peer (or JSON, one object a line),
 progress to standard error. Exit status: 0 measured, 1 something is missing or failed, 2 bad
@@ -56,13 +56,13 @@ class Benchmark:
 
     name: str
     measure: str
-    """What is compared beside the time, under this name in the peers' results: bit/s."""
+    """What is compared besides time, by its name in the peers' results: bit/s."""
     of_ours: Callable[[dict[str, Any]], float]
     """The same from our results."""
     tolerance: float
-    """By which part of ours a peer's may differ."""
+    """The fraction of ours by which a peer's may differ."""
     digits: int
-    """After the point, of the Mbit/s printed."""
+    """Decimals of the Mbit/s printed."""
     ns3_libraries: tuple[str, ...]
     more: Callable[[dict[str, Any], float], list[Line]]
     """Further lines, from our result and our median time."""
@@ -75,12 +75,12 @@ def run(command: list[str | Path]) -> Sample:
     assert process.stdout is not None
     with process.stdout as pipe:
         output = pipe.read()
-    # wait4, not wait: the usage of this child alone.
+    # wait4, not wait: it gives the resource usage of this child alone.
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise BenchError(f"`{' '.join(arguments)}` ended with status {process.returncode}")
-    # ns-2 prints more than it is asked to.
+    # ns-2 prints lines of its own.
     objects = [line for line in output.splitlines() if line.startswith("{")]
     if len(objects) != 1:
         raise BenchError(f"`{' '.join(arguments)}` printed no JSON object:\n{output}")
@@ -97,7 +97,7 @@ def airtcp(scenario: Path, *overrides: str) -> list[str | Path]:
 
 
 def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
-    """Compiles a program against ns-3's libraries of these names, unless that is done."""
+    """Compiles a program against these libraries of ns-3, unless already done."""
     program = BUILD / f"{source.stem}-ns3"
     if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
         return program
@@ -112,7 +112,7 @@ def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
 
 
 def check_prerequisites() -> None:
-    """Names everything that is missing, at once."""
+    """Reports everything that is missing at once."""
     missing = []
     if not AIRTCP.exists():
         missing.append(f"{AIRTCP.relative_to(ROOT)} is missing: `make bench-peers` builds it")
@@ -131,7 +131,7 @@ def check_prerequisites() -> None:
 
 
 def compare(benchmark: Benchmark, runs: int) -> list[Line]:
-    """Runs a benchmark: a line for each peer, then the benchmark's own."""
+    """Runs a benchmark: one line for each peer, then the benchmark's own."""
     name, measure = benchmark.name, benchmark.measure
     program = compile_ns3(HERE / f"{name}.cc", benchmark.ns3_libraries)
     commands: dict[str, list[str | Path]] = {

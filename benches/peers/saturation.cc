@@ -22,12 +22,13 @@ main()
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(stop)));
 
     NodeContainer nodes(stations);
-    // All at one place: of two frames that overlap neither is the stronger.
+    // All at one point: of two frames that overlap, neither is stronger.
     MobilityHelper().Install(nodes);
 
     YansWifiPhyHelper phy;
     phy.SetChannel(YansWifiChannelHelper::Default().Create());
-    // As in the other simulators, a receiver follows the first of overlapping frames and waits EIFS after it.
+    // As in the other simulators, a receiver follows the first of overlapping frames and waits EIFS
+    // after it.
     phy.DisablePreambleDetectionModel();
     WifiMacHelper mac;
     mac.SetType("ns3::AdhocWifiMac");
@@ -39,8 +40,8 @@ main()
                                  "ControlMode",
                                  StringValue("DsssRate1Mbps"));
     NetDeviceContainer devices = wifi.Install(phy, mac, nodes);
-    // 1 Mbit/s is the only basic rate, that of the ACKs. An ad hoc station adds the mandatory rates
-    // of every peer it does not know yet to its basic rates: so all are made known.
+    // 1 Mbit/s, the rate of the ACKs, is the only basic rate. An ad hoc station adds to it the
+    // mandatory rates of every peer that it does not know yet, so all are made known first.
     for (uint32_t i = 0; i < stations; ++i)
     {
         Ptr<WifiRemoteStationManager> manager =

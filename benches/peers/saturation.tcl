@@ -18,7 +18,7 @@ set topography [new Topography]
 $topography load_flatgrid 100 100
 set god [create-god $stations]
 
-# Where dropped packets go: a trace object is ns-2's default, and there is no trace.
+# Where dropped packets go: ns-2 would use a trace object, but there is no trace.
 Node/MobileNode instproc mobility-trace {type layer} {
     return [[Simulator instance] set nullAgent_]
 }
@@ -30,7 +30,7 @@ $ns node-config -adhocRouting DumbAgent \
     -channel [new Channel/WirelessChannel] -topoInstance $topography \
     -agentTrace OFF -routerTrace OFF -macTrace OFF -movementTrace OFF
 
-# All at one place: of two frames that overlap neither is the stronger.
+# All at one point: of two frames that overlap, neither is stronger.
 for {set i 0} {$i < $stations} {incr i} {
     set node($i) [$ns node]
     $node($i) random-motion 0

@@ -1,7 +1,7 @@
 """The `airtcp` command.
 
-`study` is Python, the simulator's commands are the compiled module's, and the live ones are handed
-over to the native binary.
+`study` is written in Python, the compiled module has the simulator's commands, and the native
+binary runs the live ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 LIVE = frozenset({"agent", "doctor", "gateway", "link"})
-"""The commands of the native binary alone."""
+"""The commands that only the native binary has."""
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
 
     from airtcp._native import cli_main  # noqa: PLC0415
 
-    # Python's handler would only set a flag that native code never looks at.
+    # Python's handler would only set a flag that native code never checks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return cli_main(["airtcp", *arguments])
 

@@ -10,7 +10,7 @@ SERIES: tuple[str, ...]
 class ScenarioError(ValueError):
     """A scenario that cannot be used: malformed, unknown or contradictory keys, impossible values.
 
-    `str()` of it lists every problem found; the attributes describe the first.
+    Its `str()` lists every problem found; the attributes describe the first.
     """
 
     file: str

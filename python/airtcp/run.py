@@ -19,7 +19,7 @@ class Series(NamedTuple):
     Attributes:
         time: Simulated time, seconds.
         flow: Index of the flow in the scenario.
-        value: The value from that time on; bytes, seconds or a count, by the series' name.
+        value: The value from that time on: bytes, seconds or a count, depending on the series.
     """
 
     time: npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ class Series(NamedTuple):
         )
 
     def of_flow(self, flow: int) -> Series:
-        """The part that belongs to one flow."""
+        """The part of one flow."""
         chosen = self.flow == flow
         return Series(self.time[chosen], self.flow[chosen], self.value[chosen])
 
@@ -55,22 +55,22 @@ class Run:
 
     @property
     def flows(self) -> pd.DataFrame:
-        """One row a flow, indexed by its name; columns are the flow metrics."""
+        """One row per flow, indexed by its name; columns are the flow metrics."""
         return self._frame("flows")
 
     @property
     def links(self) -> pd.DataFrame:
-        """One row a unidirectional link, indexed by its name."""
+        """One row per unidirectional link, indexed by its name."""
         return self._frame("links")
 
     @property
     def stations(self) -> pd.DataFrame:
-        """One row a station of a wireless cell, indexed by its name: `cell/AP`."""
+        """One row per station of a wireless cell, indexed by its name, such as `cell/AP`."""
         return self._frame("stations")
 
     @property
     def cbr(self) -> pd.DataFrame:
-        """One row a source of cross traffic, indexed by its name."""
+        """One row per source of cross traffic, indexed by its name."""
         return self._frame("cbr")
 
     def _frame(self, part: str) -> pd.DataFrame:
@@ -138,6 +138,6 @@ class Run:
                     name: Series(*(archive[f"{name}/{column}"] for column in Series._fields))
                     for name in names
                 }
-        except Exception as error:  # zipfile, zlib, numpy and json each have their own
+        except Exception as error:  # zipfile, zlib, numpy and json each raise their own
             raise ValueError(f"not a stored run: {error}") from error
         return cls(metrics, series)

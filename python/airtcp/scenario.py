@@ -13,7 +13,7 @@ from airtcp.run import Run, Series
 
 
 def _override_text(value: object) -> str:
-    """An override's value as the command line would take it (`--set key=value`)."""
+    """An override's value as the command line takes it (`--set key=value`)."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -40,7 +40,8 @@ class Scenario:
 
         Raises:
             OSError: The file cannot be read.
-            ScenarioError: The file or an override is wrong; says where, and what was expected.
+            ScenarioError: The file or an override is wrong; the message says where, and what was
+                expected.
         """
         return cls.parse(Path(path).read_text(encoding="utf-8"), set=set, name=os.fspath(path))
 
@@ -54,7 +55,8 @@ class Scenario:
         """Reads a scenario from TOML text; `name` stands for the file in error messages.
 
         Raises:
-            ScenarioError: The text or an override is wrong; says where, and what was expected.
+            ScenarioError: The text or an override is wrong; the message says where, and what was
+                expected.
         """
         overrides = [(key, _override_text(value)) for key, value in (set or {}).items()]
         return cls(_native.Scenario.parse(name, text, overrides))
@@ -77,7 +79,7 @@ class Scenario:
     ) -> Run:
         """Simulates once. The same scenario and seed give the same result on any machine.
 
-        Releases the GIL, so runs in threads go on in parallel; Ctrl-C ends a run in the main
+        Releases the GIL, so that threads simulate in parallel; Ctrl-C ends a run in the main
         thread.
 
         Args:

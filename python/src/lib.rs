@@ -1,6 +1,7 @@
 //! `airtcp._native`: scenarios, the simulator and the command line for Python.
 //!
-//! Thin: Python's types go in, plain data comes out; `python/airtcp` makes frames and figures of it.
+//! A thin layer: takes Python's types and returns plain data, from which `python/airtcp` makes
+//! frames and figures.
 
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::scenario::{ConfigError, Scenario};
@@ -21,7 +22,7 @@ pyo3::create_exception!(
      describe the first."
 );
 
-/// How often a run lets Python look at signals and at its caller's `between_slices`.
+/// How often a run lets Python check for signals and calls its caller's `between_slices`.
 const SLICE: time::Duration = time::Duration::from_millis(50);
 
 /// A resolved scenario.

@@ -164,7 +164,7 @@ class FakeSimulator:
 
     Attributes:
         fail: Seeds whose runs fail.
-        interrupt_after: Raises KeyboardInterrupt after so many runs, as Ctrl-C would.
+        interrupt_after: Raises KeyboardInterrupt after this many runs, as Ctrl-C would.
     """
 
     build: str = "fake 1"

@@ -62,7 +62,7 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
         for name in ("E1", "E1-lines", "E2", "E2-timeline", "E2-bars")
         for kind in ("svg", "png")
     }
-    assert "1 of 1 claims hold (4 runs a variant)" in finished.out
+    assert "1 of 1 claims hold (4 runs per variant)" in finished.out
     assert f"report: {finished.folder / 'report.html'}" in finished.out
     assert "8 of 8 runs" in finished.err
 

@@ -116,7 +116,7 @@ def test_a_wrong_study_is_refused_with_place_and_nearest_name(
         (
             "§2\n",
             "§2\nE1,size=2,goodput,kbit/s,200,,\n",
-            r"paper.csv:3: E1 size=2 goodput is there twice",
+            r"paper.csv:3: E1 size=2 goodput occurs twice",
         ),
         ("200,", "fast,", r"paper.csv:2: value: expected a number, found 'fast'"),
         ("quote", "words", r"paper.csv:1: expected the columns experiment,variant"),

@@ -3,7 +3,7 @@
 The kernel's part is measured by the testbed of `crates/cli/tests/gateway`: real hosts in network
 namespaces, `airtcp link`, `airtcp gateway`. The simulator's part is `outage.toml` beside this file,
 with the same link, outage, signals and size of the download. Each case runs several times; in the
-simulator the outage begins a little later each time, as it does on the kernel without being asked.
+simulator the outage begins a little later each time, as it does on the kernel anyway.
 
 Writes `cells.csv` in the form of all studies and prints the table of the README to standard output,
 progress to standard error. Exit status: 0 measured, 1 something is missing or failed, 2 bad
@@ -36,7 +36,7 @@ MEASURED = ROOT / "target" / "tmp" / "gateway-outages.csv"
 CONFIDENCE = 0.95
 LENGTHS = (5, 10, 30)
 BEGIN = 4.0
-"""Seconds from the opening of the connection to the outage; as the testbed has it."""
+"""Seconds from the opening of the connection to the outage, as in the testbed."""
 MSS = 1448
 """Bytes of user data in a segment with timestamps."""
 
@@ -60,7 +60,7 @@ class Case:
 
     mechanism: str
     told: str
-    """What the gateway is told of the outage: `timely`, `late` or `nothing`."""
+    """When the gateway hears of the outage: `timely`, `late`, or never (`nothing`)."""
     outage: int
     """Seconds."""
 
@@ -79,14 +79,14 @@ CASES = [
 
 KERNEL = ("reno", "cubic", "bbr")
 SIMULATED = {
-    # As Linux' reno, which recovers by SACK.
+    # Like Linux's reno, which recovers with SACK.
     "reno": {},
     "newreno": {"tcp.recovery": "newreno"},
 }
 
 Row = dict[str, float]
 Results = dict[tuple[str, str, Case], list[Row]]
-"""By stack, sender and case: what each run gave, by metric."""
+"""By stack, sender and case: the values of each run, by metric."""
 
 
 def run_kernel(runs: int) -> Results:

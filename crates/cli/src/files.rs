@@ -1,12 +1,12 @@
-//! Files that appear under their name only when they are complete.
+//! Files that appear under their name only once they are complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file being written. It has a temporary name in the folder of its target until [`Draft::publish`];
-/// dropped before that, it vanishes.
+/// A file being written. It has a temporary name in the folder of its target until
+/// [`Draft::publish`]; dropped before that, it vanishes.
 pub(crate) struct Draft {
     file: BufWriter<NamedTempFile>,
     target: PathBuf,
@@ -24,7 +24,7 @@ impl Draft {
         builder.prefix(".airtcp-").suffix(".tmp");
         #[cfg(unix)]
         {
-            // A result is no secret: as readable as any file the user makes.
+            // A result is no secret: it is as readable as any file the user makes.
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
@@ -32,7 +32,7 @@ impl Draft {
         Ok(Self { file: BufWriter::new(file), target: target.to_owned() })
     }
 
-    /// Gives the complete file its name, over an older one.
+    /// Gives the complete file its name, replacing an older file.
     pub(crate) fn publish(self) -> io::Result<()> {
         let Self { file, target } = self;
         let file = file.into_inner().map_err(|e| named(e.into_error(), &target))?;
@@ -49,7 +49,7 @@ impl Write for Draft {
     }
 }
 
-/// Whether `target` could be written, without leaving anything.
+/// Checks that `target` can be written; leaves nothing behind.
 pub(crate) fn probe(target: &Path) -> io::Result<()> {
     Draft::new(target).map(drop)
 }
@@ -72,7 +72,7 @@ fn folder(target: &Path) -> &Path {
     }
 }
 
-/// The error with the file it is about.
+/// The error, with the name of its file.
 fn named(error: io::Error, target: &Path) -> io::Error {
     // The kind leaves out the temporary name, which would only confuse.
     let kind = error.kind();

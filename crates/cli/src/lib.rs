@@ -1,10 +1,12 @@
-//! The command line of airtcp: the simulator's commands, for the `airtcp` binary and the Python package alike.
+//! The command line of airtcp: the simulator's commands, for both the `airtcp` binary and the
+//! Python package.
 //!
-//! The live commands (`link`, `gateway`, `agent`, `doctor`) are in the binary alone (`src/bin/airtcp`); the
-//! Python package hands them over to it.
+//! The live commands (`link`, `gateway`, `agent`, `doctor`) are only in the binary
+//! (`src/bin/airtcp`); the Python package passes them on to it.
 //!
-//! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success, 1 a
-//! run failed or was interrupted, or a live command that must work here will not, 2 bad input.
+//! Results go to standard output, progress and complaints to standard error. Exit codes: 0 success;
+//! 1 a run failed or was interrupted, or a command named by `doctor --require` will not work here;
+//! 2 bad input.
 
 mod files;
 mod replay;
@@ -21,7 +23,7 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Exit code: success, also when the reader of standard output has gone.
+/// Exit code: success, even if the reader of standard output has gone.
 pub const SUCCESS: i32 = 0;
 /// Exit code: a run failed or was interrupted.
 pub const FAILURE: i32 = 1;
@@ -49,21 +51,21 @@ struct Cli {
 pub enum Command {
     /// Runs a scenario: a table for people, or JSON.
     Run(RunArgs),
-    /// Runs a recording of the gateway again; must yield the same actions (docs/record.md).
+    /// Replays a recording of the gateway and compares the actions (docs/record.md).
     Replay(replay::Args),
     /// Prints the JSON Schema of the scenario file.
     Schema {
-        /// That of the gateway's configuration file instead (docs/gateway-config.md).
+        /// Prints that of the gateway's configuration file instead (docs/gateway-config.md).
         #[arg(long)]
         gateway: bool,
-        /// The same as documentation (docs/scenario.md).
+        /// Prints documentation in Markdown instead (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
     },
     /// Reproduces a paper: `study list`, `study run STUDY` (needs the Python package).
     #[command(disable_help_flag = true)]
     Study {
-        /// Handed to the Python package.
+        /// Passed on to the Python package.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -91,25 +93,27 @@ pub struct RunArgs {
     /// Seed of the (first) run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Runs, with the seeds N, N+1, …
+    /// Number of runs; their seeds count up from --seed.
     #[arg(long, value_name = "N", default_value = "1")]
     runs: NonZeroUsize,
     /// Overrides a key of the scenario, such as `link.BS-MH.loss.p=0.02`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
-    /// One JSON object a line for each run, instead of the table.
+    /// Prints one JSON object a line for each run, instead of the table.
     #[arg(long)]
     json: bool,
-    /// Writes the packets of every node (pcapng); with several runs FILE gets `-seedN`.
+    /// Writes the packets of every node (pcapng); with several runs, `-seedN` is added to FILE's
+    /// name.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Writes every event (JSON, one object a line); with several runs FILE gets `-seedN`.
+    /// Writes every event (JSON, one object a line); with several runs, `-seedN` is added to FILE's
+    /// name.
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Writes DIR/metrics.jsonl; relative FILEs of --pcap and --events are then in DIR.
+    /// Writes DIR/metrics.jsonl; relative FILEs of --pcap and --events then go into DIR.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Runs at the same time [default: one a core].
+    /// Runs in parallel [default: one per core].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 }
@@ -117,7 +121,7 @@ pub struct RunArgs {
 /// Splits `KEY=VALUE` (of `--set`) at the first `=` that is not in a quoted key.
 ///
 /// # Errors
-/// There is none; the message says what is expected.
+/// There is no such `=`; the message says what is expected.
 pub fn override_pair(text: &str) -> Result<(String, String), String> {
     let mut quote = None;
     for (i, c) in text.char_indices() {
@@ -144,7 +148,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
 /// Reads the command line `args` (the program's name first).
 ///
 /// # Errors
-/// The exit code, when help was asked for or the command line is wrong; what there is to say has been said.
+/// The exit code, if help was asked for or the command line is wrong; the message has been printed.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i32> {
     let parsed = C::try_parse_from(args).map_err(|error| {
         if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
@@ -152,7 +156,7 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
         {
             return absent(name);
         }
-        // Help and version go to standard output; that nobody reads them is no failure.
+        // Help and version go to standard output; it is no failure if nobody reads them.
         let _ = error.print();
         error.exit_code()
     });
@@ -162,7 +166,7 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
     parsed
 }
 
-/// Says where the live command `name` is to be had; returns the exit code.
+/// Says which build has the live command `name`; returns the exit code.
 fn absent(name: &str) -> i32 {
     complain(&format!(
         "this build has no `airtcp {name}`: it is in the native binary for Linux with cargo's feature \
@@ -174,7 +178,7 @@ fn absent(name: &str) -> i32 {
 /// Writes `text` to standard output; returns the exit code.
 pub fn print(text: &str) -> i32 {
     let mut stdout = io::stdout();
-    // Python's process would end without flushing.
+    // A Python process would end without flushing Rust's buffer.
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
@@ -185,7 +189,7 @@ pub fn print(text: &str) -> i32 {
     }
 }
 
-/// One line on standard error; that nobody reads it is no failure.
+/// Writes one line to standard error; it is no failure if nobody reads it.
 pub fn complain(message: &str) {
     let _ = writeln!(io::stderr(), "airtcp: {message}");
 }

@@ -1,4 +1,4 @@
-//! `airtcp replay`: a recording of the gateway, run again.
+//! `airtcp replay`: runs a recording of the gateway again.
 
 use crate::{BAD_INPUT, FAILURE, complain, print};
 use airtcp_record::{ReplayError, Summary, replay};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Args {
     /// A file that `airtcp gateway --record` wrote.
     file: PathBuf,
-    /// One JSON object a line for each group, instead of the table.
+    /// Prints one JSON object a line for each group, instead of the table.
     #[arg(long)]
     json: bool,
 }

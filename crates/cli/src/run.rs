@@ -1,4 +1,4 @@
-//! `airtcp run`: a scenario, once or with several seeds, in parallel, printed in the order of the seeds.
+//! `airtcp run`: runs a scenario with one or several seeds, in parallel; prints in order of seeds.
 
 use crate::files::{self, Draft};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
@@ -14,7 +14,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Set by Ctrl-C; workers look at it between slices of a run.
+/// Set by Ctrl-C; workers check it between slices of a run.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// How a run ended.
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> i32 {
     let (scenario, metrics) = match prepare(args) {
         Ok(prepared) => prepared,
         Err(message) => {
-            // A rendered diagnostic begins with its file already.
+            // A rendered diagnostic already begins with its file.
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> i32 {
     report.finish(runs)
 }
 
-/// Everything that can be wrong before anything is simulated: the scenario and the output files.
+/// Checks everything that can be wrong before simulating: the scenario and the output files.
 fn prepare(args: &RunArgs) -> Result<(Scenario, Option<Draft>), String> {
     let path = args.scenario.display();
     let text = std::fs::read_to_string(&args.scenario).map_err(|e| match e.kind() {
@@ -157,8 +157,8 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
     }
 }
 
-/// Runs to the end unless `stopped`, at which it looks some times a second. Slices do not change the
-/// trajectory, so their length may follow the machine.
+/// Runs to the end unless `stopped`, which it checks several times a second. Slices do not change
+/// the trajectory, so their length may depend on the machine.
 fn run_in_slices(
     world: &mut World,
     duration: Duration,
@@ -188,15 +188,15 @@ fn run_in_slices(
 struct Report<'a> {
     args: &'a RunArgs,
     metrics: Option<Draft>,
-    /// Results that wait for one with a smaller seed.
+    /// Results that wait for one with a smaller index.
     waiting: BTreeMap<usize, RunMetrics>,
     /// Index of the run to be printed next.
     next: usize,
-    /// For the table, which needs all of them.
+    /// For the table, which needs all results.
     finished: Vec<RunMetrics>,
     count: usize,
     failed: bool,
-    /// Standard output failed.
+    /// The first error of standard output.
     output: io::Result<()>,
     show_progress: bool,
 }
@@ -269,7 +269,7 @@ impl<'a> Report<'a> {
         if self.show_progress {
             let _ = writeln!(io::stderr());
         }
-        // Results behind a run that failed or was stopped.
+        // Results after a run that failed or was stopped.
         for (_, metrics) in std::mem::take(&mut self.waiting) {
             self.print(metrics);
         }

@@ -1,4 +1,4 @@
-//! `airtcp study …` is Python: finds an interpreter that has the package and hands over.
+//! `airtcp study …` is written in Python: finds an interpreter that has the package and hands over.
 
 use crate::{BAD_INPUT, FAILURE, complain};
 use std::ffi::{OsStr, OsString};
@@ -51,7 +51,7 @@ fn replace_process(command: &mut Command) -> io::Result<i32> {
     command.status().map(|status| status.code().unwrap_or(FAILURE))
 }
 
-/// `$AIRTCP_PYTHON`; else the project's `.venv`, looked for above the executable and above the working
+/// `$AIRTCP_PYTHON`; else the project's `.venv`, sought above the executable and above the working
 /// folder; else `python3`.
 fn interpreter() -> PathBuf {
     if let Some(python) = std::env::var_os("AIRTCP_PYTHON").filter(|p| !p.is_empty()) {

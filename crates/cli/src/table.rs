@@ -1,5 +1,5 @@
-//! Results for people: one row a flow, with a confidence interval when there are several runs; and columns in line,
-//! for any table.
+//! Results for people: one row per flow, with a confidence interval if there are several runs. Also
+//! aligns the columns of any table.
 
 use airtcp_sim::metrics::{FlowMetrics, RunMetrics};
 use std::fmt::Write;
@@ -44,7 +44,7 @@ fn student_t_975(degrees: usize) -> f64 {
     z + g1 / n + g2 / (n * n) + g3 / (n * n * n)
 }
 
-/// The table of some runs of one scenario (at least one).
+/// The table of one or more runs of the same scenario.
 pub(crate) fn table(runs: &[RunMetrics]) -> String {
     let first = &runs[0];
     let mut out = format!("{}: {} s", first.scenario, first.duration);
@@ -106,7 +106,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
     out + &aligned(&rows, &[0, 7])
 }
 
-/// Rows as lines whose columns stand below each other, flush right but for those in `left`.
+/// Rows as lines with aligned columns: flush left for those in `left`, else flush right.
 pub fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

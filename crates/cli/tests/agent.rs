@@ -56,7 +56,7 @@ impl Gateway {
         command
     }
 
-    /// Waits for the next signal, which shall be this one.
+    /// Waits for the next signal, which must be this one.
     fn expect(&self, signal: LinkSignal) {
         let command = self.inbox.commands.recv_timeout(Duration::from_secs(5));
         let Ok(ToLoop::Signal(said)) = command else { panic!("{command:?} instead of {signal:?}") };

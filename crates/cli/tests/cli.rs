@@ -105,7 +105,7 @@ fn outputs_that_cannot_be_written_are_refused_before_simulating() {
     let folder = tempfile::tempdir().unwrap();
     let endless = endless(folder.path());
     let endless = endless.to_str().unwrap();
-    // Below a file there is no folder, whoever asks (permissions do not stop root).
+    // A path below a file fails even for root, whom permissions do not stop.
     let below_a_file = format!("{endless}/out");
     for arguments in [
         &["--out", &below_a_file][..],
@@ -150,7 +150,7 @@ fn out_collects_metrics_and_the_files_of_every_run() {
     }
 }
 
-/// DESIGN.md "Engine": one trajectory for each (scenario, seed), bit for bit.
+/// Each (scenario, seed) has one trajectory, bit for bit.
 #[test]
 fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
     let mut examples = files(&example(""));
@@ -205,7 +205,7 @@ fn an_interrupted_run_leaves_nothing_half_written() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Three temporary files: the run is on.
+    // Three temporary files show that the run has begun.
     while !(out.is_dir() && files(&out).len() == 3) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -1,5 +1,5 @@
-//! `airtcp doctor` from outside, as whoever runs the tests and as nobody: what it prints, that it always
-//! comes to an end, and that it leaves nothing behind.
+//! `airtcp doctor` from outside, as the user who runs the tests and as nobody: what it prints, that
+//! it always ends, and that it leaves nothing behind.
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
@@ -52,10 +52,10 @@ fn doctor(arguments: &[&str]) -> Output {
     command.arg("doctor").args(arguments).output().expect("airtcp starts")
 }
 
-/// As a user without any privilege, where the tests are run by root; else as who runs them.
+/// As nobody if root runs the tests, else as the user who runs them.
 fn doctor_as_nobody(arguments: &[&str]) -> Output {
     const NOBODY: u32 = 65534;
-    // Where the binary is built, nobody may have no business.
+    // The user nobody may not be able to reach the folder where the binary is built.
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = folder.path().join("airtcp");
@@ -97,7 +97,7 @@ fn check_schema(report: &Value) {
         );
         let state = check["state"].as_str().unwrap();
         assert!(["ok", "degraded", "unknown", "missing"].contains(&state), "{check}");
-        assert_eq!(check["mend"] == "", state == "ok", "what is not ok has a mend: {check}");
+        assert_eq!(check["mend"] == "", state == "ok", "whatever is not ok has a mend: {check}");
         assert_ne!(check["found"], "", "{check}");
         assert_ne!(check["purpose"], "", "{check}");
     }
@@ -146,10 +146,10 @@ fn an_unknown_command_cannot_be_required() {
     assert_eq!(doctor(&["--require", "simulator"]).status.code(), Some(2));
 }
 
-/// In a mount namespace of its own, which needs root and unshare(1); elsewhere the test says that it did
-/// nothing.
+/// Runs in a mount namespace of its own, which needs root and unshare(1); without them the test
+/// says that it was skipped.
 #[test]
-fn a_device_file_that_is_not_there_is_missed_and_not_made() {
+fn a_missing_device_file_is_reported_and_not_made() {
     let script = "mount -t tmpfs none /dev/net && { \"$0\" doctor --json; ls /dev/net; }";
     let output = Command::new("unshare")
         .args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_airtcp")])

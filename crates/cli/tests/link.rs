@@ -1,7 +1,8 @@
 //! `airtcp link` for real: kernel TCP and UDP through the emulator.
 //!
-//! The command behind the link is this test program again, in the role that [`ROLE`] names; the other end
-//! are threads of the test. Without the right to make network namespaces the tests say so and pass.
+//! The command behind the link is this test program again, in the role that [`ROLE`] names; the
+//! other end are threads of the test. Without the right to make network namespaces the tests are
+//! skipped.
 
 #![cfg(target_os = "linux")]
 
@@ -13,9 +14,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The variable that makes [`inside`] do something: a role, `:`, and the port outside.
+/// The variable that gives [`inside`] its work: a role, `:`, and the port outside.
 const ROLE: &str = "AIRTCP_LINK_TEST_ROLE";
-/// The variable that names another host than the outside end.
+/// The variable that names a host other than the outside end.
 const HOST: &str = "AIRTCP_LINK_TEST_HOST";
 /// Where the program in a role says what it found.
 const TELL: &str = "found: ";
@@ -26,12 +27,12 @@ fn airtcp(args: &[&str]) -> Command {
     command
 }
 
-/// Whether this test can be done here.
+/// Whether this test can run here.
 fn possible() -> bool {
     let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let possible = made.is_ok_and(|s| s.success()) && Path::new("/dev/net/tun").exists();
     if !possible {
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        // Not eprintln!, whose output the test harness hides when a test passes.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: needs the right to make network namespaces, and /dev/net/tun"
@@ -76,7 +77,7 @@ fn answer(socket: &UdpSocket) {
     }
 }
 
-/// Sends `size` bytes of the pattern to each who connects; its port.
+/// Sends `size` bytes of the pattern to every client; its port.
 fn source(size: usize) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -100,7 +101,7 @@ fn pattern(size: usize) -> Vec<u8> {
     (0..size).map(next).collect()
 }
 
-/// The part of this program that runs behind the link; nothing when it was not asked to.
+/// The part of this program that runs behind the link; does nothing unless given a role.
 #[test]
 fn inside() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -117,7 +118,7 @@ fn inside() {
     println!("\n{TELL}{}", found.join(" "));
 }
 
-/// Milliseconds of 25 round trips begun every 100 ms; one that does not come back is missing.
+/// Milliseconds of 25 round trips, one begun every 100 ms; lost ones are left out.
 fn round_trips(outside: &str) -> Vec<f64> {
     let any = if outside.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" };
     let socket = UdpSocket::bind(any).unwrap();
@@ -177,7 +178,7 @@ fn a_download_has_the_rate_of_the_link() {
     let options = ["--rate", "8mbit", "--delay", "20ms", "--queue", "60kB"];
     let (output, found) = behind_link(&options, "download", source(SIZE));
     let [took] = found[..] else { panic!("{}", stderr(&output)) };
-    // 1448 bytes of payload in a packet of 1500; slow start and recovery take their part.
+    // 1448 bytes of payload in a packet of 1500; slow start and recovery take some time.
     let goodput = SIZE as f64 * 8.0 / took;
     assert!((6.0e6..8.0e6 * 1448.0 / 1500.0).contains(&goodput), "{goodput} bit/s");
 }
@@ -239,8 +240,8 @@ fn order(socket: &str, words: &[&str]) -> Status {
     }
 }
 
-/// An outage of both directions by hand, of a good second in the time of 25 round trips: how long it was in
-/// milliseconds, the state before it ended, and the round trips.
+/// Makes an outage of both directions by hand, of just over a second, during 25 round trips.
+/// Returns its length in milliseconds, the status before it ended, and the round trips.
 fn outage_by_hand(options: &[&str]) -> (f64, Status, Vec<f64>) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("control");
@@ -268,7 +269,7 @@ fn an_outage_by_hand_loses_what_is_sent_in_it() {
         return;
     }
     let (length, before_end, trips) = outage_by_hand(&["--late", "1 s"]);
-    // A datagram each 100 ms; what is lost on the way there is not lost on the way back.
+    // One datagram every 100 ms; each is lost at most once, there or back.
     let lost = (25 - trips.len()) as f64;
     assert!((lost - length / 100.0).abs() <= 2.0, "{lost} lost in {length} ms");
     assert!(before_end.uplink.down && before_end.uplink.outage_drops >= 8, "{before_end:?}");
@@ -288,7 +289,7 @@ fn an_outage_by_hand_of_a_link_that_holds_delays() {
 }
 
 #[test]
-fn an_order_that_nobody_can_take_is_refused() {
+fn an_order_that_no_link_takes_is_refused() {
     let output = airtcp(&["--at", "/nonexistent/socket", "down"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is a link running with --control?"), "{}", stderr(&output));
@@ -321,7 +322,7 @@ fn logs_tell_what_passed_in_the_format_of_mahimahi() {
         let first = format!("# mahimahi mm-link ({title}) [1 Mbit/s] > {}\n", path.display());
         assert!(log.starts_with(&first), "{log}");
         assert!(log.contains("\n# base timestamp: 0\n"), "{log}");
-        // Of 8 bytes in a datagram; IPv6 may have had its say on the device, too.
+        // Datagrams of 8 bytes; IPv6 may have sent its own packets on the device, too.
         let pings = |kind| {
             let all = lines(&log, kind);
             all.into_iter().filter(|(_, rest)| rest[0] == "36").collect::<Vec<_>>()
@@ -368,7 +369,7 @@ fn traces() -> Vec<String> {
     lines
 }
 
-/// The part of this program that starts and stops links, in a namespace where there are no others.
+/// The part of this program that starts and stops links, in a namespace without others.
 #[test]
 fn cycles() {
     if std::env::var(ROLE).as_deref() != Ok("cycles") {
@@ -380,7 +381,7 @@ fn cycles() {
     // Two at a time.
     for _ in 0..50 {
         let pair = [0, 1].map(|_| {
-            // It is about what they leave; a busy machine may be late.
+            // The test is about what links leave behind: a busy machine may be late.
             let mut command = airtcp(&["--delay", "1ms", "--late", "1s", "--", "true"]);
             command.stderr(Stdio::piped()).spawn().unwrap()
         });
@@ -474,7 +475,7 @@ impl Sleeper {
         [device.exists(), Path::new("/proc").join(&self.command).exists()]
     }
 
-    /// Waits until neither is there.
+    /// Waits until both are gone.
     fn is_gone(&self) -> bool {
         let until = Instant::now() + Duration::from_secs(3);
         while Instant::now() < until {
@@ -532,7 +533,7 @@ fn links_nest() {
     if Command::new("nft").arg("--version").output().is_err() {
         let _ = writeln!(
             std::io::stderr(),
-            "skipped: needs `nft`, to reach over the namespace in the middle"
+            "skipped: needs `nft`, to reach across the namespace in the middle"
         );
         return;
     }
@@ -547,7 +548,7 @@ fn links_nest() {
     assert!((50.0..56.0).contains(&median(trips)));
 }
 
-/// A network namespace with a name, while it lives.
+/// A named network namespace, deleted when dropped.
 struct Named(String);
 
 impl Named {
@@ -581,7 +582,7 @@ fn two_namespaces_are_joined() {
     // "airtcp: airtcp0: 100.64.0.2 in A, 100.64.0.1 in B"
     let mut lines = BufReader::new(emulator.stderr.take().unwrap()).lines();
     let line = lines.find_map(|l| l.ok().filter(|l| l.contains(" in ")));
-    let line = line.expect("the emulator tells the addresses");
+    let line = line.expect("the emulator prints the addresses");
     let before = format!(" in {}", second.0);
     let host = line.split(&before).next().unwrap().rsplit(' ').next().unwrap();
     let program = std::env::current_exe().unwrap();

@@ -44,7 +44,7 @@ fn recording() -> Vec<u8> {
     writer.take()
 }
 
-/// A file that goes with the test.
+/// A file that is deleted when the test ends.
 struct TestFile(PathBuf);
 
 impl TestFile {
@@ -68,7 +68,7 @@ fn airtcp_replay(file: &Path, arguments: &[&str]) -> Output {
     Command::new(airtcp).arg("replay").arg(file).args(arguments).output().unwrap()
 }
 
-/// Standard error without the remark of a debug build.
+/// Standard error without the note of a debug build.
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     text.lines().filter(|line| !line.contains("debug build")).collect::<Vec<_>>().join("\n")
@@ -89,7 +89,7 @@ fn a_recording_gives_the_same_actions() {
 }
 
 #[test]
-fn the_first_difference_is_told_and_is_a_failure() {
+fn the_first_difference_is_shown_and_is_a_failure() {
     let mut changed = recording();
     let text = b"AIRTCP_SIGNAL=down";
     let at = changed.windows(text.len()).position(|w| w == text).unwrap();

@@ -1,4 +1,4 @@
-//! The unit of the gateway, judged by systemd's own tools.
+//! The unit of the gateway, checked by systemd's own tools.
 
 #![cfg(target_os = "linux")]
 
@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Highest exposure by `systemd-analyze security`, in tenths. 2.3 with systemd 252; what is left is the network, root as
-/// the user (iptables insists on it), and a supervisor and a daemon in one service.
+/// The highest exposure that `systemd-analyze security` may report, in tenths. With systemd 252 it
+/// is 2.3, owing to the network, to root as the user (iptables insists on it), and to a supervisor
+/// and a daemon in one service.
 const EXPOSURE: u32 = 25;
 
-/// The unit as installed, but with this very program.
+/// The unit as installed, but with the program under test.
 struct Unit {
     _folder: TempDir,
     path: PathBuf,

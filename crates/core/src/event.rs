@@ -18,7 +18,7 @@ pub enum Cause {
     DuplicateAcks,
 }
 
-/// How a retransmission was found to have been needless.
+/// What made a retransmission spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spurious {
     /// The retransmission timer fired too early.
@@ -27,12 +27,12 @@ pub enum Spurious {
     FastRetransmit,
 }
 
-/// Why a frame or packet went no further.
+/// Why a frame or packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// The queue was full (drop-tail), or RED chose it.
     Queue,
-    /// The loss model took it.
+    /// The loss model dropped it.
     Loss,
     /// The link or the path above it was down.
     Outage,
@@ -42,13 +42,13 @@ pub enum DropReason {
     NoRoute,
     /// Its TTL was used up (RFC 791 §3.2).
     TtlExpired,
-    /// The MAC had used up its attempts (802.11 retry limit).
+    /// The MAC reached its retry limit (802.11).
     Retries,
-    /// A broadcast that no station received.
+    /// No station received the broadcast.
     Unheard,
 }
 
-/// Why a connection ended other than by FIN.
+/// Why a connection ended other than by an exchange of FINs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AbortReason {
     /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
@@ -59,7 +59,7 @@ pub enum AbortReason {
     User,
 }
 
-/// One thing that happened. Numbers are bytes and sequence space; times are in [`Duration`].
+/// One event. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     /// A TCP endpoint sent a segment.
@@ -92,9 +92,9 @@ pub enum Event {
         /// Bytes sent and not acknowledged.
         flight: u32,
     },
-    /// A reduction, with its cause (also reported as [`Event::Window`]).
+    /// A reduction of cwnd, with its cause (also reported as [`Event::Window`]).
     CwndReduced {
-        /// What for.
+        /// Why.
         cause: Cause,
         /// cwnd before.
         from: u32,
@@ -126,7 +126,7 @@ pub enum Event {
         /// First unacknowledged byte.
         seq: SeqNum,
     },
-    /// A retransmission turned out to be needless and was undone.
+    /// A retransmission turned out to be spurious; the response to it was undone.
     SpuriousDetected {
         /// Which kind.
         kind: Spurious,
@@ -138,7 +138,7 @@ pub enum Event {
     },
     /// A window probe was sent.
     WindowProbe,
-    /// The sender began (`true`) or ceased (`false`) to stand by because the route is broken.
+    /// The sender entered (`true`) or left (`false`) standby, in which it waits for a route.
     Standby {
         /// Now in standby.
         active: bool,
@@ -154,7 +154,7 @@ pub enum Event {
     },
     /// The first new bytes since an outage of the flow's path reached the receiver.
     OutageOver {
-        /// For how long the path had been up; or for how long it was, when another outage followed.
+        /// Time since the path came back; if it went down again before then, the time it was up.
         dead: Duration,
     },
     /// A packet was dropped.
@@ -163,22 +163,22 @@ pub enum Event {
         reason: DropReason,
         /// The flow it belonged to.
         flow: Flow,
-        /// First sequence number; of a datagram its number.
+        /// First sequence number; for a datagram, its number.
         seq: SeqNum,
         /// Payload bytes.
         len: u32,
     },
-    /// A routing protocol told the transport protocols of its node that a route is gone.
+    /// A routing protocol told its node's transport protocols that a route failed.
     RouteFailed {
-        /// Where it led.
+        /// The destination.
         to: IpAddr,
     },
-    /// It told them that it found a route.
+    /// A routing protocol told its node's transport protocols that it found a route.
     RouteFound {
-        /// Where it leads.
+        /// The destination.
         to: IpAddr,
     },
-    /// A middlebox made a segment of its own.
+    /// A middlebox sent a segment of its own.
     Injected {
         /// The flow of the injected segment.
         flow: Flow,
@@ -192,7 +192,7 @@ pub enum Event {
 /// Who published an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// The connection's opener or data sender: index of the flow in the scenario.
+    /// The end that opens the connection or sends its data, by index of the flow in the scenario.
     Sender(u32),
     /// Its peer.
     Receiver(u32),
@@ -208,7 +208,7 @@ pub trait Subscriber {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event);
 }
 
-/// Where protocol code publishes: perhaps nowhere.
+/// Where protocol code publishes its events, if anywhere.
 pub struct Events<'a> {
     subscriber: Option<&'a mut dyn Subscriber>,
     source: Source,
@@ -219,11 +219,11 @@ impl<'a> Events<'a> {
     pub fn new(subscriber: Option<&'a mut dyn Subscriber>, source: Source) -> Self {
         Self { subscriber, source }
     }
-    /// Publishes to nobody.
+    /// Publishes nothing.
     pub fn none() -> Self {
         Self { subscriber: None, source: Source::Node(0) }
     }
-    /// Publishes the event that `make` builds; does not call it when nobody listens.
+    /// Publishes the event that `make` builds; without a subscriber, `make` is not called.
     #[inline]
     pub fn emit(&mut self, at: Instant, make: impl FnOnce() -> Event) {
         if let Some(subscriber) = self.subscriber.as_deref_mut() {

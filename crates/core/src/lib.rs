@@ -1,9 +1,9 @@
-//! The vocabulary every other crate speaks: time, rates, sequence numbers, segments, typed events and
-//! named random streams.
+//! The vocabulary every other crate speaks: time, rates, sequence numbers, segments, typed events
+//! and named random streams.
 //!
-//! Nothing here does I/O, reads a clock, spawns a thread or holds global state. Time and randomness are
-//! always arguments. Read in this order: [`time`], [`units`], [`seq`], [`payload`], [`segment`],
-//! [`event`], [`rng`].
+//! Nothing here does I/O, reads a clock, spawns a thread or holds global state. Time and randomness
+//! are always arguments. Read in this order: [`time`], [`units`], [`seq`], [`payload`],
+//! [`segment`], [`event`], [`rng`].
 
 pub mod event;
 pub mod link_signal;

@@ -1,4 +1,4 @@
-//! What a radio reports about its link: an input of mechanisms in edge nodes and in mobile hosts.
+//! What a radio reports about its link: an input to mechanisms in edge nodes and in mobile hosts.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ impl LinkSignal {
     /// All of them, from the first sign of an outage to its end.
     pub const ALL: [Self; 3] = [Self::Fading, Self::Down, Self::Up];
 
-    /// What people and programs call it.
+    /// Its name in files, commands and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fading => "fading",

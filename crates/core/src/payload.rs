@@ -4,18 +4,18 @@ use std::fmt;
 
 /// The user data of a segment, or a run of stream data in a buffer.
 ///
-/// Protocol code is generic over it, so that the same code runs on lengths (simulation, no copying) and
-/// on real bytes. Indices are byte offsets into this payload; out-of-range ones panic, as on slices.
+/// Protocol code is generic over it: the same code runs on lengths (simulation, no copying) and on
+/// real bytes. Indices are byte offsets into this payload; out-of-range ones panic, as on slices.
 pub trait Payload: Clone + Default + fmt::Debug {
     /// Length in bytes.
     fn len(&self) -> usize;
-    /// True when there is nothing.
+    /// True if it has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
     /// A copy of `len` bytes from `start`.
     fn slice(&self, start: usize, len: usize) -> Self;
-    /// Adds `tail` behind the present data.
+    /// Appends `tail`.
     fn append(&mut self, tail: &Self);
     /// Removes the first `n` bytes.
     fn drop_front(&mut self, n: usize);

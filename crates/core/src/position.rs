@@ -1,6 +1,6 @@
-//! Places on the plane.
+//! Positions in the plane.
 
-/// A place on the plane, metres.
+/// A position in the plane, in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
     /// East.
@@ -10,7 +10,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Metres between two places.
+    /// Distance between two positions, in metres.
     pub fn distance(self, other: Self) -> f64 {
         let (dx, dy) = (self.x - other.x, self.y - other.y);
         (dx * dx + dy * dy).sqrt()

@@ -1,9 +1,10 @@
 //! Named random streams.
 //!
-//! Every consumer of randomness has a stream of its own, named for what it is ("link/BS-MH/loss"), and
-//! derived from the run's seed and that name alone: adding a node, or drawing once more in one place,
-//! never shifts another's draws (the habit of ns-3's `RngStream`). The generator and the distributions
-//! are value-stable: the same (seed, name) gives the same draws in every later release.
+//! Every consumer of randomness has a stream of its own, named for what it is ("link/BS-MH/loss"),
+//! and derived from the run's seed and that name alone: adding a node, or drawing once more in one
+//! place, never shifts another's draws (as with ns-3's `RngStream`). The generator and the
+//! distributions are value-stable: the same (seed, name) gives the same draws in every later
+//! release.
 
 use crate::time::Duration;
 use rand_core::Rng;
@@ -78,7 +79,7 @@ mod tests {
     fn value_stable() {
         let mut s = Stream::new(1, "link/BS-MH/delay");
         let first: Vec<u64> = (0..3).map(|_| s.bits()).collect();
-        // A change of these values changes every published result: it needs a changelog entry.
+        // Changing these values changes every published result: it needs a changelog entry.
         assert_eq!(first, VALUES);
     }
     const VALUES: [u64; 3] =

@@ -1,5 +1,5 @@
-//! TCP segments (RFC 9293 §3.1) with the options of RFC 2018 (SACK) and RFC 7323 (timestamps, window
-//! scaling), independent of what carries them.
+//! TCP segments (RFC 9293 §3.1) with the options of RFC 2018 (SACK) and RFC 7323 (timestamps,
+//! window scaling), independent of the layer that carries them.
 
 use crate::payload::Payload;
 use crate::seq::SeqNum;
@@ -120,7 +120,7 @@ impl SackBlocks {
         const ZERO: SackBlock = SackBlock { left: SeqNum(0), right: SeqNum(0) };
         Self { blocks: [ZERO; 4], len: 0 }
     }
-    /// Appends a block; returns false (and changes nothing) when four are there already.
+    /// Appends a block; returns false, and changes nothing, if there are four already.
     pub fn push(&mut self, block: SackBlock) -> bool {
         let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
         *slot = block;
@@ -131,7 +131,7 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
     }
-    /// True without blocks.
+    /// True if there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -162,8 +162,8 @@ impl From<SackBlocks> for Vec<SackBlock> {
     }
 }
 
-/// The TCP options airtcp reads and writes. Others on live traffic stay in the original packet, which the
-/// shell forwards as it came.
+/// The TCP options airtcp reads and writes. Others on live traffic stay in the original packet,
+/// which the driver forwards unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Options {
     /// Maximum segment size (SYN only).
@@ -179,8 +179,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Bytes these options take in the header, each group padded to four bytes as deployed stacks do
-    /// (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block).
+    /// Bytes these options take in the header, each group padded to four bytes as deployed stacks
+    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block).
     pub fn encoded_len(&self) -> usize {
         let sack = self.sack.as_slice().len();
         usize::from(self.mss.is_some()) * 4
@@ -194,7 +194,7 @@ impl Options {
 /// A TCP segment. `P` is a length in the simulator and real bytes elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Segment<P> {
-    /// From whom to whom.
+    /// Source and destination.
     pub flow: Flow,
     /// Sequence number of the first byte (or of the SYN).
     pub seq: SeqNum,
@@ -231,14 +231,15 @@ impl<P: Payload> Segment<P> {
     pub fn tcp_header_len(&self) -> usize {
         20 + self.options.encoded_len()
     }
-    /// Size as an IP packet without link framing: IP header (20 or 40), TCP header with options, payload.
+    /// Size as an IP packet without link framing: IP header (20 or 40), TCP header with options,
+    /// payload.
     pub fn wire_len(&self) -> Bytes {
         let ip = if self.flow.src.ip.is_ipv4() { 20 } else { 40 };
         Bytes((ip + self.tcp_header_len() + self.payload.len()) as u64)
     }
 }
 
-/// tcpdump's way of writing a segment: `S 0:0(0) ack 1 win 8760 <mss 1460>`.
+/// The segment as tcpdump writes it: `S 0:0(0) ack 1 win 8760 <mss 1460>`.
 impl<P: Payload> fmt::Display for Segment<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut any = false;

@@ -1,8 +1,8 @@
 //! TCP sequence numbers (RFC 9293 §3.4): 32 bits, modulo arithmetic.
 //!
-//! There is deliberately no `PartialOrd`: on a circle "less than" is not an order, and a plain `<` breaks
-//! at wraparound. Use [`SeqNum::before`], [`SeqNum::after`] and friends, which compare within half the
-//! space.
+//! There is deliberately no `PartialOrd`: on a circle "less than" is not an order, and a plain `<`
+//! breaks at wraparound. Use [`SeqNum::before`], [`SeqNum::after`] and friends, which compare
+//! within half the space.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

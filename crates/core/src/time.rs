@@ -1,7 +1,7 @@
 //! Simulated (or monotonic) time with nanosecond resolution.
 //!
-//! Both types are a `u64` of nanoseconds: 584 years, no sign, no allocation. Arithmetic saturates at the
-//! ends, so that a hostile or absurd duration can never wrap into the past.
+//! Both types are a `u64` of nanoseconds: 584 years, no sign, no allocation. Arithmetic saturates
+//! at the ends, so that a hostile or absurd duration can never wrap into the past.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -130,7 +130,8 @@ impl fmt::Display for Duration {
     }
 }
 
-/// A point in time: nanoseconds since the start of the run (or since the shell's monotonic origin).
+/// A point in time: nanoseconds since the start of the run (or since the origin of the driver's
+/// monotonic clock).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -13,7 +13,7 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// None.
+    /// No bytes.
     pub const ZERO: Self = Self(0);
     /// The number as an integer.
     pub const fn get(self) -> u64 {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn serialisation_time_of_the_packet_control_link() {
-        // Packet Control: 1040 B at 250 kbit/s is 33.28 ms (experiments §4).
+        // Packet Control, Fig. 7 and §VII-A: packets of 1040 B on a wireless link of 250 kbit/s.
         assert_eq!(
             DataRate::kbps(250).transmission_time(Bytes(1040)),
             Duration::from_micros(33_280)

@@ -1,4 +1,4 @@
-//! What reading and writing one packet costs, at the size of a frame and of a merged packet.
+//! The cost of reading and writing one packet, at the size of a frame and of a merged packet.
 
 use airtcp_core::{Addr, Flow, Options, Segment, SeqNum, Timestamps};
 use airtcp_wire::{Checksums, decode_with, encode};

@@ -1,4 +1,5 @@
-//! The Internet checksum of a TCP segment or UDP datagram (RFC 9293 §3.1, RFC 768; RFC 8200 §8.1 for IPv6).
+//! The Internet checksum of a TCP segment or UDP datagram (RFC 9293 §3.1, RFC 768; RFC 8200 §8.1
+//! for IPv6).
 
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
@@ -8,8 +9,9 @@ pub(crate) const TCP: u8 = 6;
 /// UDP's protocol number.
 pub(crate) const UDP: u8 = 17;
 
-/// Checksum over the pseudo-header and `message`, which is the header of `protocol` and payload as they are
-/// in the packet: the value for the checksum field when that field is zero, and zero when the field is right.
+/// The checksum over the pseudo-header and `message`: the header of `protocol` and the payload, as
+/// in the packet. If the checksum field of `message` is zero, this is the value it should have; if
+/// the field is right, this is zero.
 pub(crate) fn transport_checksum(protocol: u8, src: IpAddr, dst: IpAddr, message: &[u8]) -> u16 {
     let mut sum = Sum16BitWords::new();
     for ip in [src, dst] {

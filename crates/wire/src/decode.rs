@@ -11,7 +11,7 @@ use etherparse::{IpNumber, IpSlice, TcpSlice};
 pub enum Checksums {
     /// Refuse a packet with a wrong one.
     Verify,
-    /// Do not look at them: on a live host a packet can be seen before the network card completes its
+    /// Ignore them: on a live host a packet can be seen before the network card fills in its
     /// checksum, or after the card has checked it and merged it with others.
     Ignore,
 }
@@ -31,24 +31,24 @@ pub enum DecodeError {
     /// A fragment of an IP packet.
     #[error("fragment of an IP packet")]
     Fragment,
-    /// The packet, or the length its IP header states, ends too early.
-    #[error("truncated: {needed} bytes needed, {got} there")]
+    /// The packet is shorter than its headers state, or they state less than a header takes.
+    #[error("truncated: {needed} bytes needed, {got} present")]
     Truncated {
-        /// Bytes that the header at fault takes or states.
+        /// Bytes that the header takes or states.
         needed: usize,
-        /// Bytes there.
+        /// Bytes present.
         got: usize,
     },
-    /// The length field of the IPv4 or TCP header says less than the fixed part of that header.
+    /// The length field of the IPv4 or TCP header is less than the fixed part of that header.
     #[error("header length of {words} 32-bit words is below the minimum of 5")]
     BadHeaderLength {
         /// The field's value.
         words: u8,
     },
-    /// An IP extension header that its place or length makes invalid.
+    /// An IP extension header with an invalid place or length.
     #[error("invalid IP extension header")]
     BadExtensionHeader,
-    /// A TCP option with a length its kind cannot have, or that runs past the header.
+    /// A TCP option whose length is invalid for its kind or runs past the header.
     #[error("TCP option {kind} has an invalid length")]
     BadOption {
         /// The option's kind number.
@@ -101,23 +101,23 @@ impl From<tcp::HeaderSliceError> for DecodeError {
 pub struct Decoded<P> {
     /// The segment.
     pub segment: Segment<P>,
-    /// Kind of an option that ties segments together in a way that [`encode`](crate::encode) cannot: a
-    /// segment of our own making in this connection would be refused or break it. A gateway leaves such a
-    /// connection alone.
+    /// Kind of an option that the connection depends on and [`encode`](crate::encode) cannot write.
+    /// The receiver would refuse a segment without it, or the connection would break; a gateway
+    /// leaves such a connection alone.
     ///
-    /// That is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the signatures
-    /// MD5 and TCP-AO, AccECN, unknown ones), but for the experimental kinds 253 and 254, which
-    /// may be missing from any segment. `None` on a SYN, whose options are offers: what was
-    /// agreed shows in the segments behind it.
+    /// This is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the
+    /// signatures MD5 and TCP-AO, AccECN, unknown ones), except the experimental kinds 253 and 254,
+    /// which any segment may lack. `None` on a SYN, whose options are only offers: the segments
+    /// that follow show what was agreed.
     pub foreign_option: Option<u8>,
 }
 
 /// Reads an IPv4 or IPv6 packet (from its IP header on) that holds one whole TCP segment.
 ///
-/// Bytes behind the length in the IP header are padding and ignored. IP options and IPv6 extension
-/// headers are skipped. An IPv6 payload length of zero means "to the end of `packet`", as in packets
-/// above 64 KiB that segmentation offload makes (RFC 2675). Unknown TCP options are skipped; a malformed
-/// known one is an error.
+/// Bytes beyond the length in the IP header are padding and ignored. IP options and IPv6 extension
+/// headers are skipped. An IPv6 payload length of zero means "to the end of `packet`", as in
+/// packets above 64 KiB that segmentation offload makes (RFC 2675). Unknown TCP options are
+/// skipped; a malformed known one is an error.
 ///
 /// # Errors
 /// The packet is not one whole TCP segment, or its header or checksum is wrong.
@@ -125,7 +125,8 @@ pub fn decode(packet: &[u8], checksums: Checksums) -> Result<Segment<Vec<u8>>, D
     Ok(decode_with(packet, checksums, <[u8]>::to_vec)?.segment)
 }
 
-/// As [`decode`], but `payload` makes the user data of the part of `packet` that holds it: nothing is copied here.
+/// As [`decode`], but `payload` makes the user data from its slice of `packet`: nothing is copied
+/// here.
 ///
 /// # Errors
 /// As [`decode`].

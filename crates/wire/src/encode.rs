@@ -20,7 +20,7 @@ pub enum EncodeError {
     /// Source and destination are of different IP versions.
     #[error("{0}: one address is IPv4 and the other IPv6")]
     MixedAddresses(Flow),
-    /// TCP or UDP header and payload exceed what IP's 16-bit length field can say.
+    /// TCP or UDP header and payload are longer than IP's 16-bit length field can express.
     #[error("{len} bytes of header and payload exceed the {max} that fit in an IP packet")]
     TooLong {
         /// Bytes of TCP or UDP header and payload.
@@ -32,9 +32,10 @@ pub enum EncodeError {
 
 /// Appends `segment` to `out` as an IP packet with valid checksums; on an error `out` is unchanged.
 ///
-/// The length is [`Segment::wire_len`], except that SACK blocks without room in the 40 bytes of options
-/// are left out from the end (the fourth beside timestamps). Fields a segment does not have: time to live
-/// 64, "don't fragment", identification, traffic class, flow label and urgent pointer zero.
+/// The length is [`Segment::wire_len`], unless the SACK blocks do not fit in the 40 bytes of
+/// options: then the last ones are left out (with timestamps, the fourth). Fields that a segment
+/// does not have are fixed: time to live 64; "don't fragment" set; identification, traffic class,
+/// flow label and urgent pointer zero.
 pub fn encode<P: Payload>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let Segment { flow, seq, ack, window, flags, options, payload } = segment;
     let options = EncodedOptions::new(options);
@@ -59,8 +60,8 @@ pub fn encode<P: Payload>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Appends a UDP datagram to `out` as an IP packet with valid checksums; on an error `out` is unchanged. The
-/// IP header is that of [`encode`].
+/// Appends a UDP datagram to `out` as an IP packet with valid checksums; on an error `out` is
+/// unchanged. The IP header is like that of [`encode`].
 pub fn encode_udp<P: Payload>(
     flow: &Flow,
     payload: &P,
@@ -71,14 +72,14 @@ pub fn encode_udp<P: Payload>(
     let header = UdpHeader {
         source_port: flow.src.port,
         destination_port: flow.dst.port,
-        // It fits in an IP packet, so it fits here.
+        // What fits in an IP packet fits here.
         length: len as u16,
         checksum: 0,
     };
     let start = out.len();
     out.extend_from_slice(&header.to_bytes());
     payload.write_to(out);
-    // Zero would mean "no checksum"; ones' complement has a second zero (RFC 768).
+    // Zero means "no checksum"; all ones is the other zero of ones' complement (RFC 768).
     let checksum = match transport_checksum(UDP, flow.src.ip, flow.dst.ip, &out[start..]) {
         0 => u16::MAX,
         sum => sum,

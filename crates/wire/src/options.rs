@@ -4,17 +4,17 @@ use crate::DecodeError;
 use airtcp_core::{Options, SackBlock, SeqNum, Timestamps};
 use etherparse::{TcpOptionElement, TcpOptionReadError, TcpOptionsIterator, tcp_option};
 
-/// The most bytes of options a TCP header can hold: its length field counts to 60 bytes (RFC 9293 §3.1).
+/// The most bytes of options a TCP header can hold: its length is at most 60 bytes (RFC 9293 §3.1).
 pub(crate) const MAX_LEN: usize = 40;
 /// Kinds shared by experiments (RFC 6994).
 const EXPERIMENTAL: [u8; 2] = [253, 254];
 
-/// Options in the layout of [`Options::encoded_len`], each group padded in front with NOPs as deployed
-/// stacks do, so that 32-bit fields are aligned.
+/// Options in the layout of [`Options::encoded_len`], each group padded in front with NOPs as
+/// deployed stacks do, so that 32-bit fields are aligned.
 ///
-/// SACK blocks that no longer fit in 40 bytes are left out from the end: the first block reports the
-/// newest data and must be there (RFC 2018 §4), the others repeat earlier reports. Of four blocks beside
-/// timestamps the last goes.
+/// SACK blocks that no longer fit in 40 bytes are left out from the end: the first block reports
+/// the newest data and must be there (RFC 2018 §4), the others repeat earlier reports. With
+/// timestamps, the fourth block does not fit.
 pub(crate) struct EncodedOptions {
     bytes: [u8; MAX_LEN],
     len: usize,
@@ -76,9 +76,9 @@ impl EncodedOptions {
     }
 }
 
-/// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped by
-/// their length (RFC 9293 §3.1, MUST-6). Of an option that appears twice the last counts. Beside them the
-/// kind of the first unknown one that is not experimental.
+/// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped
+/// by their length (RFC 9293 §3.1, MUST-6). If an option appears twice, the last one counts. Also
+/// returns the kind of the first unknown option that is not experimental.
 pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), DecodeError> {
     let mut options = Options::default();
     let mut foreign = None;
@@ -90,7 +90,8 @@ pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), 
                 apply(&mut options, element);
                 bytes = elements.rest();
             }
-            // The library stops at an option it does not know; its length says where the next begins.
+            // The library stops at an option it does not know; its length says where the next
+            // begins.
             Some(Err(TcpOptionReadError::UnknownId(kind))) => {
                 if !EXPERIMENTAL.contains(&kind) {
                     foreign = foreign.or(Some(kind));

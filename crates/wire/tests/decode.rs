@@ -51,7 +51,7 @@ fn encoded(segment: &Segment<Vec<u8>>) -> Vec<u8> {
     packet
 }
 
-/// The error of `packet`, which must have one.
+/// The error that decoding `packet` must give.
 fn error(packet: &[u8]) -> DecodeError {
     decode(packet, Checksums::Ignore).unwrap_err()
 }
@@ -108,7 +108,7 @@ fn an_acknowledgement_number_without_its_flag_is_none() {
 }
 
 #[test]
-fn link_padding_behind_the_packet_is_not_payload() {
+fn link_padding_after_the_packet_is_not_payload() {
     let mut packet = encoded(&hello());
     packet.extend_from_slice(&[0; 6]);
     assert_eq!(decode(&packet, Checksums::Verify), Ok(hello()));
@@ -227,7 +227,7 @@ fn unknown_options_are_skipped_by_their_length() {
 }
 
 #[test]
-fn nothing_behind_the_end_of_the_option_list_counts() {
+fn nothing_after_the_end_of_the_option_list_counts() {
     let packet = ipv4_with_options(&[2, 4, 5, 0xb4, 0, 3, 3, 7]);
     let segment = decode(&packet, Checksums::Ignore).unwrap();
     assert_eq!(segment.options, Options { mss: Some(1460), ..Options::default() });
@@ -278,7 +278,7 @@ fn four_sack_blocks_are_read_in_order() {
 }
 
 #[test]
-fn the_payload_is_made_of_its_part_of_the_packet() {
+fn the_payload_is_made_from_its_slice_of_the_packet() {
     let mut packet = encoded(&hello());
     packet.extend_from_slice(&[0; 6]); // padding
     let decoded = decode_with(&packet, Checksums::Verify, |payload| payload.as_ptr_range());
@@ -297,7 +297,7 @@ const ACK: u8 = 0x10;
 const SYN: u8 = 0x02;
 
 #[test]
-fn options_that_cannot_be_written_are_told() {
+fn options_that_cannot_be_written_are_reported() {
     let mut md5 = vec![1, 1, 19, 18];
     md5.resize(20, 7);
     assert_eq!(foreign_option(&md5, ACK), Some(19));
@@ -307,7 +307,7 @@ fn options_that_cannot_be_written_are_told() {
 }
 
 #[test]
-fn options_of_a_segment_that_can_be_written_or_be_missing_are_not_foreign() {
+fn options_that_can_be_written_or_left_out_are_not_foreign() {
     let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     assert_eq!(foreign_option(&timestamps, ACK), None);
     for experimental in [253, 254] {
@@ -327,6 +327,6 @@ fn an_offer_in_a_syn_is_not_yet_foreign() {
 fn a_foreign_option_is_found_behind_others() {
     let options = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 253, 4, 1, 2, 30, 4, 0x20, 1];
     assert_eq!(foreign_option(&options, ACK), Some(30));
-    // Nothing behind the end of the list counts.
+    // Nothing after the end of the list counts.
     assert_eq!(foreign_option(&[1, 0, 30, 2], ACK), None);
 }

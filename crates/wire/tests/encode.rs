@@ -1,4 +1,4 @@
-//! What the encoder writes, byte by byte, and that decoding gives it back.
+//! What the encoder writes, byte by byte, and that decoding restores the segment.
 
 use airtcp_core::{
     Addr, Flags, Flow, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
@@ -28,7 +28,7 @@ fn blocks(n: u32) -> SackBlocks {
     (0..n).map(|i| SackBlock { left: SeqNum(2 * i), right: SeqNum(2 * i + 1) }).collect()
 }
 
-/// RFC 1071 §4.1, sixteen bits at a time: shares nothing with the encoder.
+/// RFC 1071 §4.1, sixteen bits at a time; shares no code with the encoder.
 fn ones_complement_sum(bytes: &[u8]) -> u16 {
     bytes.chunks(2).fold(0u16, |sum, word| {
         let word = u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]);
@@ -121,7 +121,7 @@ fn a_length_is_written_as_zeros() {
 }
 
 #[test]
-fn appends_behind_what_is_there() {
+fn appends_to_what_is_there() {
     let segment = Segment { flow: flow(), payload: b"odd".to_vec(), ..Segment::default() };
     let mut out = b"before".to_vec();
     encode(&segment, &mut out).unwrap();
@@ -224,7 +224,7 @@ proptest! {
     }
 }
 
-/// RFC 768: the length covers header and data; the sum over pseudo-header and datagram comes out even.
+/// RFC 768: the length covers header and data; the sum over pseudo-header and datagram is all ones.
 #[test]
 fn a_udp_datagram_has_its_length_and_a_valid_checksum() {
     for len in [0, 1, 1472] {

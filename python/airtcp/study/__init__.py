@@ -1,11 +1,11 @@
 """Studies: a paper's experiments as data, run, measured, tested against its claims and drawn.
 
 A study is a folder: `study.toml` (what is run, measured, drawn and claimed), `scenarios/*.toml`,
-`paper.csv` (the paper's numbers), perhaps `reference.csv` (somebody else's numbers for the same
-set-up), `README.md`. The format is documented in `docs/studies.md`.
+`paper.csv` (the paper's numbers), optionally `reference.csv` (others' numbers for the same set-up),
+`README.md`. The format is documented in `docs/studies.md`.
 
-How the modules play together: `definition` reads a study, `plan` expands its grids into runs,
-`execute` simulates the missing ones, `measure` turns runs into numbers, `cells` and `claims` into
-means, intervals and verdicts (`stats`), `figures` and `report` into pictures and a page;
-`command` is the command line.
+How the modules work together: `definition` reads a study, `plan` expands its grids into runs,
+`execute` simulates the missing ones, `measure` turns runs into numbers, `cells` and `claims` turn
+these into means, intervals and verdicts (with `stats`), `figures` and `report` into pictures and a
+page; `command` is the command line.
 """

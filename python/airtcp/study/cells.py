@@ -1,4 +1,4 @@
-"""The numbers of a study: every metric of every variant, over the seeds, and the curves' points."""
+"""The numbers of a study: every metric of every variant over the seeds, and points of curves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airtcp.study.stats import Band, Estimate, band, estimate, gain
 Floats = npt.NDArray[np.float64]
 
 CURVE_POINTS = 200
-"""Points a curve is drawn with."""
+"""Number of points with which a curve is drawn."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass
 class Curve:
-    """A curve over the seeds: the times, and one row of values a seed."""
+    """A curve over the seeds: the times, and one row of values per seed."""
 
     times: Floats
     values: Floats
@@ -57,7 +57,7 @@ class Results:
     """Everything measured.
 
     Attributes:
-        values: By experiment, variant and metric: one value a seed, in the order of seeds.
+        values: By experiment, variant and metric: one value per seed, in the order of seeds.
         curves: By experiment, figure and variant.
         traces: By experiment, figure and variant: the run with the first seed.
         cells: The rows of `cells.csv`, in the study's order.
@@ -86,7 +86,7 @@ def measure_all(
     """Measures the kept runs of the experiments.
 
     Raises:
-        LookupError: A metric asks for what the runs do not have.
+        LookupError: A metric needs something that the runs do not have.
         ValueError: A kept run is damaged.
     """
     results = Results(runs)
@@ -107,7 +107,7 @@ def measure_all(
 
 
 def _grid(figure: Figure) -> Floats:
-    """Times a curve is sampled at: those of its cells and those it is drawn with."""
+    """The times at which a curve is sampled: those of its cells, and those for drawing."""
     start, end = figure.window
     points = np.round(np.arange(start, end + figure.step / 2, figure.step), 9)
     return np.union1d(points, np.linspace(start, end, CURVE_POINTS + 1).round(9))

@@ -1,19 +1,19 @@
 """The paper's claims as tests on the cells.
 
-A claim holds when the numbers show it at the study's confidence, and is refuted otherwise; the
-evidence says which numbers, and whether the opposite was shown or just nothing. The tests:
+A claim holds if the numbers show it at the study's confidence, and is refuted otherwise. The
+evidence gives the numbers, and says whether they show the opposite or nothing. The tests:
 
 - `equal`: the variants have the same value in every run with the same seed.
-- `close`: for each further variant, the interval of its gain over the first lies within ±tolerance.
-- `decreasing`, `increasing`: each variant differs from the one before in that direction: one-sided
-  t test, paired by seed, of each pair.
-- `lowest`: the first variant is below each of the others: the same test of each pair.
+- `close`: the interval of each further variant's gain over the first lies within ±tolerance.
+- `decreasing`, `increasing`: each variant differs from the one before in that direction, by a
+  one-sided t test paired by seed.
+- `lowest`: the first variant is below each of the others, by the same test.
 - `gain`: the second variant improves on the first (one-sided t test, paired by seed), and the
-  interval of the gain reaches into about ± tolerance.
-- `difference`: the interval of the second variant's mean less the first's, paired by seed, lies
+  interval of the gain overlaps about ± tolerance.
+- `difference`: the interval of the second variant's mean minus the first's, paired by seed, lies
   within about ± tolerance.
 - `within`: each variant's mean lies in [low, high].
-- `paper`: each variant's mean differs from the paper's number by at most that part of it.
+- `paper`: each variant's mean differs from the paper's number by at most the fraction tolerance.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Verdict:
 
     Attributes:
         evidence: The numbers and the test.
-        brief: Only the numbers compared, in the order of the claim's variants.
+        brief: Just the numbers compared, in the order of the claim's variants.
     """
 
     experiment: str
@@ -69,7 +69,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
 
 
 def _short_names(keys: list[Key]) -> list[str]:
-    """The variants' keys without what all of them share."""
+    """The variants' keys without the pairs that all of them share."""
     shared = set(keys[0]).intersection(*keys[1:])
     return [key_text(tuple(pair for pair in key if pair not in shared)) for key in keys]
 
@@ -151,7 +151,7 @@ class _Test:
         return list(itertools.pairwise(range(len(self.samples))))
 
     def _ordered(self, sign: int, pairs: list[tuple[int, int]]) -> tuple[bool, str]:
-        """Tests that of each pair the second is greater (sign 1) or less (-1)."""
+        """Tests that the second of each pair is greater (sign 1) or less (-1) than the first."""
         limit = 1 - self.confidence
         holds, parts = True, []
         word, opposite = (">", "<") if sign > 0 else ("<", ">")

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
         print("airtcp study: interrupted", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        # The reader has seen enough; nothing more may be written, not even at exit.
+        # The reader has gone; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     return code
@@ -79,8 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("study", metavar="STUDY", help="name, or path of its folder")
     run.add_argument("--only", metavar="ID,…", help="only these experiments")
     run.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
-    run.add_argument("--runs", type=_positive, metavar="N", help="runs (seeds) a variant")
-    run.add_argument("--jobs", type=_positive, metavar="N", help="parallel runs; default: cores")
+    run.add_argument("--runs", type=_positive, metavar="N", help="runs (seeds) per variant")
+    run.add_argument(
+        "--jobs", type=_positive, metavar="N", help="parallel runs; default: one per core"
+    )
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
     run.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
@@ -126,7 +128,7 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         kept = outcome.kept + outcome.simulated
         print(
             f"airtcp study: interrupted; {kept} of {len(jobs)} runs are kept in {out / 'runs'}, "
-            "the same command does the rest",
+            "the same command runs the rest",
             file=sys.stderr,
         )
         return FAILED
@@ -160,8 +162,8 @@ def write_all(
     """Measures the kept runs and writes the tables, figures and report into `out`.
 
     Raises:
-        OSError: One cannot be written.
-        ValueError: A kept run is damaged, or a metric asks for what runs do not have.
+        OSError: A file cannot be written.
+        ValueError: A kept run is damaged, or a metric needs something that runs do not have.
     """
     results = measure_all(study, experiments, store, runs)
     verdicts = claims.judge_all(study, experiments, results)
@@ -207,7 +209,7 @@ def _print_table(
         grid.add_row(verdict.experiment, verdict.claim.text, mark, verdict.brief)
     console.print(grid)
     holding = sum(verdict.holds for verdict in verdicts)
-    print(f"{holding} of {len(verdicts)} claims hold ({results.runs} runs a variant)")
+    print(f"{holding} of {len(verdicts)} claims hold ({results.runs} runs per variant)")
     print(f"report: {out / 'report.html'}")
 
 
@@ -227,7 +229,7 @@ class _OnProgress(Protocol):
 
 @contextmanager
 def _progress(total: int) -> Iterator[_OnProgress]:
-    """Shows progress on standard error: a bar on a terminal, else a line each tenth."""
+    """Shows progress on standard error: a bar on a terminal, else a line every tenth."""
     if not sys.stderr.isatty():
         shown = -1
 

@@ -30,7 +30,7 @@ class Variant:
     """One point of an experiment's grid.
 
     Attributes:
-        key: Names it.
+        key: Its name.
         overrides: What it changes in the scenario file, as `--set` would.
     """
 
@@ -50,8 +50,8 @@ class Row:
     Attributes:
         series: What is drawn: series of `trace` (several), `timeline` and `curve` (one).
         metric: Metric of `bars` and `lines`; the name of a curve's points in `cells.csv`.
-        label: Of the y axis, without the unit.
-        unit: Of the y axis.
+        label: Label of the y axis, without the unit.
+        unit: Unit of the y axis.
         scale: Factor from SI to `unit`, for series.
         log: `lines` and `timeline`: whether the y axis is logarithmic.
     """
@@ -70,18 +70,18 @@ class Figure:
 
     Attributes:
         id: File name, and what the paper calls it.
-        kind: `curve`: a series against time, mean over the seeds; `bars`: a metric, one bar a
+        kind: `curve`: a series against time, mean over the seeds; `bars`: a metric, one bar per
             variant; `lines`: metrics against one key of the variants; `trace`: every point of
             some series of one run; `timeline`: series of one run, the variants in one panel.
-        variants: What is drawn, in this order.
-        rows: What is drawn; `lines` and `timeline` may have several.
+        variants: The variants drawn, in this order.
+        rows: The quantities drawn; `lines` and `timeline` may have several.
         transform: `curve`: `value`, or `mean-rate`: value / time, for a count of bytes so far.
         x: `lines`: the key along the x axis.
-        x_label: `lines`: of the x axis.
+        x_label: `lines`: label of the x axis.
         columns: `lines`: keys; the figure has a column of panels for each combination of values.
         log_x: `lines`: whether the x axis is logarithmic.
-        window: `curve`, `trace` and `timeline`: from, to, seconds.
-        step: `curve`: distance of the points in `cells.csv`, seconds.
+        window: `curve`, `trace` and `timeline`: start and end, in seconds.
+        step: `curve`: distance between points in `cells.csv`, in seconds.
         shade: `curve`, `trace` and `timeline`: spans of time that are shaded (outages, say).
     """
 
@@ -117,7 +117,7 @@ class Claim:
     Attributes:
         text: The claim, in our words.
         quote: The paper's words.
-        place: Where they stand.
+        place: Where the paper says so.
         kind: The test; see `claims`.
         metric: What is compared.
         variants: The cells compared, in the order of the test.
@@ -136,11 +136,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Runs of one scenario over a grid, and what is made of them.
+    """Runs of one scenario over a grid, and their metrics, figures and claims.
 
     Attributes:
         scenario: The scenario file.
-        key: What every variant's key holds.
+        key: The part that all variants' keys share.
     """
 
     id: str
@@ -154,13 +154,13 @@ class Experiment:
     claims: tuple[Claim, ...]
 
     def baseline(self, gain: Gain) -> Key:
-        """The variant that a gain is over."""
+        """The variant that a gain is relative to."""
         return _sorted(dict(self.key) | dict(gain.baseline))
 
 
 @dataclass(frozen=True)
 class Known:
-    """A number somebody else published for a cell.
+    """A number that others published for a cell.
 
     Attributes:
         source: Whose it is, as headings and legends call it.
@@ -178,9 +178,9 @@ class Study:
     """A paper's experiments.
 
     Attributes:
-        folder: Where it stands.
-        series: For each scenario file and overrides, the series its runs record: those of all
-            experiments, so that they share runs.
+        folder: Its folder.
+        series: The series that the runs of each scenario file and overrides record: those of all
+            experiments, so that experiments share runs.
         paper: The paper's numbers by (experiment, variant, metric).
         references: Numbers of independent implementations and theories, likewise.
     """
@@ -204,7 +204,7 @@ class Study:
         """The experiments with these ids, in the study's order.
 
         Raises:
-            StudyError: There is no such experiment; names the nearest.
+            StudyError: There is no such experiment; the message names the nearest.
         """
         known = [experiment.id for experiment in self.experiments]
         wanted = list(ids)
@@ -218,9 +218,9 @@ class Study:
 
 
 def folders() -> list[Path]:
-    """Where studies are looked for.
+    """Where to look for studies.
 
-    `$AIRTCP_STUDIES` if set, else `studies/` in the working directory or above it, else beside
+    `$AIRTCP_STUDIES` if set; else `studies/` in the working directory or above it; else beside
     the package or above it (a checkout).
     """
     if configured := os.environ.get("AIRTCP_STUDIES"):
@@ -233,7 +233,7 @@ def folders() -> list[Path]:
 
 
 def names() -> list[str]:
-    """Names of the studies that can be found."""
+    """Names of all studies found."""
     return sorted(
         {file.parent.name for folder in folders() for file in folder.glob("*/study.toml")}
     )
@@ -243,7 +243,7 @@ def find(study: str) -> Path:
     """The folder of a study given by name or path.
 
     Raises:
-        StudyError: There is none; names the nearest.
+        StudyError: There is none; the message names the nearest.
     """
     as_path = Path(study)
     if (as_path / "study.toml").is_file():
@@ -260,7 +260,7 @@ def load(folder: Path) -> Study:
     """Reads a study.
 
     Raises:
-        StudyError: It is malformed; says where.
+        StudyError: The study is malformed; the message says where.
     """
     file = folder / "study.toml"
     try:
@@ -271,7 +271,7 @@ def load(folder: Path) -> Study:
 
 
 class _Reader:
-    """Reads one `study.toml`; holds what its parts refer to."""
+    """Reads one `study.toml`; keeps what its parts refer to."""
 
     def __init__(self, folder: Path, root: Table) -> None:
         self._folder = folder
@@ -498,7 +498,9 @@ class _Reader:
             self._check_metric(table, "metric", metric)
         series = table.texts("series") if timed else ()
         if timed and (not series or (kind != "trace" and len(series) != 1)):
-            raise table.error("series", "a trace has at least one series, other figures one")
+            raise table.error(
+                "series", "a trace needs at least one series, other figures exactly one"
+            )
         return Row(
             series=series,
             metric=metric,
@@ -577,7 +579,7 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _selected(table: Table, fixed: Key, variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    """What `variants` lists, by keys less the experiment's; none if it is not there."""
+    """The variants that `variants` lists, by their keys without the experiment's; may be none."""
     by_key = {variant.key: variant for variant in variants}
     chosen = []
     for selector in table.tables("variants"):
@@ -614,7 +616,7 @@ def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...])
 def _check_claims(
     root: Table, experiments: Iterable[Experiment], paper: Mapping[tuple[str, str, str], Known]
 ) -> None:
-    """A comparison with the paper's numbers needs them."""
+    """Checks that the paper's number is there for every claim that compares with it."""
     for experiment in experiments:
         for claim in experiment.claims:
             for variant in claim.variants if claim.kind == "paper" else ():
@@ -632,12 +634,12 @@ _KNOWN_COLUMNS = ("experiment", "variant", "metric", "unit", "value", "quote", "
 def _known(
     file: Path, experiments: Iterable[Experiment], source: str
 ) -> dict[tuple[str, str, str], tuple[Known, ...]]:
-    """Reads `paper.csv` or `reference.csv`; each row must be a number that the study computes.
+    """Reads `paper.csv` or `reference.csv`; the study must compute the number of every row.
 
     Args:
-        file: The table; a column `source` says whose each number is, so that there can be several.
+        file: The table; a column `source` names each number's source, if there are several.
         experiments: What the study computes.
-        source: Whose the numbers are if the table has no such column.
+        source: The source of all numbers if the table has no such column.
     """
     if not file.exists():
         return {}
@@ -653,7 +655,7 @@ def _known(
         columns = tuple(rows.fieldnames or ())
         if columns not in (_KNOWN_COLUMNS, (*_KNOWN_COLUMNS, "source")):
             expected = f"expected the columns {','.join(_KNOWN_COLUMNS)}"
-            raise StudyError(f"{file}:1: {expected}, and perhaps source")
+            raise StudyError(f"{file}:1: {expected}, optionally followed by source")
         for row in rows:
             cell = (row["experiment"], row["variant"], row["metric"])
             if cell not in cells:
@@ -666,7 +668,7 @@ def _known(
                 )
             whose = row.get("source", source)
             if whose in (other.source for other in known.get(cell, ())):
-                raise StudyError(f"{file}:{rows.line_num}: {' '.join(cell)} is there twice")
+                raise StudyError(f"{file}:{rows.line_num}: {' '.join(cell)} occurs twice")
             number = Known(whose, row["value"], row["unit"], row["quote"], row["place"])
             known[cell] = (*known.get(cell, ()), number)
     return known

@@ -36,7 +36,7 @@ class Simulator:
     """The native simulator.
 
     Attributes:
-        build: Identifies its version: two builds with different code differ in it.
+        build: Identifies its version: builds with different code have different values.
     """
 
     build: str = field(default_factory=native_build)
@@ -64,10 +64,10 @@ def _scenario(job: Job) -> Scenario:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file under its final name only when it is complete.
+    """Writes a file that gets its final name only once it is complete.
 
     Raises:
-        OSError: It cannot be written; nothing is left behind.
+        OSError: The file cannot be written; nothing is left behind.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
@@ -78,7 +78,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 class Store:
-    """Finished runs in a folder, one file a run, named by what they are a result of."""
+    """Finished runs in a folder, one file each, named after what they result from."""
 
     def __init__(self, folder: Path, build: str) -> None:
         self._folder = folder
@@ -112,7 +112,7 @@ class Store:
 
 @dataclass
 class Outcome:
-    """What came of a batch of jobs."""
+    """The result of a batch of jobs."""
 
     kept: int
     simulated: int
@@ -128,13 +128,13 @@ def execute(
     stop: Callable[[], None],
     on_progress: Callable[[int], None],
 ) -> Outcome:
-    """Runs the jobs whose results are not kept yet, and keeps each as soon as it is finished.
+    """Runs the jobs whose results are not kept yet, and keeps each result once finished.
 
     Args:
-        jobs: What is wanted.
+        jobs: The runs wanted.
         store: Where results are kept.
         simulate: Runs one job.
-        executor: Where it runs; any `concurrent.futures.Executor`.
+        executor: Where the jobs run; any `concurrent.futures.Executor`.
         stop: Called on Ctrl-C, to end the runs in progress.
         on_progress: Called with the number of jobs finished so far (kept ones included).
     """

@@ -41,19 +41,19 @@ _STYLE: dict[Any, Any] = {
 
 _MARKERS = "os^Dvxp*h"
 _STYLES = ("-", "--", "-.", ":")
-"""Of the lines of a curve figure: those that coincide can all be seen."""
+"""Line styles of a curve figure: lines that coincide can all be seen."""
 
 _WRAP = 3
-"""Panels side by side before they are wrapped."""
+"""Panels side by side before they wrap."""
 
 _FEW_DECADES = 30
-"""Greatest over least value up to which a logarithmic axis has labels between the decades."""
+"""Ratio of maximum to minimum up to which a logarithmic axis has labels between decades."""
 
 _MANY_DECADES = 300
-"""Greatest over least value from which on a logarithmic axis has ticks at decades only."""
+"""Ratio of maximum to minimum above which a logarithmic axis has ticks at decades only."""
 
 _TIMELINE_POINTS = 2000
-"""Points a line of a timeline is drawn with."""
+"""Number of points with which a line of a timeline is drawn."""
 
 _PAPER, _REFERENCE = "#d62728", "#333333"
 
@@ -82,7 +82,7 @@ def draw(study: Study, experiment: Experiment, figure: Figure, results: Results)
     """Draws one figure."""
     with mpl.rc_context(_STYLE):
         canvas = _Painter(study, experiment, figure, results).paint()
-        # Lay out once for both files: it takes longer than drawing.
+        # Lay out once for both files: this takes longer than drawing.
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
         svg, png = io.BytesIO(), io.BytesIO()
@@ -92,7 +92,7 @@ def draw(study: Study, experiment: Experiment, figure: Figure, results: Results)
 
 
 def _short(key: Key, among: Iterable[Key]) -> str:
-    """The pairs that tell a key from the others."""
+    """The pairs that distinguish a key from the others."""
     others = list(among)
     shared = set(others[0]).intersection(*others[1:])
     own = tuple(pair for pair in key if pair not in shared or len(others) == 1)
@@ -100,12 +100,12 @@ def _short(key: Key, among: Iterable[Key]) -> str:
 
 
 def _label(variant: Variant, among: tuple[Variant, ...]) -> str:
-    """What tells a variant from the others of its figure."""
+    """What distinguishes a variant from the others of its figure."""
     return _short(variant.key, (other.key for other in among))
 
 
 def _log_x(axes: Axes, points: list[float]) -> None:
-    """Makes the x axis logarithmic, with ticks at its points or, if they span decades, at these."""
+    """Makes the x axis logarithmic, with ticks at the points, or at decades if these span many."""
     axes.set_xscale("log")
     if max(points) > _MANY_DECADES * min(points):
         axes.xaxis.set_major_formatter("{x:g}")
@@ -162,7 +162,7 @@ class _Painter:
         return self.results.cell(self.experiment.id, variant.key, metric)
 
     def _timed(self, axes: Axes, row: Row) -> None:
-        """What panels with time along the x axis have in common."""
+        """Sets what all panels with a time axis have in common."""
         for start, end in self.figure.shade:
             axes.axvspan(start, end, color="#000000", alpha=0.08, linewidth=0)
         axes.set_xlim(*self.figure.window)
@@ -220,7 +220,7 @@ class _Painter:
             )
         )
         rows = figure.rows
-        # One quantity in many columns is wrapped into two rows of panels.
+        # One quantity in many columns wraps into two rows of panels.
         wide = len(columns) if len(rows) > 1 or len(columns) <= _WRAP else -(-len(columns) // 2)
         high = len(rows) * -(-len(columns) // wide)
         canvas = self._canvas(max(7.2, 2.9 * wide + 0.6), max(3.8, 2.6 * high + 1.0))
@@ -279,7 +279,7 @@ class _Painter:
             )
 
     def _line(self, axes: Axes, index: int, name: str, points: list[tuple[float, Cell]]) -> None:
-        """Ours, joined by a line unless somebody else's numbers are drawn as one."""
+        """Draws our numbers, joined by a line unless others' numbers are drawn as one."""
         known: dict[str, list[tuple[float, float]]] = {}
         for at, cell in points:
             for number in (*((cell.paper,) if cell.paper else ()), *cell.references):
@@ -357,7 +357,7 @@ class _Painter:
         return canvas
 
     def _paper_times(self, variant: Variant) -> list[float]:
-        """The moments in the window that the paper gives for a variant."""
+        """The times in the window that the paper gives for a variant."""
         known = (
             self._cell(variant, metric).paper
             for metric in self.experiment.metrics

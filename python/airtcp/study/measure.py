@@ -23,11 +23,11 @@ class Measure:
         owner: Name of the one flow, link or middlebox meant; empty: all of them.
         field: Name of the field or the series.
         scale: Factor from SI to `unit`.
-        missing: What a run without the value counts as (an unfinished download, say); `None`: it
-            has none, and is left out of the mean.
+        missing: The value used for a run that has none (an unfinished download, say); `None`: the
+            run is left out of the mean.
         reduce: `trace`: name of the reducer.
-        windows: `trace`: from, to (exclusive), seconds, of each; none: the whole run.
-        over: How the values of several owners or windows become one.
+        windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
+        over: How the values of several owners or windows are combined into one.
         minus: The key of the variants whose value is subtracted; empty: none.
     """
 
@@ -66,10 +66,10 @@ FIELD_SOURCES: Mapping[str, str] = {
     "cbr": "cbr",
     "run": "",
 }
-"""The parts of a run's metrics a field can be of, and their keys in the metrics."""
+"""The parts of a run's metrics that can hold a field, and their keys in the metrics."""
 
 Reducer = Callable[[Floats, Floats, float, float], float]
-"""Times, values, window start and end → number, NaN if there is none."""
+"""Times, values, window start and end → a number, or NaN if there is none."""
 
 
 def _inside(time: Floats, start: float, end: float) -> npt.NDArray[np.bool_]:
@@ -83,7 +83,7 @@ def _at(time: Floats, value: Floats, when: float) -> float:
 
 
 def _steps(time: Floats, value: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """The step function within the window: values and how long each is in force."""
+    """The step function within the window: its values, and how long each is in force."""
     inside = _inside(time, start, end)
     times, values = time[inside], value[inside]
     before = _at(time, value, start)
@@ -139,7 +139,7 @@ def _records(time: Floats, value: Floats, start: float, end: float) -> float:
 
 
 def _repeats(time: Floats, value: Floats, start: float, end: float) -> Floats:
-    """Times at which the first value repeated in the window is repeated there."""
+    """Times in the window at which the first value to repeat there is repeated."""
     same = np.concatenate(([False], value[1:] == value[:-1])) if len(value) else np.empty(0, bool)
     repeats = np.flatnonzero(same & _inside(time, start, end))
     times: Floats = time[repeats[value[repeats] == value[repeats[0]]]] if len(repeats) else time[:0]
@@ -181,13 +181,13 @@ REDUCERS: Mapping[str, Reducer] = {
     "gap-start": lambda time, _value, start, end: _longest_gap(time, start, end)[0],
     "gap-end": lambda time, _value, start, end: _longest_gap(time, start, end)[1],
 }
-"""Ways to make a number of a series within a window [start, end).
+"""Ways to reduce a series within a window [start, end) to a number.
 
-`last`, `mean`, `min`, `max`, `range` (greatest less least), `increase` take the series as a step
-function (a value is in force until the next); the others take its points as events. A record is a
-value above all before it, a repeat a point with the value of the one before (of several values
-repeated, the first one's); repeats end with the first greater value; the gap is the longest time
-between two points.
+`last`, `mean`, `min`, `max`, `range` (maximum minus minimum) and `increase` take the series as a
+step function (a value is in force until the next); the others take its points as events. A record
+is a value greater than all before it. A repeat is a point with the same value as the one before it;
+if several values repeat, only the first counts, and its repeats end with the first greater value.
+The gap is the longest time between two points.
 """
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
@@ -202,7 +202,7 @@ def measure(run: Run, metric: Measure) -> float:
     """The metric's value in one run; NaN if it has none.
 
     Raises:
-        LookupError: The run knows no such owner, field or series.
+        LookupError: The run has no such owner, field or series.
     """
     values = _trace_values(run, metric) if metric.kind == "trace" else _field_values(run, metric)
     missing = np.nan if metric.missing is None else metric.missing
@@ -250,7 +250,7 @@ def sample(series: Series, times: Floats, transform: str, scale: float) -> Float
     """A series as a step function at the given times; 0 before its first point.
 
     Args:
-        series: The series; its flows are added up.
+        series: The series; the values of its flows are added.
         times: Ascending, seconds.
         transform: `value`, or `mean-rate`: 8 × value / time, for bytes so far.
         scale: Factor applied to the result.

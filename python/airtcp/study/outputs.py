@@ -30,7 +30,7 @@ CLAIM_COLUMNS = ("study", "experiment", "claim", "holds", "evidence")
 
 
 def exact(value: float) -> str:
-    """A number as the tables have it: nine significant digits, empty if there is none."""
+    """A number as in the tables: nine significant digits, empty if there is none."""
     return "" if math.isnan(value) else f"{value:.9g}"
 
 
@@ -82,7 +82,7 @@ def write_tables(
     """Writes the three tables.
 
     Raises:
-        OSError: One cannot be written.
+        OSError: A table cannot be written.
     """
     rows = [cell_row(study, cell) for cell in cells]
     write_atomically(folder / "cells.csv", _csv(CELL_COLUMNS, rows))

@@ -16,7 +16,7 @@ FIRST_SEED = 1
 
 @dataclass(frozen=True)
 class Job:
-    """One run: everything its result depends on but the simulator itself.
+    """One run: everything its result depends on, except the simulator itself.
 
     Attributes:
         file: The scenario file, for error messages.
@@ -33,7 +33,7 @@ class Job:
 
     @cached_property
     def _content(self) -> str:
-        # The scenario's name defaults to the file's, so that is part of the content.
+        # The scenario's name defaults to the file's, so the file is part of the content.
         return json.dumps([self.file, self.text, self.overrides, self.seed, self.series])
 
     def address(self, simulator: str) -> str:
@@ -58,7 +58,7 @@ def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Jo
 
 
 def seeds(runs: int) -> range:
-    """The seeds of a study with so many runs a variant."""
+    """The seeds of a study with this many runs per variant."""
     return range(FIRST_SEED, FIRST_SEED + runs)
 
 

@@ -59,7 +59,7 @@ def write_report(
     """Writes the page.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The page cannot be written.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("airtcp.study"),

@@ -1,4 +1,4 @@
-"""Means, intervals and tests over seeds: two-sided Student t intervals, one-sided tests."""
+"""Means, intervals and tests over seeds: two-sided Student's t intervals, one-sided t tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: Floats, confidence: float) -> Estimate:
-    """Mean and Student t interval of independent values; NaN values are left out."""
+    """Mean and Student's t interval of independent values; NaN values are left out."""
     known = values[~np.isnan(values)]
     count = len(known)
     if count == 0:
@@ -59,7 +59,7 @@ class Band(NamedTuple):
 
 
 def band(rows: Floats, confidence: float) -> Band:
-    """`estimate` of each column of an array with a row a run and no NaN."""
+    """`estimate` of each column of an array with one row per run and no NaN."""
     count = len(rows)
     mean = rows.mean(axis=0)
     if count == 1:
@@ -71,14 +71,14 @@ def band(rows: Floats, confidence: float) -> Band:
 
 @cache
 def _t(confidence: float, count: int) -> float:
-    """Student's t for a two-sided interval of the mean of so many values."""
+    """Student's t for a two-sided interval of the mean of this many values."""
     return float(stats.t.ppf((1 + confidence) / 2, count - 1))
 
 
 def p_greater(left: Floats, right: Floats) -> float:
-    """p-value of `mean(left) > mean(right)`, paired by seed; small: shown.
+    """p-value of `mean(left) > mean(right)`, paired by seed; a small one shows it.
 
-    With equal differences in every pair there is no spread to test against: 0 if they are
+    If the difference is equal in every pair, there is no spread to test against: 0 if it is
     positive, else 1.
     """
     difference = left - right
@@ -95,7 +95,7 @@ def p_greater(left: Floats, right: Floats) -> float:
 def gain(values: Floats, baseline: Floats, confidence: float) -> Estimate:
     """`mean(values) / mean(baseline) − 1`, paired by seed, with Fieller's interval.
 
-    The interval holds every k for which a paired t test does not reject `mean(values) =
+    The interval contains every k for which a paired t test does not reject `mean(values) =
     (1 + k)·mean(baseline)`; its ends are NaN when it is not bounded.
     """
     known = ~(np.isnan(values) | np.isnan(baseline))
@@ -114,7 +114,7 @@ def gain(values: Floats, baseline: Floats, confidence: float) -> Estimate:
     constant = a * a - t2 * float(covariance[0, 0])
     if quadratic <= 0:
         return Estimate(a / b - 1, math.nan, math.nan, count)
-    # k = a/b solves the inequality, so the root is real but for rounding.
+    # k = a/b solves the inequality, so the root is real except for rounding.
     root = math.sqrt(max(linear * linear - quadratic * constant, 0.0))
     low, high = (linear - root) / quadratic, (linear + root) / quadratic
     return Estimate(a / b - 1, low - 1, high - 1, count)

@@ -1,4 +1,4 @@
-"""Reading TOML tables strictly: every key is asked for, every other key is an error."""
+"""Reading TOML tables strictly: a key that no one asks for is an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = {"min": 60.0, "s": 1.0, "ms": 1e-3}
 
 
 class StudyError(Exception):
-    """A study, or a request about one, that makes no sense; the message says where and why."""
+    """An invalid study, or an invalid request for one; the message says where and why."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -26,7 +26,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 class Table:
-    """A TOML table that knows where it stands and which keys were asked for."""
+    """A TOML table that knows its place and which keys were asked for."""
 
     def __init__(self, file: Path, path: str, values: dict[str, Any]) -> None:
         self._file = file
@@ -109,7 +109,7 @@ class Table:
         return None if values is None else self._span(key, values)
 
     def windows(self, key: str) -> tuple[tuple[float, float], ...]:
-        """Pairs of durations, start and end, in seconds; none if it is not there."""
+        """Pairs of durations, start and end, in seconds; none if the key is missing."""
         values = self._typed(key, list, 'pairs of durations such as [["5 s", "11 s"]]') or []
         return tuple(self._span(key, value) for value in values)
 
@@ -131,12 +131,12 @@ class Table:
         return tuple(values)
 
     def table(self, key: str) -> Table:
-        """A table; empty if it is not there."""
+        """A table; empty if the key is missing."""
         values = self._typed(key, dict, "a table")
         return Table(self._file, f"{self._path}.{key}".lstrip("."), values or {})
 
     def tables(self, key: str) -> list[Table]:
-        """An array of tables; empty if it is not there."""
+        """An array of tables; empty if the key is missing."""
         values = self._typed(key, list, "an array of tables") or []
         if not all(isinstance(value, dict) for value in values):
             raise self.error(key, "expected an array of tables")
@@ -169,7 +169,7 @@ class Table:
         return rows
 
     def finish(self) -> None:
-        """Refuses keys that nobody asked for."""
+        """Refuses keys that no one asked for."""
         for key in self._values:
             if key not in self._asked:
                 raise self.error(key, f"unknown key{nearest(key, self._asked)}")

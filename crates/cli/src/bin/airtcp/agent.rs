@@ -1,4 +1,4 @@
-//! `airtcp agent`: tells a gateway how this mobile's link is (docs/agent.md).
+//! `airtcp agent`: reports the state of this mobile's link to a gateway (docs/agent.md).
 
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_core::{Duration, LinkSignal};
@@ -21,28 +21,28 @@ pub(crate) struct AgentArgs {
     /// File with this agent's key (`airtcp agent keygen` makes it).
     #[arg(long, value_name = "FILE", global = true)]
     key: Option<PathBuf>,
-    /// Address of this mobile; may be repeated [default: those that the key file lists].
+    /// Address of this mobile; may be repeated [default: those in the key file].
     #[arg(long, value_name = "ADDRESS", global = true)]
     mobile: Vec<IpAddr>,
-    /// What sees how the link is.
+    /// What observes the link.
     #[arg(long)]
     source: Option<SourceKind>,
-    /// With `--source command`: prints `fading`, `down` or `up`, a word a line; started by `sh -c`.
+    /// With `--source command`: run by `sh -c`; prints `fading`, `down` or `up`, one word a line.
     #[arg(long, value_name = "COMMAND")]
     source_command: Option<String>,
-    /// The last word is repeated for at most this long before the agent ends without an answer.
+    /// How long to repeat the last signal before giving up for lack of an answer.
     #[arg(long, value_name = "TIME", default_value = "10s", global = true, value_parser = airtcp_sim::scenario::duration)]
     patience: Duration,
 }
 
 #[derive(Debug, Subcommand)]
 enum AgentCommand {
-    /// Says one thing by hand, and waits until the gateway has it.
+    /// Sends one signal by hand, and waits until the gateway has it.
     Send {
-        /// What.
+        /// The signal.
         signal: SignalName,
     },
-    /// Makes a key: a line for the mobile's key file and for the gateway's file of keys.
+    /// Makes a key: one line, for the mobile's key file and for the gateway's file of keys.
     Keygen {
         /// 1 to 16 of a-z A-Z 0-9 - _ .
         #[arg(value_parser = key_name)]
@@ -50,13 +50,13 @@ enum AgentCommand {
         /// Addresses (or prefixes) of the mobiles that the key speaks for.
         #[arg(required = true, value_name = "ADDRESS", value_parser = keys::network)]
         speaks_for: Vec<IpNet>,
-        /// A new file, only its owner's to read [default: standard output].
+        /// A new file, readable by its owner only [default: standard output].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
 }
 
-/// What sees how the link is.
+/// What observes the link.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SourceKind {
     /// A program that prints what it sees.
@@ -96,7 +96,7 @@ fn keygen(name: KeyName, speaks_for: Vec<IpNet>, out: Option<&Path>) -> i32 {
     let key = match Key::generate(name, speaks_for) {
         Ok(key) => key,
         Err(error) => {
-            complain(&format!("no randomness from the kernel: {error}"));
+            complain(&format!("the kernel gives no random bytes: {error}"));
             return FAILURE;
         }
     };
@@ -153,7 +153,10 @@ fn config(args: &AgentArgs) -> Result<AgentConfig, String> {
     let keys = Keys::read(path).map_err(|error| error.to_string())?;
     let mut lines = keys.iter();
     let (Some(key), None) = (lines.next(), lines.next()) else {
-        return Err(format!("{}: several keys; an agent's file has its own only", path.display()));
+        return Err(format!(
+            "{}: several keys; an agent's file must hold only its own",
+            path.display()
+        ));
     };
     let gateway = resolve(gateway)?;
     let (key, mobiles) = (key.clone(), args.mobile.clone());

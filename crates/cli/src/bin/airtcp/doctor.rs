@@ -9,13 +9,13 @@ use std::fmt::Write;
 /// Arguments of `airtcp doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// One JSON object instead of the table.
+    /// Prints one JSON object instead of the table.
     #[arg(long)]
     json: bool,
     /// Exit code 1 unless this command will work here; may be repeated.
     #[arg(long, value_name = "COMMAND")]
     require: Vec<Required>,
-    /// What the program starts itself with, to try things in namespaces of its own.
+    /// Set when the program starts itself again, to try things in namespaces of its own.
     #[arg(long, hide = true)]
     probe: bool,
 }
@@ -64,7 +64,7 @@ fn works(verdict: &Verdict) -> bool {
     matches!(verdict.state, State::Ok | State::Degraded)
 }
 
-/// For each command its checks, each with its mend below; then one line of verdicts.
+/// The checks of each command, with how to mend what failed; then one line of verdicts.
 fn table(report: &Report) -> String {
     let name_width = report.checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
     let mut out = String::new();

@@ -20,68 +20,69 @@ pub(crate) struct LinkArgs {
     /// Serialisation rate, such as `8mbit` or "250 kbit/s" [default: 100 Gbit/s].
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// The same from the command to the network only.
+    /// The same, only from the command to the network.
     #[arg(long, value_name = "RATE")]
     up_rate: Option<String>,
-    /// The same from the network to the command only.
+    /// The same, only from the network to the command.
     #[arg(long, value_name = "RATE")]
     down_rate: Option<String>,
     /// One-way propagation delay, such as `20ms` [default: 0 s].
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
-    /// The same from the command to the network only.
+    /// The same, only from the command to the network.
     #[arg(long, value_name = "TIME")]
     up_delay: Option<String>,
-    /// The same from the network to the command only.
+    /// The same, only from the network to the command.
     #[arg(long, value_name = "TIME")]
     down_delay: Option<String>,
     /// Capacity of the queue, such as `60kB` or "50 packets" [default: 50 packets].
     #[arg(long, value_name = "LIMIT")]
     queue: Option<String>,
-    /// The same from the command to the network only.
+    /// The same, only from the command to the network.
     #[arg(long, value_name = "LIMIT")]
     up_queue: Option<String>,
-    /// The same from the network to the command only.
+    /// The same, only from the network to the command.
     #[arg(long, value_name = "LIMIT")]
     down_queue: Option<String>,
     /// Probability that a packet is lost, such as 0.01.
     #[arg(long, value_name = "P")]
     loss: Option<String>,
-    /// The same from the command to the network only.
+    /// The same, only from the command to the network.
     #[arg(long, value_name = "P")]
     up_loss: Option<String>,
-    /// The same from the network to the command only.
+    /// The same, only from the network to the command.
     #[arg(long, value_name = "P")]
     down_loss: Option<String>,
-    /// Mahimahi trace that takes the place of the rate from the command to the network.
+    /// Mahimahi trace that replaces the rate from the command to the network.
     #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
     up_trace: Option<PathBuf>,
-    /// Mahimahi trace that takes the place of the rate from the network to the command.
+    /// Mahimahi trace that replaces the rate from the network to the command.
     #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
     down_trace: Option<PathBuf>,
-    /// Writes what passes from the command to the network, in the format of Mahimahi's `mm-link`.
+    /// Logs the packets from the command to the network, in the format of Mahimahi's `mm-link`.
     #[arg(long, value_name = "FILE", alias = "uplink-log")]
     up_log: Option<PathBuf>,
-    /// The same from the network to the command.
+    /// Logs the packets from the network to the command.
     #[arg(long, value_name = "FILE", alias = "downlink-log")]
     down_log: Option<PathBuf>,
-    /// Sets any key of the link file, such as `down.outage.listed=[["5 s", "10 s"]]`; may be repeated.
+    /// Sets any key of the link file, such as `down.outage.listed=[["5 s", "10 s"]]`; may be
+    /// repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
     set: Vec<(String, String)>,
     /// Seed of losses and delays.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The emulator has failed when one packet in 100 is released later than this after its time.
+    /// The run fails if one packet in 100 is released more than this after its time.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = airtcp_sim::scenario::duration)]
     late: Duration,
-    /// Joins two existing namespaces (`ip netns`) instead of running a command: up is from the first to
-    /// the second.
+    /// Joins two existing namespaces (`ip netns`) instead of running a command; up is from the
+    /// first to the second.
     #[arg(long, num_args = 2, value_names = ["NAMESPACE", "NAMESPACE"], conflicts_with = "command")]
     between: Option<Vec<String>>,
-    /// Listens on a Unix socket for orders (`--at`) while the link runs.
+    /// Takes orders (`--at`) on a Unix socket while the link runs.
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
-    /// Gives an order to the link whose `--control` socket this is, and prints how that link is doing when the
+    /// Sends an order to the link with this `--control` socket; prints that link's status once the
     /// order has taken effect.
     #[arg(
         long,
@@ -90,10 +91,11 @@ pub(crate) struct LinkArgs {
         conflicts_with_all = ["control", "between", "config", "command"]
     )]
     at: Option<PathBuf>,
-    /// With `--at`: `down` or `up`, of both directions or of `uplink` or `downlink`; or `status`.
+    /// With `--at`: `status`, `down` or `up`; the last two take `uplink` or `downlink` for one
+    /// direction.
     #[arg(value_name = "ORDER", num_args = 1..=2, requires = "at")]
     order: Vec<String>,
-    /// Runs in a network namespace of its own, behind the link.
+    /// Command to run behind the link, in a network namespace of its own.
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["between", "at"])]
     command: Vec<OsString>,
 }
@@ -145,7 +147,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
     }
 }
 
-/// Tells a running link what to do, and prints its answer as a line of JSON.
+/// Sends an order to a running link, and prints its answer as a line of JSON.
 fn give_order(socket: &Path, order: &str) -> i32 {
     let order: Order = match order.parse() {
         Ok(order) => order,
@@ -163,7 +165,7 @@ fn give_order(socket: &Path, order: &str) -> i32 {
     }
 }
 
-/// The link of the file and the options.
+/// The link that the file and the options describe.
 fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
     let (name, text) = match &args.config {
         Some(path) => (path.display().to_string(), contents(path)?),
@@ -173,7 +175,7 @@ fn read(args: &LinkArgs) -> Result<EmulatedLink, String> {
 }
 
 impl LinkArgs {
-    /// The trace of a direction: of its option, or of the file unless an option sets a rate.
+    /// The trace of a direction: from its option, else from the file unless an option sets a rate.
     fn trace(
         &self,
         direction: &EmulatedDirection,
@@ -196,8 +198,8 @@ fn contents(path: &Path) -> Result<String, String> {
     })
 }
 
-/// The options as keys of the file: those for both directions first, as one for a single direction is stronger
-/// anyway.
+/// The options as keys of the file. Their order does not matter: a key for one direction overrides
+/// that for both.
 fn overrides(args: &LinkArgs) -> Vec<Override> {
     let options = [
         ("--rate", "rate", &args.rate),
@@ -230,7 +232,7 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
     overrides
 }
 
-/// Tells what the link did and whether the emulator kept up with it.
+/// Prints what the link did; returns whether the emulator kept up.
 fn summary(report: &Report, bound: Duration) -> bool {
     let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time } = report;
     for (name, counters) in [("up", up), ("down", down)] {
@@ -252,13 +254,15 @@ fn summary(report: &Report, bound: Duration) -> bool {
         micros(lateness.max())
     ));
     if *refused_by_kernel > 0 {
-        complain(&format!("{refused_by_kernel} packets came out while their device was down"));
+        complain(&format!(
+            "{refused_by_kernel} packets were lost on leaving: their device was down"
+        ));
     }
     let kept_up = report.kept_up(bound);
     if !kept_up {
         complain(&format!(
-            "THE EMULATOR DID NOT KEEP UP: p99 of lateness {} us, at most {} us are allowed (--late); \
-             {dropped_by_kernel} packets were dropped before it could read them. Do not trust this run.",
+            "THE EMULATOR DID NOT KEEP UP: p99 lateness is {} us, --late allows {} us; the kernel dropped \
+             {dropped_by_kernel} packets before it could read them. Do not trust this run.",
             micros(lateness.quantile(0.99)),
             micros(bound)
         ));

@@ -27,15 +27,15 @@ enum Command {
     /// Runs a command behind an emulated link, in real time (docs/link.md).
     #[cfg(all(target_os = "linux", feature = "link"))]
     Link(Box<link::LinkArgs>),
-    /// Tells a gateway how this mobile's link is (docs/agent.md).
+    /// Reports the state of this mobile's link to a gateway (docs/agent.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Agent(Box<agent::AgentArgs>),
     /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Gateway(gateway::GatewayArgs),
-    /// Looks at what this machine can do for the live commands, what is missing, how to mend it.
+    /// Checks whether the live commands will work here, what is missing and how to mend it.
     ///
-    /// Changes nothing. Works without root, and then says what it could not see.
+    /// Changes nothing. Works without root too, and then says what it could not check.
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Doctor(doctor::Args),
 }
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// This very command line, with one more argument.
+/// This command line, with one more argument.
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 fn myself(argument: &str) -> std::process::Command {
     use std::os::unix::process::CommandExt;

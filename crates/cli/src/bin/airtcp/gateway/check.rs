@@ -1,4 +1,5 @@
-//! `airtcp gateway check-config`: what a configuration would do, or what is wrong with it. Changes nothing.
+//! `airtcp gateway check-config`: what a configuration would do, or what is wrong with it. Changes
+//! nothing.
 
 use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
@@ -15,12 +16,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Reads the configuration and the files that it names, and prints what it would do; returns the exit code.
+/// Reads the configuration and the files it names, and prints what it would do; returns the exit
+/// code.
 pub(super) fn check(path: &Path) -> i32 {
     let config = match read(path) {
         Ok(config) => config,
         Err(message) => {
-            // A rendered diagnostic begins with its file already.
+            // A rendered diagnostic already begins with its file.
             let _ = writeln!(io::stderr(), "{message}");
             return BAD_INPUT;
         }
@@ -28,9 +30,9 @@ pub(super) fn check(path: &Path) -> i32 {
     for caution in config.cautions() {
         complain(&format!("{}: {caution}", path.display()));
     }
-    // Whoever may not ask the kernel, or asks another machine's, still learns the rest.
+    // Without the right to ask the kernel, or on another machine, the rest is still of use.
     let rules = rules::text(&config).unwrap_or_else(|error| {
-        complain(&format!("the rules were not tried: {error}"));
+        complain(&format!("the rules are not known: {error}"));
         String::new()
     });
     print(&format!("{}{}", describe(&config), describe_rules(&rules)))
@@ -50,7 +52,7 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
         && !record.parent().is_some_and(Path::is_dir)
     {
         let record = record.display();
-        return Err(format!("airtcp: {source_name}: record: {record}: its folder is not there"));
+        return Err(format!("airtcp: {source_name}: record: {record}: its folder does not exist"));
     }
     Ok(config)
 }
@@ -66,7 +68,7 @@ fn describe(config: &GatewayConfig) -> String {
     let Limits { memory, flows, idle } = limits;
     let memory = size(*memory);
     let _ = writeln!(out, "limits of each group");
-    let _ = writeln!(out, "  {memory} of copies, {flows} connections, idle ones for {idle}");
+    let _ = writeln!(out, "  {memory} of copies, {flows} connections, {idle} without traffic");
     let _ = writeln!(out, "signals");
     let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
     describe_signals(&mut out, signals, groups);
@@ -125,7 +127,8 @@ fn describe_group(out: &mut String, group: &Group) {
         let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
     }
     if let Some(max_down) = max_down {
-        let _ = writeln!(out, "  a connection is reset when its mobile was away for {max_down}");
+        let _ =
+            writeln!(out, "  a connection is reset once its mobile has been away for {max_down}");
     }
 }
 
@@ -154,13 +157,13 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
             let _ = write!(out, ", every {every}");
         }
         let _ = match *lead {
-            Duration::ZERO => writeln!(out, ", not foretold"),
-            lead => writeln!(out, ", foretold {lead} before"),
+            Duration::ZERO => writeln!(out, ", not announced"),
+            lead => writeln!(out, ", announced {lead} before"),
         };
     }
 }
 
-/// In the largest unit in which it comes out even.
+/// The size, in the largest unit that divides it.
 fn size(bytes: Bytes) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let even =
@@ -204,18 +207,18 @@ mobile.vehicles: m-tcp-plus
   copies always, at most 4 MiB a connection
   beside the kernel's forwarding where it can, while the mobile is in reach
   a mobile that is down is asked every 100 ms whether it is back
-  a connection is reset when its mobile was away for 600 s
+  a connection is reset once its mobile has been away for 600 s
 mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0
   duplicate ACKs that stand for a loss: 10
 limits of each group
-  64 MiB of copies, 20000 connections, idle ones for 7440 s
+  64 MiB of copies, 20000 connections, 7440 s without traffic
 signals
   airtcp gateway signal, by /run/airtcp/gateway.sock
   airtcp agent, by UDP to 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
   carrier of mesh0, wwan0
   silence for 1 s
-  planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, foretold 200 ms before
+  planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, announced 200 ms before
 nfqueue
   queue 77, at most 1024 packets waiting
 state
@@ -269,7 +272,7 @@ metrics
         let (_folder, path) = file(&format!("record = \"FOLDER/a.pcapng\"\n{MOBILE}"));
         assert!(read(&path).is_ok());
         let (_folder, path) = file(&format!("record = \"FOLDER/b/a.pcapng\"\n{MOBILE}"));
-        assert!(read(&path).unwrap_err().ends_with("/b/a.pcapng: its folder is not there"));
+        assert!(read(&path).unwrap_err().ends_with("/b/a.pcapng: its folder does not exist"));
     }
 
     #[test]

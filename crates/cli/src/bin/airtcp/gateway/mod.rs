@@ -1,4 +1,4 @@
-//! `airtcp gateway`: runs a gateway, and asks a running one.
+//! `airtcp gateway`: runs a gateway, or talks to a running one.
 
 mod check;
 mod run;
@@ -18,7 +18,7 @@ pub(crate) struct GatewayArgs {
     /// Runs a gateway with this configuration (docs/gateway-config.md).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What the program starts itself with: the part that is started again when it dies.
+    /// Set when the program starts itself as the daemon, which is restarted if it dies.
     #[arg(long, hide = true, requires = "config")]
     daemon: bool,
     #[command(subcommand)]
@@ -27,7 +27,7 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Says what a configuration would do, or what is wrong with it; changes nothing.
+    /// Shows what a configuration would do, or what is wrong with it; changes nothing.
     CheckConfig {
         /// The gateway's configuration (docs/gateway-config.md).
         file: PathBuf,
@@ -44,14 +44,15 @@ enum Command {
         #[command(flatten)]
         socket: SocketArg,
     },
-    /// Makes a running gateway read its configuration again; a wrong one is refused, and the old one stays.
+    /// Makes a running gateway read its configuration again; a wrong one is refused and the old one
+    /// stays.
     Reload {
         #[command(flatten)]
         socket: SocketArg,
     },
     /// Prints a running gateway's metrics in Prometheus' text format.
     Metrics {
-        /// What metrics there are, as documentation (docs/gateway-metrics.md); needs no gateway.
+        /// Prints documentation of the metrics instead (docs/gateway-metrics.md); needs no gateway.
         #[arg(long)]
         markdown: bool,
         #[command(flatten)]
@@ -71,7 +72,7 @@ impl SocketArg {
     fn status(&self) -> Result<Status, AskError> {
         match control::ask(&self.path, &Request::Status)? {
             Answer::Status(status) => Ok(*status),
-            _ => Err(AskError::Refused("it answers something else".to_owned())),
+            _ => Err(AskError::Refused("its answer is not a status".to_owned())),
         }
     }
 
@@ -83,7 +84,7 @@ impl SocketArg {
     }
 }
 
-/// Tells that there is no answer; returns the exit code.
+/// Reports that there is no answer; returns the exit code.
 fn failed(error: &AskError) -> i32 {
     complain(&error.to_string());
     FAILURE

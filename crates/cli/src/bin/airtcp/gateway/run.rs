@@ -1,4 +1,4 @@
-//! `airtcp gateway --config`: the daemon, and the parent that starts it again when it dies.
+//! `airtcp gateway --config`: the daemon, and the parent that restarts it when it dies.
 
 use super::check;
 use crate::myself;
@@ -42,7 +42,7 @@ pub(super) fn daemon(path: &Path) -> i32 {
     match daemon::run(read, &mut || heart.beat(Instant::now())) {
         Ok(()) => SUCCESS,
         Err(DaemonError::Config(message)) => {
-            // A rendered diagnostic begins with its file already.
+            // A rendered diagnostic already begins with its file.
             let _ = writeln!(io::stderr(), "{message}");
             BAD_INPUT
         }

@@ -1,4 +1,5 @@
-//! `airtcp gateway status`: groups, mobiles out of reach and connections as tables, or JSON; once or all the time.
+//! `airtcp gateway status`: groups, mobiles out of reach and connections, as tables or JSON; once
+//! or every second.
 
 use super::{SocketArg, failed};
 use airtcp_cli::aligned;
@@ -12,17 +13,17 @@ use std::time::Duration;
 /// Arguments of `airtcp gateway status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// One JSON object (a line) instead of the tables.
+    /// Prints one JSON object (a line) instead of the tables.
     #[arg(long)]
     json: bool,
-    /// Again each second, until interrupted.
+    /// Repeats every second until interrupted.
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
     socket: SocketArg,
 }
 
-/// From one look to the next.
+/// Time between two updates.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Clears a terminal and goes to its upper left corner (ECMA-48: CUP, ED).
@@ -38,7 +39,7 @@ pub(super) fn status(args: &StatusArgs) -> i32 {
                 serde_json::to_string(&status).expect("numbers and strings")
             )),
             Ok(status) => print(&format!("{clear}{}", tables(&status))),
-            // It may be about to be started again.
+            // The gateway may be restarting.
             Err(error) if args.watch => {
                 failed(&error);
                 SUCCESS
@@ -106,14 +107,14 @@ fn tables(status: &Status) -> String {
     out
 }
 
-/// Those that are not 0.
+/// The counters that are not zero.
 fn counts(counts: &BTreeMap<String, u64>) -> String {
     let named = |(name, n): (&String, &u64)| format!("{n} {}", name.replace('_', " "));
     let all: Vec<_> = counts.iter().filter(|(_, n)| **n > 0).map(named).collect();
     if all.is_empty() { "nothing yet".to_owned() } else { all.join(", ") }
 }
 
-/// With three digits or so.
+/// With about three digits.
 fn bytes(n: u64) -> String {
     match n {
         0..10_000 => format!("{n} B"),
