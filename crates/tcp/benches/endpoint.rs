@@ -1,5 +1,5 @@
-//! What a segment costs in the two endpoints alone: a window-limited transfer over a perfect network
-//! without delay, no simulator around it.
+//! What a segment costs in the two endpoints alone: a window-limited transfer over a perfect
+//! network without delay, no simulator around it.
 
 use airtcp_core::{Addr, Events, Flow, Instant, Length, Segment, SeqNum};
 use airtcp_tcp::{Endpoint, Io, TcpConfig};

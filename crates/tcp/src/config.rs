@@ -1,10 +1,10 @@
-//! Every knob of an endpoint, each with its source. Defaults are the current RFCs; studies override them
-//! with their paper's values.
+//! Every setting of an endpoint, each with its source. The defaults follow the current RFCs;
+//! studies override them with the values of their papers.
 
 use airtcp_core::{Bytes, Duration};
 
-/// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit in 32
-/// bits.
+/// The largest window that window scaling can express (RFC 7323 §2.3). Sums of two windows fit into
+/// 32 bits.
 pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
 /// A configured size as a window.
@@ -15,9 +15,9 @@ pub(crate) fn window_bytes(size: Bytes) -> u32 {
 /// Configuration of one TCP endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Largest payload we send and announce (RFC 9293 §3.7.1), in bytes. Without options: a 1040-byte
-    /// ns-2 packet is `mss = 1000`. As in RFC 6691, options do not count: with timestamps each full
-    /// segment is 12 bytes longer on the wire (as in ns-2).
+    /// Largest payload we send and announce (RFC 9293 §3.7.1), in bytes. Options do not count (RFC
+    /// 6691): a 1040-byte ns-2 packet is `mss = 1000`, and with timestamps each full segment is 12
+    /// bytes longer on the wire, as in ns-2.
     pub mss: u16,
     /// Receive buffer: the largest window we advertise.
     pub receive_buffer: Bytes,
@@ -39,8 +39,8 @@ pub struct TcpConfig {
     pub initial_ssthresh: Option<Bytes>,
     /// What a loss halves.
     pub loss_window: LossWindow,
-    /// The ACK that ends fast recovery also grows cwnd, as any other ACK (ns-2); RFC 5681 sets cwnd to
-    /// ssthresh and leaves it there.
+    /// The ACK that ends fast recovery also grows cwnd, like any other ACK (ns-2). RFC 5681 sets
+    /// cwnd to ssthresh and leaves it there.
     pub grow_on_recovery_exit: bool,
     /// Upper bound of the congestion window (ns-2 `window_`, CWL); `None`: no bound.
     pub cwnd_limit: Option<Bytes>,
@@ -64,7 +64,7 @@ pub struct TcpConfig {
     pub nagle: bool,
     /// TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
-    /// What a mobile host makes of its radio's signals.
+    /// How a mobile host reacts to its radio's signals.
     pub on_link: LinkReaction,
     /// What a sender does when the network reports that the route to the peer is broken.
     pub on_route_failure: RouteConfig,
@@ -102,13 +102,13 @@ impl Default for TcpConfig {
     }
 }
 
-/// What ssthresh is half of after a loss.
+/// The window that a loss halves to give ssthresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossWindow {
     /// FlightSize, in bytes (RFC 5681 eq. 4).
     FlightSize,
-    /// min(cwnd, rwnd), the half rounded down to whole segments: RFC 2001, and ns-2, which counts in
-    /// packets (`precisionReduce_ false`).
+    /// min(cwnd, rwnd), with the half rounded down to whole segments (RFC 2001; ns-2, which counts
+    /// in packets with `precisionReduce_ false`).
     SendWindow,
 }
 
@@ -141,24 +141,24 @@ pub enum Recovery {
 /// The estimate that decides when SACK recovery may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SackPipe {
-    /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once DupThresh segments above it
-    /// have arrived.
+    /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once DupThresh segments above
+    /// it have arrived.
     Rfc6675,
-    /// The counter of Fall and Floyd 1996 (ns-2 `Sack1`): less three segments at entry, one for each
-    /// duplicate and two for each partial ACK, plus what is sent; every hole below the highest SACKed
-    /// byte is retransmitted before new data.
+    /// The counter of Fall and Floyd 1996 (ns-2 `Sack1`). It falls by three segments at entry, by
+    /// one for each duplicate and by two for each partial ACK, and rises by what is sent. Every
+    /// hole below the highest SACKed byte is retransmitted before new data.
     FallFloyd,
 }
 
-/// The choices RFC 6582 leaves.
+/// The choices that RFC 6582 leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewRenoConfig {
-    /// Partial window deflation on a partial ACK and the conservative exit (RFC 6582 §3.2 step 3). If
-    /// not, each partial ACK and the exit set cwnd = ssthresh (ns-2 `partial_window_deflation_ 0`,
-    /// `exit_recovery_fix_ 0`).
+    /// Partial window deflation on a partial ACK and the conservative exit (RFC 6582 §3.2 step 3).
+    /// Otherwise each partial ACK and the exit set cwnd to ssthresh (ns-2
+    /// `partial_window_deflation_ 0`, `exit_recovery_fix_ 0`).
     pub deflate: bool,
-    /// Impatient: reset the retransmission timer on the first partial ACK only (RFC 6582 §4). ns-2 resets
-    /// it on each ("slow but steady").
+    /// Impatient: reset the retransmission timer on the first partial ACK only (RFC 6582 §4). ns-2
+    /// is "slow but steady" and resets it on each.
     pub impatient: bool,
 }
 
@@ -197,9 +197,9 @@ impl InitialWindow {
 pub enum SpuriousDetection {
     /// None.
     None,
-    /// Eifel (RFC 3522): by timestamps, which must be on.
+    /// Eifel (RFC 3522): by timestamps, which must be enabled.
     Eifel,
-    /// F-RTO (RFC 5682): by the ACKs after a time-out; time-outs only.
+    /// F-RTO (RFC 5682): by the ACKs after a time-out. It detects spurious time-outs only.
     FRto,
 }
 
@@ -208,7 +208,7 @@ pub enum SpuriousDetection {
 pub struct RtoConfig {
     /// Before the first sample (RFC 6298 §2.1: 1 s).
     pub initial: Duration,
-    /// For data when the SYN had to be retransmitted (RFC 6298 §5.7: 3 s).
+    /// Before the first sample, if the SYN had to be retransmitted (RFC 6298 §5.7: 3 s).
     pub after_syn_loss: Duration,
     /// Lower bound (RFC 6298 §2.4: 1 s).
     pub min: Duration,
@@ -216,10 +216,10 @@ pub struct RtoConfig {
     pub max: Duration,
     /// Clock granularity G of RFC 6298 §2.
     pub granularity: Duration,
-    /// Coarse timer: RTT samples and time-outs are counted in ticks of this length; zero: exact.
+    /// Coarse timer: RTT samples and time-outs are counted in ticks of this length. Zero: exact.
     pub tick: Duration,
-    /// Retransmissions of one segment before the connection is aborted when the timer expires once more
-    /// (RFC 9293 §3.8.3, R2). A SYN counts the same.
+    /// Retransmissions of one segment after which the next expiry aborts the connection (RFC 9293
+    /// §3.8.3, R2). The same limit holds for a SYN.
     pub max_retransmissions: u32,
     /// What an expiry does to the time-out.
     pub policy: RtoPolicyConfig,
@@ -271,10 +271,11 @@ impl Default for PersistConfig {
     }
 }
 
-/// A window that closes while data is outstanding, as M-TCP's supervisor host makes it do (M-TCP §3.1).
+/// A window that closes while data is outstanding, as M-TCP makes it do (M-TCP §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistOnShrink {
-    /// Persist only with nothing outstanding; otherwise the retransmission timer runs on (M-TCP+ §1).
+    /// Persist only with nothing outstanding; otherwise the retransmission timer runs on (M-TCP+
+    /// §2.4).
     Strict,
     /// 4.4BSD: cancel the retransmission timer, pull SND.NXT back to SND.UNA, persist.
     Bsd,
@@ -287,24 +288,24 @@ pub enum PersistOnShrink {
 pub enum AckConfig {
     /// Each segment.
     Every,
-    /// RFC 1122 §4.2.3.2 and RFC 5681 §4.2: every `segments`-th full-sized segment, or after `timeout`
-    /// (at most 500 ms); at once on out-of-order data or a filled gap.
+    /// RFC 1122 §4.2.3.2 and RFC 5681 §4.2: every `segments`-th full-sized segment, or after
+    /// `timeout` (at most 500 ms); at once on out-of-order data or a filled gap.
     Delayed {
-        /// Full-sized segments an ACK (2).
+        /// Full-sized segments per ACK (usually 2).
         segments: u32,
         /// Longest delay.
         timeout: Duration,
     },
 }
 
-/// What a mobile host does when its radio reports about the link ([`crate::Endpoint::on_link`]).
+/// What a mobile host does when its radio reports on the link ([`crate::Endpoint::on_link`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkReaction {
-    /// Nothing: a host as any other.
+    /// Nothing.
     #[default]
     None,
-    /// M-TCP's mobile host (M-TCP §3.3): on reconnection one pure ACK, with the last ACK number and the
-    /// window.
+    /// M-TCP's mobile host (M-TCP §3.3): on reconnection one pure ACK, with the last ACK number and
+    /// the window.
     RecoveryAck,
     /// Freeze-TCP (Goff et al. 2000): close the window before an outage, reopen it after.
     Freeze,

@@ -1,8 +1,8 @@
 //! A complete TCP endpoint without I/O.
 //!
 //! Read in this order: [`config`], then the exchangeable parts [`congestion`], [`rto`], [`ack`] and
-//! [`route`] (each a trait and one file a strategy), [`recovery`], and [`endpoint`], which puts them
-//! together.
+//! [`route`] (each a trait and one file a strategy), [`recovery`], and [`endpoint`], which puts
+//! them together.
 
 pub mod ack;
 pub mod config;

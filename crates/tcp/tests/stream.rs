@@ -1,5 +1,6 @@
-//! Two endpoints with real bytes over a hostile network: whatever is lost, reordered, duplicated or cut
-//! off, the streams arrive intact or the connection fails loudly (oracles §11, invariants 1, 2 and 5).
+//! Two endpoints with real bytes over a hostile network. Whatever is lost, reordered, duplicated or
+//! cut off, the streams arrive intact or the connection fails loudly, and senders keep to their
+//! windows.
 
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
@@ -13,9 +14,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// After this the network is perfect, so that every connection that has not given up must end in order.
+/// After this the network is perfect: every connection that has not given up must end in order.
 const HOSTILE_UNTIL: Instant = Instant::from_secs(60);
-/// Far above what any case needs: a livelock.
+/// Far more than any case needs: beyond it, a livelock.
 const MOST_EVENTS: usize = 200_000;
 
 #[derive(Clone, Debug)]
@@ -211,7 +212,7 @@ enum Arrival {
     Read(usize),
 }
 
-/// What a run must be judged by from outside, per side.
+/// What one side has done, as seen from outside.
 #[derive(Default)]
 struct Side {
     written: u32,
@@ -330,8 +331,8 @@ impl<'a> Sim<'a> {
         let window = self.window_of(i, segment);
         let side = &mut self.sides[i];
         if let Some(ack) = segment.ack.filter(|_| !segment.flags.contains(Flags::SYN)) {
-            // RFC 9293 §3.8.6.2.2: the right edge never moves left (but for what scaling rounds off),
-            // nor does the acknowledgement.
+            // RFC 9293 §3.8.6.2.2: the right edge never moves left (but for what scaling rounds
+            // off), nor does the acknowledgement.
             let edge = ack + window;
             let rounding = 1 << side.offered_shift.unwrap_or(0);
             if let (Some(shown), Some(shown_ack)) = (side.shown, side.shown_ack) {
@@ -353,8 +354,8 @@ impl<'a> Sim<'a> {
         let config = &self.case.configs[i];
         let end_point = &self.ends[i];
         if is_new && !segment.payload.is_empty() && config.recovery != Recovery::Sack {
-            // Endpoint::cwnd is what it was when the segment left, or (after more ACK processing in the
-            // same call) larger: reductions come before sending.
+            // Endpoint::cwnd is what it was when the segment left, or (after more ACK processing in
+            // the same call) larger: reductions come before sending.
             let allowance = if config.limited_transmit { 2 * u32::from(config.mss) } else { 0 };
             let flight = end_point.flight();
             assert!(
@@ -417,7 +418,7 @@ impl<'a> Sim<'a> {
         let from = self.sides[i].written;
         let len = piece.min(bytes - from);
         let data: Vec<u8> = (from..from + len).map(|n| pattern(i, n)).collect();
-        // Before the call: what it sends must not look like bytes from nowhere.
+        // Counted before the call, so that what it sends does not look like bytes from nowhere.
         let space = (self.ends[i].send_space() as u32).min(len);
         self.sides[i].written += space;
         let taken = self.call(i, |e, now, io| e.write(now, &data, io));
@@ -432,7 +433,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Until nothing is left to happen.
+    /// Runs until nothing is left to happen.
     fn run(&mut self) {
         if self.case.simultaneous_open {
             self.call(1, |e, now, io| e.connect(now, io));

@@ -108,10 +108,11 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
+        let hops = TTL.saturating_sub(*self.packets.ttl(packet)) + 1;
         let Packet::Tcp(segment) = self.packets.remove(packet) else { return };
         let now = self.now;
         self.call(socket, observers, |socket, io| {
-            socket.endpoint.on_segment(now, segment, io);
+            socket.endpoint.on_segment_over(now, segment, Some(hops), io);
             socket.app.poll(now, &mut socket.endpoint, io);
             socket.endpoint.reply(now, io);
         });

@@ -3,14 +3,14 @@
 use super::{AckPolicy, Arrival, Decision, Departure, Order};
 use airtcp_core::{Duration, Instant};
 
-/// Acknowledges every n-th full-sized segment, or when the timer started by the first unacknowledged one
-/// expires.
+/// Acknowledges every n-th full-sized segment, or when the timer started by the first
+/// unacknowledged one expires.
 #[derive(Clone, Debug)]
 pub struct Delayed {
     segments: u32,
     timeout: Duration,
-    /// Bytes received since the last ACK; full-sized segments are counted in bytes, as deployed stacks
-    /// do, so that two halves make one.
+    /// Bytes received since the last ACK. Full-sized segments are counted in bytes, as deployed
+    /// stacks do: two halves make one.
     pending: u32,
     deadline: Option<Instant>,
 }
@@ -19,8 +19,8 @@ pub struct Delayed {
 const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
 impl Delayed {
-    /// An ACK for every `segments` full-sized segments (at least 1), after `timeout` (at most 500 ms)
-    /// otherwise.
+    /// An ACK for every `segments` full-sized segments (at least 1), or after `timeout` (at most
+    /// 500 ms).
     pub fn new(segments: u32, timeout: Duration) -> Self {
         let timeout = timeout.min(LONGEST_DELAY);
         Self { segments: segments.max(1), timeout, pending: 0, deadline: None }

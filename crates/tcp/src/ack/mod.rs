@@ -1,10 +1,11 @@
 //! When a receiver acknowledges, one file a policy.
 //!
-//! An [`AckPolicy`] stands alone: it sees arrivals and what leaves as plain values, so that the same
-//! code serves the endpoint and whatever else delays acknowledgements.
+//! An [`AckPolicy`] stands alone: it sees arrivals and what leaves as plain values, so that the
+//! same code serves the endpoint and whatever else delays acknowledgements.
 //!
-//! To add a policy: write its file here and a word for it in [`AckConfig`] and [`policy`]. To try one
-//! from another crate, hand it to [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
+//! To add a policy: write its file here and a word for it in [`AckConfig`] and [`policy`]. To try
+//! one from another crate, hand it to
+//! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod delayed;
 
@@ -81,12 +82,12 @@ pub enum Decision {
 /// one within 500 ms of any data. What is not data is no business of theirs: FIN and unacceptable
 /// segments (RFC 9293 §3.10.7.4) are acknowledged at once.
 pub trait AckPolicy: Debug + Send {
-    /// A data segment arrived. For an old duplicate, which lies outside of the window, the answer does
-    /// not count.
+    /// A data segment arrived. For an old duplicate, which lies outside of the window, the answer
+    /// does not count.
     fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision;
 
-    /// An acknowledgement leaves, alone or with data, whoever asked for it. Sees (and may replace) its
-    /// window field, and its options; not for a SYN.
+    /// An acknowledgement leaves, alone or with data, whoever asked for it. Sees (and may replace)
+    /// its window field, and its options; not for a SYN.
     fn on_ack_sent(&mut self, departure: &mut Departure<'_>);
 
     /// The earliest of the policy's timers.
@@ -99,8 +100,8 @@ pub trait AckPolicy: Debug + Send {
     /// The connection is closed: stops all timers.
     fn stop(&mut self);
 
-    /// Whether the peer's window is told by its segments with data, too (RFC 9293 §3.8.6). TCP-DCA's
-    /// sender writes its cwnd there instead. Asked once, when the endpoint is made.
+    /// Whether the peer's window is told by its segments with data, too (RFC 9293 §3.8.6).
+    /// TCP-DCA's sender writes its cwnd there instead. Asked once, when the endpoint is made.
     fn data_tells_window(&self) -> bool {
         true
     }

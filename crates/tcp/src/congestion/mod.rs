@@ -7,8 +7,9 @@
 //! calls, because algorithms answer them differently. TCP Karak, for one, differs from NewReno on a
 //! time-out only.
 //!
-//! To add an algorithm: write its file here and a word for it in [`Congestion`] and [`algorithm`]. To
-//! try one from another crate, hand it to [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
+//! To add an algorithm: write its file here and a word for it in [`Congestion`] and [`algorithm`].
+//! To try one from another crate, hand it to
+//! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod reno;
 mod window;
@@ -31,8 +32,8 @@ pub struct Ack {
     /// Bytes of sequence space that it acknowledges for the first time; 0 for a duplicate. SACKed
     /// bytes count when SND.UNA passes them.
     pub acked: u32,
-    /// The RTT sample it gave: with timestamps each ACK that advances SND.UNA gives one, otherwise at
-    /// most one a window does (Karn's algorithm).
+    /// The RTT sample it gave: with timestamps each ACK that advances SND.UNA gives one, otherwise
+    /// at most one per window does (Karn's algorithm).
     pub rtt: Option<Duration>,
     /// The smoothed RTT, that sample included (RFC 6298 §2).
     pub srtt: Option<Duration>,
@@ -112,19 +113,19 @@ pub enum Restart {
 ///
 /// In a connection without loss the calls for each ACK are [`on_ack`](Self::on_ack), then
 /// [`on_growth`](Self::on_growth), then [`pacing_rate`](Self::pacing_rate). Between
-/// [`on_fast_retransmit`](Self::on_fast_retransmit) and the end of fast recovery cwnd belongs to the
-/// recovery (RFC 5681 §3.2, RFC 6582, RFC 6675): it inflates and deflates cwnd around ssthresh, and
-/// leaves it at ssthresh or below. Tahoe has no fast recovery: it starts from one segment.
+/// [`on_fast_retransmit`](Self::on_fast_retransmit) and the end of fast recovery cwnd belongs to
+/// the recovery (RFC 5681 §3.2, RFC 6582, RFC 6675): it inflates and deflates cwnd around ssthresh,
+/// and leaves it at ssthresh or below. Tahoe has no fast recovery: it starts from one segment.
 pub trait CongestionControl: Debug + Send {
-    /// Any acknowledgement, in every phase, before it takes effect: the place to measure RTT, rate and
-    /// round trips. What follows for cwnd is best left to the other hooks.
+    /// Any acknowledgement, in every phase, before it takes effect: the place to measure RTT, rate
+    /// and round trips. What follows for cwnd is best left to the other hooks.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let _ = (window, ack);
     }
 
     /// New data was acknowledged and cwnd may grow: outside fast recovery, and not for an accepted
-    /// window probe (RFC 9293 §3.8.6.1), nor while F-RTO probes (RFC 5682 §2.1). A bound on cwnd that
-    /// follows from the path is set here too ([`Window::set_limit`]).
+    /// window probe (RFC 9293 §3.8.6.1), nor while F-RTO probes (RFC 5682 §2.1). A bound on cwnd
+    /// that follows from the path is set here too ([`Window::set_limit`]).
     fn on_growth(&mut self, window: &mut Window, ack: &Ack);
 
     /// Fast retransmit: sets ssthresh, and cwnd to what it is to be when recovery ends.
@@ -148,8 +149,8 @@ pub trait CongestionControl: Debug + Send {
     }
 
     /// At what rate data may leave now, in bits of payload per second; asked before each
-    /// transmission. `None`: as fast as the windows allow. Fast retransmits and the retransmission at
-    /// a time-out do not wait, but what follows them does.
+    /// transmission. `None`: as fast as the windows allow. Fast retransmits and the retransmission
+    /// at a time-out do not wait, but what follows them does.
     fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
         let _ = window;
         None

@@ -8,14 +8,15 @@ use super::{Ack, CongestionControl, Loss, Timeout, Window};
 pub struct Reno {
     /// RFC 3465's L in segments.
     abc: Option<u32>,
-    /// Congestion avoidance: growth not yet worth a byte (numerator over cwnd), or bytes counted by ABC.
+    /// Congestion avoidance: growth not yet worth a byte (numerator over cwnd), or bytes counted by
+    /// ABC.
     credit: u64,
     /// Slow start after a time-out: ABC uses L = 1 (RFC 3465 §2.3).
     after_timeout: bool,
 }
 
 impl Reno {
-    /// `abc`: RFC 3465's L, or one SMSS an ACK.
+    /// `abc`: RFC 3465's L, or `None` for one SMSS per ACK.
     pub fn new(abc: Option<u32>) -> Self {
         Self { abc, credit: 0, after_timeout: false }
     }
@@ -42,8 +43,8 @@ impl CongestionControl for Reno {
                 window.grow(smss);
             }
         } else {
-            // RFC 5681 eq. 3, SMSS²/cwnd per ACK, the remainder carried so that no growth is lost to
-            // integer division.
+            // RFC 5681 eq. 3, SMSS²/cwnd per ACK, the remainder carried so that no growth is lost
+            // to integer division.
             self.credit += u64::from(smss) * u64::from(smss);
             window.grow((self.credit / cwnd) as u32);
             self.credit %= cwnd;

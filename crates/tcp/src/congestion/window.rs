@@ -4,9 +4,8 @@ use crate::config::LARGEST_WINDOW;
 
 /// The congestion window and slow-start threshold of one sender, in bytes.
 ///
-/// Strategies write it through the hooks of [`CongestionControl`](super::CongestionControl), fast
-/// recovery through [`LossRecovery`](crate::recovery::LossRecovery), which owns it. Everyone else
-/// reads.
+/// It is owned by [loss recovery](crate::recovery), which moves it during fast recovery and otherwise
+/// lends it to the hooks of [`CongestionControl`](super::CongestionControl). Everyone else reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     cwnd: u32,
@@ -66,8 +65,8 @@ impl Window {
         self.cwnd = self.cwnd.saturating_add(bytes).min(self.limit);
     }
 
-    /// Sets cwnd, to at least one SMSS. The limit does not apply: fast recovery inflates cwnd beyond
-    /// it by what has left the network (RFC 5681 §3.2).
+    /// Sets cwnd, to at least one SMSS. The limit does not apply: fast recovery inflates cwnd
+    /// beyond it by what has left the network (RFC 5681 §3.2).
     pub fn set_cwnd(&mut self, bytes: u32) {
         self.cwnd = bytes.max(self.smss);
     }

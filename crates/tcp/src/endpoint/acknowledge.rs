@@ -1,5 +1,5 @@
-//! What an acknowledgement does to the sender: window update, RTT sample, spurious retransmissions, loss
-//! recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
+//! What an acknowledgement does to the sender: window update, RTT sample, spurious retransmissions,
+//! loss recovery, growth of cwnd (RFC 5681, 6298, 6582, 6675).
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
@@ -46,8 +46,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 5681 §2: outstanding data, no data, no SYN or FIN, same number, same window. With SACK the new
-    /// information counts (RFC 6675 §2). Answers to probes are no duplicates.
+    /// RFC 5681 §2: outstanding data, no data, no SYN or FIN, same number, same window. With SACK
+    /// the new information counts (RFC 6675 §2). Answers to probes are no duplicates.
     fn is_duplicate(
         &self,
         ack: SeqNum,
@@ -68,10 +68,10 @@ impl<P: Payload> Endpoint<P> {
             }
     }
 
-    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND. One
-    /// that acknowledges more is newer whatever its sequence number (as in Linux): the peer may be
-    /// retransmitting, and a window kept while SND.UNA moves would reach too far.
-    /// Returns whether the advertised window differs from the one before.
+    /// RFC 9293 §3.10.7.4: only a segment at least as new as the last one that did moves SND.WND.
+    /// One that acknowledges more is newer whatever its sequence number (as in Linux): the peer may
+    /// be retransmitting, and a window kept while SND.UNA moves would reach too far. Returns
+    /// whether the advertised window differs from the one before.
     fn update_send_window(&mut self, ack: SeqNum, segment: &Segment<P>) -> bool {
         if !self.rx.data_tells_window && !segment.payload.is_empty() {
             return false;
@@ -107,14 +107,14 @@ impl<P: Payload> Endpoint<P> {
         Some(now.since(sent))
     }
 
-    /// How long ago our clock stood at `echo`.
+    /// How long ago our clock showed `echo`.
     pub(super) fn age_of(&self, now: Instant, echo: u32) -> Option<Duration> {
         let ms = self.clock(now).wrapping_sub(echo);
         // Half the clock's range apart: an echo of something we never sent.
         (ms < u32::MAX / 2).then(|| Duration::from_millis(u64::from(ms.max(1))))
     }
 
-    /// What the congestion control hears of an ACK of `acked` bytes that is about to take effect.
+    /// What the congestion control is told about an ACK of `acked` bytes, before it takes effect.
     fn ack_event(&self, now: Instant, acked: u32, rtt: Option<Duration>) -> Ack {
         let tx = &self.tx;
         let flight = tx.flight();
@@ -159,7 +159,7 @@ impl<P: Payload> Endpoint<P> {
             self.undo(now, kind, saved, acked, sample, io);
         } else {
             match self.tx.recovery.phase() {
-                // The freeze ends before the recovery goes on.
+                // Frozen: neither growth nor recovery.
                 _ if self.tx.standby => {}
                 // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
                 Phase::Open if self.tx.persist.is_some() => {}
@@ -220,7 +220,7 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// Returns whether the retransmission timer is to be left alone.
+    /// Returns whether to leave the retransmission timer alone.
     fn on_new_ack_in_recovery(&mut self, heard: &Ack, io: &mut Io<'_, P>) -> bool {
         let tx = &mut self.tx;
         if tx.sack_ok {
@@ -332,7 +332,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// State to restore if the coming retransmission proves spurious (RFC 4015 §3.2 steps 1, 2).
+    /// The state to restore if the coming retransmission proves spurious (RFC 4015 §3.2 steps 1,
+    /// 2).
     pub(super) fn save(&self) -> Saved {
         let tx = &self.tx;
         let ssthresh = match tx.recovery.window().ssthresh() {
@@ -346,7 +347,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 4015 §3.2 steps 5 to 9: the retransmission was needless.
+    /// The retransmission was needless (RFC 4015 §3.2 steps 5 to 9).
     fn undo(
         &mut self,
         now: Instant,
@@ -376,7 +377,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Our FIN is acknowledged: RFC 9293 §3.10.7.4.
+    /// Moves on if our FIN is acknowledged (RFC 9293 §3.10.7.4).
     fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let acked = self.tx.closing && self.tx.una == self.tx.end();
         if !acked {

@@ -1,20 +1,21 @@
-//! A mobile host's reaction to its radio: M-TCP's recovery ACK (M-TCP §3.3) and Freeze-TCP (Goff, Moronski,
-//! Phatak, Gupta 2000; algorithms §4). Both are for data that the mobile receives.
+//! A mobile host's reaction to its radio: M-TCP's recovery ACK (M-TCP §3.3) and Freeze-TCP (Goff,
+//! Moronski, Phatak, Gupta 2000). Both are for data that the mobile receives.
 //!
-//! *Freeze-TCP* advertises a closed window ahead of an outage, so that the sender persists instead of backing
-//! off, and on reconnection three copies of the last ACK with the true window (TR-ACKs): one of them should
-//! arrive, and together they make a sender that did lose data retransmit fast.
+//! *Freeze-TCP* advertises a closed window ahead of an outage, so that the sender persists instead
+//! of backing off. On reconnection it sends three copies of the last ACK with the true window
+//! (TR-ACKs): one of them should arrive, and together they trigger a fast retransmit at a sender
+//! that did lose data.
 //!
 //! Decisions where the paper is silent:
-//! - `Fading` freezes and says so at once. `Down` without `Fading` freezes too, but sends nothing: nothing can
-//!   get out. What may leave nevertheless, such as a delayed ACK that waits below for the link, is then no
-//!   invitation to send.
-//! - While frozen every segment carries window 0, answers to window probes too. Data that is inside the window
-//!   promised before is taken and acknowledged.
-//! - Only `Up` thaws, so a radio that reported `Fading` must report `Up`, even if no outage came. The radio is
-//!   the host's own: unlike a signal over the network, its report does not get lost.
-//! - `Up` without `Fading` or `Down` before changes nothing: three duplicate ACKs would cost the sender half
-//!   its cwnd.
+//! - `Fading` freezes and says so at once. `Down` without `Fading` freezes too, but sends nothing,
+//!   since nothing can get out. A delayed ACK that leaves nevertheless then carries no invitation
+//!   to send.
+//! - While frozen, every segment carries window 0, answers to window probes included. Data inside
+//!   the window promised before is accepted and acknowledged.
+//! - Only `Up` thaws, so a radio that reported `Fading` must report `Up`, even if no outage came.
+//!   The radio is the host's own: unlike a signal over the network, its report does not get lost.
+//! - `Up` without `Fading` or `Down` before changes nothing: three duplicate ACKs would cost the
+//!   sender half its cwnd.
 
 use super::{Endpoint, Io, State};
 use crate::config::LinkReaction;
@@ -24,7 +25,7 @@ use airtcp_core::{Instant, LinkSignal, Payload};
 const TR_ACKS: usize = 3;
 
 impl<P: Payload> Endpoint<P> {
-    /// The radio of this host reports about its link; [`crate::TcpConfig::on_link`] says what that does.
+    /// The radio of this host reports on its link; [`crate::TcpConfig::on_link`] says what follows.
     pub fn on_link(&mut self, now: Instant, signal: LinkSignal, io: &mut Io<'_, P>) {
         match (self.config.on_link, signal) {
             (LinkReaction::None, _)

@@ -1,16 +1,16 @@
 //! One end of a TCP connection, without I/O.
 //!
-//! Read first: RFC 9293 §3 (the state machine), RFC 5681, 6582, 6675 (congestion control and recovery),
-//! RFC 6298 (the timer), RFC 7323 (timestamps, window scaling).
+//! Read first: RFC 9293 §3 (the state machine), RFC 5681, 6582, 6675 (congestion control and
+//! recovery), RFC 6298 (the timer), RFC 7323 (timestamps, window scaling).
 //!
 //! How one segment travels: [`Endpoint::on_segment`] dispatches by state. `handshake.rs` opens the
 //! connection. In the synchronised states `receive.rs` checks the segment and takes its data; its
-//! acknowledgement goes to `acknowledge.rs`, which moves SND.UNA, feeds the RTT estimator, the spurious
-//! retransmission detector and the congestion control, and enters or leaves recovery; then `transmit.rs`
-//! sends what the windows and the pacing rate allow, and what is left is a pure ACK if one is due.
-//! `timers.rs` holds the expiries, `mobility.rs` what a mobile host makes of its radio's signals,
-//! `standby.rs` what a sender does while the route is broken. The shell passes in time, segments,
-//! signals and application calls, and carries out what lands in [`Io::out`].
+//! acknowledgement goes to `acknowledge.rs`, which moves SND.UNA, feeds the RTT estimator, the
+//! spurious retransmission detector and the congestion control, and enters or leaves recovery; then
+//! `transmit.rs` sends what the windows and the pacing rate allow, and what is left is a pure ACK
+//! if one is due. `timers.rs` handles the expiries, `mobility.rs` the signals of a mobile host's
+//! radio, `standby.rs` broken routes. The caller passes in time, segments, signals and application
+//! calls, and sends what lands in [`Io::out`].
 
 mod acknowledge;
 mod handshake;
@@ -72,7 +72,7 @@ pub struct Stats {
     pub data_segments_sent: u64,
     /// Payload bytes sent, retransmissions included, window probes apart.
     pub data_bytes_sent: u64,
-    /// Data segments all of whose bytes had been sent before.
+    /// Data segments with nothing but bytes sent before.
     pub segments_retransmitted: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,
@@ -84,7 +84,7 @@ pub struct Stats {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
-    /// Times that a time-out or fast retransmit made cwnd smaller.
+    /// Time-outs and fast retransmits that made cwnd smaller.
     pub cwnd_reductions: u64,
     /// Spurious retransmissions detected and undone (Eifel, F-RTO).
     pub spurious_detected: u64,
@@ -117,14 +117,14 @@ pub struct Endpoint<P> {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw it
-    /// from a named random stream, so that wraparound happens in ordinary runs).
+    /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw
+    /// it from a named random stream, so that wraparound happens in ordinary runs).
     pub fn new(config: TcpConfig, flow: Flow, isn: SeqNum) -> Self {
         let strategies = Strategies::new(&config);
         Self::with_strategies(config, flow, isn, strategies)
     }
 
-    /// The same with strategies other than those that `config` names: your own, for one.
+    /// A closed endpoint with other strategies than those that `config` names, such as your own.
     pub fn with_strategies(
         config: TcpConfig,
         flow: Flow,
@@ -210,7 +210,7 @@ impl<P: Payload> Endpoint<P> {
         data
     }
 
-    /// No more data from us: FIN after what is queued (half close).
+    /// Ends our side of the stream: FIN follows what is queued (half close).
     pub fn close(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match self.state {
             State::Listen | State::SynSent => self.enter_closed(),
@@ -240,15 +240,15 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A segment of this flow arrived. Let the application read and write, then call
-    /// [`Endpoint::reply`]: so the acknowledgement shows the window that the application leaves and may
-    /// travel with its data.
+    /// [`Endpoint::reply`]: the acknowledgement then shows the window that the application leaves,
+    /// and may travel with its data.
     #[inline]
     pub fn on_segment(&mut self, now: Instant, segment: Segment<P>, io: &mut Io<'_, P>) {
         self.on_segment_over(now, segment, None, io);
     }
 
-    /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies that
-    /// depend on the length of the path. A simulator knows it; a host infers it from the TTL.
+    /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies
+    /// that depend on the length of the path. A simulator knows it; a host infers it from the TTL.
     #[inline]
     pub fn on_segment_over(
         &mut self,
@@ -267,8 +267,8 @@ impl<P: Payload> Endpoint<P> {
         self.reply = self.reply.max(reply);
     }
 
-    /// Sends the acknowledgement that the last segment asked for, if it is still owed. Call after every
-    /// [`Endpoint::on_segment`].
+    /// Sends the acknowledgement that the last segment asked for, if it is still owed. Call after
+    /// every [`Endpoint::on_segment`].
     pub fn reply(&mut self, now: Instant, io: &mut Io<'_, P>) {
         match std::mem::replace(&mut self.reply, Reply::None) {
             Reply::PureAck => self.send_ack(now, io),
@@ -399,8 +399,8 @@ impl<P: Payload> Endpoint<P> {
         io.out.push(ack);
     }
 
-    /// Answers a segment that belongs to no connection of ours with RST (RFC 9293 §3.5.2), unless it is
-    /// one itself.
+    /// Answers a segment that belongs to no connection of ours with RST, unless it is a RST itself
+    /// (RFC 9293 §3.5.2).
     fn refuse(&self, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         if !segment.flags.contains(Flags::RST) {
             io.out.push(Segment {

@@ -1,4 +1,5 @@
-//! The receiving half: acceptance, reassembly, the advertised window, FIN and RST (RFC 9293 §3.10.7.4).
+//! The receiving half: acceptance, reassembly, the advertised window, FIN and RST (RFC 9293
+//! §3.10.7.4).
 
 use super::{Endpoint, Io, State};
 use crate::ack::{AckPolicy, Arrival, Decision, Departure, Order};
@@ -25,7 +26,7 @@ pub(super) enum Reply {
 struct Island<P> {
     left: SeqNum,
     data: P,
-    /// When it last grew, by arrival count: SACK reports the most recent first.
+    /// Count of arrivals when it last grew: SACK reports the most recent first.
     touched: u64,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Receiver<P> {
     fin: Option<SeqNum>,
     pub(super) fin_taken: bool,
     pub(super) policy: Box<dyn AckPolicy>,
-    /// What the policy says of the window field of the peer's data segments.
+    /// As [`AckPolicy::data_tells_window`].
     pub(super) data_tells_window: bool,
     owed: bool,
     /// Every segment closes the window, whatever it is (Freeze-TCP).
@@ -64,7 +65,7 @@ pub(super) struct Receiver<P> {
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     pub(super) ts_recent: u32,
     last_ack_sent: SeqNum,
-    /// TSecr of the last data segment: a further one with the same tells no RTT.
+    /// TSecr of the last data segment: another one with the same TSecr gives no RTT sample.
     ts_echoed: Option<u32>,
     /// Hops that the segment being processed travelled.
     pub(super) hops: Option<u8>,
@@ -134,15 +135,15 @@ impl<P: Payload> Receiver<P> {
     }
 
     pub(super) fn window_update_is_due(&self) -> bool {
-        // Worth a segment of its own only when the peer may be waiting for it: otherwise the next
-        // acknowledgement tells, when the policy wants it.
+        // Worth a segment of its own only when the peer may be waiting for it. Otherwise the next
+        // acknowledgement carries it.
         let gain = self.next_edge().bytes_after(self.edge);
         !self.frozen
             && self.wnd() <= self.capacity / 2
             && gain >= (2 * self.mss).min(self.capacity / 2).max(1)
     }
 
-    /// The window field, moving the edge. A frozen window stays open for what was promised before.
+    /// The window field; moves the edge. A frozen window stays open for what was promised before.
     pub(super) fn window_field(&mut self) -> u16 {
         if self.frozen {
             return 0;
@@ -286,8 +287,8 @@ impl<P: Payload> Endpoint<P> {
             let is_old = (ts.value.wrapping_sub(self.rx.ts_recent) as i32) < 0;
             if is_old && !flags.intersects(Flags::RST | Flags::SYN) {
                 self.count_data(segment, Order::Duplicate);
-                // An ACK of an old ACK serves nobody, and may be old itself where the network reorders: two
-                // hosts would answer each other for ever.
+                // An ACK that answers an old ACK serves nobody. Where the network reorders, it may
+                // be old itself, and two hosts would answer each other for ever.
                 return if segment.seq_len() > 0 { Reply::PureAck } else { Reply::None };
             }
         }
@@ -333,10 +334,10 @@ impl<P: Payload> Endpoint<P> {
         reply
     }
 
-    /// Outside the window: an old duplicate, a probe of our closed window, or nonsense. Each gets an ACK
-    /// (unless it is a RST), and the acknowledgement of the first two counts, as in 4.4BSD: two hosts that were
-    /// shown smaller windows than before number their ACKs below what the other expects, and would otherwise
-    /// answer them for ever.
+    /// Outside the window: an old duplicate, a probe of our closed window, or nonsense. Each but a
+    /// RST gets an ACK. The acknowledgement that the first two carry counts, as in 4.4BSD: two
+    /// hosts that were shown smaller windows than before number their ACKs below what the other
+    /// expects, and would otherwise answer each other for ever.
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) -> Reply {
         if segment.flags.contains(Flags::RST) {
             return Reply::None;
@@ -382,7 +383,7 @@ impl<P: Payload> Endpoint<P> {
         })
     }
 
-    /// From an ACK of ours to the first segment that echoes its timestamp.
+    /// The time from an ACK of ours to the first segment that echoes its timestamp.
     fn rtt_of_release(&mut self, now: Instant, segment: &Segment<P>) -> Option<Duration> {
         let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
         if self.rx.ts_echoed.replace(echo) == Some(echo) {

@@ -1,12 +1,13 @@
-//! Spurious retransmissions: detection by Eifel (RFC 3522) or F-RTO (RFC 5682), response by RFC 4015.
+//! Spurious retransmissions: detection by Eifel (RFC 3522) or F-RTO (RFC 5682), response by RFC
+//! 4015.
 //!
-//! Eifel compares the timestamp echoed by the first ACK after a retransmission with the timestamp of that
-//! retransmission: an older echo means that the original had arrived. F-RTO needs no option: after a
-//! time-out it sends new data on the first ACK, and if the second ACK advances too, the ACKs must be for
-//! originals.
+//! Eifel compares the timestamp echoed by the first ACK after a retransmission with the timestamp
+//! of that retransmission: an older echo means that the original had arrived. F-RTO needs no
+//! option: after a time-out it sends new data on the first ACK, and if the second ACK advances too,
+//! the ACKs must be for originals.
 //!
-//! Not checked against the text of RFC 5682: its step numbers here, and that repeated time-outs of the same
-//! segment keep the detection going (as Linux does).
+//! Not checked against the text of RFC 5682: the step numbers cited here, and that the detection
+//! goes on over repeated time-outs of the same segment (as in Linux).
 
 use crate::config::SpuriousDetection;
 use crate::rto::Estimate;
@@ -106,8 +107,8 @@ impl Detector {
         older.then_some((pending.kind, pending.saved))
     }
 
-    /// F-RTO's decision on an ACK that advances SND.UNA (RFC 5682 §2.1 steps 2 and 3). `complete`: all
-    /// data sent before the time-out is acknowledged.
+    /// F-RTO's decision on an ACK that advances SND.UNA (RFC 5682 §2.1 steps 2 and 3). `complete`:
+    /// all data sent before the time-out is acknowledged.
     pub(super) fn f_rto_on_new_ack(&mut self, complete: bool) -> FRtoVerdict {
         let Some(pending) =
             self.pending.as_mut().filter(|_| self.method == SpuriousDetection::FRto)
@@ -131,9 +132,9 @@ impl Detector {
         }
     }
 
-    /// F-RTO's decision on a duplicate ACK. `originals_arrived`: it SACKs data sent before the time-out
-    /// and not retransmitted since (RFC 5682 §3.1 step 3); SACKs of the new data sent in step 2 prove
-    /// nothing.
+    /// F-RTO's decision on a duplicate ACK. `originals_arrived`: it SACKs data sent before the
+    /// time-out and not retransmitted since (RFC 5682 §3.1 step 3); SACKs of the new data sent in
+    /// step 2 prove nothing.
     pub(super) fn f_rto_on_duplicate(
         &mut self,
         originals_arrived: bool,

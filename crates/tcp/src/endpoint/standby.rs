@@ -7,9 +7,9 @@ use crate::route::{Resume, RouteFailure, Standby, Thaw};
 use airtcp_core::{Event, Instant, Payload, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
-    /// The network reports that the segment with the first sequence number `seq` got stuck: the route
-    /// to the peer is broken. [`crate::TcpConfig::on_route_failure`] says what that does. Notices of
-    /// data that is not outstanding are old; those in persist tell nothing that a probe will not.
+    /// The network reports that the route to the peer broke under the segment that begins at `seq`.
+    /// [`crate::TcpConfig::on_route_failure`] says what follows. A notice about data that is not
+    /// outstanding is old and ignored, as is any notice in persist, where probes find out.
     pub fn on_route_failure(&mut self, now: Instant, seq: SeqNum, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         let outstanding = seq.at_or_after(tx.una) && seq.before(tx.max);
@@ -21,7 +21,7 @@ impl<P: Payload> Endpoint<P> {
             tx.standby = true;
             tx.restart_timer(now);
             tx.pacing.stop();
-            tx.timed = None; // whatever the timed segment took, it was not the round trip
+            tx.timed = None; // it would measure the outage, not the round trip
             io.events.emit(now, || Event::Standby { active: true });
         }
     }
@@ -39,8 +39,9 @@ impl<P: Payload> Endpoint<P> {
         self.continue_standby(now, next, io);
     }
 
-    /// The acknowledgement `ack` arrived in standby and is about to take effect: full effect, if it ends
-    /// standby. Returns whether to send the first segment again afterwards.
+    /// The acknowledgement `ack` arrived in standby and is about to take effect. If it ends
+    /// standby, its effect is that of any other. Returns whether to send the first segment again
+    /// afterwards.
     #[cold]
     pub(super) fn on_ack_in_standby(
         &mut self,

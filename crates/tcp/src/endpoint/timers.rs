@@ -11,7 +11,7 @@ use airtcp_core::event::{AbortReason, Cause};
 use airtcp_core::{Event, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// When [`Endpoint::on_timer`] is due. Moves with every call; re-read after each.
+    /// When [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
     pub fn next_deadline(&self) -> Option<Instant> {
         let tx = &self.tx;
         let earlier = |a: Option<Instant>, b: Option<Instant>| match (a, b) {
@@ -59,7 +59,8 @@ impl<P: Payload> Endpoint<P> {
         }
         self.tx.answered = false;
         if alive {
-            // Not towards the limit; but not a first expiry again, which would halve ssthresh.
+            // This expiry does not count towards the limit. It is no first expiry either: that
+            // would halve ssthresh once more.
             self.tx.expiries = self.tx.expiries.min(1);
         }
         self.tx.expiries += 1;

@@ -1,5 +1,5 @@
-//! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC 6675
-//! §5).
+//! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
+//! 6675 §5).
 
 use super::spurious::Detector;
 use super::{Endpoint, Io, State};
@@ -30,7 +30,7 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    /// Whether `len` bytes may leave now at `rate`. If so, they do; if not, sets the deadline.
+    /// Whether `len` bytes may leave now. If so, accounts for them; if not, sets the deadline.
     fn admits(&mut self, now: Instant, len: u32, rate: Option<DataRate>) -> bool {
         let Some(rate) = rate else { return true };
         if now < self.free_at {
@@ -73,7 +73,8 @@ pub(super) struct Sender<P> {
     /// SMSS.
     pub(super) mss: u32,
     pub(super) recovery: LossRecovery,
-    /// Bytes sent beyond cwnd by Limited Transmit; not part of FlightSize for ssthresh (RFC 5681 §3.2).
+    /// Bytes sent beyond cwnd by Limited Transmit; not part of FlightSize for ssthresh (RFC 5681
+    /// §3.2).
     pub(super) limited_transmit: u32,
     pub(super) board: Scoreboard,
     /// [`SackPipe::FallFloyd`]'s counter of bytes in the network, during recovery.
@@ -202,7 +203,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// The timer as standby begins, goes on or ends: the route policy's, or that of retransmission.
+    /// Sets the timer anew as standby begins, goes on or ends.
     pub(super) fn restart_timer(&mut self, now: Instant) {
         self.rtx_deadline = if self.standby {
             self.route.deadline()
@@ -218,8 +219,8 @@ impl<P: Payload> Sender<P> {
         self.standby = false;
     }
 
-    /// The congestion window for new data: Limited Transmit adds a segment for each of the first two
-    /// duplicate ACKs (RFC 3042).
+    /// The congestion window for new data: Limited Transmit adds a segment for each of the first
+    /// two duplicate ACKs (RFC 3042).
     fn sendable_cwnd(&self, config: &TcpConfig) -> u32 {
         let (cwnd, duplicates) = (self.recovery.window().cwnd(), self.recovery.duplicate_acks());
         let before_threshold = duplicates < config.duplicate_ack_threshold;
@@ -247,7 +248,7 @@ impl<P: Payload> Endpoint<P> {
     /// Sends everything that the windows and the pacing rate allow now.
     pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.pacing.stop();
-        // A receiver has nothing outstanding and nothing to send.
+        // A pure receiver has nothing outstanding and nothing to send.
         let idle = self.tx.una == self.tx.end() && self.tx.persist.is_none();
         if idle || !self.sends_data() || self.tx.standby {
             return;
@@ -442,8 +443,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Nothing outstanding, something to send, and no room: only a probe can tell when the window opens
-    /// (RFC 9293 §3.8.6.1). Data outstanding under a closed window: the configured rule decides.
+    /// With nothing outstanding, something to send and no room for it, only a probe can tell when
+    /// the window opens (RFC 9293 §3.8.6.1). With data outstanding under a closed window, the
+    /// configured rule decides.
     fn enter_persist_if_stalled(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         if tx.persist.is_some() {
@@ -456,7 +458,8 @@ impl<P: Payload> Endpoint<P> {
             tx.rtx_deadline = None;
             tx.expiries = 0;
             tx.timed = None;
-            // Everything is sent again: an undo that goes on with new data would leave it without a timer.
+            // Everything is sent again. An undo would go on with new data and leave it without a
+            // timer.
             tx.spurious.give_up();
             if tx.sack_ok && tx.recovery.phase() == Phase::Recovery {
                 tx.recovery.go_back();
@@ -503,8 +506,8 @@ impl<P: Payload> Endpoint<P> {
         io.events.emit(now, || Event::Window { cwnd, ssthresh, flight });
     }
 
-    /// What a loss detected now halves. Limited Transmit's segments are not part of FlightSize here (RFC
-    /// 5681 §3.2 step 2).
+    /// The window that a loss detected now halves. Segments sent by Limited Transmit are not part
+    /// of FlightSize here (RFC 5681 §3.2 step 2).
     pub(super) fn loss_window(&self) -> u32 {
         match self.config.loss_window {
             LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),

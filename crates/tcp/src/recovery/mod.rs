@@ -1,9 +1,8 @@
-//! Loss recovery: the phase of a sender, what cwnd does in it, and the SACK scoreboard that says what to
-//! retransmit.
+//! Loss recovery: the phase of a sender, what cwnd does in it, and the SACK scoreboard that says
+//! what to retransmit.
 //!
-//! [`LossRecovery`] owns the congestion window together with the
-//! [`CongestionControl`] algorithm. The endpoint tells it what happened and carries out what follows;
-//! it cannot write cwnd itself.
+//! `LossRecovery` owns the congestion window together with the [`CongestionControl`] algorithm. The
+//! endpoint tells it what happened and carries out what follows; it cannot write cwnd itself.
 
 pub mod scoreboard;
 
@@ -14,20 +13,20 @@ use airtcp_core::{DataRate, SeqNum};
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing lost that we know of.
+    /// No loss that we know of.
     Open,
     /// Fast recovery after a fast retransmit.
     Recovery,
-    /// After a time-out, or Tahoe's fast retransmit: slow start from SND.UNA until SND.UNA passes the
-    /// recovery point.
+    /// After a time-out, or Tahoe's fast retransmit: slow start from SND.UNA until SND.UNA passes
+    /// the recovery point.
     Loss,
 }
 
 /// The guard against a second reduction for one window of data: RFC 6582's `recover`, ns-2's
 /// `bugFix_`, RFC 6675's RecoveryPoint.
 ///
-/// Holds SND.MAX at the last reduction until SND.UNA has passed it, then nothing: a stale mark would come
-/// back to life half the sequence space later.
+/// Holds SND.MAX at the last reduction until SND.UNA has passed it, then nothing. A stale mark
+/// would lie ahead again half the sequence space later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryPoint(Option<SeqNum>);
 
@@ -83,7 +82,8 @@ pub(crate) enum Progress {
 /// The phase of one sender and its congestion window.
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
-    /// Private, as is the algorithm: what writes cwnd is in this file or in [`crate::congestion`].
+    /// Private, as the algorithm is: whatever writes cwnd is in this file or in
+    /// [`crate::congestion`].
     window: Window,
     congestion: Box<dyn CongestionControl>,
     config: Recovery,
@@ -174,7 +174,7 @@ impl LossRecovery {
         self.point.advance(una);
     }
 
-    /// Lets the algorithm see an ACK, whatever the phase.
+    /// Shows an ACK to the algorithm, whatever the phase.
     pub(crate) fn on_ack(&mut self, ack: &Ack) {
         self.congestion.on_ack(&mut self.window, ack);
     }
@@ -275,8 +275,8 @@ impl LossRecovery {
         Progress::Partial { keep_timer }
     }
 
-    /// F-RTO sends two new segments beside the `in_network` bytes (RFC 5682 §2.1 step 2b); a duplicate
-    /// or the verdict sets cwnd anew.
+    /// F-RTO sends two new segments beside the `in_network` bytes (RFC 5682 §2.1 step 2b); a
+    /// duplicate or the verdict sets cwnd anew.
     pub(crate) fn probe_with_new_data(&mut self, in_network: u32) {
         self.window.set_cwnd(in_network + 2 * self.window.smss());
     }
@@ -294,7 +294,7 @@ impl LossRecovery {
         self.congestion.on_spurious(&mut self.window, undo);
     }
 
-    /// What is outstanding is to be sent again from SND.NXT on, not by the pipe.
+    /// What is outstanding is sent again from SND.NXT on, not as the pipe allows.
     pub(crate) fn go_back(&mut self) {
         self.phase = Phase::Loss;
     }

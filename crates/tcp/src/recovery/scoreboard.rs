@@ -1,8 +1,8 @@
 //! The SACK scoreboard and the procedures of RFC 6675 §4: IsLost, SetPipe, NextSeg.
 //!
-//! Bytes between SND.UNA and the highest SACKed byte are either SACKed (a range here) or in a hole. Whether
-//! a hole is lost depends only on what is SACKed above it, so everything is computed hole by hole, never
-//! segment by segment.
+//! Bytes between SND.UNA and the highest SACKed byte are either SACKed (a range here) or in a hole.
+//! Whether a hole is lost depends only on what is SACKed above it, so everything is computed hole
+//! by hole, never segment by segment.
 
 use airtcp_core::{SackBlock, SeqNum};
 
@@ -17,7 +17,7 @@ pub struct Scoreboard {
     rescued: bool,
 }
 
-/// Why IsLost says so: the parameters of RFC 6675 §4.
+/// When a hole counts as lost: the parameters of IsLost (RFC 6675 §4).
 #[derive(Clone, Copy, Debug)]
 pub struct LossRule {
     /// DupThresh.
@@ -29,7 +29,7 @@ pub struct LossRule {
 /// Which rule of NextSeg chose a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextSeg {
-    /// Retransmit up to `limit` bytes from `seq` (rules 1, 3, 4).
+    /// Retransmit from `seq`, at most to `end` (rules 1, 3, 4).
     Retransmit {
         /// First byte.
         seq: SeqNum,
@@ -45,7 +45,8 @@ pub enum NextSeg {
 impl Scoreboard {
     /// Takes in the blocks of an ACK; returns how many bytes were SACKed for the first time.
     ///
-    /// Blocks outside `una..max`, empty or reversed ones (a DSACK, RFC 2883, or nonsense) are ignored.
+    /// Blocks outside `una..max`, empty or reversed ones (a DSACK, RFC 2883, or nonsense) are
+    /// ignored.
     pub fn update(&mut self, una: SeqNum, max: SeqNum, blocks: &[SackBlock]) -> u32 {
         let mut new = 0;
         for &SackBlock { left, right } in blocks {
@@ -124,8 +125,8 @@ impl Scoreboard {
         self.high_rxt = Some(self.high_rxt.map_or(end, |h| h.later(end)));
     }
 
-    /// The holes from `una` to the highest SACKed byte, each with whether it is lost (IsLost: DupThresh
-    /// discontiguous SACKed ranges above, or more than (DupThresh - 1)·SMSS bytes).
+    /// The holes from `una` to the highest SACKed byte, each with whether it is lost (IsLost:
+    /// DupThresh discontiguous SACKed ranges above, or more than (DupThresh - 1)·SMSS bytes).
     fn holes(&self, una: SeqNum, rule: LossRule) -> impl Iterator<Item = (SackBlock, bool)> + '_ {
         let mut above_bytes: u32 = self.ranges.iter().map(|r| r.right.bytes_after(r.left)).sum();
         let mut left = una;
@@ -205,8 +206,8 @@ impl Scoreboard {
         NextSeg::None
     }
 
-    /// A retransmission chosen by [`Scoreboard::next_seg`] was sent: `seq..end`. A rescue retransmission
-    /// (above every SACKed byte) does not move HighRxt (RFC 6675 §4, rule 4).
+    /// A retransmission chosen by [`Scoreboard::next_seg`] was sent: `seq..end`. A rescue
+    /// retransmission (above every SACKed byte) does not move HighRxt (RFC 6675 §4, rule 4).
     pub fn on_retransmit(&mut self, seq: SeqNum, end: SeqNum) {
         if self.ranges.last().is_some_and(|r| seq.at_or_after(r.right)) {
             self.rescued = true;

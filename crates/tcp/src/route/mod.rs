@@ -1,13 +1,15 @@
-//! What a sender does when the network reports that the route to the peer is broken, one file a policy.
+//! What a sender does when the network reports that the route to the peer is broken, one file a
+//! policy.
 //!
 //! Over several wireless hops a route breaks because nodes move, and the routing protocol knows so
-//! before any timer does. A notice of it lets the sender stand by, with its retransmission timer and
-//! its windows frozen, instead of taking the silence for congestion: ELFN (Holland and Vaidya 1999,
-//! §5), TCP-Feedback (Chandran et al. 1998). The endpoint does the freezing; a [`RoutePolicy`] decides
-//! when to stand by, when to probe and how to go on.
+//! before any timer does. A notice of it lets the sender stand by, with its retransmission timer
+//! and its windows frozen, instead of taking the silence for congestion: ELFN (Holland and Vaidya
+//! 1999, §5), TCP-Feedback (Chandran et al. 1998). The endpoint does the freezing; a
+//! [`RoutePolicy`] decides when to stand by, when to probe and how to go on.
 //!
-//! To add a policy: write its file here and a word for it in [`RouteConfig`] and [`policy`]. To try one
-//! from another crate, hand it to [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
+//! To add a policy: write its file here and a word for it in [`RouteConfig`] and [`policy`]. To try
+//! one from another crate, hand it to
+//! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 use crate::config::RouteConfig;
 use airtcp_core::{Instant, SeqNum};
@@ -29,8 +31,8 @@ pub struct RouteFailure {
 pub enum Standby {
     /// Stands by.
     Stay,
-    /// Sends the first unacknowledged segment again, to find out whether there is a route, and stands
-    /// by.
+    /// Sends the first unacknowledged segment again, to find out whether there is a route, and
+    /// stands by.
     Probe,
     /// Goes on.
     Leave(Resume),

@@ -6,8 +6,9 @@ use airtcp_core::Duration;
 
 /// RTT estimate and time-out.
 ///
-/// Karn's rule (RFC 6298 §3) is the caller's: it passes no sample of a retransmitted segment unless
-/// timestamps resolve the ambiguity. The back-off stays until the next valid sample (§5.7).
+/// Karn's algorithm (RFC 6298 §3) is up to the caller: it passes no sample of a retransmitted
+/// segment unless timestamps resolve the ambiguity. The back-off stays until the next valid sample
+/// (§5.7).
 #[derive(Debug)]
 pub struct RtoEstimator {
     config: RtoConfig,
@@ -52,8 +53,8 @@ impl RtoEstimator {
         self.update();
     }
 
-    /// RFC 4015 §3.2 step 9: after a spurious time-out, estimates at least as large as before it and as
-    /// the sample that revealed it.
+    /// After a spurious time-out, makes the estimates at least as large as before it and as the
+    /// sample that revealed it (RFC 4015 §3.2 step 9).
     pub fn restore_after_spurious_timeout(&mut self, before: Estimate, sample: Option<Duration>) {
         let sample = sample.unwrap_or(Duration::ZERO);
         self.estimate =
@@ -62,8 +63,8 @@ impl RtoEstimator {
         self.update();
     }
 
-    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, as the policy has it, doubled
-    /// for each back-off (RFC 6298 §2, §5.5).
+    /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, as the policy has it,
+    /// doubled for each back-off (RFC 6298 §2, §5.5).
     pub fn rto(&self) -> Duration {
         self.rto
     }
@@ -83,7 +84,7 @@ impl RtoEstimator {
         self.update();
     }
 
-    /// The path is taken for a new one: forgets all samples and the back-off.
+    /// Forgets all samples and the back-off: the path may be a new one.
     pub fn restart(&mut self) {
         self.estimate = None;
         self.backoff = 0;
@@ -141,7 +142,7 @@ mod tests {
         RtoConfig { min, granularity, ..RtoConfig::default() }
     }
 
-    /// oracles.md §9: (sample, SRTT, RTTVAR, SRTT + 4·RTTVAR).
+    /// RFC 6298 §2 by hand, G = 0: (sample, SRTT, RTTVAR, SRTT + 4·RTTVAR).
     const WORKED: [(f64, f64, f64, f64); 10] = [
         (0.200, 0.200000, 0.100000, 0.600000),
         (0.240, 0.205000, 0.085000, 0.545000),
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn granularity_is_a_floor_of_the_variation_term() {
-        // oracles.md §9, second example.
+        // RFC 6298 §2 by hand, G = 0.5 s.
         let mut e = estimator(config(Duration::ZERO, Duration::from_millis(500)));
         for (ms, rto) in
             [(22.9, 0.5229), (25.0, 0.5232), (23.0, 0.5231), (22.0, 0.5230), (200.0, 0.5451)]

@@ -1,4 +1,5 @@
-//! Opening, refusing and resetting connections (RFC 9293 §3.5, §3.10; RFC 6298 §5.7; RFC 7323; RFC 5961).
+//! Opening, refusing and resetting connections (RFC 9293 §3.5, §3.10; RFC 6298 §5.7; RFC 7323; RFC
+//! 5961).
 
 use crate::{NEWRENO, config, run, run_open, window};
 use airtcp_core::Bytes;

@@ -1,5 +1,5 @@
-//! Scripted segment tests of one endpoint, in the manner of packetdrill: one behaviour each, named for its
-//! rule. [`script`] explains the notation.
+//! Scripted segment tests of one endpoint, in the manner of packetdrill: one behaviour each, named
+//! for its rule. [`script`] explains the notation.
 
 mod close;
 mod handshake;
@@ -28,7 +28,8 @@ fn window(n: u32) -> TcpConfig {
 /// RFC 6582 as written: careful, partial window deflation, impatient.
 const NEWRENO: Recovery = Recovery::NewReno(NewRenoConfig { deflate: true, impatient: true });
 
-/// Opens actively in 100 ms (SRTT 100 ms, RTO 1 s), the peer offering all options, then runs `script`.
+/// Opens actively in 100 ms (SRTT 100 ms, RTO 1 s), the peer offering all options, then runs
+/// `script`.
 #[track_caller]
 fn run_open(config: &TcpConfig, script: &str) {
     let ts = if config.timestamps { ",TS val 100 ecr 0" } else { "" };

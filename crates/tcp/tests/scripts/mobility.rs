@@ -1,5 +1,5 @@
-//! A mobile host and its radio: M-TCP's recovery ACK (M-TCP §3.3, algorithms §1.1 D) and Freeze-TCP
-//! (algorithms §4).
+//! A mobile host and its radio: M-TCP's recovery ACK (M-TCP §3.3) and Freeze-TCP (Goff et al.
+//! 2000).
 
 use crate::{config, run, run_open};
 use airtcp_core::{Bytes, Duration};

@@ -1,5 +1,5 @@
-//! Closed windows: probes (RFC 9293 §3.8.6.1) and the three rules for a window that closes with data
-//! outstanding (algorithms §1.1, hazards).
+//! Closed windows: probes (RFC 9293 §3.8.6.1) and the three rules for a window that closes with
+//! data outstanding, which M-TCP and M-TCP+ §2.4 build on.
 
 use crate::{config, run_open, window};
 use airtcp_core::Duration;
@@ -25,7 +25,7 @@ fn closed(script: &str) -> String {
     format!("{CLOSED}{script}")
 }
 
-// oracles §10, slow_start/after-win-update: M-TCP's premise.
+// packetdrill's slow_start-after-win-update; M-TCP's premise (M-TCP+ §2.4).
 #[test]
 fn probes_double_and_cwnd_is_frozen() {
     run_open(
@@ -62,7 +62,7 @@ fn an_accepted_probe_byte_leaves_cwnd_alone() {
     );
 }
 
-// A probe byte that the receiver did not take is part of the next segment.
+// A probe byte that the receiver did not accept is part of the next segment.
 #[test]
 fn a_refused_probe_byte_is_sent_again_with_its_segment() {
     run_open(
@@ -77,7 +77,7 @@ fn a_refused_probe_byte_is_sent_again_with_its_segment() {
     );
 }
 
-// algorithms §2: persist_init and persist_backoff of [P0].
+// M-TCP+ Table 1: a persist time-out of 1 s, without back-off.
 #[test]
 fn persist_every_second() {
     let second = Duration::from_secs(1);
@@ -116,7 +116,7 @@ fn probes_stay_60_s_apart_for_ever() {
     run_open(&TcpConfig { rto, ..window(2) }, &(script + "363.4 ? aborted no persisting true"));
 }
 
-// RFC 9293 §3.8.3, §3.8.6.1; oracles §10, user-timeout-probe.
+// RFC 9293 §3.8.3, §3.8.6.1; packetdrill's user-timeout-probe.
 #[test]
 fn unanswered_probes_abort() {
     let rto = RtoConfig { max_retransmissions: 2, ..RtoConfig::default() };
@@ -299,7 +299,7 @@ fn linux_retransmits_without_abort_while_answered() {
     );
 }
 
-// What was answered does not count once the window is open again.
+// Answers under a closed window do not count once it is open again.
 #[test]
 fn linux_counts_afresh_under_the_open_window() {
     let rto = RtoConfig { max_retransmissions: 3, ..RtoConfig::default() };
@@ -325,7 +325,8 @@ fn a_closed_window_with_nothing_to_send_is_no_persist() {
     run_open(&config(), "0.3 < ack 1 win 0\n 0.3 ? persisting false timer none");
 }
 
-// algorithms §1.1: what BSD pulls back it sends again, so no acknowledgement proves a time-out spurious any more.
+// What BSD pulls back it sends again, so that no acknowledgement proves a time-out spurious any
+// more.
 #[test]
 fn bsd_gives_up_the_detection_of_a_spurious_time_out() {
     run_open(

@@ -1,5 +1,5 @@
-//! The receiving half: reassembly, acknowledgements, the advertised window, timestamps (RFC 9293 §3.8.6,
-//! §3.10.7.4; RFC 5681 §4.2; RFC 2018; RFC 7323).
+//! The receiving half: reassembly, acknowledgements, the advertised window, timestamps (RFC 9293
+//! §3.8.6, §3.10.7.4; RFC 5681 §4.2; RFC 2018; RFC 7323).
 
 use crate::{config, run, run_open};
 use airtcp_core::{Bytes, Duration};
@@ -67,7 +67,7 @@ fn overlapping_segments_deliver_each_byte_once() {
     );
 }
 
-// algorithms §1.1, hazards: M-TCP's ACK(N-1) makes retransmissions start one byte early.
+// M-TCP §2.2: its acknowledgements, reduced by one byte, make retransmissions start one byte early.
 #[test]
 fn a_segment_that_starts_one_byte_early_is_trimmed() {
     run_open(
@@ -97,7 +97,7 @@ fn delayed_ack_every_second_segment_or_after_the_timer() {
     );
 }
 
-// The application reads every segment as it comes: that is no reason for a window update.
+// An application that reads every segment as it comes gives no reason for a window update.
 #[test]
 fn delayed_ack_of_four_segments_is_not_preempted_by_reading() {
     run_open(
@@ -242,8 +242,8 @@ fn an_ack_with_an_old_timestamp_gets_no_answer() {
     );
 }
 
-// A peer that was shown a smaller window than before numbers its ACKs below what we expect (as 4.4BSD, which
-// also takes them).
+// A peer that was shown a smaller window than before numbers its ACKs below what we expect. 4.4BSD
+// does so, and also takes them.
 #[test]
 fn the_acknowledgement_of_an_old_segment_counts() {
     run_open(
@@ -267,8 +267,8 @@ fn paws_spares_rst() {
     );
 }
 
-// RFC 7323 §4.3: TS.Recent comes from the segment that covers Last.ACK.sent: the earliest of those that
-// a delayed ACK answers, and not from data above a gap.
+// RFC 7323 §4.3: TS.Recent comes from the segment that covers Last.ACK.sent. That is the earliest
+// of those that a delayed ACK answers, and never data above a gap.
 #[test]
 fn the_echo_is_of_the_earliest_segment_not_yet_acknowledged() {
     run_open(

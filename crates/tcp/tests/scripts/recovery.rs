@@ -1,4 +1,5 @@
-//! Fast retransmit and recovery: Tahoe, Reno, NewReno (RFC 5681 §3.2, RFC 6582) and SACK (RFC 6675).
+//! Fast retransmit and recovery: Tahoe, Reno, NewReno (RFC 5681 §3.2, RFC 6582) and SACK (RFC
+//! 6675).
 
 use crate::{NEWRENO, config, run_open, window};
 use airtcp_core::Bytes;
@@ -24,7 +25,7 @@ fn ten(script: &str) -> String {
     format!("{TEN}{script}")
 }
 
-// oracles §10, fast_retransmit/fr-4pkt.
+// RFC 5681 §3.2 step 2; packetdrill's fr-4pkt.
 #[test]
 fn three_duplicates_retransmit_at_once() {
     for recovery in [
@@ -48,7 +49,7 @@ fn three_duplicates_retransmit_at_once() {
     }
 }
 
-// oracles §10, fast_retransmit/fr-4pkt-sack.
+// RFC 6675 §5; packetdrill's fr-4pkt-sack.
 #[test]
 fn three_sacks_retransmit_the_first_segment_only() {
     run_open(
@@ -65,7 +66,8 @@ fn three_sacks_retransmit_the_first_segment_only() {
     );
 }
 
-// algorithms §1.3: Packet Control's end-to-end rival, any threshold; oracles §10, dup 1..12.
+// The end-to-end rival of Packet Control, which raises the threshold at the base station: any
+// threshold.
 #[test]
 fn the_duplicate_threshold_is_free() {
     for threshold in 1..=12u32 {
@@ -115,7 +117,8 @@ fn repeated_acks_of_everything_are_no_duplicates() {
     run_open(&config(), "0.3 < ack 1 x5\n 0.3 ? dups 0 fast 0");
 }
 
-// Tahoe: slow start from the lost segment, needless retransmissions included (oracles §8).
+// Tahoe: slow start from the lost segment, needless retransmissions included (Fall and Floyd 1996,
+// §3.1).
 #[test]
 fn tahoe_goes_back() {
     run_open(
@@ -150,8 +153,8 @@ fn reno_inflates_and_any_new_ack_deflates() {
     );
 }
 
-// oracles §8: without the guard the second hole gets a second fast retransmit and a second cut; with it
-// Reno waits for the time-out.
+// ns-2's bugFix_: without the guard the second hole gets a second fast retransmit and a second cut;
+// with it Reno waits for the time-out.
 #[test]
 fn reno_avoid_multi_fr_decides_about_the_second_hole() {
     let first =
@@ -168,7 +171,8 @@ fn reno_avoid_multi_fr_decides_about_the_second_hole() {
     );
 }
 
-// RFC 6582 §3.2 step 3: partial ACKs retransmit, deflate and let new data out; the full ACK ends it.
+// RFC 6582 §3.2 step 3: partial ACKs retransmit, deflate and let new data out; the full ACK ends
+// it.
 #[test]
 fn newreno_repairs_a_hole_per_partial_ack() {
     run_open(
@@ -188,7 +192,7 @@ fn newreno_repairs_a_hole_per_partial_ack() {
     );
 }
 
-// RFC 6582 §3.2 step 3, exit (2); oracles §8, ns-2: no deflation, cwnd = ssthresh.
+// RFC 6582 §3.2 step 3, exit (2); ns-2's partial_window_deflation_ 0: cwnd = ssthresh.
 #[test]
 fn newreno_without_deflation_sets_cwnd_to_ssthresh() {
     let recovery = Recovery::NewReno(NewRenoConfig { deflate: false, impatient: false });
@@ -357,7 +361,7 @@ fn after_a_time_out_sack_skips_what_the_receiver_holds() {
     );
 }
 
-// RFC 6675 §5.1: no fast recovery for what the time-out already answered.
+// RFC 6675 §5.1: no fast recovery for a loss that the time-out has already answered.
 #[test]
 fn sack_does_not_enter_recovery_below_the_recovery_point() {
     run_open(

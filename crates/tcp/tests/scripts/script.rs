@@ -11,15 +11,16 @@
 //! | `> SEGMENT` | the endpoint sends exactly this, exactly then, after whatever came before |
 //! | `? KEY VALUE …` | state of the endpoint, before the timers due at that very time |
 //!
-//! A segment is `FLAGS SEQ:END(LEN) [ack N] [win N] [<OPTIONS>] [xN]` in tcpdump's notation, numbers
-//! relative to the initial sequence numbers; `(N*LEN)` are N segments of LEN bytes, `xN` repeats the whole
-//! segment, `wire` says that SEQ is not relative. A segment without `FLAGS SEQ` is a pure ACK at the sequence number after everything its sender
-//! has sent. Sent segments must match in flags (PSH only where written), numbers, and in the window and
-//! options where written. The peer's window stays as it was last written; its timestamps, when the
-//! endpoint's configuration has them, are filled in where not written.
+//! A segment is `FLAGS SEQ:END(LEN) [ack N] [win N] [<OPTIONS>] [xN]` in tcpdump's notation,
+//! numbers relative to the initial sequence numbers; `(N*LEN)` are N segments of LEN bytes, `xN`
+//! repeats the whole segment, `wire` says that SEQ is not relative. A segment without `FLAGS SEQ`
+//! is a pure ACK at the sequence number after everything its sender has sent. Sent segments must
+//! match in flags (PSH only where written), numbers, and in the window and options where written.
+//! The peer's window stays as it was last written; its timestamps, when the endpoint's
+//! configuration has them, are filled in where not written.
 //!
-//! Every script runs at several pairs of initial sequence numbers, most of them next to a wrap. Payload
-//! bytes are a function of the stream position and are checked in both directions.
+//! Every script runs at several pairs of initial sequence numbers, most of them next to a wrap.
+//! Payload bytes are a function of the stream position and are checked in both directions.
 
 use airtcp_core::event::{Source, Subscriber};
 use airtcp_core::{

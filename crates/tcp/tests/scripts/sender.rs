@@ -1,5 +1,5 @@
-//! The sending half without loss recovery: windows, Nagle, silly windows, the retransmission timer (RFC
-//! 5681 §3.1, §4.1; RFC 3465; RFC 3042; RFC 6298; RFC 9293 §3.7.4, §3.8.6.2.1).
+//! The sending half without loss recovery: windows, Nagle, silly windows, the retransmission timer
+//! (RFC 5681 §3.1, §4.1; RFC 3465; RFC 3042; RFC 6298; RFC 9293 §3.7.4, §3.8.6.2.1).
 
 use crate::{config, run, run_open, window};
 use airtcp_core::{Bytes, Duration};
@@ -21,7 +21,7 @@ fn initial_window() {
     );
 }
 
-// oracles §10, slow_start/ack-per-1pkt: two segments released per ACK, cwnd 10 to 20.
+// packetdrill's slow_start-ack-per-1pkt: two segments released per ACK, cwnd 10 to 20.
 #[test]
 fn slow_start_doubles_in_a_round_trip() {
     let mut script = "0.2 write 100000\n 0.2 > . 1:10001(10*1000) ack 1\n".to_owned();
@@ -33,8 +33,8 @@ fn slow_start_doubles_in_a_round_trip() {
     run_open(&window(10), &(script + "0.3 ? cwnd 20000"));
 }
 
-// oracles §10, slow_start/ack-per-2pkt: RFC 5681 adds one segment an ACK, ABC (L = 2) what was
-// acknowledged.
+// packetdrill's slow_start-ack-per-2pkt: RFC 5681 adds one segment per ACK, ABC (L = 2) what
+// was acknowledged.
 #[test]
 fn slow_start_with_an_ack_per_two_segments() {
     run_open(
@@ -55,7 +55,7 @@ fn slow_start_with_an_ack_per_two_segments() {
     );
 }
 
-// oracles §10, slow_start/ack-per-4pkt: +1 by RFC 5681, +2 with L = 2, +4 as in Linux.
+// packetdrill's slow_start-ack-per-4pkt: +1 by RFC 5681, +2 with L = 2, +4 as in Linux.
 #[test]
 fn slow_start_with_a_stretch_ack() {
     for (abc, cwnd, end, count) in
@@ -74,7 +74,7 @@ fn slow_start_with_a_stretch_ack() {
     }
 }
 
-// RFC 5681 eq. 3: SMSS * SMSS / cwnd an ACK.
+// RFC 5681 eq. 3: SMSS * SMSS / cwnd per ACK.
 #[test]
 fn congestion_avoidance_from_ssthresh() {
     run_open(
@@ -107,7 +107,7 @@ fn cwnd_stops_at_its_limit() {
     );
 }
 
-// oracles §10, slow_start/after-idle; RFC 5681 §4.1.
+// RFC 5681 §4.1; packetdrill's slow_start-after-idle.
 #[test]
 fn after_an_idle_rto_cwnd_is_the_initial_window() {
     let script = |tail| {
@@ -190,7 +190,7 @@ fn the_sender_avoids_silly_windows() {
     );
 }
 
-// RFC 9293 §3.8.6: what the peer's window does not hold is not sent.
+// RFC 9293 §3.8.6: nothing is sent beyond the peer's window.
 #[test]
 fn the_peers_window_bounds_what_is_sent() {
     run_open(
@@ -218,8 +218,8 @@ fn an_old_ack_does_not_move_the_window() {
     );
 }
 
-// With data both ways the peer's retransmission has a sequence number below SND.WL1, but its window is
-// the newest.
+// With data both ways the peer's retransmission has a sequence number below SND.WL1, but its window
+// is the newest.
 #[test]
 fn a_retransmission_that_acknowledges_more_moves_the_window() {
     run_open(
@@ -234,8 +234,8 @@ fn a_retransmission_that_acknowledges_more_moves_the_window() {
     );
 }
 
-// RFC 6298 §3 (Karn) and §5.7: no sample from a retransmitted segment; the back-off stays until there is
-// one.
+// RFC 6298 §3 (Karn) and §5.7: no sample from a retransmitted segment; the back-off stays until
+// there is one.
 #[test]
 fn a_retransmitted_segment_is_not_timed() {
     run_open(
@@ -265,7 +265,7 @@ fn timestamps_time_retransmissions_too() {
     );
 }
 
-// oracles §9: RTO_0 (2^7 - 1) = 127 s with retransmission threshold 6; algorithms §2.
+// RFC 6298 §5.5 with the retransmission threshold of 6 of M-TCP+ Table 1: 1 s · (2^7 - 1) = 127 s.
 #[test]
 fn back_off_doubles_and_the_threshold_aborts() {
     let rto =
@@ -358,8 +358,8 @@ fn after_a_time_out_slow_start_from_snd_una() {
     );
 }
 
-// RFC 5681 §3.1: ssthresh is reduced by the first time-out of a segment only. The peer's ACK that moves
-// SND.UNA makes the next one a first again.
+// RFC 5681 §3.1: ssthresh is reduced by the first time-out of a segment only. The peer's ACK that
+// moves SND.UNA makes the next one a first again.
 #[test]
 fn a_time_out_of_newer_data_reduces_ssthresh_again() {
     run_open(
@@ -376,7 +376,7 @@ fn a_time_out_of_newer_data_reduces_ssthresh_again() {
     );
 }
 
-// RFC 3042; oracles §10, limited_transmit: ACK 3001 shows reordering, no cut, cwnd 11.
+// RFC 3042; packetdrill's limited-transmit-no-sack: ACK 3001 shows reordering, no cut, cwnd 11.
 #[test]
 fn limited_transmit_sends_on_the_first_two_duplicates() {
     run_open(
@@ -434,7 +434,7 @@ fn flight_size_excludes_limited_transmit() {
     );
 }
 
-// algorithms §1.1, hazards: M-TCP acknowledges all but the last byte of a segment.
+// M-TCP §2.2: the supervisor host acknowledges all but the last byte of a segment.
 #[test]
 fn an_ack_inside_a_segment_moves_the_retransmission_there() {
     run_open(

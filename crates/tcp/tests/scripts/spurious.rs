@@ -1,5 +1,5 @@
-//! Needless retransmissions detected and undone: Eifel (RFC 3522) and F-RTO (RFC 5682), answered by RFC
-//! 4015.
+//! Needless retransmissions detected and undone: Eifel (RFC 3522) and F-RTO (RFC 5682), answered by
+//! RFC 4015.
 
 use crate::{NEWRENO, run, run_open, window};
 use airtcp_tcp::TcpConfig;
@@ -23,8 +23,8 @@ fn late(script: &str) -> String {
     format!("{LATE}{script}")
 }
 
-// RFC 3522 §3.2, RFC 4015 §3.2: pipe_prev 4000; cwnd = flight 3000 + min(1000, IW); SRTT and RTTVAR from
-// the sample of 1.3 s; new data instead of retransmissions.
+// RFC 3522 §3.2, RFC 4015 §3.2: pipe_prev 4000; cwnd = flight 3000 + min(1000, IW); SRTT and RTTVAR
+// from the sample of 1.3 s; new data instead of retransmissions.
 #[test]
 fn eifel_undoes_a_spurious_time_out() {
     run_open(
@@ -64,7 +64,8 @@ fn eifel_restores_what_was_before_the_first_of_several_time_outs() {
     );
 }
 
-// RFC 3522 compares with the *first* retransmission: the original arrived, or the first retransmission did.
+// RFC 3522 compares with the *first* retransmission: the original arrived, or the first
+// retransmission did.
 #[test]
 fn eifel_takes_the_first_retransmission_as_its_mark() {
     run_open(
@@ -152,7 +153,7 @@ fn f_rto_is_conventional_after_a_duplicate() {
     );
 }
 
-// Step 2a: the first ACK covers everything: nothing to learn.
+// Step 2a: the first ACK covers everything, and nothing is left to learn.
 #[test]
 fn f_rto_is_conventional_when_the_first_ack_covers_all() {
     run_open(
@@ -252,7 +253,7 @@ fn f_rto_with_sack_is_convinced_by_originals() {
     );
 }
 
-// §3.1 step 3: the SACK of the new data proves nothing; 2 was lost indeed.
+// §3.1 step 3: a SACK of the new data proves nothing. Segment 2 was indeed lost.
 #[test]
 fn f_rto_with_sack_is_not_convinced_by_the_new_data() {
     run_open(
@@ -267,7 +268,7 @@ fn f_rto_with_sack_is_not_convinced_by_the_new_data() {
     );
 }
 
-// Without detection the same delay costs a window (what P3 scenario III measures).
+// Without detection the same delay costs a window (as in Packet Control's scenario III).
 #[test]
 fn without_detection_a_late_ack_resends_the_window() {
     run(

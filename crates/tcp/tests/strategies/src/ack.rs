@@ -19,7 +19,7 @@ pub struct Seen {
     pub repeats: u32,
 }
 
-/// After TCP-DCA (Chen, Gerla, Lee, Sanadidi 2008): acknowledges a whole delay window at once. The
+/// After TCP-DCA (Chen, Lee, Gerla, Sanadidi, §IV): acknowledges a whole delay window at once. The
 /// window is the sender's cwnd, which the sender writes into the window field of its data segments,
 /// but at most five segments on paths of more than three hops, three from ten hops on. Both ends
 /// must use it.

@@ -1,5 +1,5 @@
-//! A congestion control that needs all that its hooks carry: it measures on every ACK, bounds cwnd by
-//! the number of hops, paces, and reads the duplicate ACKs before a time-out.
+//! A congestion control that needs all that its hooks carry: it measures on every ACK, bounds cwnd
+//! by the number of hops, paces, and reads the duplicate ACKs before a time-out.
 
 use airtcp_core::{Bytes, DataRate, Duration, SeqNum};
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
@@ -25,9 +25,9 @@ pub struct Seen {
     pub new_routes: u32,
 }
 
-/// Reno's growth and halving, with cwnd of at most a segment for every `hops_per_segment` hops, paced
-/// at a window a round trip. After a time-out with one or two duplicate ACKs it starts from an eighth or
-/// a quarter of cwnd, as TCP Karak does.
+/// Reno's growth and halving, with cwnd of at most a segment for every `hops_per_segment` hops,
+/// paced at one window per round trip. After a time-out with one or two duplicate ACKs it starts from
+/// an eighth or a quarter of cwnd, as TCP Karak does.
 #[derive(Debug)]
 pub struct HopPaced {
     reno: Reno,

@@ -27,8 +27,8 @@ pub struct Sent {
 /// Whether the path loses a segment.
 type Loses = Box<dyn FnMut(&Sent) -> bool>;
 
-/// Two endpoints, 0 and 1, each with so many bytes to send; both read whatever arrives and close when
-/// their own data is written and, for end 1, the peer has closed.
+/// Two endpoints, 0 and 1, each with so many bytes to send; both read whatever arrives and close
+/// when their own data is written and, for end 1, the peer has closed.
 pub struct Network {
     /// The time.
     pub now: Instant,
@@ -44,8 +44,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// A path of `hops` hops with a one-way delay of `delay`, and `bytes` to send from each end. The
-    /// connection is yet to open.
+    /// A path of `hops` hops with a one-way delay of `delay`, and `bytes` to send from each end.
+    /// The connection is yet to open.
     pub fn new(
         config: &TcpConfig,
         strategies: [Strategies; 2],

@@ -270,8 +270,8 @@ fn an_ack_policy_measures_the_round_trip_by_timestamps() {
     assert!((100..=101).contains(&least.as_millis()), "{:?}", seen.rtts);
 }
 
-/// A transfer whose path fails from 1.98 s to 12 s; the sender is told at 2.2 s if `noticed`, and that
-/// there is a route again at `restored_at`.
+/// A transfer whose path fails from 1.98 s to 12 s; the sender is told at 2.2 s if `noticed`, and
+/// that there is a route again at `restored_at`.
 fn broken_route(
     noticed: bool,
     restored_at: Option<Instant>,
