@@ -13,6 +13,10 @@ pub struct Seen {
     pub hops: Vec<u8>,
     /// Round trips from an ACK to what it released.
     pub rtts: Vec<Duration>,
+    /// Segments with nothing new in them.
+    pub duplicates: u32,
+    /// ACKs of the peer's FIN.
+    pub after_fin: u32,
     /// ACKs sent because the delay timer expired.
     pub delays: u32,
     /// ACKs sent again because nothing came after them.
@@ -68,6 +72,7 @@ impl AckPolicy for Cumulative {
                 seen.hops.push(hops);
             }
             seen.rtts.extend(arrival.rtt);
+            seen.duplicates += u32::from(arrival.order == Order::Duplicate);
         });
         self.data_seen = true;
         self.repeat_at = None;
@@ -91,6 +96,7 @@ impl AckPolicy for Cumulative {
     fn on_ack_sent(&mut self, departure: &mut Departure<'_>) {
         self.waiting = 0;
         self.delay_until = None;
+        self.note(|seen| seen.after_fin += u32::from(departure.after_fin));
         let more_to_come = self.data_seen && !departure.after_fin;
         self.repeat_at = more_to_come.then(|| departure.now + self.repeat_after);
         if departure.len > 0 {

@@ -1,8 +1,9 @@
 //! Transfers with strategies of our own.
 
-use airtcp_core::{Bytes, Duration, Flags, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Flags, Instant};
 use airtcp_tcp::config::{InitialWindow, SpuriousDetection};
-use airtcp_tcp::route::Thaw;
+use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
+use airtcp_tcp::route::{Resume, RouteFailure, RoutePolicy, Standby, Thaw};
 use airtcp_tcp::{Strategies, TcpConfig};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
@@ -107,6 +108,37 @@ fn a_pacing_rate_spaces_what_leaves() {
     // 100 segments, the limit, in a round trip of 100 ms.
     let spacing = closest(true);
     assert!(spacing >= Duration::from_millis(1), "{spacing}");
+}
+
+/// A segment of 1000 bytes a second.
+#[derive(Debug)]
+struct Slow(Reno);
+
+impl CongestionControl for Slow {
+    fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_growth(window, ack);
+    }
+    fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
+        self.0.on_fast_retransmit(window, loss);
+    }
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        self.0.on_timeout(window, timeout);
+    }
+    fn pacing_rate(&self, _: &Window) -> Option<DataRate> {
+        Some(DataRate::kbps(8))
+    }
+}
+
+#[test]
+fn a_segment_that_waits_for_its_turn_is_no_closed_window() {
+    let slow = Box::new(Slow(Reno::new(None)));
+    let mut network = transfer(&config(), 1, 5_000, |s| s.congestion = slow);
+    network.run_until(seconds(0.5));
+    assert!(!network.ends[0].is_persisting());
+    network.run();
+    let times: Vec<Instant> = network.data(0).map(|sent| sent.at).collect();
+    assert_eq!(times, [0.1, 1.1, 2.1, 3.1, 4.1].map(seconds));
+    assert_eq!(network.ends[0].stats().window_probes, 0);
 }
 
 #[test]
@@ -243,11 +275,20 @@ fn a_second_timer_repeats_a_lost_ack() {
             is_ack && lost == 1
         });
         network.run();
-        let repeats = seen.lock().unwrap().repeats;
-        (network.ends[0].stats().timeouts, repeats > 0)
+        let seen = seen.lock().unwrap();
+        (network.ends[0].stats().timeouts, seen.duplicates, seen.repeats > 0)
     };
-    assert_eq!(stalls(NEVER), (1, false));
-    assert_eq!(stalls(Duration::from_millis(300)), (0, true));
+    assert_eq!(stalls(NEVER), (1, 1, false), "the policy sees the needless retransmission");
+    assert_eq!(stalls(Duration::from_millis(300)), (0, 0, true));
+}
+
+#[test]
+fn an_ack_policy_knows_that_no_more_data_comes() {
+    let (mut network, seen) = delayed(&config(), 1, [10_000, 0], NEVER);
+    network.run_until(seconds(0.2));
+    assert_eq!(seen.lock().unwrap().after_fin, 0);
+    network.run();
+    assert!(seen.lock().unwrap().after_fin > 0);
 }
 
 #[test]
@@ -268,6 +309,7 @@ fn an_ack_policy_measures_the_round_trip_by_timestamps() {
     let seen = seen.lock().unwrap();
     let least = seen.rtts.iter().min().unwrap();
     assert!((100..=101).contains(&least.as_millis()), "{:?}", seen.rtts);
+    assert!(seen.rtts.len() < 20, "one for each ACK: {:?}", seen.rtts);
 }
 
 /// A transfer whose path fails from 1.98 s to 12 s; the sender is told at 2.2 s if `noticed`, and
@@ -370,5 +412,89 @@ fn standby_ends_with_the_connection() {
     let mut network = broken_route(true, None, |s| s.route = elfn);
     network.call(0, |end, now, io| end.abort(now, io));
     assert!(!network.ends[0].is_standing_by());
+    assert_eq!(network.ends[0].next_deadline(), None);
+}
+
+/// Stands by, whatever ACKs arrive, until the route is back or the timer expires.
+#[derive(Debug)]
+struct Snooze {
+    until: Option<Instant>,
+    then: Standby,
+}
+
+impl RoutePolicy for Snooze {
+    fn on_failure(&mut self, _: &RouteFailure) -> bool {
+        true
+    }
+    fn on_restored(&mut self, _: Instant) -> Standby {
+        self.then
+    }
+    fn on_ack(&mut self, _: Instant, _: bool) -> Standby {
+        Standby::Stay
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.until
+    }
+    fn on_timer(&mut self, _: Instant) -> Standby {
+        self.until = None;
+        self.then
+    }
+}
+
+/// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs are yet to arrive. The path
+/// may have lost the first segment of that window.
+fn snoozing(until: Option<Instant>, then: Standby, with_loss: bool) -> Network {
+    let config = TcpConfig { initial_ssthresh: Some(Bytes(10_000)), ..config() };
+    let policy = Box::new(Snooze { until, then });
+    let mut network = transfer(&config, 5, 1_000_000, |s| s.route = policy);
+    network.run_until(seconds(1.88));
+    let mut loses = with_loss;
+    network.lose(move |sent| sent.from == 0 && std::mem::take(&mut loses));
+    network.run_until(seconds(1.98));
+    let first = network.ends[0].stats().bytes_acked as u32;
+    let stuck = network.data(0).find(|sent| sent.offset == first).unwrap().segment.seq;
+    network.call(0, |end, now, io| end.on_route_failure(now, stuck, io));
+    assert!(network.ends[0].is_standing_by());
+    network
+}
+
+const AS_FROZEN: Standby =
+    Standby::Leave(Resume { window: Thaw::AsFrozen, rto: Thaw::AsFrozen, retransmit: true });
+
+#[test]
+fn in_standby_acks_are_taken_and_nothing_else_happens() {
+    let mut network = snoozing(Some(seconds(60.0)), AS_FROZEN, false);
+    let (cwnd, sent) = (network.ends[0].cwnd(), network.data(0).count());
+    assert!(network.ends[0].flight() > 10_000);
+    network.run_until(seconds(59.0));
+    let sender = &network.ends[0];
+    assert_eq!((sender.flight(), sender.cwnd(), network.data(0).count()), (0, cwnd, sent));
+    assert_eq!(sender.next_deadline(), Some(seconds(60.0)));
+    network.run_until(seconds(60.0));
+    assert_eq!(network.data(0).last().unwrap().at, seconds(60.0));
+    network.run();
+    assert_eq!(network.ends[0].stats().timeouts, 0);
+}
+
+#[test]
+fn in_standby_duplicates_are_no_loss() {
+    let mut network = snoozing(None, AS_FROZEN, true);
+    let cwnd = network.ends[0].cwnd();
+    network.run_until(seconds(10.0));
+    let stats = network.ends[0].stats();
+    assert!(stats.duplicate_acks_received > 3, "{stats:?}");
+    assert_eq!((stats.fast_retransmits, network.ends[0].cwnd()), (0, cwnd));
+    network.call(0, |end, now, io| end.on_route_restored(now, io));
+    network.run();
+    assert_eq!(network.ends[0].stats().segments_retransmitted, 1);
+}
+
+#[test]
+fn a_probe_starts_no_retransmission_timer() {
+    let mut network = snoozing(None, Standby::Probe, true);
+    network.run_until(seconds(10.0));
+    network.lose(|_| true);
+    network.call(0, |end, now, io| end.on_route_restored(now, io));
+    assert_eq!(network.data(0).last().unwrap().at, seconds(10.0));
     assert_eq!(network.ends[0].next_deadline(), None);
 }
