@@ -1,10 +1,11 @@
 //! Transfers with strategies of our own.
 
+use airtcp_core::rng::Stream;
 use airtcp_core::{Bytes, DataRate, Duration, Flags, Instant};
 use airtcp_tcp::config::{InitialWindow, SpuriousDetection};
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
 use airtcp_tcp::route::{Resume, RouteFailure, RoutePolicy, Standby, Thaw};
-use airtcp_tcp::{Strategies, TcpConfig};
+use airtcp_tcp::{State, Strategies, TcpConfig};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
 use airtcp_tcp_strategies::network::Network;
@@ -497,4 +498,35 @@ fn a_probe_starts_no_retransmission_timer() {
     network.call(0, |end, now, io| end.on_route_restored(now, io));
     assert_eq!(network.data(0).last().unwrap().at, seconds(10.0));
     assert_eq!(network.ends[0].next_deadline(), None);
+}
+
+#[test]
+fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
+    let config = TcpConfig { timestamps: true, spurious: SpuriousDetection::Eifel, ..config() };
+    let strategies = || Strategies {
+        congestion: hop_paced(1).0,
+        rto: Box::new(FixedRto { stretch: 1 }),
+        ack: cumulative(Duration::from_millis(700)).0,
+        route: Box::new(Elfn::new(Duration::from_millis(300), Thaw::Initial)),
+    };
+    let (mut timeouts, mut notices) = (0, 0);
+    for seed in 0..50 {
+        let mut random = Stream::new(seed, "lossy path");
+        let ends = [strategies(), strategies()];
+        let mut network = Network::new(&config, ends, DELAY, 7, [200_000, 50_000]);
+        let mut loss = Stream::new(seed, "loss");
+        network.lose(move |_| loss.chance(0.1));
+        while network.ends.iter().any(|end| end.state() != State::Closed) {
+            network.run_until(network.now + Duration::from_millis(100));
+            assert!(network.now < seconds(3600.0), "seed {seed}: {:?}", network.ends);
+            let lost = network.data(0).filter(|sent| sent.lost).last().map(|sent| sent.segment.seq);
+            if let Some(seq) = lost.filter(|_| random.chance(0.2)) {
+                network.call(0, |end, now, io| end.on_route_failure(now, seq, io));
+                notices += u32::from(network.ends[0].is_standing_by());
+            }
+        }
+        network.run();
+        timeouts += network.ends[0].stats().timeouts;
+    }
+    assert!(timeouts > 50 && notices > 50, "{timeouts} time-outs, {notices} notices");
 }
