@@ -10,12 +10,12 @@ In each round both are measured, in turn the kernel alone first and the gateway 
 printed, with their 95 % confidence interval (order statistics, any distribution; from six rounds
 on) and the range.
 
-Neighbours of a virtual machine take their share when they like: it takes tens of rounds to tell a
-difference of a few per cent.
+Other virtual machines on the same hardware take processor time at random moments: it takes tens of
+rounds to tell a difference of a few per cent.
 
-Over veth pairs a host's processors overtake each other. To mechanisms that take duplicate ACKs for
-something else that is a different network than to the kernel: --ordered has one processor handle
-what comes to a host, as network cards do for a connection.
+Over veth pairs a host's two processors can reorder packets, which mechanisms that filter duplicate
+ACKs see differently from the kernel. With --ordered one processor handles all packets that come to
+a host, as network cards do for a connection.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     only = "one kind instead of all"
     parser.add_argument("--only", choices=WHAT, action="append", help=only)
-    idle = "packets need not come to a queue (copies, copy = when-fading, TUN, TCX)"
+    idle = "packets need not come to a queue (copies, copy = when-fading)"
     parser.add_argument("--idle", action="store_true", help=idle)
     ordered = "one processor a host, so that no packet overtakes another"
     parser.add_argument("--ordered", action="store_true", help=ordered)

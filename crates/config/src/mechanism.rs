@@ -7,12 +7,6 @@ use airtcp_edge::{
     HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, Retransmit, SnoopConfig,
 };
 
-/// `resume`.
-pub const RESUME: Kind = Kind::Choice(&[
-    ("flush", "the mobile's ACK of the last copy opens the sender's window"),
-    ("probe", "only the answer to the sender's next window probe does"),
-]);
-
 /// `retransmit`.
 pub const RETRANSMIT: Kind = Kind::Choice(&[("head", "the first copy"), ("all", "all copies")]);
 
@@ -57,11 +51,7 @@ fn m_tcp(section: &Section<'_>, fifo: Option<Bytes>) -> Option<MTcpConfig> {
 
 fn m_tcp_plus(section: &Section<'_>, fifo: Option<Bytes>) -> Option<MTcpPlusConfig> {
     let (max_down, nudge) = (section.get("max-down"), section.get("nudge"));
-    let resume = match section.get::<&str>("resume")? {
-        "probe" => Resume::Probe,
-        _ => Resume::Flush,
-    };
-    Some(MTcpPlusConfig { fifo: fifo?, resume, max_down: max_down?, nudge: nudge? })
+    Some(MTcpPlusConfig { fifo: fifo?, resume: Resume::Flush, max_down: max_down?, nudge: nudge? })
 }
 
 fn holdover(section: &Section<'_>, fifo: Option<Bytes>) -> Option<HoldoverConfig> {

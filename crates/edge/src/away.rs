@@ -1,41 +1,43 @@
-//! A mobile that is said to be out of reach, and how the node finds out that it is back.
+//! A mobile that was reported out of reach, and how the node finds out that it is back.
 //!
-//! What the mobile is heard with may have been on the way when the signal came. So it is back when it answers a *nudge*:
-//! something sent to it since the last signal that it must answer. Much of what passes, or is sent again, is one.
-//! Where nobody else does it the node asks by itself: while the link is said to be down it sends a keep-alive at an
-//! interval ([`Ends::keep_alive`](crate::ends::Ends::keep_alive)), as long as either host is heard from time to time. Where so
-//! many connections ask that it would keep the node busy, they ask less often.
+//! A segment of the mobile may have been on the way when the signal came. So the mobile is back
+//! when it answers a *nudge*: something sent to it since the last signal that it must answer. Much
+//! of what passes, or is sent again, is one. Where there is none, the node makes its own: while the
+//! link is said to be down it sends a keep-alive at an interval
+//! ([`Ends::keep_alive`](crate::ends::Ends::keep_alive)), as long as either host is heard from time
+//! to time. Many connections share a maximum rate, and so ask less often.
 //!
-//! A link that is only fading, or was said to be down too early, may still work: asked, the mobile would answer, and the
-//! fixed host be released just before the outage. So the first keep-alive comes half a second after
-//! [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an interval after that: connections that went down together do
-//! not ask at the same instant, nor ever after.
+//! A link that is only fading, or was said to be down too early, may still work: the mobile would
+//! answer, and the fixed host would be released just before the outage. So the first keep-alive
+//! comes half a second after [`Down`](airtcp_core::LinkSignal::Down) or later, and up to an
+//! interval after that: connections that went down together never ask at the same instant.
 
 use airtcp_core::{Duration, Flow, Instant};
 use serde::{Deserialize, Serialize};
 
-/// Data that comes so long after a signal left the fixed host after it: RFC 6298 §2.4 has no shorter retransmission
-/// time-out.
+/// Data that comes this long after a signal left the fixed host after it: RFC 6298 §2.4 has no
+/// shorter retransmission time-out.
 const ON_THE_WIRE: Duration = Duration::from_secs(1);
 
-/// A fixed host that wants to send is heard more often than this: Linux lets two minutes pass between its window probes.
+/// A fixed host with data to send is heard more often than this: Linux lets two minutes pass
+/// between its window probes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// From [`Down`](airtcp_core::LinkSignal::Down) to the first question, at least.
 const EARLIEST: Duration = Duration::from_millis(500);
 
-/// From one question to the next, whichever connections ask: 10,000 in a second keep a node busy enough.
+/// From one nudge to the next, of all connections: at most 10,000 a second.
 const PACE: Duration = Duration::from_micros(100);
 
-/// A shorter interval would keep the node busy with nothing else.
+/// A shorter interval would take all of the node's time.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How often a connection asks, which is one of so many.
+/// How often one of this many connections asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval(Option<Duration>);
 
 impl Interval {
-    /// `nudge` is set in the configuration (`None`: to ask nobody); so many connections may ask.
+    /// `nudge` is the configured interval (`None`: never); `interrupted` connections ask.
     pub fn new(nudge: Option<Duration>, connections: u64) -> Self {
         Self(nudge.map(|nudge| nudge.max(SHORTEST_INTERVAL).max(PACE * connections)))
     }
@@ -59,12 +61,12 @@ struct Asking {
 }
 
 impl Away {
-    /// Since now; `down`: not only fading.
+    /// From now on; `down`: not only fading.
     pub fn new(now: Instant, down: bool) -> Self {
         Self { down, nudged: false, told: now, asking: None }
     }
 
-    /// One more signal of that kind: what the mobile is heard with from now on may be older.
+    /// Another signal of that kind: what is heard of the mobile from now on may be older.
     pub fn on_signal(&mut self, now: Instant, down: bool) {
         self.down |= down;
         self.nudged = false;
@@ -98,8 +100,8 @@ impl Away {
         now.since(self.told) >= ON_THE_WIRE
     }
 
-    /// A host was heard, or a signal came: goes on asking, or begins to. `flow`: the connection's, which spreads the
-    /// instants.
+    /// A host was heard, or a signal came: goes on asking, or begins to. `flow`: the connection's,
+    /// which spreads the instants.
     pub fn ask(&mut self, now: Instant, interval: Interval, flow: &Flow) {
         self.asking = interval.0.filter(|_| self.down).map(|interval| {
             let share = u64::from((flow.src.port ^ flow.dst.port) % 256);
@@ -109,7 +111,7 @@ impl Away {
         });
     }
 
-    /// The mobile will be nudged soon: there is no need to conclude anything from what else it is heard with.
+    /// The mobile will be nudged soon, so other segments of it need not be interpreted.
     pub fn is_asking(&self) -> bool {
         self.asking.is_some()
     }

@@ -1,5 +1,5 @@
-//! Copies of the data segments a mobile has not acknowledged: M-TCP's packet queue (M-TCP §3.4.3), M-TCP+'s
-//! FIFO (M-TCP+ §3.2), Snoop's cache.
+//! Copies of the data segments a mobile has not acknowledged: M-TCP's packet queue (M-TCP §3.4.3),
+//! M-TCP+'s FIFO (M-TCP+ §3.2), Snoop's cache.
 
 use airtcp_core::{Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,9 @@ use std::collections::{VecDeque, vec_deque};
 
 /// Copies in the order of the stream, each with payload or FIN. There may be gaps between them.
 ///
-/// A copy leaves when it is acknowledged to its end; one that is acknowledged in part stays whole, and the
-/// receiver trims it. All sequence numbers in one cache must lie within half the sequence space.
+/// A copy leaves when it is acknowledged to its end; one that is acknowledged in part stays whole,
+/// and the receiver trims it. All sequence numbers in one cache must lie within half the sequence
+/// space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(
     try_from = "Vec<Segment<P>>",
@@ -69,7 +70,8 @@ impl<P: Payload> SegmentCache<P> {
             && self.walk(segment.seq, Segment::seq_end).at_or_after(end)
     }
 
-    /// Up to where the stream is held without a gap, from `from` on; data only, a FIN does not count.
+    /// Up to where the stream is held without a gap, from `from` on; data only, a FIN does not
+    /// count.
     pub fn data_end(&self, from: SeqNum) -> SeqNum {
         self.walk(from, |copy| copy.seq + copy.payload.len() as u32)
     }

@@ -1,15 +1,12 @@
-//! One connection's share of a mechanism, and the [`Middlebox`] made of many.
+//! One connection's share of a mechanism.
 //!
-//! A mechanism that treats each connection by itself is a [`Connection`]: a small state machine that a test can
-//! drive (and a model checker exhaust) alone. [`PerConnection`] keeps one for each connection in a
-//! [`FlowTable`], runs their timers, hands link signals to all connections of a mobile, and bounds what they
-//! hold in all.
+//! A mechanism that treats each connection by itself is a [`Connection`]: a small state machine
+//! that a test can drive (and a model checker exhaust) alone.
+//! [`PerConnection`](crate::PerConnection) makes a [`Middlebox`](crate::Middlebox) of many.
 
-use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig, Tracked};
-use crate::journal::{Call, Input, Journal, Note};
-use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
-use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::flow_table::FlowState;
+use crate::middlebox::{Actions, Side};
+use airtcp_core::{Instant, LinkSignal, Payload, Segment, Timestamps};
 use std::fmt::Debug;
 
 /// What a mechanism does for one connection.
@@ -18,7 +15,7 @@ pub trait Connection<P: Payload>: FlowState + Clone {
     type Config: Clone + Debug;
     /// What was done, summed over all connections.
     type Counters: Copy + Default + Debug;
-    /// As [`Middlebox::on_segment`].
+    /// As [`Middlebox::on_segment`](crate::Middlebox::on_segment).
     fn on_segment(
         &mut self,
         now: Instant,
@@ -26,16 +23,19 @@ pub trait Connection<P: Payload>: FlowState + Clone {
         segment: Segment<P>,
         cx: &mut Context<'_, P, Self>,
     );
-    /// As [`Middlebox::on_link`]. Nothing, for a mechanism that looks at segments only.
+    /// As [`Middlebox::on_link`](crate::Middlebox::on_link). Nothing, for a mechanism that looks at
+    /// segments only.
     fn on_link(&mut self, _now: Instant, _signal: LinkSignal, _cx: &mut Context<'_, P, Self>) {}
-    /// As [`Middlebox::on_timer`]; called only when the deadline has passed, and must move it beyond `now`.
-    /// Nothing, for a mechanism without timers.
+    /// As [`Middlebox::on_timer`](crate::Middlebox::on_timer); called only when the deadline has
+    /// passed, and must move it beyond `now`. Nothing, for a mechanism without timers.
     fn on_timer(&mut self, _now: Instant, _cx: &mut Context<'_, P, Self>) {}
-    /// The last segment of the fixed host, which was not forwarded, has gone on to the mobile nevertheless (see
-    /// [`PerConnection::on_copy`]): it had these timestamps, and copies sent later must not seem older (RFC 7323 §5). Nothing, for
-    /// a mechanism that sends no copies.
+    /// The fixed host's last segment went on to the mobile although it was not forwarded (see
+    /// [`PerConnection::on_copy`](crate::PerConnection::on_copy)): it had these timestamps, and
+    /// copies sent later must not seem older (RFC 7323 §5). Nothing, for a mechanism that sends no
+    /// copies.
     fn on_passed(&mut self, _timestamps: Timestamps) {}
-    /// As [`Middlebox::next_deadline`]. `None`, for a mechanism without timers.
+    /// As [`Middlebox::next_deadline`](crate::Middlebox::next_deadline). `None`, for a mechanism
+    /// without timers.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
@@ -51,217 +51,7 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.
     pub room: u64,
-    /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them ask their mobiles whether they
-    /// are back.
+    /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them
+    /// nudge their mobiles.
     pub interrupted: u64,
-}
-
-/// A mechanism for all connections of an edge node.
-#[derive(Clone, Debug)]
-pub struct PerConnection<P: Payload, C: Connection<P>> {
-    connections: FlowTable<C>,
-    shared: Shared<P, C>,
-    /// The last signal about each mobile that is not in reach: a connection that begins then must know.
-    signals: BTreeMap<MobileId, LinkSignal>,
-}
-
-/// What connections have in common.
-#[derive(Clone, Debug)]
-struct Shared<P: Payload, C: Connection<P>> {
-    config: C::Config,
-    counters: C::Counters,
-    /// Payload bytes that all connections together may hold.
-    memory: u64,
-    /// When connections want to be woken; entries may be stale, and then wake nobody.
-    deadlines: BTreeSet<(Instant, Flow)>,
-    journal: Option<Journal<P, C, C::Config>>,
-}
-
-impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
-    /// Without connections. They will hold at most `memory` payload bytes in all.
-    pub fn new(config: C::Config, table: FlowTableConfig, memory: u64) -> Self {
-        let (counters, deadlines) = (C::Counters::default(), BTreeSet::new());
-        Self {
-            connections: FlowTable::new(table),
-            shared: Shared { config, counters, memory, deadlines, journal: None },
-            signals: BTreeMap::new(),
-        }
-    }
-
-    /// What was done since the start.
-    pub fn counters(&self) -> C::Counters {
-        self.shared.counters
-    }
-
-    /// Connections known.
-    pub fn flows(&self) -> usize {
-        self.connections.len()
-    }
-
-    /// Segments forwarded untouched because the flow table was full.
-    pub fn segments_refused(&self) -> u64 {
-        self.connections.refused()
-    }
-
-    /// Payload bytes held for all connections.
-    pub fn held(&self) -> u64 {
-        self.connections.held()
-    }
-
-    /// What there is to say about each connection.
-    pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
-        self.connections.reports()
-    }
-
-    /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected).
-    pub fn is_interrupted(&self, mobile: MobileId) -> bool {
-        self.connections.is_interrupted(mobile)
-    }
-
-    /// Bytes of this connection were acknowledged that exist only here.
-    pub fn is_committed(&self, flow: &Flow) -> bool {
-        self.connections.is_committed(flow)
-    }
-
-    /// As [`Middlebox::on_segment`], for a segment that goes on whatever is to become of it: this is but a copy. `out` must
-    /// be empty.
-    pub fn on_copy(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let (key, timestamps) = (from.to_mobile(segment.flow), segment.options.timestamps);
-        self.on_segment(now, from, segment, out);
-        let is_forward = |action: &Action<P>| matches!(action, Action::Forward { .. });
-        if from == Side::Fixed
-            && !out.as_slice().iter().any(is_forward)
-            && let Some(timestamps) = timestamps
-            && let Some(mut tracked) = self.connections.get(&key)
-        {
-            self.shared.call(now, key, &mut tracked, Call::Passed(timestamps), out);
-        }
-    }
-
-    /// Goes on with other settings; connections stay.
-    pub fn reconfigure(&mut self, config: C::Config, table: FlowTableConfig, memory: u64) {
-        self.connections.reconfigure(table);
-        self.shared.config = config;
-        self.shared.memory = memory;
-        self.note_all();
-    }
-
-    /// Takes notes from now on: see [`journal`](crate::journal). They are to be taken out after each call.
-    pub fn keep_journal(&mut self) {
-        self.shared.journal = Some(Journal::default());
-        self.note_all();
-    }
-
-    /// Takes out the notes, first one first.
-    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, C, C::Config>> + '_ {
-        self.shared.journal.iter_mut().flat_map(Journal::drain)
-    }
-
-    /// A note about this connection could not be written down: takes back from the actions what would tell its fixed
-    /// host, to whom it seems lost on the way. The next note will have all.
-    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) {
-        if let Some(journal) = &mut self.shared.journal {
-            journal.is_behind(flow);
-        }
-        out.retract(Side::Fixed, flow.reversed());
-    }
-
-    /// Puts a connection back that an earlier process wrote down. From now on it works by the present settings.
-    pub fn restore(&mut self, now: Instant, flow: Flow, connection: C) {
-        if let Some(journal) = &mut self.shared.journal {
-            journal.note(flow, &self.shared.config, &connection, None);
-        }
-        let deadline = connection.next_deadline();
-        self.connections.insert(now, flow, connection);
-        self.shared.deadlines.extend(deadline.map(|deadline| (deadline, flow)));
-    }
-
-    /// Notes all there is to know about committed connections.
-    fn note_all(&mut self) {
-        let Some(journal) = &mut self.shared.journal else { return };
-        for (&flow, connection) in self.connections.iter() {
-            journal.note(flow, &self.shared.config, connection, None);
-        }
-    }
-}
-
-impl<P: Payload, C: Connection<P>> Shared<P, C> {
-    /// Calls into a connection, and takes note of a deadline that moved earlier. One that moved later is found by
-    /// the earlier entry, as in any lazy timer queue.
-    fn call(
-        &mut self,
-        now: Instant,
-        key: Flow,
-        tracked: &mut Tracked<'_, C>,
-        call: Call<P>,
-        out: &mut Actions<P>,
-    ) {
-        let room = self.memory.saturating_sub(tracked.all_held());
-        let interrupted = tracked.all_interrupted();
-        let (config, counters) = (&self.config, &mut self.counters);
-        let is_noted = self.journal.is_some() && tracked.state().is_committed();
-        let input = is_noted.then(|| Input { now, room, interrupted, call: call.clone() });
-        let earlier = tracked.with(now, |connection| {
-            let before = connection.next_deadline();
-            let mut cx = Context { config, counters, out, room, interrupted };
-            call.make(now, connection, &mut cx);
-            connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
-        });
-        self.deadlines.extend(earlier.map(|deadline| (deadline, key)));
-        if let Some(journal) = &mut self.journal {
-            journal.note(key, &self.config, tracked.state(), input);
-        }
-    }
-}
-
-impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
-    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let key = from.to_mobile(segment.flow);
-        let Some(mut tracked) = self.connections.track(now, from, &segment) else {
-            return out.forward(from.opposite(), segment);
-        };
-        if tracked.is_new
-            && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip))
-        {
-            self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
-        }
-        self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
-    }
-
-    fn on_link(
-        &mut self,
-        now: Instant,
-        mobile: MobileId,
-        signal: LinkSignal,
-        out: &mut Actions<P>,
-    ) {
-        match signal {
-            LinkSignal::Up => self.signals.remove(&mobile),
-            LinkSignal::Fading | LinkSignal::Down => self.signals.insert(mobile, signal),
-        };
-        let keys: Vec<Flow> =
-            self.connections.keys().filter(|key| key.dst.ip == mobile.0).copied().collect();
-        for key in keys {
-            if let Some(mut tracked) = self.connections.get(&key) {
-                self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
-            }
-        }
-    }
-
-    fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
-        while let Some(&(deadline, key)) = self.shared.deadlines.first()
-            && deadline <= now
-        {
-            self.shared.deadlines.pop_first();
-            let Some(mut tracked) = self.connections.get(&key) else { continue };
-            self.shared.call(now, key, &mut tracked, Call::Timer, out);
-            // Its entry is gone: a deadline that moved later, or not at all, needs one too.
-            let next = tracked.state().next_deadline();
-            self.shared.deadlines.extend(next.map(|deadline| (deadline, key)));
-        }
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.shared.deadlines.first().map(|&(deadline, _)| deadline)
-    }
 }

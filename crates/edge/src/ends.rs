@@ -1,13 +1,14 @@
-//! Both ends of a connection, as a node between them saw them: what a mechanism needs that speaks in the
-//! mobile's name and must know a segment of this connection from one that only looks like it.
+//! Both ends of a connection, as a node between them saw them: what a mechanism needs to send
+//! segments on the mobile's behalf, and to tell segments of this connection from others that look
+//! like them.
 
 use crate::middlebox::{Actions, Side};
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Flags, Flow, Options, Payload, SackBlocks, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
 
-/// The largest window there is (RFC 7323 §2.3): data further from the mobile's acknowledgement than this is
-/// not of this connection.
+/// The largest window there is (RFC 7323 §2.3): data further from the mobile's acknowledgement than
+/// this is not of this connection.
 const MAX_WINDOW: u32 = 1 << 30;
 
 /// What the fixed host showed before the mobile's first acknowledgement came by.
@@ -58,14 +59,16 @@ pub struct Ends {
     mobile: MobileEnd,
     /// End of the highest segment of the fixed host.
     sent_end: SeqNum,
-    /// The fixed host's highest acknowledgement number seen, and the window field that came with it last.
+    /// The fixed host's highest acknowledgement number seen, and the window field that came with it
+    /// last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The newest timestamps that the mobile may have seen.
     passed: Option<Timestamps>,
 }
 
 impl Ends {
-    /// As the first segment of the mobile shows them; `None` when it acknowledges nothing or is a reset.
+    /// As the first segment of the mobile shows them; `None` when it acknowledges nothing or is a
+    /// reset.
     pub fn new<P: Payload>(segment: &Segment<P>, opening: &Opening) -> Option<Self> {
         if segment.flags.contains(Flags::RST) {
             return None;
@@ -78,8 +81,8 @@ impl Ends {
         Some(ends)
     }
 
-    /// The fixed host has acknowledged something: it is known where an ACK in the mobile's name must begin. A node
-    /// that was restarted may have seen but an old segment of the mobile.
+    /// The fixed host has acknowledged something, so the sequence number of an ACK on the mobile's
+    /// behalf is known. A restarted node may have seen only an old segment of the mobile.
     pub fn is_fixed_known(&self) -> bool {
         self.fixed_ack.is_some()
     }
@@ -99,7 +102,7 @@ impl Ends {
         self.mobile.ack
     }
 
-    /// The fixed host has sent all of this segment before. To be asked before it is noted.
+    /// The fixed host has sent all of this segment before. Ask before it is noted.
     pub fn is_retransmission<P: Payload>(&self, segment: &Segment<P>) -> bool {
         segment.seq_len() > 0 && segment.seq_end().at_or_before(self.sent_end)
     }
@@ -114,7 +117,8 @@ impl Ends {
         true
     }
 
-    /// What the fixed host acknowledges and echoes, the mobile has sent, even if it did not come by here.
+    /// The mobile has sent what the fixed host acknowledges and echoes, even if it did not pass
+    /// here.
     fn note_fixed_word(&mut self, ack: Option<(SeqNum, u16)>, echo: Option<SeqNum>) {
         let near = |ack: SeqNum| ack.bytes_after(self.mobile.next_seq) <= MAX_WINDOW;
         if let Some((ack, window)) = ack.filter(|&(ack, _)| near(ack)) {
@@ -126,7 +130,8 @@ impl Ends {
         }
     }
 
-    /// Takes note of a segment of the mobile; false when it acknowledges what the fixed host did not send.
+    /// Takes note of a segment of the mobile; false when it acknowledges what the fixed host did
+    /// not send.
     pub fn note_mobile<P: Payload>(&mut self, segment: &Segment<P>) -> bool {
         let plausible = segment.ack.is_some_and(|ack| ack.at_or_before(self.sent_end));
         if plausible {
@@ -143,9 +148,10 @@ impl Ends {
         };
     }
 
-    /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile without this
-    /// connection repeats in its reset, and the window of that, with timestamps that the mobile does not take for old (RFC 7323
-    /// §5). It may have seen newer ones, on a retransmission of earlier data.
+    /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile
+    /// without this connection repeats in its reset, and the window of that, with timestamps that
+    /// the mobile does not take for old (RFC 7323 §5). It may have seen newer ones, on a
+    /// retransmission of earlier data.
     pub fn renewed<P: Payload>(&mut self, copy: &Segment<P>) -> Segment<P> {
         let mut renewed = copy.clone();
         let word = latest_ack(copy.ack.map(|ack| (ack, copy.window)), self.fixed_ack);
@@ -160,8 +166,9 @@ impl Ends {
         renewed
     }
 
-    /// A segment that changes nothing and is answered at once, since it lies before what the mobile expects: a
-    /// keep-alive (RFC 9293 §3.8.4). A mobile without this connection repeats its acknowledgement in its reset.
+    /// A segment that changes nothing and is answered at once, since it lies before what the mobile
+    /// expects: a keep-alive (RFC 9293 §3.8.4). A mobile without this connection repeats its
+    /// acknowledgement in its reset.
     pub fn keep_alive<P: Payload>(&self) -> Segment<P> {
         let (ack, window) = self.fixed_ack.unwrap_or((self.mobile.next_seq, 0));
         // No older than any that the mobile has seen, or it would fall to PAWS without an answer.
@@ -179,8 +186,8 @@ impl Ends {
         }
     }
 
-    /// This reset ends the connection: its number is one that its receiver expects (RFC 5961 §3.2; any other
-    /// may be forged).
+    /// This reset ends the connection: its number is one that its receiver expects (RFC 5961 §3.2;
+    /// any other may be forged).
     pub fn is_reset<P: Payload>(&self, from: Side, segment: &Segment<P>) -> bool {
         let (first, last) = match from {
             // A window probe that was not accepted counts as sent.
@@ -195,7 +202,8 @@ impl Ends {
             && segment.seq.at_or_before(last)
     }
 
-    /// The ACK of `ack` with this window field, as the mobile would send it now (see [`MobileEnd::acknowledge`]).
+    /// The ACK of `ack` with this window field, as the mobile would send it now (see
+    /// [`MobileEnd::acknowledge`]).
     pub fn acknowledge<P: Payload>(
         &self,
         ack: SeqNum,
@@ -205,13 +213,13 @@ impl Ends {
         self.mobile.acknowledge(self.flow.reversed(), ack, window, echo)
     }
 
-    /// A reset that the fixed host accepts, in the mobile's name.
+    /// A reset that the fixed host accepts, on the mobile's behalf.
     pub fn reset_fixed<P: Payload>(&self, acknowledged: SeqNum) -> Segment<P> {
         let ack: Segment<P> = self.acknowledge(acknowledged, 0, None);
         Segment { flags: Flags::RST, ..ack }
     }
 
-    /// A reset that the mobile accepts, in the fixed host's name.
+    /// A reset that the mobile accepts, on the fixed host's behalf.
     pub fn reset_mobile<P: Payload>(&self) -> Segment<P> {
         Segment {
             flow: self.flow,
@@ -223,8 +231,8 @@ impl Ends {
     }
 }
 
-/// A segment of the mobile as the fixed host may see it that shall send nothing: it acknowledges `ack` at least,
-/// closes the window and reports no SACK blocks.
+/// A segment of the mobile, changed so that the fixed host sends nothing: it acknowledges `ack` at
+/// least, closes the window and reports no SACK blocks.
 pub fn closing<P: Payload>(segment: &Segment<P>, ack: SeqNum) -> Segment<P> {
     let mut closing = segment.clone();
     closing.ack = segment.ack.map(|own| own.later(ack));

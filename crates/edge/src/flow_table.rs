@@ -1,18 +1,18 @@
 //! A bounded table of connections, with soft state for each.
 //!
 //! - Both directions of a connection meet in one entry.
-//! - A connection enters with its first segment that has the ACK flag and neither SYN nor RST: a SYN may be
-//!   forged or never answered. A SYN on a known connection opens a new one with other sequence numbers:
-//!   what was known is forgotten.
+//! - A connection enters with its first segment that has the ACK flag and neither SYN nor RST: a
+//!   SYN may be forged or never answered. A SYN on a known connection opens a new one with other
+//!   sequence numbers, so what was known is forgotten.
 //! - At the limit, closed connections (FIN both ways, or RST) and those idle for longer than
-//!   [`FlowTableConfig::idle`] make room, closed ones first. Without such a one the new connection is refused: its
-//!   segments get no state, and the mechanism forwards them untouched.
-//! - A connection that comes back after that idle time starts afresh. The mobile may have been elsewhere, and
-//!   after 2 GiB there its old sequence numbers look new, and new ones old.
-//! - A connection whose state [is committed](FlowState::is_committed) is never forgotten: neither idle time nor
-//!   a SYN (which may be forged) nor want of room takes it.
-//! - No hash order shows: entries form a list in the order of use. The hash is keyed (SipHash-1-3), so that
-//!   nobody can choose ports that collide as long as the key is secret.
+//!   [`FlowTableConfig::idle`] make room, closed ones first. If there is none, the new connection
+//!   is refused: its segments get no state, and the mechanism forwards them untouched.
+//! - A connection that comes back after that idle time starts afresh. It may have used another path
+//!   meanwhile, and after 2 GiB old sequence numbers look new and new ones old.
+//! - A connection whose state [is committed](FlowState::is_committed) is never forgotten: neither
+//!   idle time nor a SYN (which may be forged) nor lack of room removes it.
+//! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
+//!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
 use crate::middlebox::{MobileId, Side};
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment};
@@ -29,7 +29,7 @@ pub struct FlowTableConfig {
     pub limit: usize,
     /// A connection without a segment for this long may be forgotten.
     pub idle: Duration,
-    /// Key of the hash. Has no influence on results; a shell on a live network must choose it at random.
+    /// Key of the hash. Has no influence on results; on a live network it must be chosen at random.
     pub hash_key: (u64, u64),
 }
 
@@ -40,12 +40,13 @@ impl Default for FlowTableConfig {
     }
 }
 
-/// Most committed connections at the front of the list that are passed over in search of one to forget.
+/// Most committed connections passed over at the front of the list in search of one to forget.
 const PASSED_OVER: usize = 16;
 
-/// What a mechanism remembers of one connection; soft: when it is gone, segments are merely forwarded.
+/// What a mechanism remembers of one connection; soft: when it is gone, segments are merely
+/// forwarded.
 pub trait FlowState: Default {
-    /// Forgetting it now would break the connection (bytes were acknowledged that exist only here).
+    /// Forgetting it now would break the connection: acknowledged bytes exist only here.
     fn is_committed(&self) -> bool {
         false
     }
@@ -64,11 +65,11 @@ pub trait FlowState: Default {
 pub enum FlowPhase {
     /// Forwarding.
     Connected,
-    /// Keeping the fixed host still while the mobile is away.
+    /// Keeping the fixed host from sending while the mobile is away.
     Frozen,
-    /// The mobile is back, and does not have all yet that it missed.
+    /// The mobile is back, and does not yet have everything that it missed.
     Resuming,
-    /// Given up: the hosts are being told.
+    /// Given up: the hosts are being reset.
     Reset,
 }
 
@@ -95,7 +96,7 @@ pub struct FlowReport {
     pub since: Option<Instant>,
     /// Payload bytes held.
     pub held: u64,
-    /// Bytes were acknowledged that exist only here.
+    /// Acknowledged bytes exist only here.
     pub committed: bool,
 }
 
@@ -186,7 +187,8 @@ impl Totals {
 #[derive(Clone, Debug)]
 pub struct FlowTable<S> {
     config: FlowTableConfig,
-    /// By the flow from the fixed to the mobile host. Front: closed connections, then the longest idle one.
+    /// By the flow from the fixed to the mobile host. Front: closed connections, then the longest
+    /// idle one.
     flows: LinkedHashMap<Flow, Entry<S>, Keyed>,
     refused: u64,
     evicted: u64,
@@ -211,8 +213,8 @@ impl<S: FlowState> FlowTable<S> {
         Self { config, flows, refused: 0, evicted: 0, totals: Totals::default() }
     }
 
-    /// The state of the connection that `segment` belongs to, new or known, with the segment taken into
-    /// account. `None` when it has none: see the rules at the top of this file.
+    /// The state of the connection that `segment` belongs to, new or known, with the segment taken
+    /// into account. `None` when it has none: see the rules at the top of this file.
     pub fn track<P: Payload>(
         &mut self,
         now: Instant,
@@ -270,8 +272,8 @@ impl<S: FlowState> FlowTable<S> {
         self.flows.get(key).is_some_and(Entry::is_committed)
     }
 
-    /// Puts a connection in the table, in the place of what was known of it. It enters even beyond the limit: as with
-    /// committed ones, what it promised counts for more.
+    /// Puts a connection in the table, in the place of what was known of it. It enters even beyond
+    /// the limit: what it promised counts for more.
     pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
         let mobile = mobile_of(&key);
         self.totals.enter(mobile, &state);
@@ -280,8 +282,8 @@ impl<S: FlowState> FlowTable<S> {
         }
     }
 
-    /// Goes on with other limits. The hash keeps its key. Beyond a lower limit, connections leave as they may be
-    /// forgotten.
+    /// Goes on with other limits. The hash keeps its key. If the limit is lower, connections leave
+    /// when they may be forgotten.
     pub fn reconfigure(&mut self, config: FlowTableConfig) {
         self.config = FlowTableConfig { hash_key: self.config.hash_key, ..config };
     }
@@ -345,7 +347,8 @@ impl<S> FlowTable<S> {
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         self.totals.interrupted.contains_key(&mobile)
     }
-    /// The states, with the connections' flows from the fixed to the mobile host, in the order of the list.
+    /// The states, with the connections' flows from the fixed to the mobile host, in the order of
+    /// the list.
     pub fn iter(&self) -> impl Iterator<Item = (&Flow, &S)> {
         self.flows.iter().map(|(flow, entry)| (flow, &entry.state))
     }

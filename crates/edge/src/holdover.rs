@@ -1,24 +1,28 @@
-//! Holdover: while the mobile is away, the node closes the fixed host's window and acknowledges nothing; when it is
-//! back, the node replays what the mobile missed. `docs/holdover.md` is its specification.
+//! Holdover: while the mobile is away, the node closes the fixed host's window and acknowledges
+//! nothing; when it is back, the node replays what the mobile missed. `docs/holdover.md` is its
+//! specification.
 //!
 //! Read first: docs/holdover.md, RFC 9293 §3.8.6.1 (persist), RFC 3522 (Eifel), RFC 5682 (F-RTO).
 //!
-//! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the mobile
-//! acknowledges it. A link signal *freezes* the fixed host: the mobile's last ACK once more, with window 0.
-//! Frozen, the fixed host's retransmissions and probes are answered the same way, and what the mobile says goes
-//! on with window 0. When the mobile is back the copies are replayed, and the first segment it is heard with goes
-//! through as it is: a genuine ACK with an open window. What the fixed host sends once more of the replayed
-//! data, because it went back to its first unacknowledged byte, is dropped.
+//! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the
+//! mobile acknowledges it. A link signal *freezes* the fixed host: the mobile's last ACK once more,
+//! with window 0. Frozen, the fixed host's retransmissions and probes are answered the same way,
+//! and the mobile's segments go on with window 0. When the mobile is back the copies are replayed,
+//! and the first segment it is heard with goes through as it is: a genuine ACK with an open window.
+//! What the fixed host sends once more of the replayed data, because it went back to its first
+//! unacknowledged byte, is dropped.
 //!
-//! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)): only
-//! [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says that the mobile is back.
+//! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)):
+//! only [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says
+//! that the mobile is back.
 
 use crate::away::{Away, Interval};
-use crate::connection::{Connection, Context, PerConnection};
+use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
+use crate::per_connection::PerConnection;
 use crate::replay::Replay;
 use crate::store::{Kept, Store};
 use airtcp_core::{
@@ -32,11 +36,13 @@ pub type Holdover<P> = PerConnection<P, State<P>>;
 /// Settings of holdover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldoverConfig {
-    /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as in plain TCP.
+    /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as in
+    /// plain TCP.
     pub fifo: Bytes,
     /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
     pub max_down: Option<Duration>,
-    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`: never.
+    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`:
+    /// never.
     pub nudge: Option<Duration>,
 }
 
@@ -76,7 +82,8 @@ pub struct HoldoverCounters {
     pub resets: u64,
 }
 
-/// What holdover knows of one connection. Forgetting it loses nothing: see [`FlowState::is_committed`].
+/// What holdover knows of one connection. Forgetting it loses nothing: see
+/// [`FlowState::is_committed`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State<P> {
     /// From the mobile's first acknowledgement on.
@@ -92,12 +99,13 @@ pub struct State<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Connected {
-        /// The fixed host has sent again what is held, and neither has the mobile acknowledged anything new since nor
-        /// was it sent all: something is lost, or the mobile away.
+        /// The fixed host has sent again what is held, and since then the mobile has neither
+        /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
+        /// away.
         sent_again: bool,
     },
     Frozen(Frozen),
-    /// Given up: each host is told when it is heard.
+    /// Given up: each host gets a reset when it is heard.
     Reset,
 }
 
@@ -109,7 +117,7 @@ struct Frozen {
     give_up: Option<Instant>,
 }
 
-/// The mobile came back, and has not acknowledged all that was replayed.
+/// The mobile is back, and has not acknowledged everything that was replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Replaying {
     replay: Replay,
@@ -201,7 +209,8 @@ impl<P: Payload> Connection<P> for State<P> {
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again }, LinkSignal::Up) => {
-                // Nobody said that it was away. The fixed host is in charge, and sees to it that all arrives.
+                // The mobile was never reported down. The fixed host is responsible, and
+                // retransmits what is lost.
                 if std::mem::take(sent_again) {
                     cx.counters.replays += 1;
                     store.replay(cx.out);
@@ -222,7 +231,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 frozen.away.on_up();
                 frozen.give_up = deadline(now, cx);
                 if store.is_empty() {
-                    // No ACK will come of itself: the mobile's last word once more.
+                    // No ACK will come by itself: repeat the mobile's last one.
                     let MobileEnd { ack, window, .. } = *store.ends.mobile();
                     cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, None));
                     cx.counters.resumes += 1;
@@ -336,7 +345,8 @@ impl<P: Payload> State<P> {
         if frozen.give_up.is_some() {
             frozen.give_up = deadline(now, cx);
         }
-        // It may have been on the way when the signal came: its news is good, its window is not.
+        // It may have been on the way when the signal came: its acknowledgement counts, its window
+        // does not.
         if segment.is_pure_ack() && !progress {
             cx.counters.acks_suppressed += 1;
             cx.out.drop(segment);
@@ -347,7 +357,7 @@ impl<P: Payload> State<P> {
         }
     }
 
-    /// Sends the mobile all copies, and sees to it that they arrive.
+    /// Sends the mobile all copies, and repeats them until they arrive.
     fn replay(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else { return };
         if let Some(until) = store.end() {
@@ -360,7 +370,8 @@ impl<P: Payload> State<P> {
 }
 
 impl Frozen {
-    /// A segment of the fixed host; `again`: it has sent all of it before, or left it after the last signal.
+    /// A segment of the fixed host; `again`: it has sent all of it before, or left it after the
+    /// last signal.
     fn on_fixed<P: Payload>(
         &mut self,
         again: bool,
@@ -395,8 +406,8 @@ impl Frozen {
             }
             // The copy is what will be sent.
             Kept::New if self.away.is_down() && segment.seq.after(ack) => {}
-            // What the mobile waits for must be answered, and may be a retransmission of data that did not come
-            // through here or found no room.
+            // What the mobile waits for must be answered, and may be a retransmission of data that
+            // did not come through here or found no room.
             Kept::New | Kept::NoRoom => {
                 if (self.away.is_down() || again) && segment.seq.at_or_before(ack) {
                     self.away.nudge();
@@ -407,8 +418,8 @@ impl Frozen {
     }
 }
 
-/// The segment brings nothing but data that was replayed, for the first time since. The next time, something was
-/// lost: then it must pass.
+/// The segment brings nothing but data that was replayed, for the first time since. The next time,
+/// something was lost: then it must pass.
 fn is_needless<P: Payload>(replayed: &mut Option<Range<SeqNum>>, segment: &Segment<P>) -> bool {
     let Some(range) = replayed else { return false };
     let end = segment.seq_end();

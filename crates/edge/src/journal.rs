@@ -1,15 +1,19 @@
-//! What a shell writes down so that no promise dies with its process.
+//! What the driver of a mechanism writes down, so that no promise dies with its process.
 //!
-//! A connection is a deterministic state machine. So one that [is committed](FlowState::is_committed) survives as a
-//! [`Snapshot`] and the [`Input`]s since: [`Snapshot::apply`] does once more what the connection did with each.
-//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the [`Note`]s. After each call the shell
+//! A connection is a deterministic state machine. So one that [is
+//! committed](FlowState::is_committed) survives as a [`Snapshot`] and the [`Input`]s since:
+//! [`Snapshot::apply`] does once more what the connection did with each.
+//! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the [`Note`]s. After
+//! each call the driver
 //! 1. takes them out, and writes down those of committed connections,
-//! 2. calls [`withhold`](crate::PerConnection::withhold) for each connection whose note could not be written,
+//! 2. calls [`withhold`](crate::PerConnection::withhold) for each connection whose note could not
+//!    be written,
 //! 3. carries out the actions,
-//! 4. forgets what it wrote about those that were released: what was to be done must be done first.
+//! 4. forgets what it wrote about those that were released, once their actions are carried out.
 //!
-//! A process that dies in between has told the fixed host nothing that is not written down, and may find an input
-//! whose actions nobody carried out: to the hosts, segments were lost on the way.
+//! A process that dies in between has told the fixed host nothing that is not written down. Its
+//! successor may find an input whose actions were never carried out: to the hosts, segments were
+//! lost on the way.
 
 use crate::connection::{Connection, Context};
 use crate::flow_table::FlowState;
@@ -18,7 +22,8 @@ use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Inputs are replaced by a snapshot when they take up twice what the snapshot does, and this many bytes more.
+/// Inputs are replaced by a snapshot when they take up twice what the snapshot does, and this many
+/// bytes more.
 const SLACK: u64 = 16 * 1024;
 
 /// What an input takes up, besides its payload: an estimate.
@@ -103,15 +108,18 @@ impl<C, Config> Snapshot<C, Config> {
     }
 }
 
-/// One thing for the shell to write down, about the connection with this flow from the fixed to the mobile host.
+/// One thing for the driver to write down, about the connection with this flow from the fixed to
+/// the mobile host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note<P, C, Config> {
-    /// The connection is committed, and this is all there is to know. Replaces what was noted of it before.
+    /// The connection is committed, and this is all there is to know. Replaces what was noted of it
+    /// before.
     Committed(Flow, Box<Snapshot<C, Config>>),
-    /// An input to a committed connection, which still is. Comes after all that was noted of it before.
+    /// An input to a committed connection, which still is. Comes after all that was noted of it
+    /// before.
     Input(Flow, Input<P>),
-    /// The connection is no longer committed. What was noted of it is to be forgotten, when the actions that came
-    /// with this note have been carried out.
+    /// The connection is no longer committed. What was noted of it is to be forgotten, when the
+    /// actions that came with this note have been carried out.
     Released(Flow),
 }
 
@@ -128,8 +136,8 @@ impl<P, C, Config> Note<P, C, Config> {
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<P, C, Config> {
     notes: Vec<Note<P, C, Config>>,
-    /// Of each committed connection, what the inputs since its snapshot take up. [`u64::MAX`]: they could not be
-    /// written.
+    /// Of each committed connection, what the inputs since its snapshot take up. [`u64::MAX`]: they
+    /// could not be written.
     logged: BTreeMap<Flow, u64>,
 }
 

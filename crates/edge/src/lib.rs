@@ -1,15 +1,18 @@
-//! Mechanisms that run between a fixed and a mobile host, at the edge of the wireless network, without I/O.
+//! Mechanisms that run between a fixed and a mobile host, at the edge of the wireless network,
+//! without I/O.
 //!
-//! [`middlebox`] is the contract with the shell that carries segments (simulator or gateway). [`flow_table`] is
-//! the bounded memory of connections, and [`connection`] makes a middlebox of a state machine for one of them;
-//! [`journal`] is what survives of it when a shell dies.
-//! Mechanisms share [`cache`] (copies of segments), [`mobile_end`] (ACKs in the mobile's name), [`ends`] (both ends),
-//! [`store`] (both), [`away`] (is the mobile back?) and [`replay`] (when to send copies again), and each has a file of its own:
-//! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`]; [`mechanism`] is any of them.
+//! [`middlebox`] is the contract with the driver that carries segments (simulator or gateway).
+//! [`flow_table`] is the bounded memory of connections, [`connection`] the state machine for one of
+//! them, [`journal`] what survives of it when the driver dies, and [`per_connection`] makes a
+//! middlebox of the three. Mechanisms share [`cache`] (copies of segments), [`mobile_end`] (ACKs on
+//! the mobile's behalf), [`ends`] (both ends), [`store`] (copies and ends), [`away`] (is the mobile
+//! back?) and [`replay`] (when to send copies again). Each has a file of its own:
+//! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`]; [`mechanism`] is any of
+//! them.
 //!
-//! The same code sees simulated and live traffic. So nothing here takes a segment for one MSS, sequence
-//! numbers are compared on the circle only, and state is soft: when it is missing, full or forgotten, segments
-//! are forwarded as if the mechanism were absent.
+//! The same code sees simulated and live traffic. So nothing here assumes that a segment is one
+//! MSS, sequence numbers are compared only modulo 2^32, and state is soft: where it is missing,
+//! full or forgotten, segments are forwarded as if the mechanism were absent.
 
 pub mod away;
 pub mod cache;
@@ -24,12 +27,13 @@ pub mod mechanism;
 pub mod middlebox;
 pub mod mobile_end;
 pub mod packet_control;
+pub mod per_connection;
 pub mod replay;
 pub mod snoop;
 pub mod store;
 
 pub use cache::SegmentCache;
-pub use connection::{Connection, Context, PerConnection};
+pub use connection::{Connection, Context};
 pub use flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};
 pub use holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 pub use journal::{Call, Input, Note, Snapshot};
@@ -39,4 +43,5 @@ pub use mechanism::{Mechanism, MechanismConfig, ReconfigureError};
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};
 pub use mobile_end::MobileEnd;
 pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
+pub use per_connection::PerConnection;
 pub use snoop::{Snoop, SnoopConfig, SnoopCounters};

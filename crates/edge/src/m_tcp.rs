@@ -1,53 +1,64 @@
-//! M-TCP at the supervisor host (M-TCP §2.2, §3.4; algorithms §1.1; decisions below).
+//! M-TCP at the supervisor host (M-TCP §2.2, §3.4; decisions below).
 //!
-//! Read first: M-TCP §2.2 (the idea), §3.4.3 (what the supervisor host does with each segment), RFC 9293
-//! §3.8.6.1 (zero windows).
+//! Read first: M-TCP §2.2 (the idea), §3.4.3 (what the supervisor host does with each segment), RFC
+//! 9293 §3.8.6.1 (zero windows).
 //!
-//! The supervisor host forwards and copies data for the mobile, and acknowledges to the fixed host one byte
-//! less than the mobile did. When the mobile has acknowledged nothing for [`MTcpConfig::timer`], the withheld
-//! byte makes the *persist packet*, a new ACK that closes the window: the fixed host persists instead of
-//! backing off (state SHRINK). Meanwhile the copies are sent to the mobile until it answers; its answer opens
-//! the window again. Letters and numbers in the code are the events of algorithms §1.1.
+//! The supervisor host forwards and copies data for the mobile, and acknowledges to the fixed host
+//! one byte less than the mobile does. When the mobile has acknowledged nothing for
+//! [`MTcpConfig::timer`], an ACK of the withheld byte, the *persist packet*, closes the window: the
+//! fixed host persists instead of backing off (state SHRINK). Meanwhile the copies are sent to the
+//! mobile until it answers; its answer opens the window again.
 //!
-//! Nothing is ever acknowledged that the mobile has not: losing the state loses no byte, and whatever has no
-//! copy (no room, no state) the fixed host retransmits as if M-TCP were absent.
+//! Events, by the letters and numbers used below (M-TCP §3.4.3, Figs. 10 to 12):
+//! - A, a segment from the fixed host: A.1 new data, A.2 old data that is queued, A.3 old data that
+//!   the mobile has acknowledged, A.4 a window probe in SHRINK.
+//! - B, an ACK from the mobile: B.1 a new one, B.2 a duplicate, B.3 any in SHRINK. B.4: what the
+//!   fixed host is told never goes back.
+//! - C, the timer with data queued. E, the timer with nothing queued: it releases the withheld byte.
+//!
+//! Nothing is acknowledged before the mobile has it, so losing the state loses no byte. What has no
+//! copy (no room, no state) is retransmitted by the fixed host, as if M-TCP were absent.
 //!
 //! Decisions, where the paper is silent:
-//! - The first ACK of the mobile passes as it is: it may be the handshake's (F), or one repeated from before
-//!   our time. Until it comes, and with it what a generated ACK needs, nothing is copied; until a second one
-//!   confirms it, no data is taken for old (A.3): a wrong first ACK would starve the connection.
-//! - Only pure ACKs are rewritten. Other segments of the mobile pass unchanged, options unknown to us included;
-//!   their ACK number gives the withheld byte away, and the persist packet is then a window update, which
-//!   closes the window just as well (RFC 9293 §3.10.7.4).
-//! - A duplicate ACK is local only if the byte the mobile waits for is queued. Otherwise it was lost before
-//!   it came here (or had no room), and the fixed host must hear of it even if later data is queued (B.2
-//!   looks at the queue's emptiness only). Such a duplicate also restarts the timer: the mobile is there.
-//! - While the mobile itself closes its window, nothing is withheld, copied or retransmitted: the fixed host
-//!   persists by itself, and its probes are the mobile's to answer.
-//! - An old segment passes, instead of being answered for the mobile (A.3), when it brings the mobile an
-//!   acknowledgement or window, and when it is one byte or less: a keep-alive, whose sender asks for the mobile.
-//! - In SHRINK any segment one number long counts as a window probe (A.4), and the empty one before the
-//!   window that Linux sends.
-//! - Link signals are ignored: M-TCP finds out by itself.
-//! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist: after
-//!   [`MTcpConfig::max_down`], looked at when the timer expires, both are reset. Who did not hear of it, as a mobile out
-//!   of reach does not, is told again when it is heard.
+//! - The first ACK of the mobile passes as it is: it may be the handshake's, or a repetition of one
+//!   from before the node's start. Until it comes, and with it what a generated ACK needs, nothing
+//!   is copied; until a second one confirms it, no data counts as old (A.3): a wrong first ACK
+//!   would starve the connection.
+//! - Only pure ACKs are rewritten. Other segments of the mobile pass unchanged, with any unknown
+//!   options; their ACK number gives the withheld byte away, and the persist packet is then a
+//!   window update, which closes the window just as well (RFC 9293 §3.10.7.4).
+//! - A duplicate ACK is local only if the byte the mobile waits for is queued. Otherwise it was
+//!   lost before it came here (or had no room), and the fixed host must hear of it even if later
+//!   data is queued (B.2 looks at the queue's emptiness only). Such a duplicate also restarts the
+//!   timer: the mobile is there.
+//! - While the mobile itself closes its window, nothing is withheld, copied or retransmitted: the
+//!   fixed host persists by itself, and its probes are the mobile's to answer.
+//! - An old segment passes, instead of being answered for the mobile (A.3), when it brings the
+//!   mobile an acknowledgement or window, and when it is one byte or less: a keep-alive, which the
+//!   mobile itself must answer.
+//! - In SHRINK any segment one number long counts as a window probe (A.4), and the empty one before
+//!   the window that Linux sends.
+//! - Link signals are ignored: M-TCP detects outages by itself.
+//! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist:
+//!   after [`MTcpConfig::max_down`], checked when the timer expires, both are reset. A host that
+//!   missed the reset, as a mobile out of reach does, gets another when it is heard.
 //!
-//! Known weaknesses, kept: the timer is constant and takes any 0.4 s without an ACK for an outage. Without
-//! timestamps a segment is timed until the ACK after its own. What the fixed host retransmits in SHRINK goes to
-//! the mobile and stays unanswered.
+//! Known weaknesses, kept: the timer is constant and takes any 0.4 s without an ACK for an outage.
+//! Without timestamps a segment is timed until the ACK after its own. What the fixed host
+//! retransmits in SHRINK goes to the mobile and stays unanswered.
 
-use crate::connection::{Connection, Context, PerConnection};
+use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
+use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
 
-/// A shorter timer would keep the node busy with nothing else.
+/// A shorter timer would take all of the node's time.
 const SHORTEST_TIMER: Duration = Duration::from_millis(1);
 
 /// M-TCP for all connections of a supervisor host.
@@ -56,16 +67,19 @@ pub type MTcp<P> = PerConnection<P, State<P>>;
 /// Settings of M-TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MTcpConfig {
-    /// How long the mobile may acknowledge nothing, and the time between retransmissions to it; constant
-    /// (M-TCP §3.4.3). At least 1 ms.
+    /// How long the mobile may acknowledge nothing, and the time between retransmissions to it;
+    /// constant (M-TCP §3.4.3). At least 1 ms.
     pub timer: Duration,
-    /// What is sent to the mobile at each expiry after the first, which always sends the whole queue.
+    /// What is sent to the mobile at each expiry after the first, which always sends the whole
+    /// queue.
     pub retransmit: Retransmit,
-    /// When the withheld byte is acknowledged after the mobile has acknowledged all that is queued (rule E).
+    /// When the withheld byte is acknowledged after the mobile has acknowledged all that is queued
+    /// (event E).
     pub release: Duration,
     /// Most payload bytes queued for one connection; what does not fit is forwarded without a copy.
     pub fifo: Bytes,
-    /// A connection whose mobile is not heard for this long in SHRINK is reset, on both sides. `None`: never.
+    /// A connection whose mobile is not heard for this long in SHRINK is reset, on both sides.
+    /// `None`: never.
     pub max_down: Option<Duration>,
 }
 
@@ -85,7 +99,8 @@ impl Default for MTcpConfig {
 /// Which copies a further expiry of the timer sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retransmit {
-    /// The first one: it is enough to make the mobile answer, and does not flood the wireless queue.
+    /// The first one: it is enough to make the mobile answer, and does not flood the wireless
+    /// queue.
     Head,
     /// All (M-TCP §3.4.3: "un-acknowledged packets are retransmitted to MH periodically").
     All,
@@ -100,7 +115,7 @@ pub struct MTcpCounters {
     pub overflows: u64,
     /// ACKs rewritten to acknowledge one byte less.
     pub acks_reduced: u64,
-    /// ACKs sent for a withheld byte after the connection fell idle (rule E).
+    /// ACKs sent for a withheld byte after the connection fell idle (event E).
     pub releases: u64,
     /// Duplicate ACKs kept from fixed hosts.
     pub duplicates_suppressed: u64,
@@ -121,8 +136,8 @@ pub struct MTcpCounters {
 /// M-TCP for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State<P> {
-    /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is the paper's
-    /// `last_ack`.
+    /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is
+    /// the paper's `last_ack`.
     store: Option<Store<P>>,
     /// The fixed host until then.
     opening: Opening,
@@ -130,14 +145,14 @@ pub struct State<P> {
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
     is_trusted: bool,
-    /// The fixed host was told one byte less than the mobile acknowledged: `sent_ack` is `last_ack - 1`,
-    /// otherwise `last_ack`. So it never goes back (B.4).
+    /// The fixed host was told one byte less than the mobile acknowledged: `sent_ack` is
+    /// `last_ack - 1`, otherwise `last_ack`. So it never goes back (B.4).
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.
     shrunk: bool,
     /// In SHRINK: when to reset the connection.
     give_up: Option<Instant>,
-    /// Given up: each host is told when it is heard.
+    /// Given up: each host gets a reset when it is heard.
     is_reset: bool,
     /// Duplicates of the last ACK, counted up to the threshold.
     duplicates: u32,
@@ -348,8 +363,8 @@ impl<P: Payload> State<P> {
         }
     }
 
-    /// B.1: the retransmission timer while there is something to retransmit, else the time to release what
-    /// is withheld.
+    /// B.1: the retransmission timer while there is something to retransmit, else the time to
+    /// release what is withheld.
     fn restart_timer(&mut self, now: Instant, config: &MTcpConfig) {
         let Some(store) = &self.store else { return };
         self.deadline = if store.is_empty() {
@@ -361,8 +376,8 @@ impl<P: Payload> State<P> {
     }
 }
 
-/// Whether a segment asks if the window, closed at `edge`, is open: one byte (RFC 9293 §3.8.6.1), a FIN alone,
-/// or nothing just before the window (Linux).
+/// Whether a segment asks if the window, closed at `edge`, is open: one byte (RFC 9293 §3.8.6.1), a
+/// FIN alone, or nothing just before the window (Linux).
 fn is_probe<P: Payload>(segment: &Segment<P>, edge: SeqNum) -> bool {
     match segment.seq_len() {
         0 => segment.seq + 1 == edge,

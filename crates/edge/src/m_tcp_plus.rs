@@ -1,44 +1,52 @@
-//! M-TCP+: while the mobile is away, the intermediate host acknowledges in its name and closes the window.
+//! M-TCP+: while the mobile is away, the intermediate host acknowledges on its behalf and closes
+//! the window.
 //!
-//! Read first: the M-TCP+ paper §3 (Algorithm 2, Fig. 3), RFC 9293 §3.8.6.1 (persist), RFC 5961 §3.2 (resets).
+//! Read first: the M-TCP+ paper §3 (Algorithm 2, Fig. 3), RFC 9293 §3.8.6.1 (persist), RFC 5961
+//! §3.2 (resets).
 //!
-//! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the mobile
-//! acknowledges it. A link signal *freezes* the fixed host: Algorithm 2 acknowledges all that the node holds and
-//! closes the window, so that nothing is outstanding and the sender waits in persist with cwnd intact. While
-//! the mobile is *away* the node answers window probes and stores what was still under way. When the mobile is
-//! back the node is *resuming*: it replays the copies and keeps the fixed host frozen until the mobile itself has
-//! acknowledged all that was acknowledged in its name (`acked_fh`). That ACK goes through and opens the window.
+//! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the
+//! mobile acknowledges it. A link signal *freezes* the fixed host: Algorithm 2 acknowledges all
+//! that the node holds and closes the window, so that nothing is outstanding and the sender waits
+//! in persist with cwnd intact. While the mobile is *away* the node answers window probes and
+//! stores what was still under way. When the mobile is back the node is *resuming*: it replays the
+//! copies and keeps the fixed host frozen until the mobile itself has acknowledged everything that
+//! was acknowledged on its behalf (`acked_fh`). That ACK goes through and opens the window.
 //!
 //! What the paper leaves open:
-//! - Only data is acknowledged that the node holds without a gap ([`Store::data_end`]): copies end at a full
-//!   FIFO, and at a loss on the wired side. Beyond, the fixed host is in charge as in plain TCP. So it is
-//!   of its FIN, which is copied but never acknowledged.
-//! - Who acknowledges is responsible: from the freeze on until the mobile has all, the copies are sent again as
-//!   [`Replay`] says.
+//! - The node acknowledges only data that it holds without a gap ([`Store::data_end`]): copies end
+//!   at a full FIFO, and at a loss on the wired side. The fixed host remains responsible for what
+//!   follows, as in plain TCP, and for its FIN, which is copied but never acknowledged.
+//! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
+//!   copies are sent again as [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
-//!   [`Down`](LinkSignal::Down). After `Fading` the link may still work: segments to the mobile go on being sent,
-//!   and its acknowledgements free copies.
-//! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when it is heard after a
-//!   *nudge* (see [`away`](crate::away)): whatever the node answers itself (window probes above all) makes it send the mobile the first
-//!   copy, or without copies what the fixed host sent; so does the time-out. What the fixed host retransmits without the node having had it is one
-//!   too, sent on into a fading link; and with [`MTcpPlusConfig::nudge`] the node asks by itself. And when it is heard after `Down` while it still
-//!   lacks data, unless the node asks: replaying to nobody does no harm. Other segments may have been on the way when the signal
-//!   came, and prove nothing. So a false signal of disconnection, or a missed one of reconnection, costs
-//!   the time to the next nudge, which without that setting is the fixed host's next probe.
-//! - Nobody may have said that the mobile was away. When it is [`Up`](LinkSignal::Up) while connected, and the fixed host
-//!   has been sending again what is held, the copies are replayed once: its next retransmission may be a minute off.
-//! - Frozen, the fixed host must see no open window: pure ACKs of the mobile are swallowed, and its data goes on
-//!   with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
-//! - A connection of which no acknowledgement from each side was seen is merely forwarded; so is one that begins
-//!   while the mobile is away, until the next signal: the mobile has just been heard.
+//!   [`Down`](LinkSignal::Down). After `Fading` the link may still work: segments are still sent to
+//!   the mobile, and its acknowledgements free copies.
+//! - The mobile is back with [`Up`](LinkSignal::Up). Signals get lost, so it is back as well when
+//!   it is heard after a *nudge* (see [`away`](crate::away)): whenever the node itself answers the
+//!   fixed host (window probes above all) it sends the mobile the first copy, or without copies
+//!   what the fixed host sent; and so it does at the time-out. Retransmissions that the node has no
+//!   copy of, sent on into a fading link, are nudges too, and with [`MTcpPlusConfig::nudge`] the
+//!   node sends its own. The mobile is also back when it is heard after `Down` while it still lacks
+//!   data, unless the node sends nudges of its own: a replay to an absent mobile does no harm.
+//!   Other segments may have been on the way when the signal came, and prove nothing. So a false
+//!   signal of disconnection, or a lost one of reconnection, costs the time to the next nudge;
+//!   without that setting, that is the fixed host's next probe.
+//! - The mobile may never have been reported down. When it is [`Up`](LinkSignal::Up) while
+//!   connected, and the fixed host has been sending again what is held, the copies are replayed
+//!   once: its next retransmission may be a minute off.
+//! - Frozen, the fixed host must see no open window: the mobile's pure ACKs are dropped, and its
+//!   data goes on with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
+//! - A connection is merely forwarded until an acknowledgement from each side was seen. So is one
+//!   that begins while the mobile is away, until the next signal: the mobile has just been heard.
 
 use crate::away::{Away, Interval};
-use crate::connection::{Connection, Context, PerConnection};
+use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::journal;
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
+use crate::per_connection::PerConnection;
 use crate::replay::Replay;
 use crate::store::{Kept, Store};
 use airtcp_core::{
@@ -49,7 +57,7 @@ use serde::{Deserialize, Serialize};
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, State<P>>;
 
-/// What a shell writes down about a connection.
+/// What the driver writes down about a connection.
 pub type Note<P> = journal::Note<P, State<P>, MTcpPlusConfig>;
 
 /// A connection at one moment, as it is written down.
@@ -58,13 +66,15 @@ pub type Snapshot<P> = journal::Snapshot<State<P>, MTcpPlusConfig>;
 /// Settings of M-TCP+.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MTcpPlusConfig {
-    /// Payload bytes that one connection may hold; less than its window leaves data in the fixed host's charge.
+    /// Payload bytes that one connection may hold; the fixed host remains responsible for what does
+    /// not fit.
     pub fifo: Bytes,
     /// What the fixed host is told when the mobile is back.
     pub resume: Resume,
     /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
     pub max_down: Option<Duration>,
-    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`: never.
+    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`:
+    /// never.
     pub nudge: Option<Duration>,
 }
 
@@ -131,19 +141,21 @@ pub struct State<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Phase {
     Connected {
-        /// The fixed host has sent again what is held, and neither has the mobile acknowledged anything new since nor
-        /// was it sent all: something is lost, or the mobile away.
+        /// The fixed host has sent again what is held, and since then the mobile has neither
+        /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
+        /// away.
         sent_again: bool,
     },
     Frozen(Frozen),
-    /// Given up: each host is told when it is heard.
+    /// Given up: each host gets a reset when it is heard.
     Reset,
 }
 
 /// The fixed host is in persist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Frozen {
-    /// The highest ACK number the fixed host was sent. The mobile acknowledged all below, or the node holds it.
+    /// The highest ACK number sent to the fixed host. The mobile has acknowledged everything below
+    /// it, or the node holds it.
     acked_fh: SeqNum,
     /// The TSval of the fixed host to echo.
     echo: Option<u32>,
@@ -158,7 +170,7 @@ struct Frozen {
 enum Link {
     Away(Away),
     Resuming,
-    /// The mobile has all; [`Resume::Probe`].
+    /// The mobile has everything; [`Resume::Probe`].
     AwaitingProbe,
 }
 
@@ -173,7 +185,7 @@ impl<P> Default for State<P> {
 }
 
 impl<P: Payload> FlowState for State<P> {
-    /// Bytes were acknowledged that the mobile has not.
+    /// Bytes were acknowledged that the mobile does not have.
     fn is_committed(&self) -> bool {
         match (&self.store, &self.phase) {
             (Some(store), Phase::Frozen(frozen)) => frozen.acked_fh.after(store.ends.mobile_ack()),
@@ -325,7 +337,8 @@ impl Frozen {
         frozen
     }
 
-    /// One more signal that the mobile is out of reach: what it is heard from now on may be older.
+    /// Another signal that the mobile is out of reach: what is heard of it from now on may be
+    /// older.
     fn disconnect<P: Payload>(
         &mut self,
         now: Instant,
@@ -344,7 +357,8 @@ impl Frozen {
         self.set_timers(now, store, cx);
     }
 
-    /// The mobile is back: replays all. True: the fixed host was released at once, there is no ACK to wait for.
+    /// The mobile is back: replays all. True: the fixed host was released at once, there is no ACK
+    /// to wait for.
     fn reconnect<P: Payload>(
         &mut self,
         now: Instant,
@@ -370,8 +384,8 @@ impl Frozen {
         released
     }
 
-    /// The timer of the copies runs while there are any to see to, and that of the questions while somebody waits for
-    /// the mobile.
+    /// The timer of the copies runs while there are any to send again, that of the nudges while a
+    /// host waits for the mobile.
     fn set_timers<P: Payload>(&mut self, now: Instant, store: &Store<P>, cx: &Cx<'_, P>) {
         if let Link::Away(away) = &mut self.link {
             away.ask(now, interval(cx), store.ends.flow());
@@ -453,8 +467,8 @@ impl Frozen {
             (Link::Resuming | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
             // The copy is what will be sent.
             (Link::Away(away), Kept::New) if away.is_down() => {}
-            // What the mobile waits for it answers. Without room it is in the fixed host's charge; what was copied may have
-            // been on the wire when the signal came.
+            // The mobile answers what it waits for. Without room the fixed host remains
+            // responsible; what was copied may have been on the wire when the signal came.
             (Link::Away(away), _) => {
                 let is_sure = kept == Kept::NoRoom || again || away.is_over_wire(now);
                 if in_order && is_sure {
@@ -467,8 +481,8 @@ impl Frozen {
         false
     }
 
-    /// A segment of the mobile, already noted; `before` is its end as known until then. True: the fixed host was
-    /// released.
+    /// A segment of the mobile, already noted; `before` is its end as known until then. True: the
+    /// fixed host was released.
     fn on_mobile<P: Payload>(
         &mut self,
         now: Instant,
@@ -493,7 +507,7 @@ impl Frozen {
                 return true;
             }
             Link::Resuming if before.window == 0 && mobile.window > 0 => {
-                // It had no room for what was replayed.
+                // The mobile had no room for what was replayed.
                 self.reconnect(now, store, cx);
             }
             Link::Resuming => {
@@ -516,8 +530,8 @@ impl Frozen {
             }
         }
         self.set_timers(now, store, cx);
-        // The fixed host must see no open window. A gap in what was held may be closed now; but who waits for a
-        // probe takes on nothing more.
+        // The fixed host must see no open window. A gap in what was held may be closed now; but
+        // while waiting for a probe the node takes on nothing more.
         let held = match self.link {
             Link::AwaitingProbe => mobile.ack,
             Link::Away(_) | Link::Resuming => store.data_end(),
@@ -538,7 +552,8 @@ impl Frozen {
     }
 }
 
-/// The mobile is heard: whether it is back. That it lacks data is enough if nobody asks it: replaying to nobody does no harm.
+/// The mobile is heard: whether it is back. If the node sends no nudges, it is enough that the
+/// mobile lacks data: a replay to an absent mobile does no harm.
 fn is_back(away: &Away, lacks: bool) -> bool {
     away.is_nudged() || away.is_down() && lacks && !away.is_asking()
 }

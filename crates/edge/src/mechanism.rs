@@ -1,4 +1,4 @@
-//! All mechanisms behind one type, for shells that run the one that a configuration names.
+//! All mechanisms behind one type, for drivers that run the one that a configuration names.
 
 use crate::flow_table::{FlowReport, FlowTableConfig};
 use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
@@ -92,7 +92,8 @@ macro_rules! each {
     };
 }
 
-/// All counters of a mechanism by name. The pattern is exhaustive: a new counter must be named here.
+/// All counters of a mechanism by name. The pattern is exhaustive: a new counter must be named
+/// here.
 macro_rules! counters {
     ($machine:expr, $counters:ident { $($field:ident),* $(,)? }) => {{
         let $counters { $($field),* } = $machine.counters();
@@ -173,19 +174,19 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => Box::new(machine.reports()))
     }
 
-    /// The mechanism is doing more for connections of this mobile than to forward them: they are not
+    /// The mechanism does more for connections of this mobile than forward them: they are not
     /// [`FlowPhase::Connected`](crate::FlowPhase::Connected).
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
-    /// Bytes of this connection were acknowledged that exist only here.
+    /// Acknowledged bytes of this connection exist only here.
     pub fn is_committed(&self, flow: &Flow) -> bool {
         matches!(self, Self::MTcpPlus(machine) if machine.is_committed(flow))
     }
 
-    /// As [`PerConnection::on_copy`](crate::PerConnection::on_copy). Only mechanisms that forward everything while a mobile is in
-    /// reach can do with copies (M-TCP+, holdover); to the others it is a segment as any.
+    /// As [`PerConnection::on_copy`](crate::PerConnection::on_copy). Only mechanisms that forward
+    /// everything while a mobile is in reach (M-TCP+, holdover) tell copies from other segments.
     pub fn on_copy(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
         match self {
             Self::MTcpPlus(machine) => machine.on_copy(now, from, segment, out),
@@ -194,7 +195,8 @@ impl<P: Payload> Mechanism<P> {
         }
     }
 
-    /// M-TCP+, the only mechanism that ever promises bytes: what follows is nothing for the others.
+    /// M-TCP+, the only mechanism that ever promises bytes: what follows does nothing for the
+    /// others.
     fn promising(&mut self) -> Option<&mut MTcpPlus<P>> {
         match self {
             Self::MTcpPlus(machine) => Some(machine),
@@ -221,7 +223,8 @@ impl<P: Payload> Mechanism<P> {
         }
     }
 
-    /// As [`PerConnection::restore`](crate::PerConnection::restore); false when this mechanism is another.
+    /// As [`PerConnection::restore`](crate::PerConnection::restore); false when this mechanism is
+    /// another.
     pub fn restore(&mut self, now: Instant, flow: Flow, connection: m_tcp_plus::State<P>) -> bool {
         let Some(machine) = self.promising() else { return false };
         machine.restore(now, flow, connection);

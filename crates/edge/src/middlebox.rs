@@ -1,8 +1,10 @@
-//! The contract between a mechanism and its shell.
+//! The contract between a mechanism and its driver: whatever carries segments, the simulator or the
+//! gateway.
 //!
-//! The shell hands every segment between the two sides to [`Middlebox::on_segment`], link signals to
-//! [`Middlebox::on_link`], and calls [`Middlebox::on_timer`] at [`Middlebox::next_deadline`]; after each call
-//! it carries out the [`Actions`], in order. A mechanism never sends anything itself.
+//! The driver hands every segment between the two sides to [`Middlebox::on_segment`], link signals
+//! to [`Middlebox::on_link`], and calls [`Middlebox::on_timer`] at [`Middlebox::next_deadline`];
+//! after each call it carries out the [`Actions`], in order. A mechanism never sends anything
+//! itself.
 
 use airtcp_core::event::DropReason;
 use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
@@ -27,8 +29,8 @@ impl Side {
         }
     }
 
-    /// The flow from the fixed to the mobile host of the connection that a segment with this flow belongs to, which came
-    /// in this side.
+    /// The flow from the fixed to the mobile host of the connection that a segment with this flow
+    /// belongs to, which came in this side.
     pub const fn to_mobile(self, flow: Flow) -> Flow {
         match self {
             Self::Fixed => flow,
@@ -41,7 +43,7 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MobileId(pub IpAddr);
 
-/// One thing for the shell to do.
+/// One thing for the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<P> {
     /// Pass this segment on, unchanged.
@@ -100,7 +102,7 @@ impl<P> Actions<P> {
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Action<P>> + '_ {
         self.list.drain(..)
     }
-    /// Takes back what was to be injected out of one side in the name of a flow.
+    /// Takes back what was to be injected on one side as a segment of this flow.
     pub fn retract(&mut self, side: Side, flow: Flow) {
         self.list.retain(|action| {
             !matches!(action, Action::Inject { to, segment } if *to == side && segment.flow == flow)
@@ -114,8 +116,8 @@ impl<P> Actions<P> {
 
 /// A mechanism at the edge of the wireless network.
 pub trait Middlebox<P: Payload> {
-    /// A segment came in `from` one side, on its way to the other. It must appear once in `out`, forwarded or
-    /// dropped, unless the mechanism keeps it for later.
+    /// A segment came in `from` one side, on its way to the other. It must appear once in `out`,
+    /// forwarded or dropped, unless the mechanism keeps it for later.
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>);
     /// The radio reported something about its link to `mobile`.
     fn on_link(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal, out: &mut Actions<P>);

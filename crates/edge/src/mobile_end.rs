@@ -1,4 +1,4 @@
-//! What an ACK in the mobile's name needs.
+//! What an ACK on the mobile's behalf needs.
 
 use airtcp_core::{Flags, Flow, Options, Payload, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
@@ -30,12 +30,13 @@ impl MobileEnd {
         })
     }
 
-    /// Takes note of a later segment of the mobile. An older acknowledgement than the one known brings no
-    /// window.
+    /// Takes note of a later segment of the mobile. An older acknowledgement than the one known
+    /// brings no window.
     pub fn note<P: Payload>(&mut self, segment: &Segment<P>) {
         self.next_seq = self.next_seq.later(segment.seq_end());
         if let Some(new) = segment.options.timestamps {
-            // TSval is compared like a sequence number (RFC 7323 §5.2); reordered segments carry older ones.
+            // TSval is compared like a sequence number (RFC 7323 §5.2); reordered segments carry
+            // older ones.
             let newer =
                 self.timestamps.is_none_or(|old| SeqNum(new.value).at_or_after(SeqNum(old.value)));
             if newer {
@@ -51,8 +52,8 @@ impl MobileEnd {
         }
     }
 
-    /// Whether a segment of the mobile only repeats its last ACK: a duplicate (RFC 5681 §2), if data is
-    /// outstanding. One with a closed window is the answer to a probe.
+    /// Whether a segment of the mobile only repeats its last ACK: a duplicate (RFC 5681 §2), if
+    /// data is outstanding. One with a closed window is the answer to a probe.
     pub fn is_repeated_by<P: Payload>(&self, segment: &Segment<P>) -> bool {
         segment.is_pure_ack()
             && segment.ack == Some(self.ack)
@@ -61,15 +62,15 @@ impl MobileEnd {
             && segment.flags.contains(Flags::ECE) == self.ece
     }
 
-    /// The mobile's latest acknowledgement once more, as the mobile would send it now; `flow` is from the mobile to the
-    /// fixed host.
+    /// The mobile's latest acknowledgement once more, as the mobile would send it now; `flow` is
+    /// from the mobile to the fixed host.
     pub fn latest_ack<P: Payload>(&self, flow: Flow) -> Segment<P> {
         self.acknowledge(flow, self.ack, self.window, None)
     }
 
-    /// The pure ACK of `ack` with this window field, as the mobile would send it now; `flow` is from the
-    /// mobile to the fixed host. `echo` is a TSval of the fixed host, echoed if it is newer than what the mobile
-    /// echoed last.
+    /// The pure ACK of `ack` with this window field, as the mobile would send it now; `flow` is
+    /// from the mobile to the fixed host. `echo` is a TSval of the fixed host, echoed if it is
+    /// newer than what the mobile echoed last.
     pub fn acknowledge<P: Payload>(
         &self,
         flow: Flow,

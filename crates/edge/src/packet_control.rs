@@ -1,24 +1,27 @@
-//! TCP Packet Control: an ACK filter and a data filter at the base station (the Packet Control paper §V-VI;
-//! hazards and decisions in our words below).
+//! TCP Packet Control: an ACK filter and a data filter at the base station (the Packet Control
+//! paper §V-VI; hazards and decisions below).
 //!
-//! Read first: paper §V.B (the two filters), §VI (their variables), RFC 5681 §2 (what a duplicate ACK is).
+//! Read first: paper §V.B (the two filters), §VI (their variables), RFC 5681 §2 (what a duplicate
+//! ACK is).
 //!
-//! The *ACK filter* looks at pure ACKs from the mobile. It drops those below the highest ACK seen (`last_ack`)
-//! and thins duplicates, so that the fixed host's third one is the base station's R-th: reordering on the
-//! wireless link up to R - 1 then triggers no fast retransmit. The *data filter* looks at data from the fixed
-//! host. What `last_ack` covers is a spurious retransmission and is dropped; every second one of the same
-//! segment is answered with an ACK, in case the ACK itself was lost on the wired path.
+//! The *ACK filter* looks at pure ACKs from the mobile. It drops those below the highest ACK seen
+//! (`last_ack`) and thins duplicates, so that the fixed host's third one is the base station's
+//! R-th: reordering on the wireless link up to R - 1 then triggers no fast retransmit. The *data
+//! filter* looks at data from the fixed host. What `last_ack` covers is a spurious retransmission
+//! and is dropped; every second one of the same segment is answered with an ACK, in case the ACK
+//! itself was lost on the wired path.
 //!
 //! Beyond the paper, for live traffic:
-//! - SYN, FIN, RST, segments with payload from the mobile, a changed window and a changed ECN echo pass
-//!   uncounted.
-//! - So do ACKs that RFC 5681 §2 does not call duplicates, because nothing is outstanding (an answer to a
-//!   keep-alive), and those that hold the window at zero (an answer to a window probe).
-//! - An ACK of data that did not come through here passes without a trace in the state: a wrong `last_ack` would
-//!   make every honest ACK old, and the flow would starve.
-//! - Old data is dropped whole or not at all, whatever its size. It passes when it brings the mobile an
-//!   acknowledgement, a window or SACK blocks that went by before in no other segment, when it carries FIN,
-//!   and when it is one byte or less: a keep-alive or a window probe, whose sender waits for the mobile.
+//! - SYN, FIN, RST, segments with payload from the mobile, a changed window and a changed ECN echo
+//!   pass uncounted.
+//! - So do ACKs that RFC 5681 §2 does not call duplicates, because nothing is outstanding (an
+//!   answer to a keep-alive), and those that hold the window at zero (an answer to a window probe).
+//! - An ACK of data that did not come through here passes without a trace in the state: a wrong
+//!   `last_ack` would make every honest ACK old, and the flow would starve.
+//! - Old data is dropped whole or not at all, whatever its size. It passes when it brings the
+//!   mobile an acknowledgement, a window or SACK blocks that went by before in no other segment,
+//!   when it carries FIN, and when it is one byte or less: a keep-alive or a window probe, which
+//!   the mobile itself must answer.
 
 use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
@@ -30,14 +33,16 @@ use thiserror::Error;
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.
 const REMEMBERED_BYTES: u32 = 64 * 1024;
 
-/// Most retransmitted segments remembered for a flow, the oldest making room: the 64 KiB above hold this many of
-/// the smallest segments in practice (536 B, RFC 9293 §3.7.1). One that was forgotten counts from one again.
+/// Most retransmitted segments remembered for a flow, the oldest making room: the 64 KiB above hold
+/// this many of the smallest segments in practice (536 B, RFC 9293 §3.7.1). One that was forgotten
+/// counts from one again.
 const REMEMBERED_SEGMENTS: usize = 128;
 
 /// The duplicate-ACK threshold of every sender (RFC 5681 §3.2).
 const SENDER_THRESHOLD: u64 = 3;
 
-/// The duplicate-ACK threshold of the base station was below the sender's: the filter can only raise it.
+/// The duplicate-ACK threshold of the base station was below the sender's: the filter can only
+/// raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the duplicate-ACK threshold of Packet Control must be at least 3, not {0}")]
 pub struct ThresholdTooSmall(pub u32);
@@ -86,7 +91,8 @@ pub struct PacketControl {
 }
 
 impl PacketControl {
-    /// Filters with the user-defined duplicate-ACK threshold `threshold` (the paper's `redefine3DupAck`).
+    /// Filters with the user-defined duplicate-ACK threshold `threshold` (the paper's
+    /// `redefine3DupAck`).
     pub fn new(threshold: u32, table: FlowTableConfig) -> Result<Self, ThresholdTooSmall> {
         let (threshold, counters) = (checked(threshold)?, PacketControlCounters::default());
         Ok(Self { threshold, flows: FlowTable::new(table), counters })
@@ -118,7 +124,8 @@ impl PacketControl {
         self.flows.held()
     }
 
-    /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): never.
+    /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected):
+    /// never.
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         self.flows.is_interrupted(mobile)
     }
@@ -324,8 +331,8 @@ impl Filters {
     }
 }
 
-/// Whether the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is number
-/// ceil(k·R/3). For R divisible by 3 that is the paper's `nextDupAckToSend` (§VI).
+/// Whether the `n`-th duplicate (from 1) is forwarded under threshold R: the k-th forwarded one is
+/// number ceil(k·R/3). For R divisible by 3 that is the paper's `nextDupAckToSend` (§VI).
 fn forwards_duplicate(n: u32, threshold: u32) -> bool {
     // Duplicates to have been forwarded after n came: the greatest k with k·R/3 <= n.
     let forwarded = |n: u32| SENDER_THRESHOLD * u64::from(n) / u64::from(threshold);

@@ -1,10 +1,10 @@
-//! When to send a copy once more: to a mobile that came back, of data that the fixed host will not send again
-//! (soon).
+//! When to send a copy once more: to a mobile that came back, of data that the fixed host will not
+//! send again (soon).
 //!
-//! The copies were sent once, in order. From then on it is a TCP sender's loss recovery in its simplest form:
-//! the first copy goes out again after a time-out that doubles (RFC 6298 §5.5), and on the third duplicate
-//! acknowledgement (RFC 5681 §3.2); after that each acknowledgement that does not cover the loss to its end
-//! sends the next (RFC 6582 §3.2 step 3).
+//! The copies were sent once, in order. From then on it is a TCP sender's loss recovery in its
+//! simplest form: the first copy goes out again after a time-out that doubles (RFC 6298 §5.5), and
+//! on the third duplicate acknowledgement (RFC 5681 §3.2); after that each acknowledgement that
+//! does not cover the loss to its end sends the next (RFC 6582 §3.2 step 3).
 
 use airtcp_core::{Duration, Instant};
 use serde::{Deserialize, Serialize};

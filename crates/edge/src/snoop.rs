@@ -1,34 +1,37 @@
-//! Snoop: local retransmission at the base station (Balakrishnan, Seshan, Katz 1995; algorithms §4). Only data
-//! from the fixed to the mobile host.
+//! Snoop: local retransmission at the base station (Balakrishnan, Seshan, Katz 1995, §3). Only for
+//! data from the fixed to the mobile host.
 //!
-//! The base station copies data that the mobile has not acknowledged. When the mobile's ACKs show that a
-//! segment is missing, or stay away for twice the RTT of the wireless link, the copy is sent again, and the
-//! duplicate ACKs that this loss causes are kept from the fixed host. No ACK is rewritten or made: semantics
-//! stay end to end, and losing the state loses nothing.
+//! The base station copies data that the mobile has not acknowledged. When the mobile's ACKs show
+//! that a segment is missing, or stay away for twice the RTT of the wireless link, the copy is sent
+//! again, and the duplicate ACKs that this loss causes are kept from the fixed host. No ACK is
+//! rewritten or made: semantics stay end to end, and losing the state loses nothing.
 //!
 //! Decisions, where our sources are silent:
-//! - The first duplicate triggers the retransmission; as many further ones are expected, and dropped, as
-//!   segments were forwarded behind the missing one. More of them than expected mean that the
-//!   retransmission was lost too, and trigger the next.
-//! - Duplicates pass when the missing segment is not held (lost before it came here, or no room), when the fixed
-//!   host has retransmitted it (it counts them now), and when [`SnoopConfig::attempts`] were in vain.
-//! - The timer starts with the first copy and with each new ACK, doubles with each retransmission of the same
-//!   segment (an RTT cannot be measured on those, Karn), and gives up after [`SnoopConfig::attempts`], so that
-//!   a mobile that is gone is not called for ever. A retransmission of the fixed host begins anew.
+//! - The first duplicate triggers the retransmission; as many further ones are expected, and
+//!   dropped, as segments were forwarded behind the missing one. More of them than expected mean
+//!   that the retransmission was lost too, and trigger the next.
+//! - Duplicates pass when the missing segment is not held (lost before it came here, or no room),
+//!   when the fixed host has retransmitted it (it counts them now), and after
+//!   [`SnoopConfig::attempts`] without success.
+//! - The timer starts with the first copy and with each new ACK, doubles with each retransmission
+//!   of the same segment (an RTT cannot be measured on those, Karn), and gives up after
+//!   [`SnoopConfig::attempts`], so that nothing is sent to an absent mobile for ever. A
+//!   retransmission of the fixed host begins anew.
 //! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
-use crate::connection::{Connection, Context, PerConnection};
+use crate::connection::{Connection, Context};
 use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
+use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
 
 /// The time-out before the first RTT sample (as RFC 6298 §2.1).
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A shorter timer would keep the node busy with nothing else.
+/// A shorter timer would take all of the node's time.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// Snoop for all connections of a base station.

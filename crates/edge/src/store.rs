@@ -1,4 +1,5 @@
-//! What mechanisms keep of a connection that send data again: copies of the data under way to the mobile, and both ends.
+//! What mechanisms that send data again keep of a connection: copies of the data under way to the
+//! mobile, and both ends.
 
 use crate::cache::SegmentCache;
 use crate::ends::{Ends, Opening};
@@ -23,15 +24,15 @@ pub struct Store<P> {
 pub enum Kept {
     /// It was copied.
     New,
-    /// Nothing new in it: the mobile has it, or it is held, or it is no data.
+    /// There is nothing new in it: the mobile has it, it is held, or it is not data.
     Old,
     /// There is no room for it.
     NoRoom,
 }
 
 impl<P: Payload> Store<P> {
-    /// Takes note of a segment before there is a store. The mobile's first acknowledgement makes the store; see
-    /// [`Ends::new`].
+    /// Takes note of a segment before there is a store. The mobile's first acknowledgement makes
+    /// the store; see [`Ends::new`].
     pub fn open(opening: &mut Opening, from: Side, segment: &Segment<P>) -> Option<Self> {
         if from == Side::Fixed {
             opening.note(segment);
@@ -40,12 +41,13 @@ impl<P: Payload> Store<P> {
         Some(Self { ends: Ends::new(segment, opening)?, copies: SegmentCache::default() })
     }
 
-    /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all together at most
-    /// `room` more.
+    /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all
+    /// together at most `room` more.
     pub fn keep(&mut self, segment: &Segment<P>, fifo: Bytes, room: u64) -> Kept {
         let has_data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
         let (end, ack) = (segment.seq_end(), self.ends.mobile_ack());
-        // A retransmission may begin before what the mobile lacks (M-TCP acknowledges one byte less).
+        // A retransmission may begin before what the mobile lacks (M-TCP acknowledges one byte
+        // less).
         let rest_is_held = || segment.seq.before(ack) && self.data_end().at_or_after(end);
         if !has_data || end.at_or_before(ack) || self.copies.holds(segment) || rest_is_held() {
             return Kept::Old;
@@ -63,8 +65,8 @@ impl<P: Payload> Store<P> {
         segment.seq_len() > 0 && segment.seq_end().after(self.ends.mobile_ack())
     }
 
-    /// Takes note of a segment of the mobile, and frees what it acknowledges; false when it acknowledges what
-    /// the fixed host did not send.
+    /// Takes note of a segment of the mobile, and frees what it acknowledges; false when it
+    /// acknowledges what the fixed host did not send.
     pub fn note_mobile(&mut self, segment: &Segment<P>) -> bool {
         let plausible = self.ends.note_mobile(segment);
         self.copies.acknowledge(self.ends.mobile_ack());
@@ -77,7 +79,8 @@ impl<P: Payload> Store<P> {
         out.forward(Side::Mobile, segment);
     }
 
-    /// Up to where the mobile has acknowledged the data or the node holds it, without a gap and without FIN.
+    /// The end of the data that the mobile has acknowledged or the node holds, without a gap and
+    /// without FIN.
     pub fn data_end(&self) -> SeqNum {
         self.copies.data_end(self.ends.mobile_ack())
     }
@@ -92,8 +95,8 @@ impl<P: Payload> Store<P> {
         self.copies.end()
     }
 
-    /// The TSval to echo with an ACK of all that is held, as a receiver does that delays its ACK: that of the first
-    /// segment acknowledged (RFC 7323 §4.3).
+    /// The TSval to echo with an ACK of all that is held, as a receiver does that delays its ACK:
+    /// that of the first segment acknowledged (RFC 7323 §4.3).
     pub fn first_tsval(&self) -> Option<u32> {
         self.copies.first()?.options.timestamps.map(|timestamps| timestamps.value)
     }

@@ -1,9 +1,10 @@
 //! How fast and how punctual the emulator is: `make bench-link`, as root.
 //!
-//! Small datagrams over a plain veth pair, then through an emulated link without limits: packets a second. Then
-//! paced datagrams at 8 Mbit/s, and TCP at 100 and 500 Mbit/s: lateness, beside how late this machine wakes a real-time
-//! thread that does nothing else. The sender is this program again, in the role that [`ROLE`] names. All in one run, as
-//! the machine's other load moves all numbers.
+//! Small datagrams over a plain veth pair, then through an emulated link without limits: packets a
+//! second. Then paced datagrams at 8 Mbit/s, and TCP at 100 and 500 Mbit/s: lateness, beside how
+//! late this machine wakes a real-time thread that does nothing else. The sender is this program
+//! again, in the role that [`ROLE`] names. All in one run, as the machine's other load moves all
+//! numbers.
 
 #[cfg(target_os = "linux")]
 fn main() {
@@ -32,7 +33,8 @@ mod linux {
         set_thread_priority_and_policy, thread_native_id,
     };
 
-    /// The variable that makes this program a sender: `flood`, `paced` or `stream`, `:`, and where to.
+    /// The variable that makes this program a sender: `flood`, `paced` or `stream`, `:`, and where
+    /// to.
     const ROLE: &str = "AIRTCP_LINK_BENCH_ROLE";
     /// How long each measurement takes.
     const TIME: Duration = Duration::from_secs(5);
@@ -76,7 +78,8 @@ mod linux {
         }
     }
 
-    /// How late a real-time thread wakes up that sleeps 1 ms at a time, in microseconds: median, 99th percentile, maximum.
+    /// How late a real-time thread wakes up that sleeps 1 ms at a time, in microseconds: median,
+    /// 99th percentile, maximum.
     fn wake_ups() -> [u128; 3] {
         let thread = std::thread::spawn(|| {
             be_real_time();
@@ -129,8 +132,8 @@ mod linux {
         around_command(setup, &command, &mut |_| {}).expect("a link").report
     }
 
-    /// Packets a second over a pair of veth devices between two namespaces; `None` without the right to
-    /// make them.
+    /// Packets a second over a pair of veth devices between two namespaces; `None` without the
+    /// right to make them.
     fn veth() -> Option<f64> {
         let id = std::process::id();
         let [a, b] = ["a", "b"].map(|end| format!("airtcp-bench-{id}-{end}"));

@@ -1,8 +1,9 @@
 //! The control socket: orders to a running link, and what it answers.
 //!
 //! A Unix socket of the user alone. An order is a line ([`Order`]); the answer is a line of JSON
-//! ([`Status`], or an object with `error`), given when the order has taken effect. [`ask`] is the other
-//! side. A thread of its own talks to those who connect, one order at a time; the pump carries out.
+//! ([`Status`], or an object with `error`), given when the order has taken effect. [`ask`] is the
+//! other side. A thread of its own talks to clients, one order at a time; the pump carries them
+//! out.
 
 use crate::EmuError;
 use crate::lateness::Lateness;
@@ -26,11 +27,11 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// So many may be connected at once; further ones wait.
+/// Most clients connected at once; further ones wait.
 const CONNECTIONS: usize = 16;
-/// No order is longer.
+/// Longest order.
 const LONGEST_ORDER: usize = 64;
-/// Who does not read the answer in this time is left.
+/// A client that does not read the answer in this time is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One direction of the link, or both.
@@ -198,7 +199,8 @@ impl LatenessStatus {
     }
 }
 
-/// Gives an order to the link whose control socket is `socket`; its answer, when that has taken effect.
+/// Gives an order to the link whose control socket is `socket`; its answer, when that has taken
+/// effect.
 ///
 /// # Errors
 /// No link listens there, or it refuses the order.
@@ -237,7 +239,7 @@ struct Running {
 }
 
 impl Control {
-    /// Listens at `path`. A socket left there by a process that is gone is replaced.
+    /// Listens at `path`. A socket left by a process that is gone is replaced.
     pub(crate) fn listen(path: &Path) -> Result<Self, EmuError> {
         let failed = |source| EmuError::Control { path: path.to_owned(), source };
         let listener = open(path).map_err(failed)?;
@@ -294,7 +296,8 @@ impl Drop for Control {
 fn open(path: &Path) -> io::Result<UnixListener> {
     remove_stale(path)?;
     let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    // Before it has a name: Linux gives the file the mode of the socket (unix(7) leaves it to the umask).
+    // Before it has a name: Linux gives the file the mode of the socket (unix(7) leaves it to the
+    // umask).
     fchmod(&fd, Mode::S_IRUSR | Mode::S_IWUSR)?;
     bind(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
     listen(&fd, Backlog::new(CONNECTIONS as i32)?)?;
@@ -303,7 +306,7 @@ fn open(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes a socket to which nobody listens; refuses anything else that has the name.
+/// Removes a socket that nobody listens on; refuses to remove anything else of that name.
 fn remove_stale(path: &Path) -> io::Result<()> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {
@@ -327,7 +330,7 @@ struct Server {
     visitors: Vec<Visitor>,
 }
 
-/// One who is connected, and what has come of the next order.
+/// A client, and what has come of its next order.
 struct Visitor {
     stream: UnixStream,
     line: Vec<u8>,
@@ -379,8 +382,8 @@ fn order(order: Order, mut ring: &UnixStream, give: &Sender<Request>) -> Option<
 }
 
 impl Visitor {
-    /// Reads what has come and answers each full line; false when the visit is over. `open` becomes false
-    /// when `order` finds nobody to carry out.
+    /// Reads what has come and answers each full line; false when the visit is over. `open` becomes
+    /// false when there is no pump to carry out `order`.
     fn listen(&mut self, order: &mut dyn FnMut(Order) -> Option<Status>, open: &mut bool) -> bool {
         let mut buffer = [0; LONGEST_ORDER];
         let size = match self.stream.read(&mut buffer) {
@@ -452,7 +455,7 @@ mod tests {
         }
     }
 
-    /// Plays the pump until so many orders are done.
+    /// Plays the pump until this many orders are done.
     fn obey(control: &Control, mut orders: usize) -> Vec<Order> {
         let mut done = Vec::new();
         while orders > 0 {

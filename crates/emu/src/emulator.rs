@@ -32,7 +32,7 @@ pub const OUTSIDE6: &str = "AIRTCP_LINK_OUTSIDE6";
 pub struct Way<'a> {
     /// What it is made of.
     pub config: &'a LinkConfig,
-    /// Recorded rate that takes the place of the configured one.
+    /// A recorded rate that replaces the configured one.
     pub trace: Option<&'a Trace>,
     /// Where to write a log in Mahimahi's format.
     pub log: Option<&'a Path>,
@@ -86,13 +86,14 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// Runs `command` in a new network namespace whose only way out is the link. `tell` hears, in a line each,
-/// what was set up.
+/// Runs `command` in a new network namespace whose only way out is the link. `tell` hears, in a
+/// line each, what was set up.
 ///
-/// The outside end is in the calling thread's namespace, which gets a device and its addresses, and, when
-/// it forwards packets, a table of nftables that masquerades the inside. SIGINT and SIGQUIT are left to the
-/// command, as a shell does; SIGTERM and SIGHUP are passed to it. It is killed when this process is. It finds
-/// the addresses of the outside end in [`OUTSIDE`] and [`OUTSIDE6`].
+/// The outside end is in the calling thread's namespace, which gets a device and its addresses,
+/// and, when it forwards packets, a table of nftables that masquerades the inside. SIGINT and
+/// SIGQUIT are left to the command, as a shell does; SIGTERM and SIGHUP are passed to it. It is
+/// killed when this process is. It finds the addresses of the outside end in [`OUTSIDE`] and
+/// [`OUTSIDE6`].
 ///
 /// # Errors
 /// Something needed is missing: the network is then as before.
@@ -119,7 +120,7 @@ pub fn around_command(
             Port::configure(slot, End::Inside, true)?;
             nat::forward()?;
             if inside_is.send(inside).is_err() || started.recv().is_err() {
-                // The other end failed; its error is the one to tell.
+                // The other end failed; report its error.
                 return Ok((ExitStatus::default(), 0));
             }
             let mut child = spawn(command, slot)?;
@@ -155,8 +156,8 @@ pub fn around_command(
     })
 }
 
-/// Joins two namespaces until SIGINT, SIGTERM or SIGHUP. The first is the inside, but no route is set in
-/// either beyond the addresses of the link's ends. `tell` hears of the devices.
+/// Joins two namespaces until SIGINT, SIGTERM or SIGHUP. The first is the inside, but no route is
+/// set in either beyond the addresses of the link's ends. `tell` hears of the devices.
 ///
 /// # Errors
 /// There is no such namespace, or something needed is missing: both are then as before.
@@ -223,8 +224,8 @@ fn masquerade(slot: Slot, tell: &mut dyn FnMut(&str)) -> Option<Nat> {
     }
 }
 
-/// Starts the command so that it is killed when the calling thread ends, which only a process can arrange
-/// for itself: `setpriv` does, and becomes the command.
+/// Starts the command so that it is killed when the calling thread ends, which only a process can
+/// arrange for itself: `setpriv` does, and becomes the command.
 fn spawn(command: &[OsString], slot: Slot) -> Result<Child, EmuError> {
     let failed = |source| EmuError::Program { program: "setpriv", package: "util-linux", source };
     Command::new("setpriv")

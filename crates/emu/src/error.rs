@@ -60,7 +60,7 @@ pub enum EmuError {
         /// Why not.
         source: io::Error,
     },
-    /// A system call that does not fail failed.
+    /// A system call failed that normally does not.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -12,7 +12,8 @@ pub struct Lateness {
 
 impl Lateness {
     pub(crate) fn new() -> Self {
-        // Three significant digits up to a minute; the bounds are constants that the histogram accepts.
+        // Three significant digits up to a minute; the bounds are constants that the histogram
+        // accepts.
         let histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3);
         Self { histogram: histogram.expect("the bounds are in range") }
     }
@@ -26,7 +27,8 @@ impl Lateness {
         self.histogram.len()
     }
 
-    /// The lateness that a part `quantile` (0 to 1) of the packets does not exceed; zero without packets.
+    /// The lateness that a part `quantile` (0 to 1) of the packets does not exceed; zero without
+    /// packets.
     pub fn quantile(&self, quantile: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(quantile))
     }

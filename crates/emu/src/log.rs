@@ -1,13 +1,14 @@
 //! A log of what passed through one direction of a link, in the format of Mahimahi's `mm-link`.
 //!
-//! Each line begins with a time in milliseconds since the link started: `+ BYTES` a packet came,
-//! `d PACKETS BYTES` the link dropped it, `- BYTES DELAY` it left the link's server after DELAY ms, `# BYTES`
-//! the server could send so much. Unlike in Mahimahi a packet may be lost behind the queue, to an outage or
-//! the loss model: that is a `d`, too, at the time of its departure. A link with a constant rate has an
-//! opportunity each millisecond, of what it can send in one. There are none in an outage.
+//! Each line begins with a time in milliseconds since the link started: `+ BYTES` a packet came, `d
+//! PACKETS BYTES` the link dropped it, `- BYTES DELAY` it left the link's server after DELAY ms, `#
+//! BYTES` the server could send that much. Unlike in Mahimahi a packet may be lost after the queue,
+//! to an outage or the loss model: that is a `d` too, at the time of its departure. A link with a
+//! constant rate has an opportunity each millisecond, for what it can send in that time. There are
+//! none in an outage.
 //!
-//! Packets of a trace-driven link count as many bytes as the model counts, 4 more than their IP size.
-//! The pump says what happened; a thread puts it into words and writes.
+//! Packets of a trace-driven link count as many bytes as the model counts, 4 more than their IP
+//! size. The pump reports events; a thread formats and writes them.
 
 use crate::EmuError;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -20,7 +21,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-/// So many events may wait to be written; then the pump waits, which shows in its lateness.
+/// Most events that may wait to be written; beyond that the pump waits, which shows in its
+/// lateness.
 const BACKLOG: usize = 1 << 16;
 
 /// What happened on a link, in the order of time.
@@ -106,7 +108,7 @@ fn queue(config: &QueueConfig) -> String {
 /// The lines of a log.
 struct Text<W> {
     to: W,
-    /// What a packet counts more than its size.
+    /// What a packet counts beyond its size.
     header: Bytes,
     capacity: Capacity,
     outages: Schedule,
@@ -116,9 +118,9 @@ struct Text<W> {
 
 /// What the server can send.
 enum Capacity {
-    /// At a constant rate: each millisecond, of which so many have passed.
+    /// At a constant rate: one each millisecond; the number that have passed.
     Rate { rate: DataRate, passed: u64 },
-    /// By a trace, of which so many opportunities have passed.
+    /// By a trace; the number of its opportunities that have passed.
     Trace { trace: Trace, passed: u64 },
 }
 
@@ -237,8 +239,8 @@ mod tests {
         }
     }
 
-    /// The log of a link of `config` to which packets of 625 bytes are sent at these microseconds, 5 ms each at
-    /// 1 Mbit/s.
+    /// The log of a link of `config` to which packets of 625 bytes are sent at these microseconds,
+    /// 5 ms each at 1 Mbit/s.
     fn log(config: &LinkConfig, trace: Option<&str>, sends: &[u64], end: u64) -> String {
         let trace = trace.map(|text| Trace::parse(text).unwrap());
         let mut link = Link::new(config, LinkStreams::named(1, "test"));

@@ -1,7 +1,7 @@
 //! Network namespaces: a new one, one that has a name, and work done inside.
 //!
-//! A namespace belongs to a thread, so that work inside one is done by a thread of its own and this
-//! process stays where it is.
+//! A thread is in a namespace, so work inside one is done by a thread of its own, and this process
+//! stays where it is.
 
 use crate::EmuError;
 use nix::sched::{CloneFlags, setns, unshare};

@@ -1,9 +1,9 @@
-//! The way from inside the link to networks behind the outer namespace: one table of nftables that
+//! The way from inside the link to networks beyond the outer namespace: one table of nftables that
 //! masquerades the inner address.
 //!
-//! The table has an owner (`flags owner`, Linux 5.12): the `nft -i` that made it and that waits for more on
-//! a pipe from this process. When the process ends, however it does, the pipe closes, `nft` ends, and the
-//! kernel removes the table.
+//! The table has an owner (`flags owner`, Linux 5.12): the `nft -i` that made it and that waits for
+//! more on a pipe from this process. When the process ends, however that happens, the pipe closes,
+//! `nft` ends, and the kernel removes the table.
 
 use crate::port::{End, Slot};
 use std::io::{self, Write};
@@ -38,7 +38,7 @@ impl Nat {
 
 impl Drop for Nat {
     fn drop(&mut self) {
-        // The table goes when `nft` has ended; what cannot be done here the kernel does later.
+        // The table goes when `nft` has ended; the kernel does later what cannot be done here.
         drop(self.nft.stdin.take());
         let _ = self.nft.wait();
     }

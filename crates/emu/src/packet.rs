@@ -18,7 +18,7 @@ pub(crate) fn meta(packet: &[u8]) -> PacketMeta {
 mod tests {
     use super::*;
 
-    /// An IPv4 packet of TCP or UDP with so many bytes of payload.
+    /// An IPv4 packet of TCP or UDP with this many bytes of payload.
     fn packet(protocol: u8, payload: usize) -> Vec<u8> {
         let transport = if protocol == 6 { 20 } else { 8 };
         let mut bytes = vec![0; 20 + transport + payload];

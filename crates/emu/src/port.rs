@@ -1,7 +1,7 @@
 //! One end of the link: a TUN device, its addresses, and the `ip` command that sets them.
 //!
-//! `ip -batch` and not netlink calls of our own: it acts in the namespace of the thread that starts it,
-//! takes all settings of an end in one go, and a person who wants to know what was done can read it.
+//! `ip -batch` instead of netlink calls of our own: it acts in the namespace of the thread that
+//! starts it, takes all settings of an end at once, and people can read what was done.
 
 use crate::EmuError;
 use std::fmt;
@@ -17,8 +17,9 @@ pub(crate) const MTU: u16 = 1500;
 /// What the kernel holds for the emulator while that is busy, packets.
 const DEVICE_QUEUE: u32 = 4096;
 
-/// The number of a link: its devices are called `airtcpN` and its addresses are made from N. Unique among
-/// the links of a namespace, and larger than those of the links around it, so that nested links differ.
+/// The number of a link: its devices are called `airtcpN` and its addresses are made from N. Unique
+/// among the links of a namespace, and larger than those of the links around it, so that nested
+/// links differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u32);
 
@@ -30,10 +31,10 @@ pub(crate) enum End {
 }
 
 impl Slot {
-    /// 100.64.0.0/10 (RFC 6598, shared address space) has room for so many.
+    /// 100.64.0.0/10 (RFC 6598, shared address space) has room for this many.
     const COUNT: u32 = 1 << 20;
 
-    /// The first number behind those of the devices in the calling thread's namespace.
+    /// The first number after those of the devices in the calling thread's namespace.
     pub(crate) fn first_free() -> Result<Self, EmuError> {
         let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
         Ok(Self(next_number(&devices)))
@@ -60,7 +61,7 @@ impl Slot {
     }
 }
 
-/// The first N behind all `airtcpN` in a listing as in /proc/net/dev.
+/// The first N after all `airtcpN` in a listing as in /proc/net/dev.
 fn next_number(devices: &str) -> u32 {
     let names = devices.lines().filter_map(|line| line.split_once(':'));
     let numbers = names.filter_map(|(name, _)| name.trim().strip_prefix("airtcp")?.parse().ok());
@@ -102,7 +103,8 @@ impl Port {
         Ok(Some(Self { device }))
     }
 
-    /// Gives the end its addresses and takes it up. The calling thread must be in the device's namespace.
+    /// Gives the end its addresses and takes it up. The calling thread must be in the device's
+    /// namespace.
     pub(crate) fn configure(slot: Slot, end: End, default_route: bool) -> Result<(), EmuError> {
         ip(&settings(slot, end, default_route, has_ipv6()))
     }
@@ -122,7 +124,8 @@ impl Port {
     }
 }
 
-/// What the kernel threw away because the device's queue was full, in the calling thread's namespace.
+/// What the kernel threw away because the device's queue was full, in the calling thread's
+/// namespace.
 pub(crate) fn dropped_by_kernel(slot: Slot) -> io::Result<u64> {
     let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
     Ok(transmit_drops(&devices, &slot.device()).unwrap_or(0))

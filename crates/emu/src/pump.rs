@@ -1,4 +1,5 @@
-//! The loop: packets from the kernel into the links, packets out of the links to the kernel at their time.
+//! The loop: packets from the kernel into the links, packets out of the links to the kernel at
+//! their time.
 
 use crate::EmuError;
 use crate::control::{Control, DirectionStatus, LatenessStatus, Order, Status};
@@ -16,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets taken from one device before the loop looks at the clock for the others again.
 const BATCH: usize = 32;
-/// Packets one device hands over are at most so large; a device without offloads keeps to its MTU.
+/// Most bytes of a packet that a device hands over; one without offloads keeps to its MTU.
 const BUFFER: usize = MTU as usize + 64;
 
 /// What happened on an emulated link.
@@ -37,8 +38,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// The emulator was as fast as the link it emulates: nothing was thrown away in front of it, and 99 in
-    /// 100 packets were late by no more than `bound`.
+    /// The emulator was as fast as the link it emulates: nothing was thrown away before it, and 99
+    /// in 100 packets were late by no more than `bound`.
     pub fn kept_up(&self, bound: Duration) -> bool {
         self.dropped_by_kernel == 0 && self.lateness.quantile(0.99) <= bound
     }
@@ -115,7 +116,7 @@ pub(crate) fn run(
 ) -> Result<Report, EmuError> {
     let real_time = be_real_time();
     let origin = monotonic_nanos()?;
-    // The clock that could be read once can be read again.
+    // The clock was read before, so it can be read again.
     let clock = || Instant::from_nanos(monotonic_nanos().unwrap_or(origin) - origin);
     let mut directions = [
         Direction { from: inside, to: outside, lane: up },
@@ -181,9 +182,9 @@ pub(crate) fn run(
     })
 }
 
-/// When to sleep and when to stay awake. The kernel wakes a sleeper some tens of microseconds late, so the
-/// last of the wait is spent asking; but a real-time thread that never sleeps is stopped by the kernel for
-/// tens of milliseconds, so staying awake is rationed.
+/// When to sleep and when to stay awake. The kernel wakes a sleeper some tens of microseconds late,
+/// so the last of the wait is spent asking; but a real-time thread that never sleeps is stopped by
+/// the kernel for tens of milliseconds, so staying awake is rationed.
 #[derive(Debug, Default)]
 struct Vigil {
     /// How long it may stay awake.
@@ -193,9 +194,9 @@ struct Vigil {
 }
 
 impl Vigil {
-    /// This long before a packet's time sleep ends.
+    /// Sleep ends this long before a packet's time.
     const AWAKE: Duration = Duration::from_micros(150);
-    /// One part in so many of the time not spent awake is credit.
+    /// The time not spent awake, divided by this, is credit.
     const RATION: u64 = 5;
     const MOST: Duration = Duration::from_millis(2);
 

@@ -1,8 +1,10 @@
-//! One-way latency of small TCP messages at a constant rate: `make bench-gateway` measures with it what a gateway adds.
+//! One-way latency of small TCP messages at a constant rate: `make bench-gateway` measures with it
+//! what a gateway adds.
 //!
-//! `latency receive ADDRESS:PORT` waits for one sender and prints quantiles, `latency send ADDRESS:PORT RATE SECONDS`
-//! sends RATE messages a second of 64 B, each with the time at which it was sent. Both must be on one machine, whose clock
-//! they share. A message has arrived when the receiving kernel has it, not when this program gets a processor to read it.
+//! `latency receive ADDRESS:PORT` waits for one sender and prints quantiles, `latency send
+//! ADDRESS:PORT RATE SECONDS` sends RATE messages a second of 64 B, each with the time at which it
+//! was sent. Both must be on one machine, whose clock they share. A message has arrived when the
+//! receiving kernel has it, not when this program gets a processor to read it.
 
 use nix::sys::prctl::set_timerslack;
 use nix::sys::socket::sockopt::ReceiveTimestampns;

@@ -1,7 +1,7 @@
 //! The smallest gateway: every TCP packet from and to these mobiles comes here and goes on.
 //!
-//! `pass_through PREFIX`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make bench-gateway`
-//! measures with it what the data path costs without any mechanism.
+//! `pass_through PREFIX`, as root; ends, and takes its rules along, at SIGINT or SIGTERM. `make
+//! bench-gateway` measures with it what the data path costs without any mechanism.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;

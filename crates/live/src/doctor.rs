@@ -1,9 +1,9 @@
 //! What this machine can do for the live commands, what is missing, how to mend it.
 //!
-//! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried in a
-//! namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each look gives a
-//! [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are not required: what
-//! cannot be seen without them is [`State::Unknown`].
+//! Everything is looked at without changing it: what the kernel tells (`host`), what can be tried
+//! in a namespace that nobody else sees (`sandbox`), which programs are installed (`tools`). Each
+//! look gives a [`Check`]; the checks that a command needs decide its [`Verdict`]. Privileges are
+//! not required: what cannot be seen without them is [`State::Unknown`].
 
 mod host;
 mod offload;
@@ -94,7 +94,7 @@ pub struct Check {
     pub mend: String,
 }
 
-/// What a look found, before it is known who cares.
+/// What a look found, before it is known which commands need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     state: State,
@@ -133,7 +133,8 @@ impl Finding {
 pub struct Verdict {
     /// The command.
     pub command: Live,
-    /// The worst state among what it needs; [`State::Degraded`] if only something that helps is not there.
+    /// The worst state among what it needs; [`State::Degraded`] if only something that helps is not
+    /// there.
     pub state: State,
     /// The checks it needs that are missing or unknown.
     pub lacks: Vec<&'static str>,
@@ -167,7 +168,8 @@ fn verdict(command: Live, checks: &[Check]) -> Verdict {
     Verdict { command, state, lacks }
 }
 
-/// Looks at everything. `child` starts this program so that it calls [`probe`] and prints what that returns.
+/// Looks at everything. `child` starts this program so that it calls [`probe`] and prints what that
+/// returns.
 pub fn examine(child: &mut Command) -> Report {
     let features = sandbox::features_from(child);
     let mut checks = tried(&features);

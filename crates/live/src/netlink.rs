@@ -1,8 +1,10 @@
-//! Netlink messages, as few as airtcp needs: written and read without a copy of the kernel's headers.
+//! Netlink messages, as few as airtcp needs: written and read without a copy of the kernel's
+//! headers.
 //!
-//! Read first: netlink(7), RFC 3549 §2. A message is a header, a header of its family, and attributes
-//! (length, type, value, padded to four bytes), which may hold attributes. [`Message`] writes one,
-//! [`messages`] and [`attributes`] read them, [`Netlink`] asks the kernel and tells its refusals apart from its answers.
+//! Read first: netlink(7), RFC 3549 §2. A message is a header, a header of its family, and
+//! attributes (length, type, value, padded to four bytes), which may hold attributes. [`Message`]
+//! writes one, [`messages`] and [`attributes`] read them, [`Netlink`] asks the kernel and tells its
+//! refusals apart from its answers.
 
 use nix::sys::socket::{NetlinkAddr, bind};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -112,7 +114,7 @@ impl Netlink {
     pub(crate) fn open(protocol: i32) -> io::Result<Self> {
         let socket =
             Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(Protocol::from(protocol)))?;
-        // The kernel answers at once; that it might not shall not hang the program.
+        // The kernel answers at once; if it does not, the program must not hang.
         socket.set_read_timeout(Some(Duration::from_secs(1)))?;
         Ok(Self(socket))
     }
@@ -122,8 +124,8 @@ impl Netlink {
         &self.0
     }
 
-    /// Sends `request` and returns the body (behind `nlmsghdr`) of the first answer: empty if it was a
-    /// plain acknowledgement, an error if the kernel refused.
+    /// Sends `request` and returns the body (behind `nlmsghdr`) of the first answer: empty if it
+    /// was a plain acknowledgement, an error if the kernel refused.
     pub(crate) fn ask(&self, request: &[u8]) -> io::Result<Vec<u8>> {
         (&self.0).write_all(request)?;
         let mut buffer = vec![0; 32 * 1024];
@@ -136,8 +138,8 @@ impl Netlink {
 const BUFFER: usize = 64 * 1024;
 
 impl Netlink {
-    /// Opens a socket of `protocol` that gets what the kernel tells `groups` (a bit each, `RTMGRP_LINK`, …), and does
-    /// not block.
+    /// Opens a socket of `protocol` that gets what the kernel tells `groups` (a bit each,
+    /// `RTMGRP_LINK`, …), and does not block.
     pub(crate) fn subscribe(protocol: i32, groups: i32) -> io::Result<Self> {
         let Self(socket) = Self::open(protocol)?;
         socket.set_nonblocking(true)?;

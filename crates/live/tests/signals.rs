@@ -1,4 +1,5 @@
-//! Carriers, neighbours and an agent for real: a gateway and a mobile in network namespaces, joined by a veth pair.
+//! Carriers, neighbours and an agent for real: a gateway and a mobile in network namespaces, joined
+//! by a veth pair.
 
 #![cfg(target_os = "linux")]
 

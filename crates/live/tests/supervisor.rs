@@ -1,7 +1,7 @@
 //! The supervisor of the gateway, with processes that really die, hang and are killed.
 //!
-//! Supervisor and daemon are this test program again, in the role that [`ROLE`] names; each tells on standard
-//! output what happens to it.
+//! Supervisor and daemon are this test program again, in the role that [`ROLE`] names; each tells
+//! on standard output what happens to it.
 
 #![cfg(target_os = "linux")]
 
@@ -120,7 +120,8 @@ impl Fixture {
         daemon
     }
 
-    /// Asks for a reload until the daemon answers: before it has come up, the supervisor does not pass it on.
+    /// Asks for a reload until the daemon answers: before it has come up, the supervisor does not
+    /// pass it on.
     fn expect_reload(&mut self) {
         std::thread::scope(|scope| {
             let (done, over) = std::sync::mpsc::channel::<()>();

@@ -98,29 +98,29 @@ pub enum ReplayError {
     Different(Box<Difference>),
 }
 
-/// A group at work.
-struct Worker {
+/// A group as it is replayed.
+struct Group {
     mechanism: Mechanism<Length>,
     summary: Summary,
 }
 
-/// Runs a recording again up to its end or the first step that comes out otherwise; returns what was replayed of
-/// each group, by number.
+/// Runs a recording again up to its end or the first step that comes out otherwise; returns what
+/// was replayed of each group, by number.
 ///
 /// # Errors
 /// See [`ReplayError`].
 pub fn replay(source: impl Read) -> Result<BTreeMap<u32, Summary>, ReplayError> {
     let mut reader = Reader::new(source)?;
-    let mut workers = BTreeMap::new();
+    let mut groups = BTreeMap::new();
     while let Some((block, entry)) = reader.next_entry()? {
         match entry {
             Entry::Begin { group, setup } => {
-                let worker = Worker::new(setup);
-                let worker = worker.map_err(|source| ReplayError::Setup { block, source })?;
-                workers.insert(group, worker);
+                let replayed = Group::new(setup);
+                let replayed = replayed.map_err(|source| ReplayError::Setup { block, source })?;
+                groups.insert(group, replayed);
             }
             Entry::Reconfigure { group, setup } => {
-                let Worker { mechanism, .. } = known(&mut workers, block, group)?;
+                let Group { mechanism, .. } = known(&mut groups, block, group)?;
                 mechanism
                     .reconfigure(&setup.mechanism, setup.table(), setup.memory)
                     .map_err(|source| ReplayError::Reconfigure { block, source })?;
@@ -128,22 +128,22 @@ pub fn replay(source: impl Read) -> Result<BTreeMap<u32, Summary>, ReplayError> 
             Entry::Restore { group: _, connections } => {
                 return Err(ReplayError::Restored { block, connections });
             }
-            Entry::Step(step) => known(&mut workers, block, step.group)?.replay(block, step)?,
+            Entry::Step(step) => known(&mut groups, block, step.group)?.replay(block, step)?,
             Entry::Lost { steps } => return Err(ReplayError::Gap { block, steps }),
         }
     }
-    Ok(workers.into_iter().map(|(group, worker)| (group, worker.summary)).collect())
+    Ok(groups.into_iter().map(|(group, replayed)| (group, replayed.summary)).collect())
 }
 
 fn known(
-    workers: &mut BTreeMap<u32, Worker>,
+    groups: &mut BTreeMap<u32, Group>,
     block: u64,
     group: u32,
-) -> Result<&mut Worker, ReplayError> {
-    workers.get_mut(&group).ok_or(ReplayError::UnknownGroup { block, group })
+) -> Result<&mut Group, ReplayError> {
+    groups.get_mut(&group).ok_or(ReplayError::UnknownGroup { block, group })
 }
 
-impl Worker {
+impl Group {
     fn new(setup: Setup) -> Result<Self, ThresholdTooSmall> {
         let mechanism = Mechanism::new(&setup.mechanism, setup.table(), setup.memory)?;
         let summary = Summary {

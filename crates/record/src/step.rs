@@ -62,8 +62,8 @@ pub enum Entry {
         /// What runs from now on.
         setup: Setup,
     },
-    /// The mechanism of a group took over connections of an earlier process, whose state the recording does not
-    /// hold.
+    /// The mechanism of a group took over connections of an earlier process, whose state the
+    /// recording does not hold.
     Restore {
         /// Number of the group.
         group: u32,

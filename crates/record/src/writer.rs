@@ -1,8 +1,8 @@
 //! Steps → pcapng.
 //!
-//! Packets are as seen on each side: what came in on the interface it came from, what was forwarded or
-//! injected on the one it left by. All other inputs are journal entries, which Wireshark lists among the packets.
-//! docs/record.md describes the format.
+//! Packets are as seen on each side: what came in on the interface it came from, what was forwarded
+//! or injected on the one it left by. All other inputs are journal entries, which Wireshark lists
+//! among the packets. docs/record.md describes the format.
 
 use crate::fields::Fields;
 use crate::setup::Setup;
@@ -312,8 +312,8 @@ fn summary<P>(actions: &[Action<P>]) -> String {
     if runs.is_empty() { "none".to_owned() } else { runs.join(",") }
 }
 
-/// The headers of a segment that is too long for an IPv6 packet, as offloads leave them: with a payload length
-/// of zero.
+/// The headers of a segment that is too long for an IPv6 packet, as offloads leave them: with a
+/// payload length of zero.
 fn put_jumbo_headers<P: Payload>(segment: &Segment<P>, packet: &mut Vec<u8>) {
     const PAYLOAD_LENGTH: std::ops::Range<usize> = 4..6;
     let Segment { flow, seq, ack, window, flags, options, payload: _ } = segment.clone();

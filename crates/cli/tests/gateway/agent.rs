@@ -1,4 +1,4 @@
-//! Signals by `airtcp agent` on the mobile, and by those who would like to be it.
+//! Signals by `airtcp agent` on the mobile, and by attackers.
 
 use crate::control::Agent;
 use crate::hostile::send_raw;
@@ -50,13 +50,13 @@ impl Agents {
         Agent::start(&self.bed.mobile, &gateway(), &self.file("phone"), self.folder.path())
     }
 
-    /// Has the agent say it, and waits until the gateway acts on it.
+    /// Has the agent send it, and waits until the gateway acts on it.
     fn report(&self, agent: &mut Agent, signal: LinkSignal) {
         agent.say(signal);
         self.bed.daemon().wait_until(|status| away(status) == said(signal));
     }
 
-    /// Somebody at the fixed host says that the mobile is down, or up, with a key of his own making.
+    /// Somebody at the fixed host reports the mobile down, or up, with a made-up key.
     fn pretend(&self, key: &Path, signal: &str) -> Output {
         let arguments = [AIRTCP, "agent", "--gateway", &gateway(), "--patience", "300 ms"];
         let mut agent = self.bed.fixed.command(&arguments);
@@ -147,8 +147,8 @@ fn forgeries(report: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Sends from the fixed host what was overheard, as it was and changed, and what was sealed with wrong keys; the gateway
-/// must notice all of it and go on to believe what it believed.
+/// Sends from the fixed host what was overheard, as it was and changed, and what was sealed with
+/// wrong keys; the gateway must notice all of it and keep its view.
 fn attack(agents: &Agents, overheard: &[Vec<u8>]) {
     let bed = &agents.bed;
     let noticed = |status: &Status| {
@@ -182,7 +182,8 @@ fn forged_and_replayed_reports_change_nothing() {
     }
     let agents = Agents::new();
     let bed = &agents.bed;
-    // The name of the mobile's key without its secret, and another's secret for the mobile's address.
+    // The name of the mobile's key without its secret, and another's secret for the mobile's
+    // address.
     keygen("phone", MOBILE[0], &agents.file("forged"));
     let laptop = std::fs::read_to_string(agents.file("laptop")).unwrap();
     std::fs::copy(agents.file("laptop"), agents.file("stolen")).unwrap();

@@ -1,4 +1,4 @@
-//! What can befall the daemon: killed, stopped, reloaded, short of room.
+//! The daemon is killed, stopped, reloaded, or short of room.
 
 use crate::outages::{Told, WORST, outage, sleep_until};
 use crate::report;
@@ -21,7 +21,8 @@ fn draw() -> f64 {
     f64::from(now.subsec_nanos().wrapping_mul(0x9e37_79b9)) / f64::from(u32::MAX)
 }
 
-/// Does something to the daemon at moments spread over an outage, each in a testbed of its own: no byte may be lost.
+/// Does something to the daemon at moments spread over an outage, each in a testbed of its own: no
+/// byte may be lost.
 fn expect_no_byte_lost(harm: impl Fn(&Testbed) + Sync) {
     /// From before the first signal until after the last.
     const MARGIN: Duration = Duration::from_millis(300);

@@ -67,7 +67,8 @@ impl Host {
         self.within(|| std::fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}")));
     }
 
-    /// A counter of the namespace's TCP, by its name in `nstat` without the prefix, such as `RetransSegs`.
+    /// A counter of the namespace's TCP, by its name in `nstat` without the prefix, such as
+    /// `RetransSegs`.
     pub(crate) fn counter(&self, name: &str) -> u64 {
         let tables = self.within(|| {
             ["snmp", "netstat"].map(|file| {

@@ -1,5 +1,5 @@
-//! Packets that nobody asked for, from the mobile's side before an outage and from the fixed host's while the connection is
-//! frozen: it must survive them, and so must the daemon.
+//! Hostile packets, from the mobile's side before an outage and from the fixed host's while the
+//! connection is frozen: it must survive them, and so must the daemon.
 
 #[path = "../../../../fuzz/checks/corpus.rs"]
 mod corpus;
@@ -34,7 +34,7 @@ pub(crate) fn send_raw(host: &Host, packets: impl Iterator<Item = Vec<u8>> + Sen
                 4 => (&ipv4, SocketAddr::from((array::<4>(&packet, 16), 0)).into()),
                 _ => (&ipv6, SocketAddr::from((array::<16>(&packet, 24), 0)).into()),
             };
-            // A full queue of the device is its own affair.
+            // The device's queue may be full.
             while let Err(error) = socket.send_to(&packet, &to) {
                 assert!(error.raw_os_error() == Some(libc::ENOBUFS), "{error}");
                 thread::yield_now();
@@ -54,8 +54,9 @@ fn packet(segment: &Segment<Vec<u8>>) -> Vec<u8> {
     packet
 }
 
-/// Lets `before` loose on the flow of a download (from the fixed host to the mobile), freezes it, lets `in_outage` loose on
-/// it, and expects it to resume as if nothing had happened, served by the same daemon.
+/// Lets `before` loose on the flow of a download (from the fixed host to the mobile), freezes it,
+/// lets `in_outage` loose on it, and expects it to resume as if nothing had happened, served by the
+/// same daemon.
 fn expect_unimpressed(
     plan: &Plan,
     before: impl FnOnce(&Testbed, Flow),
@@ -76,7 +77,8 @@ fn expect_unimpressed(
     let up = bed.link(true);
     bed.signal(LinkSignal::Up);
     let dead = transfer.dead_time(up, Duration::from_secs(60));
-    // Not the bar of an outage: the rest of a flood may take the place of what is replayed, which is sent again after a second.
+    // Not the bar of an outage: the rest of a flood may fill the queue and displace replayed
+    // packets, which are sent again after a second.
     assert!(dead.is_some_and(|dead| dead <= Duration::from_secs(2)), "{dead:?}");
     assert_eq!(transfer.finish(), SIZE);
     assert_eq!(bed.daemon().child(), daemon, "restarted: {}", bed.daemon().log());
@@ -114,7 +116,8 @@ fn a_flood_of_a_hundred_thousand_syns_evicts_no_frozen_connection() {
     expect_unimpressed(&Plan { config, ..plan() }, |_, _| {}, flood);
 }
 
-/// Segments with everything right but the numbers, which an attacker who does not see the connection must guess.
+/// Segments that are right except for the sequence numbers, which an attacker who does not see the
+/// connection must guess.
 fn guesses(flow: Flow) -> impl Iterator<Item = Vec<u8>> {
     (0..5_000_u64).map(move |n| {
         let [seq, ack] = [mix(2 * n), mix(2 * n + 1)].map(|number| SeqNum(number as u32));
@@ -145,7 +148,8 @@ fn malformed_packets_change_nothing() {
     if !possible() {
         return;
     }
-    // Of a segment of the connection, some bytes behind the addresses are replaced, and the end is cut off.
+    // Of a segment of the connection, some bytes behind the addresses are replaced, and the end is
+    // cut off.
     let damaged = |flow: Flow| {
         (0..5_000_u64).map(move |n| {
             let payload = vec![0; (n % 64) as usize];
@@ -169,7 +173,8 @@ fn malformed_packets_change_nothing() {
     }
 }
 
-/// What fuzzing kept, on its way along this flow; `None` if it is of the other IP version or no packet that a kernel sends.
+/// What fuzzing kept, on its way along this flow; `None` if it is of the other IP version or no
+/// packet that a kernel sends.
 fn aimed(input: &[u8], flow: Flow) -> Option<Vec<u8>> {
     /// MTU of the wire.
     const MOST: usize = 1500;

@@ -1,7 +1,7 @@
 //! `airtcp gateway` for real: kernel TCP on both ends, an emulated wireless link, outages.
 //!
-//! Read in this order: [`testbed`] (the hosts and what joins them), [`transfer`] (a connection and what is measured),
-//! then the scenarios.
+//! Read in this order: [`testbed`] (the hosts and what joins them), [`transfer`] (a connection and
+//! what is measured), then the scenarios.
 
 #![cfg(target_os = "linux")]
 

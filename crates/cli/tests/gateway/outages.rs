@@ -1,8 +1,8 @@
-//! One outage in a download: how long until data flows again, and at what price.
+//! One outage in a download: how long until data flows again, and what it costs.
 //!
-//! Bars (issue: dead time after reconnection, one-way delay 20 ms): median at most 50 ms and worst at most 200 ms with
-//! M-TCP+ and a timely signal and with `holdover` and any signal, for every congestion control and length; no
-//! retransmission timeout in the outage with M-TCP+.
+//! Bars (dead time after reconnection, one-way delay 20 ms): median at most 50 ms and worst at most
+//! 200 ms with M-TCP+ and a timely signal and with `holdover` and any signal, for every congestion
+//! control and length; no retransmission timeout in the outage with M-TCP+.
 
 use crate::report;
 use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
@@ -57,7 +57,8 @@ pub(crate) struct Case {
 /// What came of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// From the end of the outage to the receiver's first new byte; `None`: none came in twice the outage and a minute.
+    /// From the end of the outage to the receiver's first new byte; `None`: none came in twice the
+    /// outage and a minute.
     pub(crate) dead_time: Option<Duration>,
     /// Retransmission timeouts from the first signal until data flowed again.
     pub(crate) timeouts: u64,
@@ -122,7 +123,8 @@ enum Act {
     Tell(LinkSignal),
 }
 
-/// Makes an outage that begins at `begin`; `first` is called before whatever comes first. When the link was up again.
+/// Makes an outage that begins at `begin`; `first` is called before whatever comes first. When the
+/// link was up again.
 pub(crate) fn outage(
     bed: &Testbed,
     begin: Instant,
@@ -137,7 +139,8 @@ pub(crate) fn outage(
     play(bed, begin, &acts, first)
 }
 
-/// Does all that at its time, in milliseconds after `begin`. When the link was up for the last time.
+/// Does all that at its time, in milliseconds after `begin`. When the link was up for the last
+/// time.
 fn play(bed: &Testbed, begin: Instant, acts: &[(i64, Act)], first: impl FnOnce()) -> Instant {
     let mut first = Some(first);
     let mut up = begin;
@@ -190,8 +193,9 @@ fn grid(mechanism: Option<&'static str>, told: &[Told], lengths: &[u64]) -> Vec<
     cases
 }
 
-/// Runs the cases and holds them against the bars. A machine that is busy with something else delays emulator, gateway and
-/// test alike: who misses the bars gets another chance, and misses them twice if it is the gateway.
+/// Runs the cases and holds them against the bars. Other load on the machine delays emulator,
+/// gateway and test alike: a case that misses the bars gets a second chance, and misses them twice
+/// if the gateway is at fault.
 fn expect_quick(cases: &[Case], median: Duration) -> Vec<Outcome> {
     let outcomes = run_all(cases);
     let Err(missed) = quick(cases, &outcomes, median) else { return outcomes };
@@ -271,7 +275,8 @@ fn a_missing_up_is_healed_by_the_mobile_s_answer_to_the_gateway() {
     }
     let mut cases = grid(Some("m-tcp-plus"), &[Told::NoUp], &[5, 10, 30]);
     cases.extend(grid(Some("holdover"), &[Told::NoUp], &[5, 10]));
-    // The mobile is asked ten times a second, and its answer brings what it missed: three ways of 20 ms.
+    // The mobile is asked ten times a second, and its answer brings what it missed: three ways of
+    // 20 ms.
     for (case, outcome) in cases.iter().zip(expect_quick(&cases, WORST)) {
         assert!(case.mechanism != Some("m-tcp-plus") || outcome.timeouts == 0, "{outcome:?}");
     }
@@ -285,8 +290,9 @@ fn without_a_signal_nothing_is_worse_than_the_senders_own_timer() {
     let mut cases = grid(Some("m-tcp-plus"), &[Told::Nothing], &[5]);
     cases.extend(grid(Some("holdover"), &[Told::Nothing], &[5]));
     for (case, outcome) in cases.iter().zip(run_all(&cases)) {
-        // The time between timeouts doubles: the next one comes at most an outage and a timeout after its end. Where
-        // in that time is chance, so that a run without a gateway beside it would tell nothing.
+        // The time between timeouts doubles: the next one comes at most an outage and a timeout
+        // after its end. Where in that time is chance, so a comparison with a run without a gateway
+        // would show nothing.
         let most = case.outage + Duration::from_secs(3);
         assert!(outcome.dead_time.is_some_and(|dead| dead <= most), "{case:?}: {outcome:?}");
     }
@@ -313,10 +319,11 @@ fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
     assert_eq!(transfer.finish(), SIZE);
 }
 
-/// The variable that asks for cases: each line is mechanism (or `none`), congestion control, seconds, what is told.
+/// The variable that asks for cases: each line is mechanism (or `none`), congestion control,
+/// seconds, what is told.
 const ASKED: &str = "AIRTCP_OUTAGES";
 
-/// Measures what the study of `studies/live` asks for; nothing when nobody asks.
+/// Measures what the study in `studies/live` asks for, if anything.
 #[test]
 fn asked_for() {
     let Ok(asked) = std::env::var(ASKED) else { return };

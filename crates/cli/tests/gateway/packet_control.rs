@@ -1,5 +1,5 @@
-//! Packet Control on a link that reorders, for Linux' own recovery and for one as old as the paper's
-//! senders.
+//! Packet Control on a link that reorders, for Linux' own recovery and for one as old as the
+//! paper's senders.
 
 use crate::report;
 use crate::testbed::{Place, Plan, Testbed, possible};
@@ -20,7 +20,7 @@ const OLD: [(&str, &str); 5] = [
 
 const SIZE: u64 = 8_000_000;
 
-/// A link whose delay varies so much that packets overtake.
+/// A link whose delay varies so much that packets overtake each other.
 const REORDERING: &str = "rate = \"8 Mbit/s\"\nqueue = { limit = \"60 kB\" }\n\
                           delay = { normal = { mean = \"20 ms\", deviation = \"4 ms\" }, fifo = false }\n";
 
@@ -62,7 +62,7 @@ fn packet_control_helps_old_senders_on_a_reordering_link() {
         let [[old, old_with], [new, new_with]] =
             [old, new].map(|pair| pair.map(|thread| thread.join().unwrap()));
         assert!(old_with > 1.2 * old, "{old_with} against {old} Mbit/s");
-        // Linux needs no help, and may lose by it; only that it goes on is required.
+        // Linux needs no help and may lose by it; it only has to go on.
         assert!(new_with > 0.5 * new, "{new_with} against {new} Mbit/s");
     });
 }

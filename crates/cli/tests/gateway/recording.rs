@@ -1,4 +1,5 @@
-//! What a gateway recorded of live traffic, run again as the simulator runs it, and in the eyes of tshark.
+//! What a gateway recorded of live traffic, run again as the simulator runs it, and in the eyes of
+//! tshark.
 
 #[path = "../../../sim/tests/common/tshark.rs"]
 mod capture;

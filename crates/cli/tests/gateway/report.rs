@@ -51,8 +51,8 @@ pub(crate) fn outage(case: &Case, outcome: &Outcome) {
     note(&OUTAGES, &row);
 }
 
-/// Tells that the gateway was restarted, as its parent does when it is silent for too long on a machine that is too busy:
-/// it may miss the bars then.
+/// Tells that the gateway was restarted, as its parent does when it is silent for too long on a
+/// machine that is too busy: it may then miss the bars.
 pub(crate) fn restart(case: &Case, log: &str) {
     let _ = writeln!(std::io::stderr(), "restarted: {case:?}: {log}");
 }

@@ -1,5 +1,5 @@
-//! The testbed: fixed host - wire - gateway - emulated wireless link - mobile host. A gateway in a bridge has a router behind
-//! it, which has the link.
+//! The testbed: fixed host - wire - gateway - emulated wireless link - mobile host. A gateway in a
+//! bridge has a router behind it, which has the link.
 
 use crate::control::{Emulator, Gateway};
 use crate::host::Host;
@@ -22,7 +22,7 @@ const BRIDGE: [&str; 2] = ["10.7.0.3", "fd00:7::3"];
 /// The mobile's, which `airtcp link` gives it.
 pub(crate) const MOBILE: [&str; 2] = ["100.64.0.2", "fd4c:91e7:3b0a::2"];
 
-/// Testbeds at the same time: mostly they wait, but the emulators must keep up.
+/// Testbeds at the same time: they mostly wait, but the emulators must keep up.
 const ROOM: usize = 8;
 
 /// What the gateway's host is.
@@ -41,7 +41,8 @@ pub(crate) enum Place {
 pub(crate) struct Plan {
     /// The link file.
     pub(crate) link: String,
-    /// The gateway's mechanism, with its keys on further lines; `None`: plain forwarding by the kernel.
+    /// The gateway's mechanism, with its keys on further lines; `None`: plain forwarding by the
+    /// kernel.
     pub(crate) mechanism: Option<String>,
     /// More of the gateway's configuration.
     pub(crate) config: String,

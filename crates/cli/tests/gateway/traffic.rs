@@ -1,5 +1,5 @@
-//! All that a transfer can be, around an outage with a timely signal: directions, families, options, many, short,
-//! closed and reset.
+//! All kinds of transfers around an outage with a timely signal: directions, families, options,
+//! many, short, closed and reset.
 
 use crate::outages::{Case, Told, WORST, outage, sleep_until};
 use crate::report;
@@ -118,11 +118,13 @@ fn sequence_numbers_may_wrap_around_at_every_edge_of_what_is_held() {
     });
 }
 
-/// Downloads of which a known part is sent into an outage, each with its wraparound at another place.
+/// Downloads of which a known part is sent into an outage, each with its wraparound at another
+/// place.
 fn expect_wraparound_unnoticed(mechanism: &str) {
     /// Received before the outage.
     const BEFORE: u64 = 100_000;
-    /// Sent up to the first signal, which comes too late. All of it together has room in the link's queue.
+    /// Sent up to the first signal, which comes too late. All of it together has room in the link's
+    /// queue.
     const SENT: u64 = BEFORE + 4_000;
     const ALL: u64 = SENT + BEFORE;
     /// Byte of the stream whose sequence number is 0.
@@ -183,7 +185,8 @@ fn mobiles_whose_signal_is_good_pass_the_gateway_by() {
     transfer.finish();
 }
 
-/// The packets of a transfer are not intercepted any more, soon after the mobile has all that was held; so many were.
+/// The packets of a transfer are no longer intercepted soon after the mobile has everything that
+/// was held; `intercepted` counts them.
 fn expect_left_alone(transfer: &Transfer, intercepted: impl Fn() -> u64) {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
@@ -259,7 +262,8 @@ fn two_hundred_downloads_at_once_survive() {
     }
     let link =
         "rate = \"50 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { limit = \"500 kB\" }\n".to_owned();
-    // All begin again at once. What found no room in the queue would pass unseen, and its copies would stay.
+    // All begin again at once. What found no room in the queue would pass unseen, and its copies
+    // would stay.
     let config = "[nfqueue]\nlength = 16384\n".to_owned();
     let bed = Testbed::new(&Plan { link, config, ..plan() });
     let transfers: Vec<Transfer> = thread::scope(|scope| {

@@ -54,7 +54,8 @@ pub(crate) struct Load {
     pub(crate) congestion: &'static str,
     /// How much; `None`: until the transfer is finished.
     pub(crate) bytes: Option<u64>,
-    /// The sender opens the connection, with this sequence number on its SYN. Otherwise the receiver opens it.
+    /// The sender opens the connection, with this sequence number on its SYN. Otherwise the
+    /// receiver opens it.
     pub(crate) first_sequence: Option<u32>,
     /// How much may be sent before [`Transfer::allow`] says more; `None`: all.
     pub(crate) allowed: Option<u64>,
@@ -238,8 +239,8 @@ impl Transfer {
         join(self.sender).expect_err("the sender of an endless load learns of the reset")
     }
 
-    /// Ends the transfer: the sender closes when it has sent the load, at once when that has no end; the receiver must
-    /// get all that was sent.
+    /// Ends the transfer: the sender closes when it has sent the load, at once when that has no
+    /// end; the receiver must get all that was sent.
     pub(crate) fn finish(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         let until = Instant::now() + END;
@@ -266,7 +267,8 @@ impl Transfer {
     }
 }
 
-/// Has the kernel reset the connection when the last handle of the socket is closed, which its thread does now.
+/// Has the kernel reset the connection when the last handle of the socket is closed, which its
+/// thread does now.
 fn reset(socket: &TcpStream) {
     SockRef::from(socket).set_linger(Some(Duration::ZERO)).unwrap();
     // Wakes the thread.

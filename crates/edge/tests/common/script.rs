@@ -1,5 +1,5 @@
-//! Segments of one connection through a middlebox, and what becomes of them, in words. Numbers are relative to
-//! the two initial sequence numbers, so that the same script runs across a wraparound.
+//! Segments of one connection through a middlebox, and what becomes of them, in words. Numbers are
+//! relative to the two initial sequence numbers, so that the same script runs across a wraparound.
 
 #[path = "segments.rs"]
 mod segments;

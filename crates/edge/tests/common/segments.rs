@@ -1,5 +1,5 @@
-//! The segments of one connection for scripts, numbered relative to the two initial sequence numbers, so that the same
-//! script runs across a wraparound.
+//! The segments of one connection for scripts, numbered relative to the two initial sequence
+//! numbers, so that the same script runs across a wraparound.
 
 use airtcp_core::{Addr, Flags, Flow, Length, Options, Segment, SeqNum, Timestamps};
 use std::net::{IpAddr, Ipv4Addr};

@@ -33,7 +33,8 @@ fn retransmissions_are_answered_and_acknowledge_nothing() {
 
 #[test]
 fn window_probes_are_answered_and_not_stored() {
-    // At SND.UNA after a BSD sender drew back, at SND.NXT of a strict one, below SND.UNA from Linux.
+    // At SND.UNA after a BSD sender drew back, at SND.NXT of a strict one, below SND.UNA from
+    // Linux.
     each(|mut s| {
         s.down();
         for (seq, len, end) in [(1000, 1, 1001), (6000, 1, 6001), (999, 0, 999)] {
@@ -118,7 +119,8 @@ fn a_fading_link_may_still_carry_data() {
 
 #[test]
 fn genuine_acks_on_the_way_pass_with_window_0() {
-    // With a warning one round trip ahead all is acknowledged: then every sender enters persist, cwnd intact.
+    // With a warning one round trip ahead all is acknowledged: then every sender enters persist,
+    // cwnd intact.
     each(|mut s| {
         s.fading();
         assert_eq!(s.ack(3000), ["x ack 3000 win 500", "+F ack 3000 win 0"]);
@@ -176,7 +178,8 @@ fn a_false_alarm_costs_the_time_to_the_next_probe() {
 
 #[test]
 fn an_answer_to_what_left_the_fixed_host_after_the_signal_means_that_the_mobile_is_back() {
-    // As a retransmission of what was lost on the wired side; what comes at once was on the wire when the signal came.
+    // As a retransmission of what was lost on the wired side; what comes at once was on the wire
+    // when the signal came.
     each(|mut s| {
         s.ack(6000);
         s.fading();
@@ -253,7 +256,8 @@ fn without_max_down_waiting_never_ends() {
 
 #[test]
 fn the_mobile_echoes_no_retransmission_of_the_outage() {
-    // Eifel (RFC 3522): an echo older than the retransmission tells the sender that the original arrived.
+    // Eifel (RFC 3522): an echo older than the retransmission tells the sender that the original
+    // arrived.
     let mut s = Script::blank(crate::node(HoldoverConfig::default()), 0);
     let ack = with_timestamps(s.mobile(0), 900, 90);
     s.mobile_sends(ack);

@@ -1,4 +1,5 @@
-//! Holdover from outside: each line of docs/holdover.md and the hazards of live traffic, as short scripts.
+//! Holdover from outside: each line of docs/holdover.md and the hazards of live traffic, as short
+//! scripts.
 
 mod away;
 mod connected;
@@ -19,7 +20,8 @@ fn node(config: HoldoverConfig) -> Node {
     Holdover::new(config, FlowTableConfig::default(), MEMORY)
 }
 
-/// With this configuration, six segments of 1000 bytes under way, the first acknowledged (see [`Script::new`]).
+/// With this configuration, six segments of 1000 bytes under way, the first acknowledged (see
+/// [`Script::new`]).
 fn with(config: HoldoverConfig, script: impl Fn(Script<Node>)) {
     for isn in ISNS {
         script(Script::new(node(config), isn));

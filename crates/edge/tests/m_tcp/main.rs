@@ -21,8 +21,8 @@ fn open(isn: u32) -> MTcpScript {
     Script::open(machine(MTcpConfig::default()), isn)
 }
 
-/// The fixed host sent 0:1000, 1000:2000 and 2000:3000 at time 0, and the mobile acknowledged the first
-/// at once.
+/// The fixed host sent 0:1000, 1000:2000 and 2000:3000 at time 0, and the mobile acknowledged the
+/// first at once.
 fn flowing(isn: u32) -> MTcpScript {
     let mut s = open(isn);
     for seq in [0, 1000, 2000] {

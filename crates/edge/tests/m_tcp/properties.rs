@@ -45,8 +45,9 @@ fn streams() -> impl Strategy<Value = Vec<Any>> {
     proptest::collection::vec(any_segment(), 0..200)
 }
 
-/// What an observer on both sides of the node knows: the highest ACK of the mobile that the fixed host can
-/// believe, the highest one sent to the fixed host, and the highest sequence number from there.
+/// What an observer on both sides of the node knows: the highest ACK of the mobile that the fixed
+/// host can believe, the highest one sent to the fixed host, and the highest sequence number from
+/// there.
 struct Observer {
     mobile: SeqNum,
     told: SeqNum,

@@ -1,4 +1,4 @@
-//! One test an event of algorithms §1.1.
+//! One test for each event in `m_tcp.rs` (M-TCP §3.4.3, Figs. 10 to 12).
 
 use crate::script::{ISNS, Script, with_flags, with_payload, with_window};
 use crate::{flowing, machine, open, shrunk};
@@ -183,7 +183,8 @@ fn b2_duplicates_do_not_restart_the_timer() {
     assert_eq!(s.until(400).len(), 3);
 }
 
-// Ours: the table looks at the emptiness of the queue only, and would hide this loss from the fixed host.
+// Ours: the table looks at the emptiness of the queue only, and would hide this loss from the fixed
+// host.
 #[test]
 fn b2_duplicates_of_a_loss_on_the_wired_path_pass() {
     for isn in ISNS {
@@ -391,8 +392,8 @@ fn after_a_reset_whoever_did_not_hear_of_it_is_told_again() {
         // 0:1000 is lost on the wireless link, 1000:3000 arrives.
         s.data(0, 3000);
         assert_eq!(s.until(1600).last().unwrap(), "1600 to mobile: 0:0 Flags(RST)");
-        // Neither is it taken for a new connection, in which the fixed host has sent but this and the mobile's ACK of
-        // 3000 means nothing.
+        // Neither is it taken for a new connection, in which the fixed host has sent but this and
+        // the mobile's ACK of 3000 means nothing.
         assert_eq!(s.data(0, 1000), ["drop", "to fixed: no ack Flags(RST)"]);
         assert_eq!(s.ack(3000), ["drop", "to mobile: 3000:3000 no ack Flags(RST)"]);
         assert_eq!(s.ack(1000), ["drop", "to mobile: 1000:1000 no ack Flags(RST)"]);

@@ -1,4 +1,5 @@
-//! Algorithm 2, and what happens until the mobile is back (paper §3.2, Fig. 3; algorithms.md §1.2 *While DOWN*).
+//! Algorithm 2, and what happens until the mobile is back (paper §3.2, Fig. 3; algorithms.md §1.2
+//! *While DOWN*).
 
 use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{counters, each, fifo, with};
@@ -257,7 +258,8 @@ fn a_false_alarm_costs_the_time_to_the_next_probe() {
 
 #[test]
 fn an_answer_to_a_retransmission_means_that_the_mobile_is_back() {
-    // A strict sender under a closed window retransmits what was lost on the wired side: a segment each time-out.
+    // A strict sender under a closed window retransmits what was lost on the wired side: a segment
+    // each time-out.
     each(|mut s| {
         s.ack(6000);
         s.data(7000, 1000);
@@ -288,7 +290,8 @@ fn an_answer_to_a_nudge_before_the_last_signal_proves_nothing() {
 
 #[test]
 fn the_mobile_s_data_passes_with_a_closed_window() {
-    // Its own ACK is old for the fixed host and its window is not to be seen; SACK blocks would be below the ACK.
+    // Its own ACK is old for the fixed host and its window is not to be seen; SACK blocks would be
+    // below the ACK.
     each(|mut s| {
         s.fading();
         let block = SackBlock { left: SeqNum(1), right: SeqNum(2) };

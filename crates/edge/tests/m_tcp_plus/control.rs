@@ -52,7 +52,8 @@ fn a_syn_passes_and_frees_nothing_that_was_acknowledged() {
 
 #[test]
 fn a_mobile_without_the_connection_resets_it_by_its_answer_to_a_copy() {
-    // It repeats the copy's acknowledgement number (RFC 9293 §3.10.7.1): the fixed host must expect it.
+    // It repeats the copy's acknowledgement number (RFC 9293 §3.10.7.1): the fixed host must expect
+    // it.
     each(|mut s| {
         let sent = with_payload(s.mobile(1000), 100);
         s.mobile_sends(sent.clone());
@@ -159,7 +160,8 @@ fn acks_in_the_mobile_s_name_carry_timestamps_as_its_own_would() {
 
 #[test]
 fn replayed_copies_do_not_look_old_to_the_mobile() {
-    // RFC 7323 §5: it has seen 150 on a retransmission of 1000:2000, and would drop what carries less.
+    // RFC 7323 §5: it has seen 150 on a retransmission of 1000:2000, and would drop what carries
+    // less.
     let mut s = stamped(0);
     let retransmission = with_timestamps(s.fixed(1000, 1000), 150, 890);
     s.fixed_sends(retransmission);
@@ -176,7 +178,8 @@ fn replayed_copies_do_not_look_old_to_the_mobile() {
 
 #[test]
 fn copies_do_not_look_old_after_what_went_on_in_spite_of_the_node() {
-    // RFC 7323 §5: a live gateway may be late in holding packets back, and then has but copies of them.
+    // RFC 7323 §5: a live gateway may be late in holding packets back, and then has but copies of
+    // them.
     let mut s = stamped(0);
     s.injected_by(LinkSignal::Down);
     let retransmission = with_timestamps(s.fixed(1000, 1000), 150, 890);

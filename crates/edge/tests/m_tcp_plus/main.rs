@@ -1,5 +1,5 @@
-//! M-TCP+ from outside: each line of its specification (paper §3.2, Algorithm 2, Fig. 3) and the hazards of live
-//! traffic, as short scripts.
+//! M-TCP+ from outside: each line of its specification (paper §3.2, Algorithm 2, Fig. 3) and the
+//! hazards of live traffic, as short scripts.
 
 mod away;
 mod connected;
@@ -21,7 +21,8 @@ fn node(config: MTcpPlusConfig) -> Node {
     MTcpPlus::new(config, FlowTableConfig::default(), MEMORY)
 }
 
-/// With this configuration, six segments of 1000 bytes under way, the first acknowledged (see [`Script::new`]).
+/// With this configuration, six segments of 1000 bytes under way, the first acknowledged (see
+/// [`Script::new`]).
 fn with(config: MTcpPlusConfig, script: impl Fn(Script<Node>)) {
     for isn in ISNS {
         script(Script::new(node(config), isn));

@@ -1,4 +1,5 @@
-//! Reconnection: replay, release (algorithms.md §1.2 *On reconnection*), and who sees to it that copies arrive.
+//! Reconnection: replay, release (algorithms.md §1.2 *On reconnection*), and who sees to it that
+//! copies arrive.
 
 use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{Node, counters, each, probing, with};
@@ -220,7 +221,8 @@ fn with_resume_probe_the_fixed_host_s_next_probe_opens_the_window() {
 
 #[test]
 fn with_resume_probe_nothing_more_is_promised_when_the_mobile_has_all() {
-    // 4000:6000 found no room, 6000:7000 did: the mobile's ACK closes the gap, but the replay is over.
+    // 4000:6000 found no room, 6000:7000 did: the mobile's ACK closes the gap, but the replay is
+    // over.
     let config = MTcpPlusConfig { fifo: Bytes(4000), ..probing() };
     with(config, |mut s| {
         s.data(6000, 1000);

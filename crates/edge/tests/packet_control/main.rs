@@ -1,4 +1,5 @@
-//! TCP Packet Control from outside: every rule of the paper and of live traffic, and what holds for any traffic.
+//! TCP Packet Control from outside: every rule of the paper and of live traffic, and what holds for
+//! any traffic.
 
 mod properties;
 mod rules;

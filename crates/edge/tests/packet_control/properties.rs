@@ -5,8 +5,8 @@ use airtcp_core::{Duration, Flags, Segment, SeqNum};
 use airtcp_edge::Side;
 use proptest::prelude::*;
 
-/// A random segment: side, sequence number and acknowledgement in a small range, so that all relations between
-/// them occur, and everything else now and then.
+/// A random segment: side, sequence number and acknowledgement in a small range, so that all
+/// relations between them occur, and everything else now and then.
 #[derive(Clone, Debug)]
 struct Any {
     from_fixed: bool,
@@ -108,7 +108,8 @@ proptest! {
     fn at_threshold_three_a_transfer_without_reordered_acks_is_untouched(
         isn: u32, steps in proptest::collection::vec((0u32..3, 0u32..4), 1..100),
     ) {
-        // Oracles §11.3. The mobile acknowledges some of what was sent, with any number of duplicates.
+        // Oracles §11.3. The mobile acknowledges some of what was sent, with any number of
+        // duplicates.
         let mut script = Script::blank(3, isn);
         let (mut sent, mut acked) = (0, 0);
         for (new, duplicates) in steps {

@@ -1,4 +1,5 @@
-//! One test a rule: Packet Control paper §V.B and §VI, algorithms.md §1.3, and the hazards of live traffic.
+//! One test a rule: Packet Control paper §V.B and §VI, algorithms.md §1.3, and the hazards of live
+//! traffic.
 
 use crate::script::{Script, Seg, Verdict, with_flags, with_payload, with_timestamps, with_window};
 use Verdict::{Answered, Dropped, Forwarded};
@@ -227,8 +228,8 @@ fn sack_blocks_do_not_save_a_duplicate() {
 
 #[test]
 fn a_handshake_with_the_mobile_as_server_leaves_no_wrong_state() {
-    // LINUX.md: taking ack = 0 from a SYN blackholed flows. The mobile's ISN and the fixed host's are far apart
-    // and half the sequence space behind zero.
+    // Taking ack = 0 from a SYN would blackhole the flow. The mobile's ISN and the fixed host's
+    // are far apart and half the sequence space behind zero.
     let mut s = Script::blank(6, 0x9000_0000);
     let syn = Segment { ack: None, ..with_flags(s.fixed(0, 0), Flags::SYN) };
     assert_eq!(s.fixed_sends(syn), Forwarded);
@@ -384,7 +385,8 @@ fn generated_acks_do_not_count_as_duplicates() {
 
 #[test]
 fn a_generated_ack_is_what_the_mobile_would_send_now() {
-    // LINUX.md: seq exactly the fixed host's rcv_nxt, newest TSval/TSecr, window in the mobile's scale, no SACK.
+    // Linux takes it only with seq exactly its rcv_nxt and the newest TSval (PAWS, RFC 7323 §5);
+    // the window is in the mobile's scale, and there are no SACK blocks.
     let mut s = Script::new(6, u32::MAX - 50);
     let data = with_timestamps(with_payload(s.mobile(1000), 300), 20, 7);
     assert_eq!(s.mobile_sends(data.clone()), Forwarded);

@@ -1,5 +1,5 @@
-//! Segments of one connection and what becomes of them. Numbers are relative to the two initial sequence
-//! numbers, so that the same script runs across a wraparound.
+//! Segments of one connection and what becomes of them. Numbers are relative to the two initial
+//! sequence numbers, so that the same script runs across a wraparound.
 
 #[path = "../common/segments.rs"]
 mod segments;
@@ -28,8 +28,8 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Threshold R and the initial sequence numbers; 10,000 bytes from the fixed host came through, and the mobile
-    /// acknowledged 1000 of them.
+    /// Threshold R and the initial sequence numbers; 10,000 bytes from the fixed host came through,
+    /// and the mobile acknowledged 1000 of them.
     pub(crate) fn new(threshold: u32, isn: u32) -> Self {
         let mut script = Self::blank(threshold, isn);
         assert_eq!(script.data(0, 10_000), Verdict::Forwarded);

@@ -37,8 +37,8 @@ impl<P: Payload> Connection<P> for AcknowledgesEarly {
     }
 }
 
-/// Keeps copies while the link is down, acknowledges them, and replays them all: but each one without its
-/// first byte.
+/// Keeps copies while the link is down, acknowledges them, and replays them all: but each one
+/// without its first byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Misplaces<P> {
     mobile: Option<MobileEnd>,

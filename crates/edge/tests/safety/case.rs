@@ -98,7 +98,8 @@ fn outages() -> impl Strategy<Value = Vec<(Instant, Instant)>> {
     })
 }
 
-/// How the radio tells of one outage: delays in milliseconds, negative when it is early; `None`: not at all.
+/// How the radio tells of one outage: delays in milliseconds, negative when it is early; `None`:
+/// not at all.
 #[derive(Clone, Debug)]
 struct Reports {
     fading: Option<i64>,

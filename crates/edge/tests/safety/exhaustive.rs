@@ -11,7 +11,8 @@ use airtcp_edge::{
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// Slow wired path under [`Persist::Retransmits`], then slow wireless path under [`Persist::Probes`].
+/// Slow wired path under [`Persist::Retransmits`], then slow wireless path under
+/// [`Persist::Probes`].
 const WIRED: Setup = Setup {
     promise: Promise::EndToEnd,
     persist: Persist::Retransmits,

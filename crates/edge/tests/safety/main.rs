@@ -1,19 +1,23 @@
-//! Safety of every mechanism that holds, acknowledges or replays what it forwards (oracles.md §11.1, §11.3).
+//! Safety of every mechanism that holds, acknowledges or replays what it forwards (oracles.md
+//! §11.1, §11.3).
 //!
-//! Two independent ways, each with mechanisms broken on purpose to prove that it can fail ([`broken`]):
-//! - *Property tests* ([`properties`]): real endpoints with real bytes on both sides of the mechanism
-//!   ([`world`]), random networks, outages and link signals ([`case`]). [`observer`] taps both sides of the node
-//!   and knows nothing of its inside.
-//! - *Model checking* ([`model`]): the code of one connection between an abstract sender and an abstract
-//!   receiver, in every order of deliveries, losses, signals and timers that a small configuration allows.
+//! Two independent ways, each with mechanisms broken on purpose to prove that it can fail
+//! ([`broken`]):
+//! - *Property tests* ([`properties`]): real endpoints with real bytes on both sides of the
+//!   mechanism ([`world`]), random networks, outages and link signals ([`case`]). [`observer`] taps
+//!   both sides of the node and knows nothing of its inside.
+//! - *Model checking* ([`model`]): the code of one connection between an abstract sender and an
+//!   abstract receiver, in every order of deliveries, losses, signals and timers that a small
+//!   configuration allows.
 //!
 //! What is asserted, at each instant:
-//! - The fixed host sees no acknowledgement of a byte that neither the mobile acknowledged nor the node can
-//!   replay by itself; of a mechanism that promises end-to-end acknowledgements ([`subjects::Promise`]), none
-//!   that the mobile did not give.
+//! - The fixed host sees no acknowledgement of a byte that neither the mobile acknowledged nor the
+//!   node can replay by itself; of a mechanism that promises end-to-end acknowledgements
+//!   ([`subjects::Promise`]), none that the mobile did not give.
 //! - What is injected could have come from the peer: flow, sequence number, timestamps, content.
-//! - The delivered stream is exact as far as it goes, and complete within a bounded time after the last
-//!   disturbance, or one end has reported an abort. A sender that closed in order has delivered everything.
+//! - The delivered stream is exact as far as it goes, and complete within a bounded time after the
+//!   last disturbance, or one end has reported an abort. A sender that closed in order has
+//!   delivered everything.
 
 mod broken;
 mod case;

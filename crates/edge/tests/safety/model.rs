@@ -1,19 +1,20 @@
 //! One connection's code in every situation that a small configuration can bring about.
 //!
-//! An abstract sender (go-back-N, RFC 9293's window rules, one of two persist rules) and an abstract receiver
-//! (cumulative) exchange three segments and a FIN through the mechanism. Between them lie four channels, each a
-//! small set of segments: any of them may be delivered next, late, or never. That includes every outage; what
-//! the radio reports about it comes at any time, in any order, or not at all, up to a budget. A timer that is
-//! armed may expire at any time: the clock stands still at its last instant, where every deadline is due and
-//! no state differs by its age.
+//! An abstract sender (go-back-N, RFC 9293's window rules, one of two persist rules) and an
+//! abstract receiver (cumulative) exchange three segments and a FIN through the mechanism. Between
+//! them lie four channels, each a small set of segments: any of them may be delivered next, late,
+//! or never. That includes every outage; what the radio reports about it comes at any time, in any
+//! order, or not at all, up to a budget. A timer that is armed may expire at any time: the clock
+//! stands still at its last instant, where every deadline is due and no state differs by its age.
 //!
-//! The connection's own state is kept once for all states of the system it occurs in, and each of its reactions is
-//! computed once.
+//! The connection's own state is kept once for all states of the system it occurs in, and each of
+//! its reactions is computed once.
 //!
-//! A breadth-first search visits all states, so that a violation comes with a shortest trace. It asserts
-//! that no step breaks the [promise](Promise), and then, by a search backwards from the states in which all
-//! is delivered, that from every state such a state can still be reached ("AG EF done", which the usual
-//! libraries for model checking do not offer): losses never lead to a dead end.
+//! A breadth-first search visits all states, so that a violation comes with a shortest trace. It
+//! asserts that no step breaks the [promise](Promise), and then, by a search backwards from the
+//! states in which all is delivered, that from every state such a state can still be reached ("AG
+//! EF done", which the usual libraries for model checking do not offer): losses never lead to a
+//! dead end.
 
 use crate::observer::{Violation, ensure};
 use crate::subjects::Promise;
@@ -56,8 +57,8 @@ pub(crate) enum Persist {
 pub(crate) struct Setup {
     pub(crate) promise: Promise,
     pub(crate) persist: Persist,
-    /// Most segments under way in each channel; more are lost. From and to the fixed host, then from and to the
-    /// mobile. 0: what is sent arrives at once, or is lost.
+    /// Most segments under way in each channel; more are lost. From and to the fixed host, then
+    /// from and to the mobile. 0: what is sent arrives at once, or is lost.
     pub(crate) channels: [usize; 4],
     /// How often each signal may come: Fading, Down, Up.
     pub(crate) signals: [u8; 3],
@@ -79,8 +80,8 @@ pub(crate) struct Explored {
 const SIGNALS: [LinkSignal; 3] = [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up];
 const UP: usize = 2;
 
-/// A segment in a channel: data and FIN from one position to another (a keep-alive: none), or an acknowledgement. Its content is
-/// determined by its position (and checked as it leaves the node).
+/// A segment in a channel: data and FIN from one position to another (a keep-alive: none), or an
+/// acknowledgement. Its content is determined by its position (and checked as it leaves the node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Packet {
     Data { from: u8, to: u8 },
@@ -257,7 +258,8 @@ where
         Ok(reaction)
     }
 
-    /// The wired link goes away, the mobile comes back: the node must still deliver what it acknowledged.
+    /// The wired link goes away, the mobile comes back: the node must still deliver what it
+    /// acknowledged.
     fn can_deliver(&mut self, start: u32, acked: u8, told: u8) -> Result<(), Violation> {
         if self.proven.contains(&(start, acked, told)) {
             return Ok(());
@@ -408,7 +410,8 @@ impl State {
             Step::Start => {}
             Step::Send => next.send_up_to(setup, self.sender.una + self.sender.wnd),
             Step::Retransmit => {
-                // The first segment leaves whatever the window says; the others follow as it allows.
+                // The first segment leaves whatever the window says; the others follow as it
+                // allows.
                 next.sender.nxt = next.sender.una;
                 next.send_up_to(setup, next.sender.max);
             }
@@ -432,7 +435,8 @@ impl State {
         Ok(next)
     }
 
-    /// One segment from SND.NXT, at most up to `limit`. The FIN goes with the last byte when it can.
+    /// One segment from SND.NXT, at most up to `limit`. The FIN goes with the last byte when it
+    /// can.
     fn send_up_to(&mut self, setup: &Setup, limit: u8) {
         let from = self.sender.nxt;
         let full = from + MSS;

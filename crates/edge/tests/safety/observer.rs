@@ -1,7 +1,8 @@
-//! Taps both sides of the node and judges what comes out by what went in. It shares no code with the mechanisms.
+//! Taps both sides of the node and judges what comes out by what went in. It shares no code with
+//! the mechanisms.
 //!
-//! Positions are bytes after the initial sequence number of the host that sent them (SYN is position 0, the
-//! first byte position 1), so that they do not wrap.
+//! Positions are bytes after the initial sequence number of the host that sent them (SYN is
+//! position 0, the first byte position 1), so that they do not wrap.
 
 use crate::subjects::Promise;
 use airtcp_core::{Flags, Flow, Segment, SeqNum};
@@ -114,12 +115,13 @@ pub(crate) struct Observer {
     pub(crate) hosts: [Host; 2],
     /// The highest acknowledgement that the fixed host was shown (since the node's crash).
     pub(crate) told: u32,
-    /// The node crashed, or a late SYN or a RST told it to forget: it may repeat what is old, which the fixed host ignores.
+    /// The node crashed, or a late SYN or a RST told it to forget: it may repeat what is old, which
+    /// the fixed host ignores.
     has_forgotten: bool,
     /// What the mechanism holds back and may still forward.
     kept: Vec<Seg>,
-    /// Newest TSval that the mobile may have taken for TS.Recent (RFC 7323 §4.3): an older one would be
-    /// discarded by PAWS.
+    /// Newest TSval that the mobile may have taken for TS.Recent (RFC 7323 §4.3): an older one
+    /// would be discarded by PAWS.
     pub(crate) shown_to_mobile: Option<u32>,
     /// The mechanism has reset the connection.
     pub(crate) is_reset: bool,
@@ -148,7 +150,8 @@ impl Observer {
         self.hosts.each_ref().map(|host| host.isn)
     }
 
-    /// The node's memory was lost: it has nothing to forward any more, and does not know what it has said.
+    /// The node's memory was lost: it has nothing to forward any more, and does not know what it
+    /// has said.
     pub(crate) fn crash(&mut self) {
         self.kept.clear();
         self.told = 0;

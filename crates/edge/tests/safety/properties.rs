@@ -82,9 +82,9 @@ proptest! {
     }
 }
 
-/// M-TCP acknowledges in two steps, all but a byte and then that byte. F-RTO (RFC 5682 §2.1) takes the second for
-/// the proof that a time-out was spurious, and does not retransmit what else was lost until the next one: the
-/// transfer goes on, but not within [`BOUND`](crate::world::BOUND).
+/// M-TCP acknowledges in two steps, all but a byte and then that byte. F-RTO (RFC 5682 §2.1) takes
+/// the second for the proof that a time-out was spurious, and does not retransmit what else was
+/// lost until the next one: the transfer goes on, but not within [`BOUND`](crate::world::BOUND).
 fn without_f_rto(mut case: Case) -> Case {
     let detection = &mut case.configs[0].spurious;
     if *detection == SpuriousDetection::FRto {

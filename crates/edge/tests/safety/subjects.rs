@@ -11,7 +11,8 @@ use airtcp_edge::{
 pub(crate) enum Promise {
     /// The mobile has given them all. A crash of the node loses nothing.
     EndToEnd,
-    /// What the mobile has not acknowledged the node can deliver by itself; a FIN never comes from the node.
+    /// What the mobile has not acknowledged the node can deliver by itself; a FIN never comes from
+    /// the node.
     Custody,
 }
 

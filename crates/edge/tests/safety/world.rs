@@ -15,9 +15,10 @@ type Seg = Segment<Vec<u8>>;
 /// Far above what any case needs: a livelock.
 const MOST_EVENTS: usize = 200_000;
 
-/// A transfer that nobody gives up ends within this after [`HOSTILE_UNTIL`]. A plain sender may have backed off
-/// to its longest interval (60 s) just before, and its peer's stream may wait for the end of that; the rest is
-/// room for the transfer itself, with applications that read and write slowly.
+/// A transfer that nobody gives up ends within this after [`HOSTILE_UNTIL`]. A plain sender may
+/// have backed off to its longest interval (60 s) just before, and its peer's stream may wait for
+/// the end of that; the rest is room for the transfer itself, with applications that read and write
+/// slowly.
 pub(crate) const BOUND: Duration = Duration::from_secs(180);
 
 fn addr(n: u8) -> Addr {
@@ -53,7 +54,8 @@ struct Progress {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Everything that left an end or the node, with its time: `0 > ` from the fixed host, and so on.
+    /// Everything that left an end or the node, with its time: `0 > ` from the fixed host, and so
+    /// on.
     pub(crate) trace: Vec<String>,
     /// Segments that the mechanism made, to the fixed and to the mobile host.
     pub(crate) injected: [u64; 2],
@@ -79,8 +81,8 @@ pub(crate) struct World<'a, M> {
     random: [[Stream; 2]; 2],
     trace: Vec<String>,
     last_read: Instant,
-    /// The node crashed and took with it what it had acknowledged. Then the transfer never ends, or by an
-    /// abort; but it does not look as if it had ended well.
+    /// The node crashed and took with it what it had acknowledged. Then the transfer never ends, or
+    /// by an abort; but it does not look as if it had ended well.
     lost_custody: bool,
 }
 
@@ -384,8 +386,8 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
     }
 }
 
-/// If the wired path went away now and the mobile came back, the node would still deliver what it has
-/// acknowledged: to a mobile with all the buffer in the world, over a perfect link.
+/// If the wired path went away now and the mobile came back, the node would still deliver what it
+/// has acknowledged: to a mobile with all the buffer in the world, over a perfect link.
 fn can_deliver_custody<M: Middlebox<Vec<u8>> + Clone>(
     node: &M,
     observer: &Observer,

@@ -1,11 +1,13 @@
-//! A script of segments and link signals for one connection, and what a mechanism does at each step, as text:
+//! A script of segments and link signals for one connection, and what a mechanism does at each
+//! step, as text:
 //!
-//! - `>M 0:1000` forwarded to the mobile as it came, `+M 0:1000` made by the mechanism, `x 0:1000` dropped,
-//!   `kept 0:1000` neither; likewise `>F`, `+F` towards the fixed host.
-//! - The fixed host's segments are shown as `first:end` of their data, the mobile's as `ack N win W`; before it
-//!   stand `F` or `R` and the mobile's data, if any.
+//! - `>M 0:1000` forwarded to the mobile as it came, `+M 0:1000` made by the mechanism, `x 0:1000`
+//!   dropped, `kept 0:1000` neither; likewise `>F`, `+F` towards the fixed host.
+//! - The fixed host's segments are shown as `first:end` of their data, the mobile's as `ack N win
+//!   W`; before it stand `F` or `R` and the mobile's data, if any.
 //!
-//! Numbers are relative to the two initial sequence numbers, so that the same script runs across a wraparound.
+//! Numbers are relative to the two initial sequence numbers, so that the same script runs across a
+//! wraparound.
 
 #[path = "../common/segments.rs"]
 mod segments;
@@ -31,7 +33,8 @@ impl<M: Middlebox<Length>> Script<M> {
         Self { node, now: Instant::ZERO, hosts: Hosts::new(isn) }
     }
 
-    /// Six segments of 1000 bytes are under way from the fixed host, and the mobile has acknowledged the first.
+    /// Six segments of 1000 bytes are under way from the fixed host, and the mobile has
+    /// acknowledged the first.
     pub(crate) fn new(node: M, isn: u32) -> Self {
         let mut script = Self::blank(node, isn);
         assert_eq!(script.ack(0), [">F ack 0 win 500"]);
@@ -103,7 +106,8 @@ impl<M: Middlebox<Length>> Script<M> {
         out.drain().map(|action| self.show(&action)).collect()
     }
 
-    /// What the node does with a segment; checks that it is forwarded as it came, dropped or kept, once.
+    /// What the node does with a segment; checks that it is forwarded as it came, dropped or kept,
+    /// once.
     pub(crate) fn pass(&mut self, from: Side, segment: Seg) -> Vec<String> {
         let actions = self.actions(from, segment.clone());
         let mut shown: Vec<String> = actions.iter().map(|action| self.show(action)).collect();

@@ -1,8 +1,9 @@
-//! What real senders make of M-TCP+ and holdover: the table of persist rules in docs/holdover.md, and the purpose of
-//! M-TCP+ (paper §3), on a network without random loss.
+//! What real senders make of M-TCP+ and holdover: the table of persist rules in docs/holdover.md,
+//! and the purpose of M-TCP+ (paper §3), on a network without random loss.
 //!
-//! A fixed host sends without end over a wired path of 20 ms to the node and a wireless one of 10 ms and 8 Mbit/s
-//! to the mobile. The link is out of order for a while; the node is told when it happens, or some time ahead.
+//! A fixed host sends without end over a wired path of 20 ms to the node and a wireless one of 10
+//! ms and 8 Mbit/s to the mobile. The link is out of order for a while; the node is told when it
+//! happens, or some time ahead.
 
 mod world;
 

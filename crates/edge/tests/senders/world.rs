@@ -26,7 +26,8 @@ pub(crate) struct Outcome {
     pub(crate) dead_time: Option<Duration>,
     /// The fixed host gave up.
     pub(crate) is_aborted: bool,
-    /// cwnd before the outage, and when four windows more than what was under way were acknowledged.
+    /// cwnd before the outage, and when four windows more than what was under way were
+    /// acknowledged.
     pub(crate) cwnd: (u32, u32),
     pub(crate) timeouts: u64,
     /// Times that a loss made cwnd smaller, undone or not.

@@ -1,4 +1,4 @@
-//! Snoop from outside: local repair (algorithms §4), and that it alters no ACK.
+//! Snoop from outside: local repair (Balakrishnan, Seshan, Katz 1995, §3), and that it alters no ACK.
 
 #[path = "../common/script.rs"]
 mod script;
@@ -17,8 +17,8 @@ fn open(isn: u32) -> Script<Snoop<Length>> {
     Script::open(machine(SnoopConfig::default()), isn)
 }
 
-/// The fixed host sent five segments of 1000 bytes at time 0, and the mobile acknowledged the first after
-/// 80 ms: SRTT 80 ms, time-out 160 ms.
+/// The fixed host sent five segments of 1000 bytes at time 0, and the mobile acknowledged the first
+/// after 80 ms: SRTT 80 ms, time-out 160 ms.
 fn flowing(isn: u32) -> Script<Snoop<Length>> {
     let mut s = open(isn);
     for n in 0..5 {

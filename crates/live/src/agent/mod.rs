@@ -1,8 +1,8 @@
 //! `airtcp agent`: a mobile that tells the gateway how its link is.
 //!
 //! Read in this order: [`program`] (a program that prints what it sees), `outbox` (what is said,
-//! repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP socket, and
-//! the source.
+//! repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP socket,
+//! and the source.
 
 mod outbox;
 pub mod program;
@@ -54,7 +54,7 @@ impl Source for Once {
     }
 }
 
-/// To whom an agent reports, and in whose name.
+/// Where an agent reports, and on whose behalf.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
     /// Where the gateway listens.
@@ -63,7 +63,7 @@ pub struct AgentConfig {
     pub key: Key,
     /// The mobiles spoken of, at least one and at most [`MOST_MOBILES`].
     pub mobiles: Vec<IpAddr>,
-    /// When the source ends, its last word is repeated for this long at most.
+    /// When the source ends, its last signal is repeated for at most this long.
     pub patience: Duration,
 }
 
@@ -93,13 +93,13 @@ pub enum AgentError {
         /// How long it was waited for.
         patience: Duration,
     },
-    /// The gateway refused the last word.
+    /// The gateway refused the last signal.
     #[error("{0} does not let this key speak for these addresses (see its file of keys)")]
     Refused(SocketAddr),
     /// The source cannot go on.
     #[error("{0}")]
     Source(String),
-    /// A system call that does not fail failed.
+    /// A system call failed that normally does not.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -137,14 +137,15 @@ impl AgentConfig {
 /// Reports what `source` sees until it ends, and `tell`s what became of it.
 ///
 /// # Errors
-/// The source fails, or its last word was not taken.
+/// The source fails, or the gateway did not take its last signal.
 pub fn run(
     config: AgentConfig,
     source: &mut dyn Source,
     tell: &mut dyn FnMut(Answered),
 ) -> Result<(), AgentError> {
     let AgentConfig { gateway, key, mobiles, patience } = config;
-    // Not connected: then the kernel chooses the source address anew for each message, and a mobile's changes.
+    // Not connected: then the kernel chooses the source address anew for each message, and a
+    // mobile's changes.
     let socket = UdpSocket::bind(match gateway {
         SocketAddr::V4(_) => "0.0.0.0:0",
         SocketAddr::V6(_) => "[::]:0",

@@ -1,4 +1,4 @@
-//! The last word of an agent, repeated until the gateway has it or a later word takes its place.
+//! An agent's last signal, repeated until the gateway has it or a newer one replaces it.
 //!
 //! Without I/O. [`message`](crate::gateway::signals::message) is how it is said, and
 //! [`signals::agent`](crate::gateway::signals::agent) says what the gateway takes.
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The longest wait: a mobile that is back is heard at most this much later.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// So often a report gets another stamp at once; then only when it is repeated anyway.
+/// How often a report gets another stamp at once; after that only when it is repeated anyway.
 const RESTAMPS: u32 = 3;
 
 /// What an answer of the gateway meant.
@@ -58,7 +58,7 @@ impl Outbox {
         Self { key, mobiles, offset: 0, last: None, pending: None }
     }
 
-    /// Takes a new word; one that was not answered yet is overtaken.
+    /// Takes a new signal, which replaces one that was not answered yet.
     pub(super) fn say(&mut self, now: Stamp, signal: LinkSignal) {
         let next = self.last.map_or(0, |last| last.0 + 1);
         let stamp = Stamp(now.0.wrapping_add(self.offset).max(next));
@@ -73,7 +73,7 @@ impl Outbox {
         Report { key, stamp, signal, mobiles }.seal(&self.key.secret)
     }
 
-    /// The word that has not been answered yet.
+    /// The signal that has not been answered yet.
     pub(super) fn pending(&self) -> Option<LinkSignal> {
         self.pending.as_ref().map(|pending| pending.signal)
     }
@@ -144,8 +144,8 @@ mod tests {
         Gate::new(keys(), ms(0), counters)
     }
 
-    /// Sends what is due to the gateway, whose clock shows `there`, and brings the answer back; the signal it took,
-    /// and what the answer meant.
+    /// Sends what is due to the gateway, whose clock shows `there`, and brings the answer back; the
+    /// signal it took, and what the answer meant.
     fn exchange(
         outbox: &mut Outbox,
         gate: &mut Gate<'_>,

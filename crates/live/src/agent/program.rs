@@ -1,6 +1,6 @@
 //! A program that sees how the link is: it prints `fading`, `down` or `up`, a word a line.
 //!
-//! So everything can be a source that a shell can ask: ModemManager, a GPS receiver, a button.
+//! So anything that a shell script can ask is a source: ModemManager, a GPS receiver, a button.
 
 use super::{AgentError, Seen, Source};
 use airtcp_core::LinkSignal;
@@ -44,7 +44,7 @@ impl Program {
             self.partial.extend(piece);
             if self.partial.len() > MOST_BYTES {
                 return Err(AgentError::Source(
-                    "the program printed a line without end".to_owned(),
+                    "the program printed an endless line".to_owned(),
                 ));
             }
             if piece.ends_with(b"\n") {

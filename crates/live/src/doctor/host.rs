@@ -174,8 +174,8 @@ fn clock_source(current: Option<&str>) -> Finding {
     }
 }
 
-/// The entries of net.ipv4.conf with the strict filter; on an interface the greater of its own and that of
-/// `all` counts (Documentation/networking/ip-sysctl.rst of Linux).
+/// The entries of net.ipv4.conf with the strict filter; on an interface the greater of its own and
+/// that of `all` counts (Documentation/networking/ip-sysctl.rst of Linux).
 fn interfaces_with_strict_filter() -> io::Result<Vec<String>> {
     let mut strict = Vec::new();
     for entry in fs::read_dir("/proc/sys/net/ipv4/conf")? {
@@ -218,8 +218,8 @@ struct Setting {
     purpose: &'static str,
 }
 
-/// On a gateway the settings of forwarding count; those of TCP count on the hosts at the ends, and on this
-/// machine if its own connections are the ones protected or emulated.
+/// On a gateway the settings of forwarding count; those of TCP count on the hosts at the ends, and
+/// on this machine if its own connections are the ones protected or emulated.
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "net.ipv4.ip_forward",

@@ -1,6 +1,7 @@
 //! Offloads of the interfaces, asked of the kernel's `ethtool` netlink family (Linux 5.6 or newer).
 //!
-//! Read first: Documentation/networking/ethtool-netlink.rst of Linux, "Bit sets" and "FEATURES_GET".
+//! Read first: Documentation/networking/ethtool-netlink.rst of Linux, "Bit sets" and
+//! "FEATURES_GET".
 
 use super::Finding;
 use crate::netlink::{Message, Netlink, attributes, name, one_name, u16_at};
@@ -96,7 +97,8 @@ impl Ethtool {
     }
 }
 
-/// The features that are on in an answer to FEATURES_GET: its set has no mask, so it lists only those.
+/// The features that are on in an answer to FEATURES_GET: its set has no mask, so it lists only
+/// those.
 fn active(answer: &[u8]) -> Vec<String> {
     let inside = |bytes, wanted| {
         attributes(bytes)

@@ -31,14 +31,14 @@ pub(super) fn effective_capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
-/// Whether /proc/self/uid_map is the one of the machine itself (user_namespaces(7)): in a container's user
-/// namespace root is not the machine's.
+/// Whether /proc/self/uid_map is the one of the machine itself (user_namespaces(7)): in a
+/// container's user namespace root is not the machine's.
 pub(super) fn is_initial_user_namespace(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Whether the kernel's type information (BTF) knows `name`: it is in the section of strings, whole.
-/// `None` if `btf` is none. Format: Documentation/bpf/btf.rst of Linux, `struct btf_header`.
+/// Whether the kernel's type information (BTF) knows `name`: it is in the section of strings,
+/// whole. `None` if `btf` is none. Format: Documentation/bpf/btf.rst of Linux, `struct btf_header`.
 pub(super) fn btf_knows(btf: &[u8], name: &str) -> Option<bool> {
     const MAGIC: u16 = 0xeb9f;
     let word = |at: usize| Some(u32::from_ne_bytes(btf.get(at..at + 4)?.try_into().ok()?) as usize);

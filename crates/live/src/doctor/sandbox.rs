@@ -1,10 +1,10 @@
 //! Probes by doing, in a network namespace of their own.
 //!
-//! Read first: network_namespaces(7), user_namespaces(7). The program starts itself once more as a child
-//! ([`features_from`]); the child moves into a new network namespace (and a user namespace if it is not
-//! root), tries each [`Feature`] there, prints what happened ([`probe`]) and ends. All it made was in that
-//! namespace and ends with it. What stays is at most a module that the kernel loaded of its own accord, as
-//! it would for any user of the feature.
+//! Read first: network_namespaces(7), user_namespaces(7). The program starts itself once more as a
+//! child ([`features_from`]); the child moves into a new network namespace (and a user namespace if
+//! it is not root), tries each [`Feature`] there, prints what happened ([`probe`]) and ends. All it
+//! made was in that namespace and ends with it. What stays is at most a module that the kernel
+//! loaded of its own accord, as it would for any user of the feature.
 
 use crate::netlink::{Message, Netlink, one, one_name};
 use nix::errno::Errno;
@@ -55,7 +55,8 @@ type Try = fn() -> io::Result<()>;
 /// Every feature that was tried.
 pub(super) type Features = BTreeMap<Feature, Outcome>;
 
-/// Starts `child`, which is to call [`probe`], and reads what it found; an error says why it could not.
+/// Starts `child`, which is to call [`probe`], and reads what it found; an error says why it could
+/// not.
 pub(super) fn features_from(child: &mut Command) -> Result<Features, String> {
     let output = child
         .stdin(Stdio::null())
@@ -66,8 +67,8 @@ pub(super) fn features_from(child: &mut Command) -> Result<Features, String> {
         .map_err(|_| format!("the probe failed: {}", output.status))
 }
 
-/// Moves this process into namespaces of its own, tries every feature and returns the findings as one line
-/// of JSON. Only for a process that does nothing else and ends then.
+/// Moves this process into namespaces of its own, tries every feature and returns the findings as
+/// one line of JSON. Only for a process that does nothing else and ends then.
 pub fn probe() -> String {
     let mut found = Features::from([(Feature::SchedFifo, outcome(sched_fifo()))]);
     match enter() {
@@ -82,8 +83,8 @@ pub fn probe() -> String {
             ];
             found.extend(tries.map(|(feature, attempt)| (feature, outcome(attempt()))));
         }
-        // unshare(2): this process has threads (libraries of Python start some), which says nothing about
-        // the machine.
+        // unshare(2): this process has threads (libraries of Python start some), which says nothing
+        // about the machine.
         Err(Errno::EINVAL) => {}
         Err(error) => {
             found.insert(Feature::Namespace, Outcome::Refused(error.to_string()));
@@ -132,7 +133,8 @@ fn socket(family: i32) -> io::Result<()> {
 }
 
 fn nfqueue() -> io::Result<()> {
-    // NFQNL_MSG_CONFIG with an NFQA_CFG_CMD of `struct nfqnl_msg_config_cmd`: bind, padding, no family.
+    // NFQNL_MSG_CONFIG with an NFQA_CFG_CMD of `struct nfqnl_msg_config_cmd`: bind, padding, no
+    // family.
     let bind = [libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0];
     let request = Message::netfilter(
         libc::NFNL_SUBSYS_QUEUE,

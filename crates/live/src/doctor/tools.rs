@@ -86,7 +86,8 @@ pub(super) fn installed(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// The program on PATH, or where programs of the administrator are, which users often lack on theirs.
+/// The program on PATH, or where programs of the administrator are, which users often lack on
+/// theirs.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);

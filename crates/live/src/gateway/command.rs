@@ -17,12 +17,13 @@ pub enum Command {
     Signal(MobileSignal),
     /// What the gateway is doing now.
     Status(mpsc::Sender<Status>),
-    /// Goes on with another configuration, whose mechanisms keep the flows that they know; the answer says what could not
-    /// be taken over.
+    /// Goes on with another configuration; mechanisms keep the flows that they know. The answer
+    /// says why it was refused.
     Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
     /// Answers when all commands before it are done.
     Ping(mpsc::Sender<()>),
-    /// Ends the loop. Flows are left to the hosts, but for those whose bytes were promised: see [`Status::committed`].
+    /// Ends the loop. Flows are left to the hosts, except connections with acknowledged bytes held
+    /// only by the gateway: see [`Status::committed`].
     Stop,
 }
 
@@ -33,7 +34,7 @@ pub struct MobileSignal {
     pub mobile: MobileId,
     /// What.
     pub signal: LinkSignal,
-    /// Who says so.
+    /// Which source reports it.
     pub source: SignalSource,
 }
 
@@ -77,13 +78,13 @@ pub struct Status {
     pub flows: Vec<FlowStatus>,
     /// Connections known in all.
     pub flow_count: u64,
-    /// Of these, connections that the gateway has promised bytes of.
+    /// Of these, connections with acknowledged bytes held only by the gateway.
     pub committed: u64,
     /// Payload bytes held.
     pub held: u64,
     /// Mobiles that are not in reach, by address, with the last signal ("fading", "down").
     pub away: BTreeMap<String, String>,
-    /// Counters of the data path and the shell, by the names of their metrics.
+    /// Counters of the queue and the dispatcher, by the names of their metrics.
     pub counters: BTreeMap<String, u64>,
     /// Signals taken, by source and signal ("control", "down").
     pub signals: BTreeMap<String, BTreeMap<String, u64>>,
@@ -131,7 +132,7 @@ pub struct FlowStatus {
     pub since: Option<f64>,
     /// Payload bytes held.
     pub held: u64,
-    /// Bytes were acknowledged that only the gateway holds.
+    /// Acknowledged bytes are held only by the gateway.
     pub committed: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The gateway's configuration, read and checked.
 //!
-//! Here is the model. `schema` says once which keys the file has; `resolve` makes the model of it; `document` makes
-//! `docs/gateway-config.md` and the JSON Schema.
+//! Here is the model. `schema` says once which keys the file has; `resolve` makes the model of it;
+//! `document` makes `docs/gateway-config.md` and the JSON Schema.
 
 mod document;
 mod resolve;
@@ -31,7 +31,7 @@ pub struct GatewayConfig {
     pub limits: Limits,
     /// Which mobiles, with which mechanism; the first that matches counts.
     pub groups: Vec<Group>,
-    /// Who says when a mobile is out of reach, besides the control socket.
+    /// Sources of link signals besides the control socket.
     pub signals: Signals,
     /// Where Prometheus' metrics are served.
     pub metrics: Option<SocketAddr>,
@@ -40,8 +40,8 @@ pub struct GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// Reads the configuration from the text of a TOML file (docs/gateway-config.md); `source_name` is what
-    /// diagnostics call it. Files and interfaces that it names are not looked at.
+    /// Reads the configuration from the text of a TOML file (docs/gateway-config.md); `source_name`
+    /// is what diagnostics call it. Files and interfaces that it names are not looked at.
     ///
     /// # Errors
     /// Everything that is wrong with the text, as far as one mistake does not hide another.
@@ -49,7 +49,7 @@ impl GatewayConfig {
         resolve::parse(source_name, text)
     }
 
-    /// What is allowed but perhaps not meant, a line each.
+    /// Settings that are allowed but perhaps not meant, a line each.
     pub fn cautions(&self) -> Vec<String> {
         let Signals { agent, carrier, neighbour, timetable, silence } = &self.signals;
         let mut cautions = Vec::new();
@@ -165,12 +165,12 @@ pub enum CopyMode {
     /// Always: an outage needs no warning.
     #[default]
     Always,
-    /// From a fading (or down) signal until the mobile is back: costs nothing while the radio is good, but the warning
-    /// must come a round trip before the outage.
+    /// From a fading (or down) signal until the mobile is back: costs nothing while the radio is
+    /// good, but the warning must come a round trip before the outage.
     WhenFading,
 }
 
-/// Who says when a mobile is out of reach.
+/// Sources of link signals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// `airtcp agent` on the mobiles.
@@ -181,7 +181,7 @@ pub struct Signals {
     pub neighbour: bool,
     /// Outages known beforehand.
     pub timetable: Vec<PlannedOutage>,
-    /// A mobile that owes an answer and is not heard for this long is down until it is heard.
+    /// A mobile that does not answer for this long is down until it is heard.
     pub silence: Option<Duration>,
 }
 

@@ -7,8 +7,8 @@
 //! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
 //! ```
 //!
-//! [`Request`] and [`Answer`] are the two ends of it, [`ask`] is a client; [`server`](super::server) answers. Who
-//! may speak is decided by the permissions of the socket.
+//! [`Request`] and [`Answer`] are the two ends of it, [`ask`] is a client;
+//! [`server`](super::server) answers. Who may speak is decided by the permissions of the socket.
 
 use super::command::Status;
 use airtcp_core::LinkSignal;

@@ -1,16 +1,17 @@
 //! Copies of packets that the kernel forwards by itself, for mechanisms that only watch while a
 //! mobile is in reach.
 //!
-//! Read first: `bpf/copies.bpf.c` (the program), [`Queued::Watched`](super::config::Queued::Watched).
+//! Read first: `bpf/copies.bpf.c` (the program),
+//! [`Queued::Watched`](super::config::Queued::Watched).
 //!
 //! Holding each packet until this process has seen it costs more than everything else that is done
 //! for it: in one run, 85 % of the kernel's packet rate with copies against 39 % without
 //! (benches/gateway/README.md). While a mobile is in reach M-TCP+ and holdover forward everything
 //! as it came, so the packets go on at once, and this process reads copies from a ring buffer a
 //! little later. When a mobile fades or is down, or a mechanism wants a packet dropped, its packets
-//! are queued (`rules`) and no longer copied. For a moment both happen, so that no packet is missed;
-//! to a mechanism that is a segment that the network duplicated. For packets that passed until then
-//! it is as if the signal had come some milliseconds later.
+//! are queued (`rules`) and no longer copied. For a moment both happen, so that no packet is
+//! missed; to a mechanism that is a segment that the network duplicated. For packets that passed
+//! until then it is as if the signal had come some milliseconds later.
 //!
 //! If this process is too slow or stopped, the ring buffer fills up and copies are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.

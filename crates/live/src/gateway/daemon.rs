@@ -1,20 +1,21 @@
-//! The daemon: all parts of a gateway, put together so that the network is as it was found whenever one is missing.
+//! The daemon: puts the parts of a gateway together so that the network is left as it was found if
+//! any of them is missing.
 //!
-//! What may fail for want of a privilege or a kernel feature comes before anything is changed; the rules, which alone
-//! change the way of packets, come last and go first.
+//! Everything that may fail for lack of a privilege or a kernel feature comes before anything is
+//! changed. The rules, the only part that changes the way of packets, come last and go first.
 
 use super::command::{self, Command, Handle};
 use super::config::{GatewayConfig, NfqueueConfig};
 use super::copies::Copies;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
+use super::dispatch::{DispatchError, Dispatcher, Keeper};
 use super::driver::{Driver, interface, now};
 use super::ledger::{Ledger, OpenError, Saved};
 use super::notify;
 use super::payload::SharedBytes;
 use super::record::Recorder;
 use super::server::{Listeners, Server, ServerError};
-use super::shell::{Keeper, Shell, ShellError};
 use super::signals::{self, Running, SignalsError};
 use airtcp_core::Bytes;
 use airtcp_edge::m_tcp_plus::Note;
@@ -38,7 +39,7 @@ pub enum DaemonError {
     Ledger(#[from] OpenError),
     /// See there.
     #[error(transparent)]
-    Shell(#[from] ShellError),
+    Dispatcher(#[from] DispatchError),
     /// See there.
     #[error(transparent)]
     Queue(#[from] NfqueueError),
@@ -62,17 +63,19 @@ const SERVING: &str = "packets come through the gateway";
 /// Reads the configuration, for the first time and again.
 pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
 
-/// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP makes it read its configuration again. Calls `beat` often
-/// as long as it is alive.
+/// Runs a gateway until SIGTERM, SIGINT or an error. SIGHUP makes it read its configuration again.
+/// Calls `beat` often as long as it is alive.
 ///
 /// # Errors
-/// Something that it needs is missing: then nothing was changed. Or the queue broke: then its rules are gone.
+/// Something that it needs is missing, and nothing was changed; or the queue broke, and its rules
+/// are gone.
 pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let config = read().map_err(DaemonError::Config)?;
     for caution in config.cautions() {
         tracing::warn!("{caution}");
     }
-    // Of all that may be held a snapshot, and the inputs since, before the next one takes their place.
+    // Everything that may be held is on file as a snapshot and the inputs since, and a new snapshot
+    // exists beside them until it replaces them.
     let memory = config.limits.memory.get().saturating_mul(config.groups.len() as u64);
     let mut ledger = Ledger::open(&config.state, Bytes(memory.saturating_mul(4)))?;
     let saved = ledger.load()?;
@@ -82,10 +85,10 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let listeners = Listeners::open(&config.control, config.metrics)?;
     let mut copies = Copies::default();
     let (config, prepared) = copies.prepare(config);
-    let mut shell = Shell::new(&config, hash_key(), &interface, Box::new(ledger))?;
+    let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
         let recorder = Recorder::create(file, Contents::Headers, now())?;
-        shell.record(now(), &config.limits, recorder);
+        dispatcher.record(now(), &config.limits, recorder);
     }
     let NfqueueConfig { queue, length } = config.nfqueue;
     let queue = Nfqueue::open(queue, length)?;
@@ -118,17 +121,17 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let mut effects = Vec::new();
     let restored = saved.connections.len();
     for Saved { group, flow, snapshot } in saved.connections {
-        if !shell.restore(now(), &group, flow, snapshot.connection, &mut effects) {
-            tracing::error!(%flow, group, "bytes were promised, but no group wants this connection any more");
+        if !dispatcher.restore(now(), &group, flow, snapshot.connection, &mut effects) {
+            tracing::error!(%flow, group, "an earlier gateway acknowledged bytes of this connection, but no group wants it any more");
         }
     }
     if restored > 0 {
         tracing::info!(
             restored,
-            "connections are gone on with that an earlier gateway had promised bytes of"
+            "took over connections with bytes acknowledged by an earlier gateway"
         );
     }
-    let mut driver = Driver::new(shell, queue, rules, copies, agents, config);
+    let mut driver = Driver::new(dispatcher, queue, rules, copies, agents, config);
     driver.carry_out(&mut effects);
     notify::ready(SERVING);
     let ended = driver.run(&inbox, beat);
@@ -140,8 +143,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     Ok(ended?)
 }
 
-/// Reads the configuration again, starts the sources of signals that it names, and hands it to the loop. If any of
-/// that fails all stays as it was.
+/// Reads the configuration again, starts the sources of signals that it names, and hands it to the
+/// loop. If any of that fails all stays as it was.
 fn reloader(
     read: Arc<Read>,
     handle: Handle,
@@ -173,7 +176,7 @@ fn reloader(
     }
 }
 
-/// Not to be guessed by who chooses ports.
+/// Hidden from whoever chooses ports.
 fn hash_key() -> (u64, u64) {
     (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
 }
@@ -185,7 +188,7 @@ impl Keeper for Ledger {
 
     fn settle(&mut self) {
         if let Err(error) = Self::settle(self) {
-            tracing::warn!("a promise that was kept stays on file: {error}");
+            tracing::warn!("the file of a promise that was kept cannot be removed: {error}");
         }
     }
 }

@@ -1,8 +1,7 @@
-//! The loop: what comes from the queue and the rest of the daemon goes into the shell, and what comes out of
-//! the shell is done.
+//! The loop: feeds the dispatcher with packets and commands, and carries out what it wants done.
 //!
-//! The order that keeps promises: what a mechanism noted in its journal is in the [`Keeper`](super::shell::Keeper) before anything it wants
-//! done is done.
+//! The order keeps promises: what a mechanism noted in its journal is in the
+//! [`Keeper`](super::dispatch::Keeper) before any of its actions is carried out.
 
 use super::command::{Command, Inbox};
 use super::config::GatewayConfig;
@@ -10,7 +9,7 @@ use super::copies::{Copies, Taken};
 use super::datapath::Intercepted;
 use super::datapath::nfqueue::Nfqueue;
 use super::datapath::rules::Watcher;
-use super::shell::{Effect, Shell};
+use super::dispatch::{Dispatcher, Effect};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
 use nix::time::{ClockId, clock_gettime};
@@ -19,10 +18,10 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The loop shows at least so often that it is alive.
+/// The loop shows at least this often that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(50);
-/// The time that everything in the gateway goes by: nanoseconds of the kernel's monotonic clock since boot, the
-/// same before and after a restart of the daemon.
+/// The gateway's time: nanoseconds of the kernel's monotonic clock since boot, the same before and
+/// after a restart of the daemon.
 pub fn now() -> Instant {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
     Instant::from_nanos(Duration::from(time).as_nanos() as u64)
@@ -33,9 +32,9 @@ pub fn interface(name: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(name).ok()
 }
 
-/// A shell and what connects it with the world.
+/// A dispatcher and what connects it to the network.
 pub struct Driver {
-    shell: Shell,
+    dispatcher: Dispatcher,
     /// Goes first: packets must not be sent to a queue that is gone.
     rules: Watcher,
     copies: Copies,
@@ -46,16 +45,17 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `agents` are shown in the status.
+    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `agents` are
+    /// shown in the status.
     pub fn new(
-        shell: Shell,
+        dispatcher: Dispatcher,
         queue: Nfqueue,
         rules: Watcher,
         copies: Copies,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
-        Self { shell, rules, copies, queue, agents, config, injections_failed: 0 }
+        Self { dispatcher, rules, copies, queue, agents, config, injections_failed: 0 }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -67,7 +67,7 @@ impl Driver {
         let mut taken = Taken::None;
         loop {
             beat();
-            let timeout = self.shell.next_deadline().map_or(HEARTBEAT, |due| {
+            let timeout = self.dispatcher.next_deadline().map_or(HEARTBEAT, |due| {
                 Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT)
             });
             let wake = inbox.wake.as_fd();
@@ -84,26 +84,26 @@ impl Driver {
             // Copies were made before the packets behind them were queued.
             taken = self.take_copies(&mut copies, &mut effects)?;
             for intercepted in batch.drain(..) {
-                let verdict = self.shell.on_packet(now(), &intercepted, &mut effects);
+                let verdict = self.dispatcher.on_packet(now(), &intercepted, &mut effects);
                 if let Some(id) = intercepted.id {
                     self.queue.decide(id, verdict)?;
                 }
                 self.carry_out(&mut effects);
             }
             let time = now();
-            if self.shell.next_deadline().is_some_and(|due| due <= time) {
-                self.shell.on_timer(time, &mut effects);
+            if self.dispatcher.next_deadline().is_some_and(|due| due <= time) {
+                self.dispatcher.on_timer(time, &mut effects);
                 self.carry_out(&mut effects);
             }
             self.queue.flush()?;
             if is_woken {
-                // Before the commands are looked at: none may come in between and be slept over.
+                // Before looking at the commands: one that comes later must wake the loop again.
                 let _ = inbox.wake.read();
             }
             while let Ok(command) = inbox.commands.try_recv() {
                 match command {
                     Command::Stop => return self.queue.flush(),
-                    // What passed before a signal was heard before it, too.
+                    // Packets that passed before the signal count before it.
                     Command::Signal(_) => {
                         self.take_copies(&mut copies, &mut effects)?;
                     }
@@ -112,7 +112,7 @@ impl Driver {
                 self.obey(command, &mut effects);
             }
             self.queue.flush()?;
-            self.shell.rest();
+            self.dispatcher.rest();
         }
     }
 
@@ -125,7 +125,7 @@ impl Driver {
         let Some(copier) = self.copies.copier() else { return Ok(Taken::None) };
         let taken = copier.take(copies)?;
         for copy in copies.drain(..) {
-            self.shell.on_packet(now(), &copy, effects);
+            self.dispatcher.on_packet(now(), &copy, effects);
             self.carry_out(effects);
         }
         Ok(taken)
@@ -134,11 +134,11 @@ impl Driver {
     fn obey(&mut self, command: Command, effects: &mut Vec<Effect>) {
         match command {
             Command::Signal(signal) => {
-                self.shell.on_signal(now(), signal, effects);
+                self.dispatcher.on_signal(now(), signal, effects);
                 self.carry_out(effects);
             }
             Command::Status(answer) => {
-                let mut status = self.shell.status(now());
+                let mut status = self.dispatcher.status(now());
                 let own = [("injections_failed", self.injections_failed)];
                 for (name, count) in own.into_iter().chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
@@ -146,7 +146,7 @@ impl Driver {
                 if let Some(missed) = self.copies.missed() {
                     status.counters.insert("copies_missed".to_owned(), missed);
                 }
-                // Who asked may have gone.
+                // Whoever asked may have gone.
                 let _ = answer.send(status);
             }
             Command::Reload(config, answer) => {
@@ -173,7 +173,7 @@ impl Driver {
         }
         let (config, prepared) = self.copies.prepare(config);
         self.rules.replace(&config).map_err(|error| error.to_string())?;
-        if let Err(error) = self.shell.reload(now(), &config, &interface) {
+        if let Err(error) = self.dispatcher.reload(now(), &config, &interface) {
             self.rules.replace(&self.config).map_err(|error| error.to_string())?;
             return Err(error.to_string());
         }
@@ -183,9 +183,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends what goes on beside the traffic; its way is as before when this is dropped.
+    /// Ends what is not about traffic. Dropping this puts the traffic's way back as it was.
     pub fn finish(&mut self) {
-        match self.shell.end_recording() {
+        match self.dispatcher.end_recording() {
             Ok(None | Some(0)) => {}
             Ok(Some(lost)) => tracing::warn!(lost, "steps are missing in the recording"),
             Err(error) => tracing::error!("the recording is not complete: {error}"),
@@ -197,21 +197,21 @@ impl Driver {
                 "packets went on without a copy: the gateway was too slow for them"
             );
         }
-        let committed = self.shell.status(now()).committed;
+        let committed = self.dispatcher.status(now()).committed;
         if committed > 0 {
             tracing::warn!(
                 committed,
-                "connections wait for bytes that only the gateway holds: start it again"
+                "connections have acknowledged bytes held only by the gateway: start it again"
             );
         }
     }
 
-    /// Does what the shell wants done.
+    /// Does what the dispatcher wants done.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Inject { to, packet } => {
-                    // As any packet it may be lost; the mechanisms repeat what matters.
+                    // Like any packet it may be lost; the mechanisms repeat what matters.
                     if self.queue.inject(to, &packet).is_err() {
                         self.injections_failed += 1;
                     }
@@ -219,6 +219,6 @@ impl Driver {
                 Effect::Watch { mobile, watched } => self.rules.watch(mobile.0, watched),
             }
         }
-        self.shell.settle();
+        self.dispatcher.settle();
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Read first: [`airtcp_edge::journal`], whose notes are written here.
 //!
-//! Each committed connection has a file: a head (format and version), then records, each with its length and a
-//! checksum: first where it belongs and its [`Snapshot`], then its [`Input`]s. A snapshot is written aside and renamed,
-//! an input appended. So a process that is killed leaves whole records and perhaps the beginning of another, whose
-//! promise was not sent yet: [`read`] stops before it. Anything else that is wrong is damage, and the file is skipped.
+//! Each committed connection has a file: a head (format and version), then records, each with its
+//! length and a checksum: first where it belongs and its [`Snapshot`], then its [`Input`]s. A
+//! snapshot is written aside and renamed, an input appended. So a killed process leaves whole
+//! records and perhaps the beginning of one whose promise was not sent yet: [`read`] stops before
+//! it. Anything else that is wrong is damage, and the file is skipped.
 //!
-//! - The files are to survive the process, not the machine: what was written is in the kernel's hands, and nothing is
-//!   synchronised to a disk. After a reboot the recorded times mean nothing, and the files are refused.
+//! - The files survive the process, not the machine: nothing is synchronised to a disk. After a
+//!   reboot the recorded times mean nothing, and the files are refused.
 //! - When a note cannot be written (no room), its promise must not go out: see [`Ledger::note`].
 //! - All files together are bounded. One that is replaced counts once.
 
@@ -26,14 +27,15 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// How every file begins: the format, and its version. A new one whenever the layout of a record changes, or what
-/// M-TCP+ does with an input.
+/// How every file begins: the format, and its version. A new one whenever the layout of a record
+/// changes, or what M-TCP+ does with an input.
 pub const HEAD: [u8; 12] = *b"airtcpLG\x03\0\0\0";
 
 /// Where the format ends and the version begins.
 const FORMAT: usize = 8;
 
-/// Length of a record's body, its complement, and the body's CRC-32; each four bytes, the lowest first.
+/// Length of a record's body, its complement, and the body's CRC-32; each four bytes, the lowest
+/// first.
 const RECORD_HEAD: usize = 12;
 
 /// Ends the name of a connection's file.
@@ -54,7 +56,7 @@ pub enum OpenError {
         /// Why not.
         source: io::Error,
     },
-    /// There is something else by that name, or a folder of somebody else's.
+    /// The name is taken by something else, or by somebody else's folder.
     #[error(
         "state folder {}: it must be a folder of user {user} that nobody else may write to; remove it, mend it \
          (chown, chmod 700), or choose another folder",
@@ -143,8 +145,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger in this folder, which is made (for this user only) unless it is there. Its files together will not
-    /// grow beyond `limit`.
+    /// The ledger in this folder, which is made (for this user only) unless it is there. Its files
+    /// together will not grow beyond `limit`.
     ///
     /// # Errors
     /// The folder cannot be made, is somebody else's, or used by another gateway.
@@ -180,8 +182,9 @@ impl Ledger {
         })
     }
 
-    /// What earlier processes left, in the order of the files' names. To be called once, before anything is noted.
-    /// A connection that is not gone on with is to be noted as released; its bytes are lost then.
+    /// What earlier processes left, in the order of the files' names. Call it once, before anything
+    /// is noted. A connection that is not taken over must be noted as released; its bytes are lost
+    /// then.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -195,14 +198,15 @@ impl Ledger {
         for path in paths {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             if name.ends_with([SUFFIX, ASIDE].concat().as_bytes()) {
-                // Nobody was promised anything of a snapshot that was never finished.
+                // The promise of an unfinished snapshot was never sent.
                 if let Err(error) = fs::remove_file(&path) {
                     loaded.skipped.push((path, error.into()));
                 }
                 continue;
             }
             if !name.ends_with(SUFFIX.as_bytes()) {
-                // The lock, or what else the gateway has in this folder, such as its control socket.
+                // The lock, or what else the gateway has in this folder, such as its control
+                // socket.
                 continue;
             }
             match self.load_file(&path) {
@@ -225,12 +229,13 @@ impl Ledger {
         Ok(saved)
     }
 
-    /// Writes down a note about a connection of this group of mobiles. What was released stays on file until
-    /// [`Ledger::settle`].
+    /// Writes down a note about a connection of this group of mobiles. What was released stays on
+    /// file until [`Ledger::settle`].
     ///
     /// # Errors
-    /// There is no room, in the file system or below the limit. The shell must
-    /// [withhold](airtcp_edge::Mechanism::withhold) what the call that made the note would tell the fixed host.
+    /// There is no room, in the file system or below the limit. The dispatcher must
+    /// [withhold](airtcp_edge::Mechanism::withhold) what the call that made the note would tell the
+    /// fixed host.
     pub fn note(&mut self, group: &str, note: &Note<SharedBytes>) -> Result<(), WriteError> {
         let (flow, written) = match note {
             Note::Committed(flow, snapshot) => (flow, self.replace(group, flow, snapshot)),

@@ -1,5 +1,5 @@
-//! Where the gateway's log goes: to the journal with its fields when standard error is the journal, else
-//! to standard error as lines.
+//! Where the gateway's log goes: to the journal with its fields when standard error is the journal,
+//! else to standard error as lines.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,7 +9,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The variable that sets the least important level that is logged: error, warn, info (the default), debug, trace.
+/// The variable that sets the least important level that is logged: error, warn, info (the
+/// default), debug, trace.
 pub const LEVEL: &str = "AIRTCP_LOG";
 
 /// Under this name in the journal.
@@ -31,7 +32,7 @@ pub fn init() -> Result<(), String> {
             .with_writer(io::stderr)
             .with_ansi(false)
             .with_target(false)
-            // Nobody may be there to read.
+            // Standard error may be closed.
             .log_internal_errors(false)
             .boxed(),
     };
@@ -47,7 +48,8 @@ fn level(name: Option<&str>) -> Result<LevelFilter, String> {
     })
 }
 
-/// Whether standard error is the stream that systemd connected to the journal (systemd.exec(5), `JOURNAL_STREAM`).
+/// Whether standard error is the stream that systemd connected to the journal (systemd.exec(5),
+/// `JOURNAL_STREAM`).
 fn is_journal(stream: Option<&str>) -> bool {
     let Some((device, inode)) = stream.and_then(|stream| stream.split_once(':')) else {
         return false;

@@ -1,8 +1,8 @@
 //! Metrics for Prometheus, made from [`Status`] when they are asked for.
 //!
-//! `METRICS` is the one list: [`text`] writes from it what Prometheus scrapes (text format 0.0.4, the one that
-//! promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow Prometheus' conventions:
-//! base units, `_total` for what only grows.
+//! `METRICS` is the one list: [`text`] writes from it what Prometheus scrapes (text format 0.0.4,
+//! the one that promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow
+//! Prometheus' conventions: base units, `_total` for what only grows.
 
 use super::command::{GroupStatus, Status};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
@@ -33,7 +33,7 @@ enum Source {
     Group(fn(&GroupStatus) -> u64),
     /// What a mechanism counted under this name; groups with another mechanism are left out.
     Mechanism(&'static str),
-    /// What the shell and the data path counted under this name.
+    /// What the dispatcher and the queue counted under this name.
     Counter(&'static str),
     /// Something of the whole gateway.
     Gateway(fn(&Status) -> u64),
@@ -61,10 +61,10 @@ const METRICS: &[Metric] = {
         metric(
             "committed_flows",
             Gateway(|status| status.committed),
-            "Connections that bytes were acknowledged of which only the gateway holds",
+            "Connections with acknowledged bytes held only by the gateway",
         ),
         metric("away_mobiles", Away, "Mobiles that are not in reach, by the last signal"),
-        metric("signals_total", Signals, "Link signals taken"),
+        metric("signals_total", Signals, "Link signals received"),
         metric(
             "passed_packets_total",
             Counter("packets_passed"),
@@ -83,7 +83,7 @@ const METRICS: &[Metric] = {
         metric(
             "undecodable_packets_total",
             Counter("packets_undecodable"),
-            "Packets passed untouched because they are no TCP, fragments or malformed",
+            "Packets passed untouched because they are not TCP, are fragments or are malformed",
         ),
         metric(
             "unconcerned_packets_total",
@@ -93,13 +93,13 @@ const METRICS: &[Metric] = {
         metric(
             "foreign_packets_total",
             Counter("packets_foreign"),
-            "Packets passed untouched because nobody else can speak for their connection \
+            "Packets passed untouched because only the hosts can send on their connection \
              (MPTCP, TCP-AO, MD5)",
         ),
         metric(
             "unsendable_packets_total",
             Counter("packets_unsendable"),
-            "Packets that could not be made",
+            "Packets that could not be encoded",
         ),
         metric(
             "failed_injections_total",
@@ -109,12 +109,12 @@ const METRICS: &[Metric] = {
         metric(
             "missed_copies_total",
             Counter("copies_missed"),
-            "Packets that went on without a copy for M-TCP+ or holdover, which was too slow",
+            "Packets that went on without a copy for M-TCP+ or holdover because the gateway was too slow",
         ),
         metric(
             "unkept_promises_total",
             Counter("promises_unkept"),
-            "Connections left to their hosts because what was promised could not be put on file",
+            "Connections left to their hosts because a promise could not be put on file",
         ),
         metric(
             "agent_reports_taken_total",
@@ -129,7 +129,7 @@ const METRICS: &[Metric] = {
         metric(
             "agent_reports_refused_malformed_total",
             Counter("agent_reports_refused_malformed"),
-            "Reports of agents refused: they are none",
+            "Datagrams refused that are not reports of agents",
         ),
         metric(
             "agent_reports_refused_unknown_key_total",
@@ -167,12 +167,12 @@ const METRICS: &[Metric] = {
         metric(
             "promised_bytes_total",
             Mechanism("bytes_promised"),
-            "Bytes acknowledged before the mobile did",
+            "Bytes acknowledged before the mobile acknowledged them",
         ),
         metric(
             "answers_total",
             Mechanism("answers"),
-            "Retransmissions, window probes and keep-alives answered in the mobile's name",
+            "Retransmissions, window probes and keep-alives answered on the mobile's behalf",
         ),
         metric(
             "replays_total",
@@ -202,7 +202,7 @@ const METRICS: &[Metric] = {
         metric(
             "dropped_data_segments_total",
             Mechanism("data_dropped"),
-            "Data segments dropped because the mobile had been sent the same before",
+            "Data segments dropped because the mobile had already been sent the same data",
         ),
         metric(
             "reduced_acks_total",
@@ -233,12 +233,12 @@ const METRICS: &[Metric] = {
         metric(
             "answered_probes_total",
             Mechanism("probes_answered"),
-            "Window probes answered in the mobile's name",
+            "Window probes answered on the mobile's behalf",
         ),
         metric(
             "answered_old_segments_total",
             Mechanism("old_segments_answered"),
-            "Retransmissions of what the mobile has, answered in its name",
+            "Retransmissions of data that the mobile has, answered on its behalf",
         ),
         metric(
             "dropped_old_acks_total",
@@ -410,7 +410,7 @@ mod tests {
             r#"# HELP airtcp_gateway_away_mobiles Mobiles that are not in reach, by the last signal
 # TYPE airtcp_gateway_away_mobiles gauge
 airtcp_gateway_away_mobiles{signal="down"} 2
-# HELP airtcp_gateway_committed_flows Connections that bytes were acknowledged of which only the gateway holds
+# HELP airtcp_gateway_committed_flows Connections with acknowledged bytes held only by the gateway
 # TYPE airtcp_gateway_committed_flows gauge
 airtcp_gateway_committed_flows 1
 # HELP airtcp_gateway_flows Connections known
@@ -437,7 +437,7 @@ airtcp_gateway_passed_packets_total 12
 # TYPE airtcp_gateway_refused_segments_total counter
 airtcp_gateway_refused_segments_total{group="a \"b\" \\ c",mechanism="packet-control"} 3
 airtcp_gateway_refused_segments_total{group="cars",mechanism="m-tcp-plus"} 3
-# HELP airtcp_gateway_signals_total Link signals taken
+# HELP airtcp_gateway_signals_total Link signals received
 # TYPE airtcp_gateway_signals_total counter
 airtcp_gateway_signals_total{signal="down",source="control"} 2
 airtcp_gateway_signals_total{signal="up",source="control"} 1

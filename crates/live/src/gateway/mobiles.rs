@@ -1,42 +1,42 @@
-//! Which mobiles are out of reach, by whose word.
+//! Which mobiles are out of reach, and which source said so.
 //!
-//! Sources contradict each other: a carrier comes back while the modem behind it is still searching. So a mobile is
-//! away while any source says so, and a source's `Up` takes back its own word only. Two know better than all
-//! others: the mobile itself ([`Agent`](SignalSource::Agent)) and the operator
-//! ([`Control`](SignalSource::Control)). Their `Up` counts for all.
+//! Sources contradict each other: a carrier comes back while the modem behind it is still
+//! searching. So a mobile is away while any source says so, and a source's `Up` takes back only its
+//! own report. Two sources overrule the others: the mobile itself ([`Agent`](SignalSource::Agent))
+//! and the operator ([`Control`](SignalSource::Control)). Their `Up` takes back all reports.
 //!
-//! *Silence* is a source of its own (M-TCP's timer, for any mechanism): a mobile that was sent data and is not
-//! heard for a while is down, until it is heard.
+//! *Silence* is a source of its own (M-TCP's timer, for any mechanism): a mobile that was sent data
+//! and is not heard for a while is down, until it is heard.
 
 use super::command::{MobileSignal, SignalSource};
 use airtcp_core::{Duration, Instant, LinkSignal};
 use airtcp_edge::MobileId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The mobiles that something is known of: those that are away, and those that owe an answer.
+/// Mobiles that are away, or that an answer is due from.
 #[derive(Debug, Default)]
 pub struct Mobiles {
     known: BTreeMap<MobileId, Mobile>,
-    /// A mobile that owes an answer for so long is down.
+    /// A mobile that has not answered for this long is down.
     silence: Option<Duration>,
-    /// When to look at mobiles that may owe an answer, one entry each.
+    /// When to look at mobiles that an answer may be due from, one entry each.
     deadlines: BTreeSet<(Instant, MobileId)>,
 }
 
-/// Most mobiles of which it is noted that they owe an answer; more may be away.
+/// Most mobiles tracked for an answer that is due; more may be away.
 const MOST_OWING: usize = 1 << 17;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Mobile {
-    /// Sources that say it is away: each one's last word.
+    /// Sources that say it is away, each with its last report.
     away: BTreeMap<SignalSource, Away>,
-    /// It was sent data at that time, and not heard since.
+    /// When it was sent data, if it was not heard since.
     owes_since: Option<Instant>,
     /// It has a deadline.
     is_watched: bool,
 }
 
-/// How far away. Ordered: the worst word counts.
+/// How far away. Ordered: the worst report counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Away {
     Fading,
@@ -54,17 +54,17 @@ impl Mobile {
 }
 
 impl Mobiles {
-    /// None known; a mobile that owes an answer for `silence` counts as down (`None`: never).
+    /// None known; a mobile that has not answered for `silence` counts as down (`None`: never).
     pub fn new(silence: Option<Duration>) -> Self {
         Self { silence, ..Self::default() }
     }
 
-    /// Takes another time of silence from now on.
+    /// Uses another time of silence from now on.
     pub fn set_silence(&mut self, silence: Option<Duration>) {
         self.silence = silence;
     }
 
-    /// Takes a source's word; what the mechanisms are to be told, if anything.
+    /// Takes a source's report; returns what the mechanisms must be told, if anything.
     pub fn note(
         &mut self,
         MobileSignal { mobile, signal, source }: MobileSignal,
@@ -80,7 +80,8 @@ impl Mobiles {
         }
         let after = known.signal();
         self.forget_if_idle(mobile);
-        // A mechanism may have missed that it was away; to be told once more that it is back does no harm.
+        // A mechanism may have been told otherwise by an earlier process; a repeated `Up` does no
+        // harm.
         (after != before || after == LinkSignal::Up && knows_best).then_some(after)
     }
 
@@ -98,7 +99,7 @@ impl Mobiles {
         }
     }
 
-    /// A mobile was heard; what the mechanisms are to be told first.
+    /// A mobile was heard; returns what the mechanisms must be told first.
     pub fn heard(&mut self, mobile: MobileId) -> Option<LinkSignal> {
         let known = self.known.get_mut(&mobile)?;
         known.owes_since = None;
@@ -114,8 +115,8 @@ impl Mobiles {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }
 
-    /// A mobile that owed an answer for too long at `now`, with what the mechanisms are to be told; `None`: there is no
-    /// further one.
+    /// A mobile that has not answered for too long at `now`, with what the mechanisms must be told;
+    /// `None`: there is no further one.
     pub fn silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
         while let Some(&(deadline, mobile)) = self.deadlines.first()
             && deadline <= now
@@ -127,7 +128,7 @@ impl Mobiles {
             if let Some(due) =
                 owing.map(|(since, silence)| since + silence).filter(|&due| due > now)
             {
-                // It was heard and owes another answer.
+                // It was heard, and another answer is due.
                 known.is_watched = true;
                 self.deadlines.insert((due, mobile));
                 continue;

@@ -1,15 +1,17 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
-//! Read in this order: [`config`] (what is to be done), [`shell`] (packets and signals in, verdicts and packets
-//! out; no I/O), [`mobiles`] (whose word about a mobile counts), [`datapath`] (how packets get here and go
-//! on), [`copies`] (of what the kernel forwards by itself), [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the daemon asks
-//! of it), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all of it put together). Around it:
-//! [`supervisor`] (restarts the daemon), [`server`] (the control socket, whose language is [`control`], and the
-//! [`metrics`]), [`notify`] and [`log`] (systemd).
+//! Read in this order: [`config`] (what is to be done), [`dispatch`] (packets and signals in,
+//! verdicts and packets out; no I/O), [`mobiles`] (which mobiles are away, when sources disagree),
+//! [`datapath`] (how packets come and go), [`copies`] (of what the kernel forwards by itself),
+//! [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the
+//! daemon asks of the loop), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all
+//! of it put together). Around it: [`supervisor`] (restarts the daemon), [`server`] (the control
+//! socket, whose language is [`control`], and the [`metrics`]), [`notify`] and [`log`] (systemd).
 //!
-//! How the parts play together: one thread, the *loop*, owns the shell and the data path. All other threads
-//! (control socket, metrics, sources of link signals) talk to it by [`Command`](command::Command)s only. Time is the
-//! kernel's monotonic clock since boot, so that a daemon that takes over after a crash reads the same time.
+//! How the parts play together: one thread, the *loop*, owns the dispatcher and the queue. All
+//! other threads (control socket, metrics, sources of link signals) talk to it by
+//! [`Command`](command::Command)s only. Time is the kernel's monotonic clock since boot, so that a
+//! daemon that takes over after a crash reads the same time.
 
 pub mod command;
 pub mod config;
@@ -17,6 +19,7 @@ pub mod control;
 pub mod copies;
 pub mod daemon;
 pub mod datapath;
+pub mod dispatch;
 pub mod driver;
 pub mod ledger;
 pub mod log;
@@ -26,6 +29,5 @@ pub mod notify;
 pub mod payload;
 pub mod record;
 pub mod server;
-pub mod shell;
 pub mod signals;
 pub mod supervisor;

@@ -1,7 +1,7 @@
 //! Tells the service manager how the gateway is (sd_notify(3)); without one, nothing happens.
 //!
-//! The daemon tells when it is ready, reloads and stops; the supervisor answers the service manager's
-//! watchdog. Both are one service, so the unit needs `NotifyAccess=all`.
+//! The daemon tells when it is ready, reloads and stops; the supervisor answers the service
+//! manager's watchdog. Both are one service, so the unit needs `NotifyAccess=all`.
 
 use sd_notify::NotifyState;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What the gateway saw and did, in a file (docs/record.md).
 //!
-//! The loop only makes bytes; a thread of its own writes them. When the disk is too slow, steps are left out, and
-//! the file says how many: recording never makes traffic wait.
+//! The loop only makes bytes; a thread of its own writes them. When the disk is too slow, steps are
+//! left out, and the file says how many: recording never makes traffic wait.
 
 use super::config::{Group, Limits};
 use super::payload::SharedBytes;
@@ -24,7 +24,7 @@ const QUEUE: usize = 16 << 20;
 /// Bytes that are worth handing to the thread before the loop goes to sleep.
 const BATCH: usize = 64 << 10;
 
-/// A recording in the making.
+/// A recording being made.
 pub struct Recorder {
     writer: Writer,
     queue: Sender<Vec<u8>>,
@@ -33,7 +33,7 @@ pub struct Recorder {
     thread: JoinHandle<io::Result<()>>,
     /// Time of the last entry.
     last: Instant,
-    /// Steps left out, and how many of them the file does not tell of yet.
+    /// Steps left out, and how many of them the file does not mention yet.
     lost: u64,
     untold: u64,
 }
@@ -50,8 +50,8 @@ pub fn setup(group: &Group, limits: &Limits) -> Setup {
 }
 
 impl Recorder {
-    /// Begins a recording at `path`, readable by its owner only. A file that stands there is kept as `path` with
-    /// `.old` behind it.
+    /// Begins a recording at `path`, readable by its owner only. A file that stands there is kept
+    /// as `path` with `.old` behind it.
     ///
     /// # Errors
     /// There is something other than a file, or none can be made; the error names it.
@@ -104,8 +104,8 @@ impl Recorder {
         self.writer.restore(now, group, connections);
     }
 
-    /// The mechanism of a group was called, and wants this done. To be called after each call to a mechanism, before
-    /// anything else becomes of the actions.
+    /// The mechanism of a group was called, and wants this done. To be called after each call to a
+    /// mechanism, before anything else becomes of the actions.
     pub fn step(
         &mut self,
         now: Instant,

@@ -1,10 +1,11 @@
 //! Answers on the control socket and serves the metrics, in one thread beside the loop.
 //!
-//! Read first: [`control`](super::control) (what is spoken). [`Listeners::open`] takes the socket and the port, so
-//! that a mistake shows before anything else is touched; [`Server::start`] answers on them until it is dropped.
+//! Read first: [`control`](super::control) (what is spoken). [`Listeners::open`] takes the socket
+//! and the port, so that a mistake shows before anything else is touched; [`Server::start`] answers
+//! on them until it is dropped.
 //!
-//! A client can be slow, or hostile as far as the socket's permissions let it in: lines, clients and
-//! their time are bounded, and the loop is asked by one client at a time.
+//! A client can be slow, or hostile as far as the socket's permissions let it in: lines, clients
+//! and their time are bounded, and the loop is asked by one client at a time.
 
 use super::command::{Command, Handle, MobileSignal, SignalSource, Status};
 use super::control::{Answer, LINE_LIMIT, Request};
@@ -31,7 +32,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, oneshot};
 
-/// Who owns the socket, and its group, may speak.
+/// The socket's owner and group may speak.
 const SOCKET_MODE: u32 = 0o660;
 
 /// Clients at the same time, of the control socket and of the metrics each.
@@ -49,7 +50,7 @@ const BREATHER: Duration = Duration::from_millis(100);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// What keeps the gateway from being reached.
+/// Why the gateway cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The socket is in use.
@@ -74,7 +75,7 @@ pub enum ServerError {
         /// What the system says.
         source: io::Error,
     },
-    /// The metrics' address cannot be had.
+    /// The metrics' address is not available.
     #[error(
         "metrics: cannot listen on {address}: {source}; give `metrics` a free address of this host"
     )]
@@ -91,8 +92,8 @@ pub enum ServerError {
 struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Held for as long as this gateway lives, and by the kernel's doing no longer. It stays as an empty file: were it
-    /// removed, two gateways could hold a lock each.
+    /// The kernel releases it when this process ends. The empty file stays: if it were removed, two
+    /// gateways could each hold a lock.
     _lock: Flock<File>,
 }
 
@@ -162,10 +163,11 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Takes the control socket's path and the metrics' address. The socket of a gateway that died is replaced.
+    /// Takes the control socket's path and the metrics' address. The socket of a gateway that died
+    /// is replaced.
     ///
     /// # Errors
-    /// Either is in use or cannot be had; neither is then taken.
+    /// Either is in use or not available; neither is then taken.
     pub fn open(control: &Path, metrics: Option<SocketAddr>) -> Result<Self, ServerError> {
         let control = ControlSocket::bind(control)?;
         let listen = |address| {
@@ -219,7 +221,8 @@ impl Gateway {
                 let sent = mobiles.hosts().map(MobileId).all(|mobile| {
                     self.handle.send(Command::Signal(MobileSignal { mobile, signal, source }))
                 });
-                // Done is done; and a client cannot send more than the loop takes.
+                // The command is carried out in any case, and a client cannot send more than the
+                // loop takes.
                 match sent.then(|| self.ask(Command::Ping)).flatten() {
                     Some(()) => Answer::Done {},
                     None => unresponsive(),
@@ -246,8 +249,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers from now on, with what the loop behind `handle` says. `reload` reads the configuration and gives it to the
-    /// loop; its error is the client's answer.
+    /// Answers from now on, with what the loop behind `handle` says. `reload` reads the
+    /// configuration and gives it to the loop; its error is the client's answer.
     ///
     /// # Errors
     /// No more threads or file descriptors.
@@ -285,7 +288,7 @@ impl Server {
                 // Also when the other end is dropped.
                 let _ = stopped.await;
             });
-            // Who waits for the loop need not be waited for.
+            // Clients that wait for the loop do not delay the end.
             runtime.shutdown_background();
             drop(control);
         };
@@ -334,7 +337,7 @@ async fn accept<S, A: Future<Output = ()> + Send + 'static>(
 
 /// Answers line after line.
 async fn converse(stream: tokio::net::UnixStream, gateway: Arc<Gateway>) {
-    // A client that goes in the middle of a line is no one's concern.
+    // A client may go in the middle of a line.
     let _ = answer_lines(stream, gateway).await;
 }
 
@@ -364,7 +367,7 @@ async fn answer_lines(stream: tokio::net::UnixStream, gateway: Arc<Gateway>) -> 
         answer.push(b'\n');
         tokio::time::timeout(IDLE, write.write_all(&answer)).await??;
         if too_long {
-            // Where the next line begins cannot be told.
+            // There is no telling where the next line begins.
             return Ok(());
         }
     }

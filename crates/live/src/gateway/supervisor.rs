@@ -1,12 +1,13 @@
 //! A small parent that keeps the daemon alive: restarts it when it dies, kills it when it hangs.
 //!
-//! [`supervise`] is the parent's part, [`Heart`] the child's. The two are joined by a socket pair, which is the
-//! child's standard input: the child's loop sends a byte at least each [`INTERVAL`], and each notices by it that the other
-//! has gone. A child that is silent for [`Timing::silence`], or stopped, is killed: it would hold the
-//! packets in its queue, dead it holds none, and what it promised is in memory that outlives it.
+//! [`supervise`] is the parent's part, [`Heart`] the child's. The two are joined by a socket pair,
+//! which is the child's standard input: the child's loop sends a byte at least each [`INTERVAL`],
+//! and each learns from it when the other has gone. A child that is silent for [`Timing::silence`],
+//! or stopped, is killed. Alive it would hold the packets in its queue; dead it holds none, and
+//! what it promised is on file.
 //!
-//! The parent does nothing that could fail or block for long, so that there is nothing in need of a parent itself; should
-//! it die all the same, the child is told to stop (`PR_SET_PDEATHSIG`).
+//! The parent does nothing that could fail or block for long, so that it needs no parent itself. If
+//! it dies all the same, the child is told to stop (`PR_SET_PDEATHSIG`).
 
 use super::notify;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,7 +29,7 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 /// Exit code of a daemon whose input cannot be run: starting it again would not help.
 const BAD_INPUT: i32 = 2;
 
-/// A daemon that lived for this long did not die "at once".
+/// A daemon that lived this long did not die "at once".
 const LONG_ENOUGH: Duration = Duration::from_secs(5);
 
 /// Pause before the third start of a daemon that dies at once; doubled each time.
@@ -37,7 +38,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Both go before ordinary work on this machine: a daemon that waits for a processor holds up packets.
+/// Both have priority over ordinary work: packets wait while the daemon waits for a processor.
 const NICE: i32 = -10;
 
 /// The supervisor was itself not running if it wakes up later than this.
@@ -51,8 +52,8 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// Of a daemon whose standard input is what [`supervise`] gave it. From now on the calling thread's process gets
-    /// SIGTERM when the supervisor dies.
+    /// For a daemon whose standard input is what [`supervise`] gave it. From now on the calling
+    /// thread's process gets SIGTERM when the supervisor dies.
     ///
     /// # Errors
     /// Standard input is something else, or the supervisor has gone already.
@@ -73,7 +74,8 @@ impl Heart {
     pub fn beat(&mut self, now: Instant) {
         if self.last.is_none_or(|last| now.duration_since(last) >= INTERVAL / 2) {
             self.last = Some(now);
-            // A supervisor that is stopped has beats enough; one that is dead is told of otherwise.
+            // A full socket means that the supervisor is stopped. If it is dead, we are told
+            // another way.
             let _ = self.parent.write(&[0]);
         }
     }
@@ -106,12 +108,13 @@ struct End {
     status: ExitStatus,
     /// It was asked to.
     asked: bool,
-    /// Its heart has beaten.
+    /// It had come up.
     came_up: bool,
 }
 
-/// Runs `daemon` until SIGTERM or SIGINT, which it is then sent as SIGTERM, or until starting it again would not help:
-/// it said that its input is bad (exit code 2), or ended before it ever came up. SIGHUP is passed on. Returns the exit code.
+/// Runs `daemon` until SIGTERM or SIGINT, which it is then sent as SIGTERM, or until starting it
+/// again would not help: it said that its input is bad (exit code 2), or ended before it ever came
+/// up. SIGHUP is passed on. Returns the exit code.
 ///
 /// # Errors
 /// The daemon cannot be started, or no more file descriptors.
@@ -119,7 +122,7 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
     let mut supervisor = Supervisor::new(timing)?;
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
         // It needs CAP_SYS_NICE, or a service manager that has done it.
-        tracing::debug!(%error, "the gateway takes its turn like all other programs");
+        tracing::debug!(%error, "the gateway runs with ordinary priority");
     }
     let mut came_up_once = false;
     let mut pause = Duration::ZERO;
@@ -191,7 +194,8 @@ impl Supervisor {
     fn run(&mut self, daemon: &mut Command) -> io::Result<End> {
         let (mine, theirs) = UnixStream::pair()?;
         mine.set_nonblocking(true)?;
-        // In a group of its own it does not get the terminal's SIGINT besides the supervisor's SIGTERM.
+        // In a group of its own it does not get the terminal's SIGINT besides the supervisor's
+        // SIGTERM.
         let mut child =
             daemon.stdin(Stdio::from(OwnedFd::from(theirs))).process_group(0).spawn()?;
         // The command keeps its copy of the child's end until it is given another.
@@ -270,8 +274,8 @@ impl Supervisor {
         }
     }
 
-    /// Until there is a signal, `heart` beats or is closed, or the deadline has come; tells the service manager that we
-    /// live when that is due.
+    /// Until there is a signal, `heart` beats or is closed, or the deadline has come; tells the
+    /// service manager that we live when that is due.
     fn wait(&mut self, heart: Option<&UnixStream>, deadline: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         if let Some((period, due)) = &mut self.watchdog

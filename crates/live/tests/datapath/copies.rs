@@ -18,7 +18,8 @@ fn copied() -> GatewayConfig {
     config
 }
 
-/// The program at work in the calling thread's namespace; `None`, said on standard error, where it does not work.
+/// The program at work in the calling thread's namespace; `None`, said on standard error, where it
+/// does not work.
 fn start() -> Option<Copies> {
     let mut copies = Copies::default();
     let (config, prepared) = copies.prepare(copied());
@@ -34,8 +35,8 @@ fn take_all(source: &Copies, copies: &mut Vec<Intercepted>) {
     while source.copier().unwrap().take(copies).unwrap() != Taken::None {}
 }
 
-/// Does `step` in the gateway's namespace, where the program is, each time before `action` is done by the test; the copies
-/// that came of each.
+/// Does `step` in the gateway's namespace, where the program is, each time before `action` is done
+/// by the test; the copies that came of each.
 fn copies_of<T: Send + 'static>(
     net: &Net,
     steps: Vec<T>,
@@ -62,8 +63,8 @@ fn copies_of<T: Send + 'static>(
     thread.join().unwrap()
 }
 
-/// What is queued and what is copied while `action` is done by the test. In the gateway's namespace, where the program is,
-/// comes what `prepare` makes; it is called again and again.
+/// What is queued and what is copied while `action` is done by the test. In the gateway's
+/// namespace, where the program is, comes what `prepare` makes; it is called again and again.
 fn queued_and_copied<F: FnMut()>(
     net: &Net,
     prepare: impl FnOnce(&Copies) -> F + Send + 'static,

@@ -1,7 +1,8 @@
 //! The data path for real: kernel TCP through a queue, in network namespaces.
 //!
-//! A fixed host, a gateway and a mobile host, joined by veth pairs ([`Net`]); the gateway ([`Gateway`]) and the hosts'
-//! programs are threads of the test, each in its namespace. Without the right to make namespaces the tests say so and pass.
+//! A fixed host, a gateway and a mobile host, joined by veth pairs ([`Net`]); the gateway
+//! ([`Gateway`]) and the hosts' programs are threads of the test, each in its namespace. Without
+//! the right to make namespaces the tests say so and pass.
 
 #![cfg(target_os = "linux")]
 
@@ -124,7 +125,8 @@ impl Net {
         self.sh("g", "iptables-save; ip6tables-save; nft list tables")
     }
 
-    /// A connection between the hosts' programs: what the fixed host's returns and what the mobile's returns.
+    /// A connection between the hosts' programs: what the fixed host's returns and what the
+    /// mobile's returns.
     fn connect<T: Send + 'static, U: Send + 'static>(
         &self,
         address: &str,
@@ -250,7 +252,8 @@ impl Gateway {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = net.run("g", move || {
             let (stop, wake, seen) = shared;
-            // That of the gateway before may live on for a moment, in a process that another test is just starting.
+            // That of the gateway before may live on for a moment, in a process that another test
+            // is just starting.
             let end = Instant::now() + PATIENCE;
             let mut path = loop {
                 match Nfqueue::open(QUEUE, 1000) {
@@ -426,7 +429,7 @@ fn retransmitted(net: &Net) -> usize {
         .unwrap()
 }
 
-/// Drops what either host sends as often as it sends it, and sends the same in its name.
+/// Drops what either host sends, every time, and sends the same on its behalf.
 fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     let segment = segment(packet);
     let to = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
@@ -463,7 +466,8 @@ fn injected_segments_arrive(net: &Net, address: &str, gateway: Gateway, config: 
     );
     let (heard, peer) = fixed.join().unwrap();
     assert_eq!((&heard, &mobile.join().unwrap()), (b"hello", b"world"));
-    // What the gateway sent did not come back to it: SYNs, ACKs, data, FINs, a retransmission or two.
+    // What the gateway sent did not come back to it: SYNs, ACKs, data, FINs, a retransmission or
+    // two.
     assert!(gateway.seen() < 40, "{}", gateway.seen());
     let translated = peer.to_string() != MOBILE[usize::from(peer.is_ipv6())];
     assert_eq!(translated, net.rules().contains("MASQUERADE"));

@@ -89,7 +89,8 @@ fn files_that_cannot_be_used_are_told_and_left_alone() {
     gateway.signal(LinkSignal::Down);
     drop(gateway);
     let path = |n| dir.path().join(format!("{}_{}.flow", flow(n).src, flow(n).dst));
-    // One damaged, one under another's name, one of somebody else; and a snapshot that was never finished.
+    // One damaged, one under another's name, one of somebody else; and a snapshot that was never
+    // finished.
     let mut damaged = fs::read(path(0)).unwrap();
     damaged[100] ^= 1;
     fs::write(path(0), damaged).unwrap();
@@ -125,6 +126,7 @@ fn files_that_cannot_be_used_are_told_and_left_alone() {
 #[test]
 fn the_layout_has_not_changed_without_a_new_version() {
     let (file, _) = file();
-    // A change here needs another version in `HEAD`: a gateway must not misread what an older one promised.
+    // A change here needs another version in `HEAD`: a gateway must not misread what an older one
+    // promised.
     assert_eq!((HEAD[8], file.len(), crc32fast::hash(&file)), (3, 3669, 2_935_231_234));
 }

@@ -1,4 +1,5 @@
-//! The ledger: what was promised outlives the process, whatever ends it and whatever becomes of the files.
+//! The ledger: what was promised outlives the process, whatever ends it and whatever becomes of the
+//! files.
 
 mod folder;
 mod format;

@@ -101,8 +101,9 @@ fn files_stay_in_proportion_to_what_is_held() {
 /// Runs a gateway in a process of its own, in this folder.
 const KILLED: &str = "AIRTCP_TEST_KILLED_GATEWAY";
 
-/// A fading link: data goes on to come and to be promised, and the mobile acknowledges some of it. Tells what it does:
-/// what the mobile acknowledges before the gateway sees it, what was promised as soon as it is.
+/// A fading link: data goes on to come and to be promised, and the mobile acknowledges some of it.
+/// Tells what it does: what the mobile acknowledges before the gateway sees it, what was promised
+/// as soon as it is.
 fn run_until_killed(dir: &Path) {
     let mut gateway = Gateway::start(dir, LIMIT);
     gateway.underway(0);

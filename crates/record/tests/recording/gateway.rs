@@ -1,4 +1,4 @@
-//! A small shell: mechanisms on real packets, recorded.
+//! A small gateway: mechanisms on real packets, recorded.
 
 use airtcp_core::{
     Addr, Bytes, Duration, Flow, Instant, LinkSignal, Options, Segment, SeqNum, Timestamps,

@@ -9,7 +9,7 @@ use super::schema::{self, MAX_ELEMENTS, MAX_MSS, RECEIVER, SENDER};
 use super::wlan::{radio_outage, wlans};
 use airtcp_config::{ConfigError, Name, Override, PacketsOrSize, Section, WordOrSegments, read};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_edge::MechanismConfig;
+use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Resume};
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
     QueueConfig, QueueLimit, Schedule, Variation,
@@ -207,13 +207,24 @@ fn middlebox(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
 
 /// With the memory for all connections. `None` for no mechanism, `Some(None)` for a wrong one.
 fn mechanism(section: &Section<'_>, kind: &str) -> Option<Option<(MechanismConfig, Bytes)>> {
-    let config = airtcp_config::mechanism::mechanism(section, kind, || section.get("fifo"))?;
+    let config = match airtcp_config::mechanism::mechanism(section, kind, || section.get("fifo"))? {
+        Some(MechanismConfig::MTcpPlus(config)) => resume(section)
+            .map(|resume| MechanismConfig::MTcpPlus(MTcpPlusConfig { resume, ..config })),
+        config => config,
+    };
     // What holds nothing has no key for it.
     let memory = match config {
         Some(config) if config.fifo().is_none() => Some(Bytes(0)),
         _ => section.get("memory"),
     };
     Some(config.and_then(|config| Some((config, memory?))))
+}
+
+fn resume(section: &Section<'_>) -> Option<Resume> {
+    Some(match section.get::<&str>("resume")? {
+        "probe" => Resume::Probe,
+        _ => Resume::Flush,
+    })
 }
 
 /// What a middlebox is told: `None` when that is wrong.

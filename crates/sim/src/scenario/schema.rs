@@ -2,7 +2,7 @@
 //! source, once.
 
 use super::units::{FREQUENCY, POWER};
-use airtcp_config::mechanism::{NUDGE, RESUME, RETRANSMIT};
+use airtcp_config::mechanism::{NUDGE, RETRANSMIT};
 use airtcp_config::schema::Fallback::{Absent, Is, Required};
 use airtcp_config::schema::{
     Count, Field, Kind, POSITIVE_TIME, TIME, TableSchema, TextKind, field,
@@ -209,9 +209,17 @@ static MIDDLEBOX: TableSchema = TableSchema {
             "Local retransmissions of one segment before it is left to the sender.",
         )
         .only("kind", &["snoop"]),
-        field("resume", RESUME, Is("flush"), "How the sender learns that the mobile is back.")
-            .only("kind", &["m-tcp-plus"])
-            .source("M-TCP+ §3"),
+        field(
+            "resume",
+            Kind::Choice(&[
+                ("flush", "the mobile's ACK of the last copy opens the sender's window"),
+                ("probe", "only the answer to the sender's next window probe does"),
+            ]),
+            Is("flush"),
+            "How the sender learns that the mobile is back.",
+        )
+        .only("kind", &["m-tcp-plus"])
+        .source("M-TCP+ §3"),
         field(
             "max-down",
             Kind::WordOr("never", &POSITIVE_TIME),

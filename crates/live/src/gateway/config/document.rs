@@ -41,8 +41,8 @@ pub fn markdown() -> String {
 
 /// The schema as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen together, and texts
-/// such as addresses, are checked by [`super::GatewayConfig::parse`].
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together, and texts such as addresses, are checked by [`super::GatewayConfig::parse`].
 pub fn json_schema() -> serde_json::Value {
     document::json_schema("airtcp gateway", &GATEWAY, &[])
 }

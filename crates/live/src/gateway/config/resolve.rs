@@ -128,7 +128,8 @@ fn groups(sections: &[Section<'_>], limits: Option<Limits>) -> Vec<Group> {
     groups
 }
 
-/// Notes that a group has a prefix, and refuses one that could never count, or stands for everybody.
+/// Notes that a group has a prefix, and refuses one that could never count, or stands for
+/// everybody.
 fn claim(
     section: &Section<'_>,
     text: &Name,
@@ -233,7 +234,7 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
     });
     let timetable: Vec<Option<PlannedOutage>> =
         section.elements("planned").iter().map(|outage| planned(outage, groups)).collect();
-    // What is said of groups that could not be read would be wrong.
+    // If groups could not be read, this complaint would be wrong.
     let whole = section.problems_found() == 0;
     if carrier == Some(true) && whole && groups.iter().all(|group| group.interfaces.is_empty()) {
         let problem = section.problem("carrier", "no group says behind which interface it is");

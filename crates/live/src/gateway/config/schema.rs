@@ -1,6 +1,6 @@
 //! The schema of the gateway's file: every table, key, type, default, meaning and source, once.
 
-use airtcp_config::mechanism::{NUDGE, RESUME, RETRANSMIT};
+use airtcp_config::mechanism::{NUDGE, RETRANSMIT};
 use airtcp_config::schema::Fallback::{Absent, Is, Required};
 use airtcp_config::schema::{Count, Kind, POSITIVE_TIME, TIME, TableSchema, TextKind, field};
 use airtcp_core::Duration;
@@ -35,7 +35,8 @@ static INTERFACE: TextKind = TextKind {
     expected: "the name of an interface: 1 to 15 letters, digits, `-`, `_` or `.`",
     expected_plural: "names of interfaces, such as [\"wlan0\"]",
 };
-/// The longest that Linux delays an ACK: a mobile may owe an answer for so long without being away.
+/// The longest that Linux delays an ACK: an answer may take that long without the mobile being
+/// away.
 const SILENCE: Kind = Kind::Duration { min: Duration::from_millis(200), max: Duration::MAX };
 
 pub(super) static GATEWAY: TableSchema = TableSchema {
@@ -163,14 +164,6 @@ static MOBILE: TableSchema = TableSchema {
         )
         .only("mechanism", &["m-tcp-plus", "holdover"])
         .source("RFC 9293 §3.8.4"),
-        field(
-            "resume",
-            RESUME,
-            Is("flush"),
-            "How the sender learns that the mobile is back.",
-        )
-        .only("mechanism", &["m-tcp-plus"])
-        .source("M-TCP+ §3"),
         field(
             "timer",
             SILENCE,

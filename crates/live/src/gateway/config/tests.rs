@@ -137,11 +137,10 @@ fn mechanisms_take_their_settings_from_the_file() {
     let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
     let ms = Duration::from_millis;
     assert_eq!(
-        train("resume = \"probe\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"")
-            .mechanism,
+        train("fifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"").mechanism,
         MechanismConfig::MTcpPlus(MTcpPlusConfig {
             fifo: Bytes(64 << 10),
-            resume: Resume::Probe,
+            resume: Resume::Flush,
             max_down: minute,
             nudge: Some(ms(2000)),
         })

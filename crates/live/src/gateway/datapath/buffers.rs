@@ -1,7 +1,7 @@
-//! Where the bytes of packets are while somebody keeps them.
+//! Where the bytes of packets are while they are kept.
 //!
-//! A large packet is in a buffer of its own that is used again and again; a small one takes what it needs. So whoever keeps
-//! a packet keeps at most twice its size.
+//! A large packet is in a buffer of its own that is used again and again; a small one takes what it
+//! needs. So a packet that is kept takes at most twice its size.
 
 use bytes::Bytes;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(in crate::gateway) const LARGE: usize = BUFFER / 2;
 /// Buffers kept for later packets: the window of a fast connection.
 const SPARES: usize = 64;
 
-/// Buffers of [`BUFFER`] bytes that nobody uses any more. To make a new one costs as much as to copy a packet into it.
+/// Unused buffers of [`BUFFER`] bytes. Making a new one costs as much as copying a packet into it.
 #[derive(Debug, Default)]
 pub(in crate::gateway) struct Spares(Mutex<Vec<Box<[u8]>>>);
 
@@ -24,7 +24,7 @@ impl Spares {
         self.buffers().pop().unwrap_or_else(|| vec![0; BUFFER].into())
     }
 
-    /// The packet that is at `range` in a buffer; that is spare again when nobody keeps the packet.
+    /// The packet at `range` in a buffer, which is spare again when the packet is dropped.
     pub(in crate::gateway) fn lend(
         self: &Arc<Self>,
         buffer: Box<[u8]>,

@@ -1,7 +1,7 @@
 //! Packets of the gateway's own making, by raw sockets.
 //!
-//! Read first: raw(7), and "Connection tracking" in the module above. They leave through the OUTPUT hook, so they never
-//! come back to the queue, which is in FORWARD.
+//! Read first: raw(7), and "Connection tracking" in the module above. They leave through the OUTPUT
+//! hook, so they never come back to the queue, which is in FORWARD.
 
 use airtcp_edge::Side;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -13,7 +13,8 @@ pub(super) const MARK: u32 = 0x6169_7274;
 /// Room for packets that wait in queues of the link, in bytes.
 const SEND_BUFFER: usize = 8 << 20;
 
-/// Sockets for packets with their IP header, one a side and IP version. A kernel without IPv6 has none for it.
+/// Sockets for packets with their IP header, one a side and IP version. A kernel without IPv6 has
+/// none for it.
 #[derive(Debug)]
 pub(in crate::gateway) struct Injector {
     to_fixed: Pair,
@@ -44,7 +45,7 @@ impl Injector {
             IpAddr::V4(_) => &pair.ipv4,
             IpAddr::V6(_) => pair.ipv6.as_ref().ok_or(io::ErrorKind::Unsupported)?,
         };
-        // Of raw sockets the port must be zero.
+        // A raw socket wants port zero.
         socket.send_to(packet, &SockAddr::from(SocketAddr::new(destination, 0))).map(drop)
     }
 }
@@ -59,7 +60,8 @@ impl Pair {
     }
 }
 
-/// A socket that only sends: of `IPPROTO_RAW` nothing is received, and its packets have their IP header.
+/// A socket that only sends: of `IPPROTO_RAW` nothing is received, and its packets have their IP
+/// header.
 fn open(domain: Domain, mark: Option<u32>) -> io::Result<Socket> {
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(libc::IPPROTO_RAW)))?;
     // The loop must not wait for a slow link.

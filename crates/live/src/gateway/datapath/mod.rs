@@ -1,20 +1,22 @@
-//! How packets reach the gateway and go on: the contract between the loop and what carries packets.
+//! How packets reach the gateway and go on.
 //!
-//! Read in this order: [`DataPath`], `buffers` (where packets are), [`nfqueue`] (packets of this host's kernel), `inject` (packets of the gateway's
-//! own), [`rules`] (which packets come), [`tun`] (where there is no NFQUEUE).
+//! Read in this order: [`nfqueue`] (packets that wait for a verdict), `buffers` (where packets
+//! are), `inject` (packets of the gateway's own), [`rules`] (which packets come).
 //!
 //! # Connection tracking
-//! The gateway sees packets in FORWARD, where a mobile has its own address on either way, whatever this host
-//! translates it to. Injected packets leave by OUTPUT, and there:
-//! - One to the fixed host, from the mobile's own address, belongs to the connection that the mobile's packets made:
-//!   it is translated like them. So it must be tracked.
-//! - One to the mobile, from the fixed host's address, must not be. Translated connections are known on that side by
-//!   the *translated* address, which this packet no longer has: it would be taken for the first of a new connection
-//!   whose answers clash with the old one's packets, and so be given another port. A firewall mark exempts it.
+//! The gateway sees packets in FORWARD, where a mobile has its own address on either way, whatever
+//! this host translates it to. Injected packets leave by OUTPUT, and there:
+//! - One to the fixed host, from the mobile's own address, belongs to the connection that the
+//!   mobile's packets made: it is translated like them. So it must be tracked.
+//! - One to the mobile, from the fixed host's address, must not be. Translated connections are
+//!   known on that side by the *translated* address, which this packet no longer has: it would be
+//!   taken for the first of a new connection whose answers clash with the old one's packets, and be
+//!   given another port. A firewall mark exempts it.
 //!
 //! # Bridges
-//! With `br_netfilter` a bridge's packets pass through FORWARD too. Their interfaces are the bridge, not its ports, and the
-//! bridge needs an address and routes to both sides, for the injected packets.
+//! With `br_netfilter` a bridge's packets pass through FORWARD too. Their interfaces are the
+//! bridge, not its ports, and the bridge needs an address and routes to both sides, for the
+//! injected packets.
 
 pub(super) mod buffers;
 pub(super) mod inject;
@@ -35,11 +37,12 @@ pub struct Intercepted {
     pub id: Option<PacketId>,
     /// From the IP header on; up to 64 KiB and several segments in one where offloads are on.
     pub packet: Bytes,
-    /// Index of the interface it came in by; `None` when the data path cannot tell.
+    /// Index of the interface it came in by; `None` when the kernel did not say.
     pub input: Option<u32>,
     /// Index of the interface it is about to leave by.
     pub output: Option<u32>,
-    /// Whether its checksums are there to be verified: offloads fill them in later, or have verified them.
+    /// Whether its checksums are there to be verified: offloads fill them in later, or have
+    /// verified them.
     pub checksums: Checksums,
 }
 

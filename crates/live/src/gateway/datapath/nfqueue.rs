@@ -1,12 +1,16 @@
-//! Packets by NFQUEUE: the kernel holds each until its verdict, and lets it pass when nobody listens.
+//! Packets by NFQUEUE: the kernel holds each until its verdict, and lets it pass when nobody
+//! listens.
 //!
-//! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) choose the packets.
+//! Read first: linux/netfilter/nfnetlink_queue.h; `netlink` (messages). Rules (`rules`) choose the
+//! packets.
 //!
 //! [`Nfqueue::receive`] reads a batch of messages by one system call, one packet a message.
-//! Verdicts are collected until the next flush: each packet to drop has one of its own, and then a single one lets
-//! all others pass, because a batch verdict is about all packets up to an identifier. What the kernel is told:
+//! Verdicts are collected until the next flush: each packet to drop has its own, and then a single
+//! batch verdict, which covers all packets up to an identifier, lets the others pass. The kernel is
+//! told about:
 //! - GSO: packets of several segments stay whole, and checksums that are not made yet stay so.
-//! - FAIL_OPEN and a short queue: when this process is too slow or stopped, packets pass without it.
+//! - FAIL_OPEN and a short queue: when this process is too slow or stopped, packets pass without
+//!   it.
 
 use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
@@ -37,7 +41,8 @@ const FAMILY_HEADER: usize = 4;
 const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
 
-/// `NETLINK_NO_ENOBUFS`: a full receive buffer loses (here: lets pass) the packet at hand and no other.
+/// `NETLINK_NO_ENOBUFS`: a full receive buffer loses (here: lets pass) the packet at hand and no
+/// other.
 #[derive(Clone, Copy, Debug)]
 struct NoEnobufs;
 setsockopt_impl!(
@@ -96,7 +101,8 @@ impl NfqueueError {
     }
 }
 
-/// A queue of NFQUEUE, IPv4 and IPv6, with the sockets for injected packets. Dropped, it lets all pass that waits.
+/// A queue of NFQUEUE, IPv4 and IPv6, with the sockets for injected packets. Dropped, it lets
+/// waiting packets pass.
 #[derive(Debug)]
 pub struct Nfqueue {
     netlink: Netlink,
@@ -110,8 +116,8 @@ pub struct Nfqueue {
 }
 
 impl Nfqueue {
-    /// Listens to queue number `queue`, in which at most `length` packets wait; beyond them, packets pass without
-    /// being seen. The namespace is the calling thread's.
+    /// Listens to queue number `queue`, in which at most `length` packets wait; beyond them,
+    /// packets pass without being seen. The namespace is the calling thread's.
     ///
     /// # Errors
     /// See [`NfqueueError`].
@@ -163,8 +169,8 @@ impl Nfqueue {
     }
 
     /// Waits until there are packets, one of `wakes` is readable, or `timeout` is over (`None`: for
-    /// ever), and appends the packets that are there to `batch`, a bounded number. While packets come
-    /// it does not look at `wakes`.
+    /// ever), and appends the packets that are there to `batch`, a bounded number. While packets
+    /// come it does not look at `wakes`.
     ///
     /// # Errors
     /// The queue is broken; the loop ends.
@@ -196,8 +202,8 @@ impl Nfqueue {
         Ok(())
     }
 
-    /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all that
-    /// was decided before.
+    /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all
+    /// that was decided before.
     ///
     /// # Errors
     /// The packet could not be sent, at once or at all; others may.
@@ -212,7 +218,8 @@ impl Nfqueue {
     /// As [`Nfqueue::receive`].
     pub fn flush(&mut self) -> io::Result<()> {
         if let Some(last) = self.passed.take() {
-            // All up to `last` that were not dropped: those verdicts come first in the same message.
+            // All up to `last` that were not dropped: those verdicts come first in the same
+            // message.
             let message = self.verdict(libc::NFQNL_MSG_VERDICT_BATCH, last, NF_ACCEPT);
             self.verdicts.extend(message);
         }

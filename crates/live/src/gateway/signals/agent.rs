@@ -1,17 +1,19 @@
 //! Listens to the mobiles' agents: who may say what, and when.
 //!
-//! [`message`](super::message) is how it is said, `Gate` decides without I/O, `listen` is the thread at the socket.
+//! [`message`](super::message) is how it is said, `Gate` decides without I/O, `listen` is the
+//! thread at the socket.
 //!
-//! A report is taken if it was made with a known key, for addresses that the key speaks for, and if its stamp is
-//! - later than that of any report taken with the same key: nobody can replay it, nor can it arrive after a
-//!   later one;
-//! - at most [`MOST_AGE`] old: nobody can hold it back for longer;
-//! - at most [`MOST_AHEAD`] in the future. A gateway that has just started knows no earlier stamps, but
-//!   whatever its predecessor took is older than its start and this; so it takes nothing older than that.
+//! A report is taken if it was made with a known key, for addresses that the key speaks for, and if
+//! its stamp is
+//! - later than that of any report taken with the same key: it can neither be replayed nor arrive
+//!   after a later one;
+//! - at most [`MOST_AGE`] old: it cannot be held back for longer;
+//! - at most [`MOST_AHEAD`] in the future. A gateway that has just started knows no earlier stamps,
+//!   but whatever its predecessor took is older than its start and this; so it takes nothing older.
 //!
-//! Time is the gateway's. An authentic report that is untimely is answered with a stamp that would do, so
-//! that an agent without the right time of day sends once more and is understood. What is not authentic gets
-//! no answer at all.
+//! Time is the gateway's. An authentic report that is untimely is answered with a stamp that would
+//! do, so that an agent without the right time of day sends once more and is understood. What is
+//! not authentic gets no answer at all.
 
 use super::keys::{KeyName, Keys};
 use super::message::{Answer, Clock, MOST_BYTES, Refusal, Report, Stamp, Verdict};
@@ -140,7 +142,8 @@ pub(super) fn listen(
     while stop.wait(Some(socket.as_fd()), PollTimeout::NONE)? == Woken::Ready {
         let (length, sender) = match socket.recv_from(&mut buffer) {
             Ok(received) => received,
-            // The kernel woke us for a datagram with a wrong checksum, or tells of an answer that did not arrive.
+            // The kernel woke us for a datagram with a wrong checksum, or tells of an answer that
+            // did not arrive.
             Err(error) if is_passing(&error) => continue,
             Err(error) => return Err(error),
         };
@@ -216,7 +219,7 @@ mod tests {
         (report.is_some(), answer.map(|answer| (answer.verdict, answer.clock)))
     }
 
-    /// The counter that is not zero, and its value; there shall be one.
+    /// The counter that is not zero, and its value; there must be one.
     fn counted(counters: &AgentCounters) -> (&'static str, u64) {
         let counted: Vec<_> = counters.read().into_iter().filter(|&(_, n)| n > 0).collect();
         let [one] = counted[..] else { panic!("{counted:?}") };

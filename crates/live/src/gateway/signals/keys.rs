@@ -17,7 +17,8 @@ use std::net::IpAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Fewest and most bytes of a key. HMAC-SHA-256 would take any number; fewer can be guessed, more gain nothing.
+/// Fewest and most bytes of a key. HMAC-SHA-256 would take any number; fewer can be guessed, more
+/// gain nothing.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
 /// Bytes of a key that is generated: as many as the hash has (RFC 2104 §3).
 const GENERATED_BYTES: usize = 32;
@@ -123,8 +124,8 @@ impl Key {
         file.write_all(self.line().as_bytes())
     }
 
-    /// A line of the file; the error says what is wrong with it, and shows nothing that might be the secret: errors end
-    /// in logs.
+    /// A line of the file; the error says what is wrong with it, and shows nothing that might be
+    /// the secret: errors end in logs.
     fn parse(line: &str) -> Result<Self, String> {
         let mut words = line.split_whitespace();
         let name = words.next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What `airtcp agent` and the gateway say to each other, as bytes.
 //!
-//! Read first: RFC 2104 (HMAC). The agent sends a [`Report`], the gateway an [`Answer`]; each is one UDP
-//! datagram, in network order, and ends with HMAC-SHA-256 over all that is before it:
+//! Read first: RFC 2104 (HMAC). The agent sends a [`Report`], the gateway an [`Answer`]; each is
+//! one UDP datagram, in network order, and ends with HMAC-SHA-256 over all that is before it:
 //!
 //! | report | bytes | answer | bytes |
 //! |---|---|---|---|
@@ -16,8 +16,8 @@
 //! | addresses, IPv4 ones mapped (::ffff:0:0/96) | 16 each | | |
 //! | HMAC | 32 | HMAC | 32 |
 //!
-//! An answer is shorter than any report, so that nobody is flooded by way of a gateway. Who may say what and when
-//! is not decided here but in [`agent`](super::agent).
+//! An answer is shorter than any report, so a gateway cannot be used to flood somebody. Who may say
+//! what and when is not decided here but in [`agent`](super::agent).
 
 use super::keys::{KeyName, Secret};
 use airtcp_core::{Duration, LinkSignal};
@@ -39,13 +39,13 @@ const REPORT_HEAD: usize = 32;
 const ANSWER_HEAD: usize = 24;
 const TAG: usize = 32;
 
-/// When a message was made, and at the same time its number: nanoseconds since 1970. Of two messages the one
-/// with the larger stamp is the later one.
+/// When a message was made, and at the same time its number: nanoseconds since 1970. Of two
+/// messages the one with the larger stamp is the later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub u64);
 
 impl Stamp {
-    /// So much later.
+    /// That much later.
     pub fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.as_nanos()))
     }
@@ -55,8 +55,8 @@ impl Stamp {
     }
 }
 
-/// The time of day when it was made, and from there on the time that passed, suspended or not: nobody who sets the
-/// time of day can turn it back.
+/// The time of day when it was made, and from there on the time that passed, suspended or not:
+/// setting the time of day cannot turn it back.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Time of day less time since boot.
@@ -284,7 +284,8 @@ mod tests {
             _00000000000000000000ffff0a000007_20010db8000000000000000000000007";
         let (body, tag) = bytes.split_at(bytes.len() - 32);
         assert_eq!(hex::encode(body), wanted.replace('_', ""));
-        // By another implementation: Python's `hmac.new(bytes([7]) * 16, body, "sha256").hexdigest()`.
+        // By another implementation: Python's `hmac.new(bytes([7]) * 16, body,
+        // "sha256").hexdigest()`.
         let wanted_tag = "023271134bc967a20172fa5906a42efc23669640bc94dea14e7c18b8f12efad8";
         assert_eq!(hex::encode(tag), wanted_tag);
     }

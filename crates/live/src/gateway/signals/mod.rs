@@ -1,10 +1,10 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
-//! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the kernel about
-//! carriers and neighbours, `timetable` knows outages beforehand. Each is a thread that sends
-//! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full when it begins:
-//! an earlier gateway may have ended with another one. Sources do not know of each other; what to make of their
-//! contradictions is the loop's business.
+//! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
+//! kernel about carriers and neighbours, `timetable` knows outages beforehand. Each is a thread
+//! that sends [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its
+//! view in full when it begins: an earlier gateway may have ended with another one. Sources do not
+//! know of each other; the loop resolves their contradictions.
 
 pub mod agent;
 pub mod keys;
@@ -32,7 +32,7 @@ pub enum SignalsError {
     /// The file of keys is refused.
     #[error(transparent)]
     Keys(#[from] KeysError),
-    /// The address for agents cannot be had.
+    /// The address for agents is not available.
     #[error("cannot listen for agents on {address} (UDP): {source}{}", listen_mend(source))]
     Listen {
         /// As configured.
@@ -72,7 +72,7 @@ pub struct Running {
 /// Starts all sources that the configuration names.
 ///
 /// # Errors
-/// One of them cannot be had; then none is started.
+/// One of them cannot start; then none is started.
 pub fn start(signals: &Signals, groups: &[Group], handle: Handle) -> Result<Running, SignalsError> {
     let sources = Sources::new()?;
     let mut running = Running { handle, agent_counters: Arc::default(), socket: None, sources };
@@ -81,8 +81,8 @@ pub fn start(signals: &Signals, groups: &[Group], handle: Handle) -> Result<Runn
 }
 
 impl Running {
-    /// Goes on with another configuration. Counters go on; agents that report to the same address notice nothing but
-    /// one message that they have to repeat.
+    /// Goes on with another configuration. Counters go on. Agents that report to the same address
+    /// have to repeat one message at most.
     ///
     /// # Errors
     /// As [`start`]; then the sources run on as they were.
@@ -124,7 +124,8 @@ impl Running {
         self.agent_counters.clone()
     }
 
-    /// Where agents are listened to, with the port that the kernel chose if the configuration says 0.
+    /// Where agents are listened to, with the port that the kernel chose if the configuration says
+    /// 0.
     pub fn agent_address(&self) -> Option<SocketAddr> {
         self.socket.as_ref().and_then(|(_, socket)| socket.local_addr().ok())
     }

@@ -1,16 +1,19 @@
-//! What the kernel knows: which interfaces have a carrier, and which mobiles answer in the neighbour table.
+//! What the kernel knows: which interfaces have a carrier, and which mobiles answer in the
+//! neighbour table.
 //!
-//! Read first: rtnetlink(7), arp(7) (states of neighbours). [`event`] reads the kernel's messages, [`Watch`] makes
-//! signals of them without I/O, [`Listener`] is the thread.
+//! Read first: rtnetlink(7), arp(7) (states of neighbours). [`event`] reads the kernel's messages,
+//! [`Watch`] makes signals of them without I/O, [`Listener`] is the thread.
 //!
-//! *Carrier.* Without it, all mobiles behind the interface are down. Those are the neighbours that were seen there
-//! (also when the kernel has forgotten them since, as it does when the carrier is lost), and the single addresses
-//! (not prefixes) of the groups that name it: links without neighbours (PPP, tunnels, satellite modems) need them. An
-//! interface that does not exist has no carrier; one that comes back under its name is the same to us.
+//! *Carrier.* Without it, all mobiles behind the interface are down. Those are the neighbours that
+//! were seen there (also when the kernel has forgotten them since, as it does when the carrier is
+//! lost), and the single addresses (not prefixes) of the groups that name it: links without
+//! neighbours (PPP, tunnels, satellite modems) need them. An interface that does not exist has no
+//! carrier; one that comes back under its name is the same to us.
 //!
-//! *Neighbour.* One that failed to answer is down, and up again when its address is known once more: the kernel learns
-//! it from the mobile only. But a frozen connection sends it nothing, so that it is not asked for either: as
-//! long as one is down, [`Watch::probes`] has the kernel ask for it, less and less often.
+//! *Neighbour.* One that failed to answer is down, and up again when its address is known once
+//! more: the kernel learns it from the mobile only. But a frozen connection sends it nothing, so
+//! the kernel would not ask. As long as a neighbour is down, [`Watch::probes`] has the kernel ask
+//! for it, less and less often.
 
 use super::keys::is_single;
 use super::message::{Clock, Stamp};
@@ -28,14 +31,14 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
-/// Neighbours known; beyond, the one that was seen changing longest ago is forgotten.
+/// Most neighbours known; beyond that, the one whose last change is the oldest is forgotten.
 const MOST_NEIGHBOURS: usize = 1 << 16;
-/// A neighbour that is down is asked for again after this part of the time for which it has been down, so that it is found at
-/// most so much later than it came back,
+/// The kernel asks again for a neighbour that is down after this fraction of the time it has been
+/// down, which bounds how late it is found,
 const PROBE_PART: u64 = 8;
-/// but not more often
+/// but not more often than this
 const SHORTEST_PROBE: Duration = Duration::from_secs(1);
-/// and not less.
+/// and not less often than this.
 const LONGEST_PROBE: Duration = Duration::from_secs(60);
 
 /// What the kernel tells.
@@ -68,7 +71,8 @@ fn link(kind: u16, body: &[u8]) -> Option<Event> {
     if kind == libc::RTM_DELLINK {
         return Some(Event::LinkGone { index });
     }
-    // Up for the administrator, for the driver, and for what else must be (RFC 2863's operational state).
+    // Up for the administrator, for the driver, and for what else must be (RFC 2863's operational
+    // state).
     let all = libc::IFF_UP | libc::IFF_LOWER_UP | libc::IFF_RUNNING;
     let mut named = attributes(body.get(16..)?).filter(|&(kind, _)| kind == libc::IFLA_IFNAME);
     let name = name(named.next()?.1)?.to_owned();
@@ -110,7 +114,7 @@ pub(super) struct Watch {
     neighbours: LinkedHashMap<IpAddr, String>,
     /// Neighbours that fail to answer.
     failed: BTreeMap<IpAddr, Failed>,
-    /// The last word about a mobile.
+    /// The last report about a mobile.
     said: BTreeMap<(IpAddr, SignalSource), LinkSignal>,
 }
 
@@ -238,7 +242,7 @@ impl Watch {
         }
     }
 
-    /// Says it unless it was the last word anyway.
+    /// Reports it unless that was the last report anyway.
     fn say(&mut self, mobile: IpAddr, source: SignalSource, is_up: bool) -> Option<MobileSignal> {
         let signal = if is_up { LinkSignal::Up } else { LinkSignal::Down };
         let is_new = self.said.insert((mobile, source), signal) != Some(signal);
@@ -357,7 +361,7 @@ impl Listener {
 
 fn send(handle: &Handle, signals: Vec<MobileSignal>) {
     for signal in signals {
-        tracing::info!(mobile = %signal.mobile.0, signal = ?signal.signal, source = ?signal.source, "the kernel tells");
+        tracing::info!(mobile = %signal.mobile.0, signal = ?signal.signal, source = ?signal.source, "the kernel reports");
         handle.send(Command::Signal(signal));
     }
 }

@@ -1,8 +1,9 @@
-//! Outages known beforehand: says `Fading`, `Down` and `Up` when their time has come.
+//! Outages known beforehand: reports `Fading`, `Down` and `Up` when they are due.
 //!
-//! What holds at a time is computed from that time alone ([`Timetable::at`]), never counted from the last
-//! change: when somebody sets the clock, the timetable is right again at once. For that, [`timer`] goes by the
-//! time of day and rings as well when that is set (timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`).
+//! What holds at a time is computed from that time alone ([`Timetable::at`]), never counted from
+//! the last change: when somebody sets the clock, the timetable is right again at once. For that,
+//! [`timer`] goes by the time of day and rings as well when that is set (timerfd_create(2),
+//! `TFD_TIMER_CANCEL_ON_SET`).
 
 use super::{Stop, Woken};
 use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
@@ -89,8 +90,8 @@ pub(super) fn timer() -> io::Result<TimerFd> {
     Ok(TimerFd::new(ClockId::CLOCK_REALTIME, flags)?)
 }
 
-/// Lets the timer ring at `time` (`None`: not by itself) and whenever the clock is set. False when it has been set
-/// since the last call.
+/// Lets the timer ring at `time` (`None`: not by itself) and whenever the clock is set. False when
+/// it has been set since the last call.
 fn set(timer: &TimerFd, time: Option<Time>) -> io::Result<bool> {
     let time = time.unwrap_or(Time::MAX);
     let seconds = i64::try_from(time / SECOND).unwrap_or(i64::MAX);
@@ -149,7 +150,8 @@ mod tests {
         }
     }
 
-    /// What a timetable says from `from` to `to`: seconds and signals; the first is its view at `from`.
+    /// What a timetable says from `from` to `to`: seconds and signals; the first is its view at
+    /// `from`.
     fn said(outages: &[PlannedOutage], from: u64, to: u64) -> Vec<(u64, LinkSignal)> {
         let timetable = Timetable::new(outages);
         let mut said: Vec<(u64, LinkSignal)> = Vec::new();

@@ -1,10 +1,11 @@
 //! The rules in the language of iptables-restore(8).
 //!
-//! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a packet comes from a
-//! mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two rules for each watched mobile. `AIRTCP` is not
-//! entered as long as nothing is queued: rules that queue nothing still cost a sixth of the packet rate. Chain `AIRTCP` of table
-//! `raw`, entered from OUTPUT, exempts injected packets from connection tracking. A packet that is queued leaves `mangle` with its
-//! verdict, so rules of others belong before ours, as they are.
+//! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a
+//! packet comes from a mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two
+//! rules for each watched mobile. `AIRTCP` is not entered while nothing is queued: rules that queue
+//! nothing still cost a sixth of the packet rate. Chain `AIRTCP` of table `raw`, entered from
+//! OUTPUT, exempts injected packets from connection tracking. A queued packet leaves `mangle` with
+//! its verdict, so ours come after the rules of others.
 
 use super::super::inject::MARK;
 use super::{Queued, Selection, Wanted, run};
@@ -20,7 +21,7 @@ const WATCHED: &str = "AIRTCP-WATCHED";
 /// A table of iptables with chains of ours.
 struct Table {
     name: &'static str,
-    /// Whence [`ENTRY`] is entered.
+    /// The chain that [`ENTRY`] is entered from.
     hook: &'static str,
     chains: &'static [&'static str],
 }
@@ -206,7 +207,8 @@ pub(super) fn text(wanted: &Wanted) -> String {
     text
 }
 
-/// What iptables-restore is to do: our chains anew, and entered or not; `entered` says where they are now.
+/// What iptables-restore is to do: our chains anew, and entered or not; `entered` says where they
+/// are now.
 fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table) -> bool) -> String {
     let mut text = String::new();
     for table in TABLES.iter().filter(|table| table.name != "raw" || wanted.notrack) {

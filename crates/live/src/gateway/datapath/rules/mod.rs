@@ -1,12 +1,14 @@
 //! The rules that send the mobiles' TCP packets to the gateway, in tables and chains of their own.
 //!
-//! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts them in force, and removes
-//! them when it is dropped ([`Watcher`] changes them while packets go on); after a crash they do no harm (`bypass`: without a listener packets pass) and
-//! the next start replaces them.
+//! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts
+//! them in force and removes them when it is dropped; [`Watcher`] changes them without delaying
+//! packets. After a crash they do no harm (`bypass`: without a listener packets pass), and the next
+//! start replaces them.
 //!
-//! Of each group, packets from its mobiles and packets to them are queued: all, none, or those of the mobiles that are
-//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. As long as nothing is to be queued, packets do not meet
-//! the rules. There is one set of rules, so one gateway, in a network namespace.
+//! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
+//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. While nothing
+//! is to be queued, packets do not pass through the rules. There is one set of rules, and so one
+//! gateway, in a network namespace.
 
 mod iptables;
 mod nftables;
@@ -48,8 +50,8 @@ pub enum RulesError {
 pub enum Backend {
     /// nftables, its `queue` statement.
     Nftables,
-    /// iptables, its NFQUEUE target: the program of that name, so legacy or nft as the administrator
-    /// has chosen.
+    /// iptables, its NFQUEUE target: the program of that name, so legacy or nft as the
+    /// administrator has chosen.
     Iptables,
 }
 
@@ -86,7 +88,8 @@ impl Backend {
             Self::Iptables => iptables::install(wanted),
         }
     }
-    /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no more.
+    /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no
+    /// more.
     fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::watch(before, after, mobiles),
@@ -158,7 +161,7 @@ impl Wanted {
     }
 }
 
-/// As the kernel has it, without what the languages of rules give a meaning.
+/// What the kernel allows, without characters that mean something in the languages of rules.
 fn is_interface(name: &str) -> bool {
     (1..16).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_graphic() && !"/*+\"'\\".contains(c))
@@ -174,8 +177,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Puts the rules for `config` in force, by the first backend that can do it, in place of what a
-    /// predecessor left.
+    /// Puts the rules for `config` in force, by the first backend that can do it, in place of what
+    /// a predecessor left.
     ///
     /// # Errors
     /// No backend can; then nothing is left in force.
@@ -210,7 +213,8 @@ impl Rules {
         Ok(())
     }
 
-    /// From now on, copies are made of what is not queued: the switch hears of each mobile that is watched.
+    /// From now on, packets that are not queued are copied: the switch is told of each mobile that
+    /// is watched.
     pub fn set_copies(&mut self, copies: Option<CopySwitch>) {
         self.copies = copies;
         self.switch_copies(self.wanted.watched.iter(), false);
@@ -226,9 +230,10 @@ impl Rules {
         }
     }
 
-    /// Begins (`on`) or ends to queue the packets of these mobiles, if their group is [`Queued::Watched`]; in one step, which
-    /// takes some milliseconds. Repetitions do no harm. For a moment a packet may be queued and copied too, but none is
-    /// neither.
+    /// Begins (`on`) or ends to queue the packets of these mobiles, if their group is
+    /// [`Queued::Watched`]; in one step, which takes some milliseconds. Repetitions do no harm. For
+    /// a moment a packet may be both queued and copied, but every packet is at least one of the
+    /// two.
     ///
     /// # Errors
     /// The rules were refused: nothing has changed.
@@ -277,7 +282,7 @@ impl Rules {
 
 impl Drop for Rules {
     fn drop(&mut self) {
-        // Nobody is left to tell; rules that stay let packets pass.
+        // There is nobody to report an error to; rules that stay let packets pass.
         let _ = self.backend.remove();
     }
 }
@@ -299,7 +304,8 @@ pub fn remove() {
     }
 }
 
-/// The first backend that does it, without the rule for connection tracking where the kernel has neither.
+/// The first backend that does it, without the rule for connection tracking where the kernel has
+/// neither.
 fn first(
     wanted: Wanted,
     attempt: impl Fn(Backend, &Wanted) -> Result<(), String>,
@@ -320,7 +326,8 @@ fn first(
     Err(RulesError::NoBackend(errors.join("; ")))
 }
 
-/// Runs a program on `input` and returns what it prints; an error is one line that begins with its name.
+/// Runs a program on `input` and returns what it prints; an error is one line that begins with its
+/// name.
 fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let failed = |error: io::Error| match error.kind() {

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-/// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should wait. Dropped, it does what
-/// it was asked for and removes the rules.
+/// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should
+/// wait. Dropped, it finishes what it was asked to do and removes the rules.
 #[derive(Debug)]
 pub struct Watcher {
     /// Taken to end the thread.
@@ -71,7 +71,7 @@ impl Drop for Watcher {
 
 fn work(mut rules: Rules, mut failed: impl FnMut(RulesError), asked: &Receiver<Request>) {
     while let Ok(first) = asked.recv() {
-        // All that waits is one change; of each mobile, the last word counts.
+        // All waiting requests become one change; of each mobile, the last one counts.
         let mut watched = BTreeMap::new();
         let (mut replace, mut copies) = (None, None);
         for request in std::iter::once(first).chain(asked.try_iter()) {
@@ -96,7 +96,7 @@ fn work(mut rules: Rules, mut failed: impl FnMut(RulesError), asked: &Receiver<R
             rules.watch(&mobiles, on).unwrap_or_else(&mut failed);
         }
         if let Some((config, answer)) = replace {
-            // Who asked may have given up.
+            // Whoever asked may have given up.
             let _ = answer.send(rules.replace(&config));
         }
     }

@@ -1,13 +1,13 @@
-//! The gateway without I/O of its own: packets and signals in, verdicts and packets out. The third shell of the
-//! mechanisms, beside the simulator and the tests.
+//! The gateway without I/O: packets and signals in, verdicts and packets out.
 //!
 //! Read first: `airtcp_edge::middlebox` (the contract), [`datapath`](super::datapath).
 //!
-//! A packet belongs to a group of mobiles by its addresses (and interfaces), and is handed to that group's mechanism as
-//! a [`Segment`]. What the mechanism forwards passes as it came, byte for byte; what it drops or keeps is dropped;
-//! what it makes itself is cut to the receiver's MSS (copies may be super-packets of segmentation offload) and
-//! encoded. Whatever is no TCP segment, is malformed, or belongs to a connection that no one else can
-//! speak for (MPTCP, TCP-AO, MD5) passes untouched.
+//! A packet belongs to a group of mobiles by its addresses (and interfaces), and is handed to that
+//! group's mechanism as a [`Segment`]. What the mechanism forwards passes as it came, byte for
+//! byte; what it drops or keeps is dropped; what it makes itself is cut to the receiver's MSS
+//! (copies may be super-packets of segmentation offload) and encoded. Whatever is not a TCP
+//! segment, is malformed, or belongs to a connection on which only the hosts can send valid
+//! segments (MPTCP, TCP-AO, MD5) passes untouched.
 
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
 use super::config::{GatewayConfig, Group, Limits, Queued};
@@ -29,18 +29,18 @@ use std::hash::RandomState;
 use std::io;
 use std::net::IpAddr;
 
-/// Payload and options of a segment to a host whose MSS is not known: fits in the smallest MTU of IPv6 (1280 B,
-/// RFC 8200 §5), and in practice of IPv4.
+/// Payload and options of a segment to a host whose MSS is not known: fits in the smallest MTU of
+/// IPv6 (1280 B, RFC 8200 §5), and in practice of IPv4.
 const SAFE_MSS: u16 = 1220;
 
 /// Connections whose hosts are remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a mechanism drops in the
-/// first round trips after an outage should be intercepted.
+/// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a
+/// mechanism drops in the first round trips after an outage should be intercepted.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// Keeps what would be lost with the process: what [`MTcpPlus`](airtcp_edge::MTcpPlus) promised.
+/// Keeps what must outlive the process: what [`MTcpPlus`](airtcp_edge::MTcpPlus) promised.
 pub trait Keeper {
     /// Writes down a note of a group's mechanism, so that it survives the process.
     ///
@@ -48,7 +48,8 @@ pub trait Keeper {
     /// It was not written; the promise is then not given.
     fn write(&mut self, group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()>;
 
-    /// Lets the notes about released connections take effect: all that came with them was done.
+    /// Lets the notes about released connections take effect: the actions that came with them were
+    /// carried out.
     fn settle(&mut self);
 }
 
@@ -62,7 +63,8 @@ pub enum Effect {
         /// From the IP header on.
         packet: Vec<u8>,
     },
-    /// Intercept the packets of a mobile of a group that is [`Queued::Watched`] from now on, or no longer.
+    /// Intercept the packets of a mobile of a group that is [`Queued::Watched`] from now on, or no
+    /// longer.
     Watch {
         /// Which mobile.
         mobile: MobileId,
@@ -81,7 +83,7 @@ struct Counters {
     undecodable: u64,
     /// Passed untouched: of no group.
     unconcerned: u64,
-    /// Passed untouched: nobody else can speak for this connection.
+    /// Passed untouched: only the hosts can send valid segments on this connection.
     foreign: u64,
     /// Could not be encoded.
     unsendable: u64,
@@ -89,8 +91,8 @@ struct Counters {
     unkept: u64,
 }
 
-/// A group at work.
-struct Worker {
+/// A group of mobiles with its mechanism at work.
+struct ActiveGroup {
     /// In a recording.
     id: u32,
     config: Group,
@@ -105,13 +107,13 @@ struct HostPair {
     /// What each can receive in one segment, by its SYN.
     fixed_mss: Option<u16>,
     mobile_mss: Option<u16>,
-    /// They use an option that nobody else can speak for.
+    /// They use an option that only they can make.
     is_foreign: bool,
 }
 
-/// All groups at work.
-pub struct Shell {
-    workers: Vec<Worker>,
+/// All groups at work: hands packets and signals to their mechanisms.
+pub struct Dispatcher {
+    groups: Vec<ActiveGroup>,
     mobiles: Mobiles,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
@@ -129,9 +131,9 @@ pub struct Shell {
     next_id: u32,
 }
 
-/// What a configuration that cannot be put to work suffers from.
+/// Why a configuration cannot be put to work.
 #[derive(Debug, thiserror::Error)]
-pub enum ShellError {
+pub enum DispatchError {
     /// See there.
     #[error("group {group:?}: {source}")]
     Threshold {
@@ -140,7 +142,7 @@ pub enum ShellError {
         /// What is wrong.
         source: ThresholdTooSmall,
     },
-    /// An interface that is not there.
+    /// An interface does not exist.
     #[error("group {group:?}: there is no interface {interface:?}")]
     Interface {
         /// Name of the group.
@@ -148,10 +150,10 @@ pub enum ShellError {
         /// Name of the interface.
         interface: String,
     },
-    /// Bytes of its connections were acknowledged that only the gateway holds.
+    /// It has connections with acknowledged bytes held only by the gateway.
     #[error(
-        "group {group:?} cannot go or change its mechanism now: {committed} of its connections were \
-         promised bytes that their mobiles lack; try again when those are back"
+        "group {group:?} cannot be removed or change its mechanism now: {committed} of its connections \
+         have acknowledged bytes that their mobiles lack; try again when the mobiles are back"
     )]
     Committed {
         /// Name of the group.
@@ -161,9 +163,9 @@ pub enum ShellError {
     },
 }
 
-impl Shell {
-    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name; `keeper` keeps
-    /// promises.
+impl Dispatcher {
+    /// Without connections. `hash_key` must not be guessable; `index` finds interfaces by name;
+    /// `keeper` keeps promises.
     ///
     /// # Errors
     /// A group cannot be put to work.
@@ -172,14 +174,14 @@ impl Shell {
         hash_key: (u64, u64),
         index: &dyn Fn(&str) -> Option<u32>,
         keeper: Box<dyn Keeper>,
-    ) -> Result<Self, ShellError> {
+    ) -> Result<Self, DispatchError> {
         let table = table(&config.limits, hash_key);
-        let worker = |(id, group)| Worker::new(id, group, table, config, index);
-        let workers: Vec<Worker> =
-            (0..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
+        let begin = |(id, group)| ActiveGroup::new(id, group, table, config, index);
+        let groups: Vec<ActiveGroup> =
+            (0..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
         Ok(Self {
-            next_id: workers.len() as u32,
-            workers,
+            next_id: groups.len() as u32,
+            groups,
             table,
             keeper,
             recorder: None,
@@ -193,9 +195,9 @@ impl Shell {
         })
     }
 
-    /// Records what the mechanisms are given and do, from now on. To be called before they were given anything.
+    /// Records what the mechanisms are given and do. Call it before they are given anything.
     pub fn record(&mut self, now: Instant, limits: &Limits, mut recorder: Recorder) {
-        for Worker { id, config, .. } in &self.workers {
+        for ActiveGroup { id, config, .. } in &self.groups {
             recorder.begin(now, *id, &record::setup(config, limits));
         }
         self.recorder = Some(recorder);
@@ -209,40 +211,41 @@ impl Shell {
         self.recorder.take().map(Recorder::finish).transpose()
     }
 
-    /// To be called before the loop sleeps.
+    /// Call it before the loop sleeps.
     pub fn rest(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.flush();
         }
     }
 
-    /// Goes on with another configuration. A group keeps its connections if it keeps its name and mechanism.
+    /// Goes on with another configuration. A group keeps its connections if it keeps its name and
+    /// mechanism.
     ///
     /// # Errors
-    /// Nothing was changed: the configuration cannot be put to work, or a group that is to go, or to change its
-    /// mechanism, has promised bytes.
+    /// Nothing was changed: the configuration cannot be put to work, or a group that is to go, or
+    /// to change its mechanism, has promised bytes.
     pub fn reload(
         &mut self,
         now: Instant,
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
-    ) -> Result<(), ShellError> {
+    ) -> Result<(), DispatchError> {
         let table = table(&config.limits, self.table.hash_key);
-        let worker = |(id, group)| Worker::new(id, group, table, config, index);
-        let mut workers: Vec<Worker> =
-            (self.next_id..).zip(&config.groups).map(worker).collect::<Result<_, _>>()?;
-        for old in &self.workers {
+        let begin = |(id, group)| ActiveGroup::new(id, group, table, config, index);
+        let mut groups: Vec<ActiveGroup> =
+            (self.next_id..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
+        for old in &self.groups {
             let committed = old.mechanism.reports().filter(|report| report.committed).count();
-            if committed > 0 && !workers.iter().any(|new| new.succeeds(old)) {
+            if committed > 0 && !groups.iter().any(|new| new.succeeds(old)) {
                 let group = old.config.name.clone();
-                return Err(ShellError::Committed { group, committed });
+                return Err(DispatchError::Committed { group, committed });
             }
         }
-        self.next_id += workers.len() as u32;
-        for new in &mut workers {
+        self.next_id += groups.len() as u32;
+        for new in &mut groups {
             let memory = config.limits.memory;
             let mut is_kept = false;
-            if let Some(old) = self.workers.iter_mut().find(|old| new.succeeds(old))
+            if let Some(old) = self.groups.iter_mut().find(|old| new.succeeds(old))
                 && old.mechanism.reconfigure(&new.config.mechanism, table, memory).is_ok()
             {
                 is_kept = true;
@@ -257,16 +260,17 @@ impl Shell {
                 }
             }
         }
-        self.workers = workers;
+        self.groups = groups;
         self.table = table;
         self.mobiles.set_silence(config.signals.silence);
-        for n in 0..self.workers.len() {
+        for n in 0..self.groups.len() {
             self.write_down(n);
         }
         Ok(())
     }
 
-    /// Puts a connection back that an earlier process promised bytes of; false when no group wants it any more.
+    /// Takes over a connection whose bytes an earlier process acknowledged; false when no group
+    /// wants it any more.
     pub fn restore(
         &mut self,
         now: Instant,
@@ -275,14 +279,14 @@ impl Shell {
         connection: State<SharedBytes>,
         effects: &mut Vec<Effect>,
     ) -> bool {
-        let found = self.workers.iter().position(|worker| worker.config.name == group);
+        let found = self.groups.iter().position(|known| known.config.name == group);
         let Some(n) = found else { return false };
-        let worker = &mut self.workers[n];
-        if !worker.mechanism.restore(now, flow, connection) {
+        let group = &mut self.groups[n];
+        if !group.mechanism.restore(now, flow, connection) {
             return false;
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.restore(now, worker.id, 1);
+            recorder.restore(now, group.id, 1);
         }
         self.watch(now, n, MobileId(flow.dst.ip), effects);
         self.write_down(n);
@@ -301,7 +305,7 @@ impl Shell {
             let of_source = status.signals.entry(source.name().to_owned()).or_default();
             of_source.insert(signal.to_owned(), count);
         }
-        for Worker { config, mechanism, .. } in &self.workers {
+        for ActiveGroup { config, mechanism, .. } in &self.groups {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.name().to_owned(),
@@ -332,7 +336,8 @@ impl Shell {
         status
     }
 
-    /// A packet on its way through this host, or a copy of one that has gone on; the verdict is nothing to that.
+    /// A packet on its way through this host, or a copy of one that has gone on, for which the
+    /// verdict has no effect.
     pub fn on_packet(
         &mut self,
         now: Instant,
@@ -350,14 +355,14 @@ impl Shell {
         let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
             return self.pass(|c| &mut c.unconcerned);
         };
-        if is_copy && !self.workers[n].config.is_copied() {
+        if is_copy && !self.groups[n].config.is_copied() {
             return Verdict::Pass;
         }
         let flow = from.to_mobile(segment.flow);
         if segment.flags.contains(Flags::SYN) {
             self.note_syn(flow, from, &segment);
-        } else if foreign_option.is_some() && !self.workers[n].mechanism.is_committed(&flow) {
-            // Whoever forges an option can take our hands off a connection, but not off one that needs them.
+        } else if foreign_option.is_some() && !self.groups[n].mechanism.is_committed(&flow) {
+            // A forged option can make us leave a connection alone, but not one that depends on us.
             self.host_pair(flow).is_foreign = true;
         }
         if self.hosts.peek(&flow).is_some_and(|hosts| hosts.is_foreign) {
@@ -373,7 +378,7 @@ impl Shell {
                 }
             }
         }
-        let mechanism = &mut self.workers[n].mechanism;
+        let mechanism = &mut self.groups[n].mechanism;
         if is_copy {
             mechanism.on_copy(now, from, segment, &mut self.actions);
             self.note_step(now, n, &Input::Copy { from, segment: packet });
@@ -385,8 +390,8 @@ impl Shell {
         match verdict {
             Verdict::Pass => self.counters.passed += 1,
             Verdict::Drop if is_copy => {
-                // It has gone on, and no harm is done: the network might have been as slow to say what the mechanism
-                // heard in between. But it should have its way from now on.
+                // The packet has gone on, which does no harm: to the mechanism it is as if it had
+                // heard later. From now on its verdicts must count.
                 self.counters.passed += 1;
                 self.watch(now, n, mobile, effects);
             }
@@ -400,8 +405,8 @@ impl Shell {
         *self.signals.entry((signal.source, signal.signal.name())).or_default() += 1;
         let mobile = signal.mobile;
         let told = self.mobiles.note(signal).or_else(|| {
-            // The gateway may not know why its connections wait: an earlier process knew.
-            let waits = || self.workers.iter().any(|w| w.mechanism.is_interrupted(mobile));
+            // Connections may wait because of a signal that an earlier process was given.
+            let waits = || self.groups.iter().any(|group| group.mechanism.is_interrupted(mobile));
             let is_back = signal.signal == LinkSignal::Up && !self.mobiles.is_away(mobile);
             (is_back && waits()).then_some(LinkSignal::Up)
         });
@@ -416,8 +421,8 @@ impl Shell {
             *self.signals.entry((SignalSource::Silence, signal.name())).or_default() += 1;
             self.tell(now, mobile, signal, effects);
         }
-        for n in 0..self.workers.len() {
-            let mechanism = &mut self.workers[n].mechanism;
+        for n in 0..self.groups.len() {
+            let mechanism = &mut self.groups[n].mechanism;
             if mechanism.next_deadline().is_some_and(|due| due <= now) {
                 mechanism.on_timer(now, &mut self.actions);
                 self.note_step(now, n, &Input::Timer);
@@ -429,9 +434,9 @@ impl Shell {
         }
     }
 
-    /// When to call [`Shell::on_timer`] next.
+    /// When to call [`Dispatcher::on_timer`] next.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let mechanisms = self.workers.iter().filter_map(|worker| worker.mechanism.next_deadline());
+        let mechanisms = self.groups.iter().filter_map(|group| group.mechanism.next_deadline());
         mechanisms.chain(self.mobiles.next_deadline()).chain(self.unwatch).min()
     }
 
@@ -443,7 +448,7 @@ impl Shell {
     /// The group that a packet belongs to, and from which side it comes.
     fn concerns(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
         let find = |ip: IpAddr, interface: Option<u32>| {
-            self.workers.iter().position(|worker| worker.has(ip, interface))
+            self.groups.iter().position(|group| group.has(ip, interface))
         };
         let to_mobile = find(flow.dst.ip, packet.output).map(|n| (n, Side::Fixed));
         to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
@@ -474,8 +479,8 @@ impl Shell {
         signal: LinkSignal,
         effects: &mut Vec<Effect>,
     ) {
-        for n in 0..self.workers.len() {
-            if !self.workers[n].has_address(mobile.0) {
+        for n in 0..self.groups.len() {
+            if !self.groups[n].has_address(mobile.0) {
                 continue;
             }
             if signal != LinkSignal::Up {
@@ -483,8 +488,8 @@ impl Shell {
             } else if !self.watched.is_empty() {
                 self.unwatch = Some(now + SETTLING);
             }
-            let worker = &mut self.workers[n];
-            worker.mechanism.on_link(now, mobile, signal, &mut self.actions);
+            let group = &mut self.groups[n];
+            group.mechanism.on_link(now, mobile, signal, &mut self.actions);
             self.note_step(now, n, &Input::Signal { mobile, signal });
             self.carry_out(n, effects);
         }
@@ -492,19 +497,20 @@ impl Shell {
 
     /// From now on the packets of a mobile of this group are intercepted.
     fn watch(&mut self, now: Instant, n: usize, mobile: MobileId, effects: &mut Vec<Effect>) {
-        if self.workers[n].config.queued() == Queued::Watched && self.watched.insert(mobile) {
+        if self.groups[n].config.queued() == Queued::Watched && self.watched.insert(mobile) {
             effects.push(Effect::Watch { mobile, watched: true });
             self.unwatch.get_or_insert(now + SETTLING);
         }
     }
 
-    /// Leaves the mobiles alone that are back and have all that was promised.
+    /// Stops intercepting packets of mobiles that are back and have everything that was held for
+    /// them.
     fn unwatch(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
-        let workers = &self.workers;
+        let groups = &self.groups;
         self.watched.retain(|&mobile| {
             let is_settled = !away.contains(&mobile)
-                && workers.iter().all(|worker| !worker.mechanism.is_interrupted(mobile));
+                && groups.iter().all(|group| !group.mechanism.is_interrupted(mobile));
             if is_settled {
                 effects.push(Effect::Watch { mobile, watched: false });
             }
@@ -514,7 +520,7 @@ impl Shell {
         self.unwatch = is_unsettled.then(|| now + SETTLING);
     }
 
-    /// To be called when the effects of the last call were carried out.
+    /// Call it when the effects of the last call were carried out.
     pub fn settle(&mut self) {
         self.keeper.settle();
     }
@@ -522,18 +528,19 @@ impl Shell {
     /// Records a call to the mechanism of a group.
     fn note_step(&mut self, now: Instant, n: usize, input: &Input<&[u8]>) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.step(now, self.workers[n].id, input, self.actions.as_slice());
+            recorder.step(now, self.groups[n].id, input, self.actions.as_slice());
         }
     }
 
-    /// Writes down what the mechanism of a group noted, and takes back what it may not promise.
+    /// Writes down what a group's mechanism noted, and takes back promises that could not be
+    /// written down.
     fn write_down(&mut self, n: usize) {
-        let Worker { config, mechanism, .. } = &mut self.workers[n];
+        let ActiveGroup { config, mechanism, .. } = &mut self.groups[n];
         let mut unkept = Vec::new();
         for note in mechanism.drain_journal() {
             if let Err(error) = self.keeper.write(&config.name, &note) {
                 let (Note::Committed(flow, _) | Note::Input(flow, _) | Note::Released(flow)) = note;
-                tracing::error!(%flow, %error, "a promise cannot be kept and is not given");
+                tracing::error!(%flow, %error, "a promise cannot be written down and is not given");
                 unkept.push(flow);
             }
         }
@@ -543,8 +550,8 @@ impl Shell {
         }
     }
 
-    /// Turns the actions of a group's mechanism into effects, and into the verdict about the packet that led to
-    /// them, if one did.
+    /// Turns the actions of a group's mechanism into effects, and into the verdict about the packet
+    /// that led to them, if one did.
     fn carry_out(&mut self, n: usize, effects: &mut Vec<Effect>) -> Verdict {
         self.write_down(n);
         // A packet that is kept is not forwarded.
@@ -606,19 +613,19 @@ fn owned(counters: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<St
     counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-impl Worker {
+impl ActiveGroup {
     fn new(
         id: u32,
         group: &Group,
         table: FlowTableConfig,
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
-    ) -> Result<Self, ShellError> {
+    ) -> Result<Self, DispatchError> {
         let mut mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
-            .map_err(|source| ShellError::Threshold { group: group.name.clone(), source })?;
+            .map_err(|source| DispatchError::Threshold { group: group.name.clone(), source })?;
         mechanism.keep_journal();
         let find = |interface: &String| {
-            index(interface).ok_or_else(|| ShellError::Interface {
+            index(interface).ok_or_else(|| DispatchError::Interface {
                 group: group.name.clone(),
                 interface: interface.clone(),
             })
@@ -647,8 +654,8 @@ fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
 }
 
-/// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH are the last one's,
-/// CWR is the first one's.
+/// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH
+/// are the last one's, CWR is the first one's.
 fn pieces<P: Payload>(segment: Segment<P>, mss: u16) -> impl Iterator<Item = Segment<P>> {
     let most = usize::from(mss).saturating_sub(segment.options.encoded_len()).max(1);
     let (last, first) = (Flags::FIN | Flags::PSH, Flags::CWR);

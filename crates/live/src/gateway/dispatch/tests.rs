@@ -1,4 +1,5 @@
-//! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed host.
+//! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed
+//! host.
 
 use super::*;
 use crate::gateway::config::{CopyMode, FastPathMode, NfqueueConfig, Signals};
@@ -43,7 +44,7 @@ fn copied() -> GatewayConfig {
 }
 
 struct Bench {
-    shell: Shell,
+    dispatcher: Dispatcher,
     written: Written,
     /// Packets have gone on when they come.
     only_copies: bool,
@@ -88,8 +89,8 @@ impl Bench {
     fn new(config: &GatewayConfig) -> Self {
         let written = Written::default();
         let keeper = Box::new(written.clone());
-        let shell = Shell::new(config, (1, 2), &|_| None, keeper).unwrap();
-        Self { shell, written, only_copies: false, now: Instant::ZERO, effects: Vec::new() }
+        let dispatcher = Dispatcher::new(config, (1, 2), &|_| None, keeper).unwrap();
+        Self { dispatcher, written, only_copies: false, now: Instant::ZERO, effects: Vec::new() }
     }
 
     fn packet(&mut self, packet: Vec<u8>) -> Verdict {
@@ -100,7 +101,7 @@ impl Bench {
             output: None,
             checksums: Checksums::Verify,
         };
-        self.shell.on_packet(self.now, &intercepted, &mut self.effects)
+        self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects)
     }
 
     fn segment(&mut self, segment: &Segment<Vec<u8>>) -> Verdict {
@@ -109,7 +110,7 @@ impl Bench {
 
     fn signal(&mut self, signal: LinkSignal) {
         let signal = MobileSignal { mobile: MOBILE, signal, source: SignalSource::Control };
-        self.shell.on_signal(self.now, signal, &mut self.effects);
+        self.dispatcher.on_signal(self.now, signal, &mut self.effects);
     }
 
     /// Handshake, and `len` bytes under way to the mobile.
@@ -182,7 +183,10 @@ fn what_is_no_tcp_segment_passes() {
     let mut damaged = encoded(&from_fixed(1, 10));
     *damaged.last_mut().unwrap() ^= 1;
     assert_eq!(bench.packet(damaged), Verdict::Pass);
-    assert_eq!((bench.shell.counters.undecodable, bench.shell.counters.unconcerned), (2, 1));
+    assert_eq!(
+        (bench.dispatcher.counters.undecodable, bench.dispatcher.counters.unconcerned),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn who_is_in_no_group_is_left_alone() {
     let mut other = from_fixed(1, 10);
     other.flow.dst.ip = "10.0.1.7".parse().unwrap();
     assert_eq!(bench.segment(&other), Verdict::Pass);
-    assert_eq!(bench.shell.counters.unconcerned, 1);
+    assert_eq!(bench.dispatcher.counters.unconcerned, 1);
 }
 
 #[test]
@@ -244,7 +248,7 @@ fn a_forged_option_does_not_break_a_promise() {
     bench.injected();
     bench.signal(LinkSignal::Up);
     assert_eq!(bench.injected()[0].1.seq, SeqNum(500), "what was promised is replayed");
-    assert_eq!(bench.shell.counters.foreign, 0);
+    assert_eq!(bench.dispatcher.counters.foreign, 0);
 }
 
 #[test]
@@ -255,11 +259,11 @@ fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
     bench.segment(&from_mobile(100, 0));
     bench.segment(&from_fixed(500, 100));
     bench.signal(LinkSignal::Down);
-    assert_eq!((bench.shell.counters.foreign, bench.effects.len()), (3, 0));
+    assert_eq!((bench.dispatcher.counters.foreign, bench.effects.len()), (3, 0));
     let mut syn = from_mobile(99, 0);
     (syn.flags, syn.ack) = (Flags::SYN, None);
     bench.segment(&syn);
-    assert_eq!(bench.shell.counters.passed, 1, "another connection");
+    assert_eq!(bench.dispatcher.counters.passed, 1, "another connection");
 }
 
 #[test]
@@ -269,8 +273,8 @@ fn a_mobile_that_owes_an_answer_and_is_silent_is_down_until_it_is_heard() {
     let mut bench = Bench::new(&config);
     bench.establish(100);
     bench.now = Instant::ZERO + Duration::from_secs(1);
-    assert_eq!(bench.shell.next_deadline(), Some(bench.now));
-    bench.shell.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.dispatcher.next_deadline(), Some(bench.now));
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.injected().last().unwrap().1.window, 0);
     assert_eq!(bench.segment(&from_mobile(100, 0)), Verdict::Drop, "until it has all");
     let replayed = bench.injected();
@@ -288,16 +292,16 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
     bench.signal(LinkSignal::Up);
     bench.injected();
     bench.now += SETTLING;
-    bench.shell.on_timer(bench.now, &mut bench.effects);
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     let lacking = |effect: &Effect| matches!(effect, Effect::Inject { .. });
     assert!(bench.effects.iter().all(lacking), "the mobile lacks what was promised");
     let all = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
     assert_eq!(bench.segment(&all), Verdict::Pass);
     bench.effects.clear();
     bench.now += SETTLING;
-    bench.shell.on_timer(bench.now, &mut bench.effects);
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
-    assert_eq!(bench.shell.unwatch, None);
+    assert_eq!(bench.dispatcher.unwatch, None);
 }
 
 #[test]
@@ -329,16 +333,16 @@ fn a_mobile_is_watched_from_the_first_copy_on_that_should_not_have_gone_on() {
     bench.signal(LinkSignal::Up);
     bench.injected();
     // As if the rules had been too slow.
-    bench.shell.watched.clear();
+    bench.dispatcher.watched.clear();
     bench.only_copies = true;
     let lacking = Segment { ack: Some(SeqNum(550)), ..from_mobile(100, 0) };
     bench.segment(&lacking);
     assert!(bench.effects.contains(&Effect::Watch { mobile: MOBILE, watched: true }));
-    assert_eq!(bench.shell.counters.dropped, 0, "it has gone on");
+    assert_eq!(bench.dispatcher.counters.dropped, 0, "it has gone on");
     bench.effects.clear();
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..lacking });
     bench.now += SETTLING;
-    bench.shell.on_timer(bench.now, &mut bench.effects);
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
 }
 
@@ -347,12 +351,12 @@ fn copies_are_only_for_groups_that_get_some() {
     let mut bench = Bench::new(&config(CopyMode::Always));
     bench.only_copies = true;
     bench.establish(100);
-    let status = bench.shell.status(bench.now);
+    let status = bench.dispatcher.status(bench.now);
     assert_eq!((status.flow_count, status.groups[0].path.as_str()), (0, "nfqueue"));
     let mut bench = Bench::new(&copied());
     bench.only_copies = true;
     bench.establish(100);
-    let status = bench.shell.status(bench.now);
+    let status = bench.dispatcher.status(bench.now);
     assert_eq!((status.flow_count, status.groups[0].path.as_str()), (1, "copies"));
 }
 
@@ -374,7 +378,7 @@ fn a_promise_that_cannot_be_written_down_is_not_given() {
     bench.written.0.borrow_mut().is_full = true;
     bench.signal(LinkSignal::Down);
     assert_eq!(bench.injected(), []);
-    assert_eq!(bench.shell.counters.unkept, 1);
+    assert_eq!(bench.dispatcher.counters.unkept, 1);
     bench.written.0.borrow_mut().is_full = false;
     bench.segment(&from_fixed(500, 100));
     let injected = bench.injected();
@@ -394,14 +398,14 @@ fn another_process_goes_on_with_what_was_promised() {
     let written = first.written.0.take().connections;
     for (flow, Snapshot { connection, .. }) in written {
         let effects = &mut second.effects;
-        assert!(second.shell.restore(second.now, "phones", flow, connection.clone(), effects));
-        assert!(!second.shell.restore(second.now, "gone", flow, connection, effects));
+        assert!(second.dispatcher.restore(second.now, "phones", flow, connection.clone(), effects));
+        assert!(!second.dispatcher.restore(second.now, "gone", flow, connection, effects));
     }
     assert_eq!(second.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
     assert_eq!(second.written.0.borrow().connections.len(), 1, "and writes it down again");
     let (signal, source) = (LinkSignal::Up, SignalSource::Carrier);
     let signal = MobileSignal { mobile: MOBILE, signal, source };
-    second.shell.on_signal(second.now, signal, &mut second.effects);
+    second.dispatcher.on_signal(second.now, signal, &mut second.effects);
     let replayed: Vec<u8> = second.injected().into_iter().flat_map(|(_, s)| s.payload).collect();
     assert_eq!(replayed, [from_fixed(500, 100).payload, from_fixed(600, 50).payload].concat());
 }
@@ -415,7 +419,7 @@ fn what_was_written_down_is_forgotten_when_all_else_is_done() {
     bench.effects.clear();
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
     assert_eq!(bench.written.0.borrow().connections.len(), 1);
-    bench.shell.settle();
+    bench.dispatcher.settle();
     assert_eq!(bench.written.0.borrow().connections.len(), 0);
 }
 
@@ -431,15 +435,15 @@ fn a_reload_keeps_connections_and_refuses_to_break_promises() {
         renamed.groups[0].name = "tablets".to_owned();
         renamed
     };
-    let error = bench.shell.reload(bench.now, &renamed(), &|_| None).unwrap_err();
-    assert!(matches!(error, ShellError::Committed { committed: 1, .. }), "{error}");
+    let error = bench.dispatcher.reload(bench.now, &renamed(), &|_| None).unwrap_err();
+    assert!(matches!(error, DispatchError::Committed { committed: 1, .. }), "{error}");
     config.limits.flows = 1;
-    bench.shell.reload(bench.now, &config, &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &|_| None).unwrap();
     bench.signal(LinkSignal::Up);
     assert_eq!(bench.injected()[0].1.seq, SeqNum(500));
     bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
-    bench.shell.reload(bench.now, &renamed(), &|_| None).unwrap();
-    assert_eq!(bench.shell.status(bench.now).flow_count, 0);
+    bench.dispatcher.reload(bench.now, &renamed(), &|_| None).unwrap();
+    assert_eq!(bench.dispatcher.status(bench.now).flow_count, 0);
 }
 
 #[test]
@@ -449,20 +453,20 @@ fn what_is_done_is_recorded_and_replays_across_reloads() {
     let mut config = config(CopyMode::Always);
     let mut bench = Bench::new(&config);
     let recorder = Recorder::create(&file, Contents::Headers, bench.now).unwrap();
-    bench.shell.record(bench.now, &config.limits, recorder);
+    bench.dispatcher.record(bench.now, &config.limits, recorder);
     bench.establish(1200);
     bench.signal(LinkSignal::Down);
     config.limits.flows = 1;
-    bench.shell.reload(bench.now, &config, &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &|_| None).unwrap();
     assert_eq!(bench.segment(&from_fixed(1700, 100)), Verdict::Drop);
-    bench.now = bench.shell.next_deadline().unwrap();
-    bench.shell.on_timer(bench.now, &mut bench.effects);
+    bench.now = bench.dispatcher.next_deadline().unwrap();
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     bench.signal(LinkSignal::Up);
     bench.segment(&Segment { ack: Some(SeqNum(1800)), ..from_mobile(100, 0) });
     config.groups[0].name = "tablets".to_owned();
-    bench.shell.reload(bench.now, &config, &|_| None).unwrap();
+    bench.dispatcher.reload(bench.now, &config, &|_| None).unwrap();
     bench.establish(100);
-    assert_eq!(bench.shell.end_recording().unwrap(), Some(0));
+    assert_eq!(bench.dispatcher.end_recording().unwrap(), Some(0));
 
     let groups = airtcp_record::replay(std::fs::File::open(&file).unwrap()).unwrap();
     let done: Vec<_> =
@@ -476,7 +480,7 @@ fn the_status_tells_what_is_done_for_whom() {
     bench.establish(100);
     bench.signal(LinkSignal::Down);
     bench.now += Duration::from_secs(2);
-    let status = bench.shell.status(bench.now);
+    let status = bench.dispatcher.status(bench.now);
     assert_eq!(status.away, BTreeMap::from([("10.0.0.7".to_owned(), "down".to_owned())]));
     assert_eq!(status.signals["control"]["down"], 1);
     assert_eq!((status.flow_count, status.committed, status.held), (1, 1, 100));

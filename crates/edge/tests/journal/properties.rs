@@ -1,12 +1,13 @@
 //! What holds for any traffic, signals and times, at whatever moment the process ends.
 
 use crate::segments::{Hosts, Seg, with_flags, with_payload, with_timestamps, with_window};
-use crate::{Shell, config};
+use crate::{Driver, config};
 use airtcp_core::{Duration, Flags, Length, LinkSignal, SeqNum};
 use airtcp_edge::{Action, Actions, MTcpPlusConfig, Resume, Side};
 use proptest::prelude::*;
 
-/// What happens next; segments have their numbers in a small range, so that all relations between them occur.
+/// What happens next; segments have their numbers in a small range, so that all relations between
+/// them occur.
 #[derive(Clone, Debug)]
 enum Any {
     Segment {
@@ -60,7 +61,7 @@ fn any_life(without: Flags) -> impl Strategy<Value = Any> {
 
 /// Two connections of one mobile.
 struct World {
-    shell: Shell,
+    driver: Driver,
     hosts: [Hosts; 2],
 }
 
@@ -71,7 +72,7 @@ impl World {
             hosts.flow.src.port += port;
             hosts
         });
-        Self { shell: Shell::new(config, memory), hosts }
+        Self { driver: Driver::new(config, memory), hosts }
     }
 
     fn segment(&self, any: &Any) -> Option<(Side, usize, Seg)> {
@@ -92,14 +93,14 @@ impl World {
             Any::Segment { is_copy, .. } => {
                 let (from, _, segment) = self.segment(any).expect("it is one");
                 vec![match is_copy {
-                    false => self.shell.pass(from, segment),
-                    true => self.shell.copy(from, segment),
+                    false => self.driver.pass(from, segment),
+                    true => self.driver.copy(from, segment),
                 }]
             }
-            Any::Link(signal) => vec![self.shell.signal(&self.hosts[0], *signal)],
-            Any::Wait(time) => self.shell.wait(*time),
+            Any::Link(signal) => vec![self.driver.signal(&self.hosts[0], *signal)],
+            Any::Wait(time) => self.driver.wait(*time),
             Any::Full(is_full) => {
-                self.shell.is_full = *is_full;
+                self.driver.is_full = *is_full;
                 Vec::new()
             }
         }
@@ -145,7 +146,8 @@ impl Observer {
     }
 }
 
-/// Up to where these actions send the mobile the data of one connection, from `from` on without a gap.
+/// Up to where these actions send the mobile the data of one connection, from `from` on without a
+/// gap.
 fn replayed(hosts: &Hosts, from: SeqNum, actions: &[Action<Length>]) -> SeqNum {
     let mut reached = from;
     for action in actions {
@@ -173,7 +175,7 @@ proptest! {
         let mut world = World::new(isn, config, memory);
         for any in life {
             world.happen(&any);
-            prop_assert_eq!(&world.shell.file, &world.shell.live());
+            prop_assert_eq!(&world.driver.file, &world.driver.live());
         }
     }
 
@@ -194,7 +196,7 @@ proptest! {
                 observers[port].on_segment(from, &segment);
             }
             let all = world.happen(&any);
-            let mut successor = world.shell.successor();
+            let mut successor = world.driver.successor();
             let replay = successor.signal(&world.hosts[0], LinkSignal::Up);
             for (observer, hosts) in observers.iter_mut().zip(&world.hosts) {
                 all.iter().for_each(|actions| observer.on_actions(hosts, actions.as_slice()));

@@ -1,7 +1,7 @@
 //! When there is a note, and what becomes of it.
 
 use crate::segments::Hosts;
-use crate::{Shell, config};
+use crate::{Driver, config};
 use airtcp_core::{Duration, Instant, Length, LinkSignal};
 use airtcp_edge::m_tcp_plus::Note;
 use airtcp_edge::{
@@ -9,19 +9,19 @@ use airtcp_edge::{
 };
 
 /// The mobile has opened the connection, and three segments are under way.
-fn underway(shell: &mut Shell) -> Hosts {
+fn underway(driver: &mut Driver) -> Hosts {
     let hosts = Hosts::new(u32::MAX - 1500);
-    shell.pass(Side::Mobile, hosts.mobile(0));
+    driver.pass(Side::Mobile, hosts.mobile(0));
     for n in 0..3 {
-        shell.pass(Side::Fixed, hosts.fixed(n * 1000, 1000));
+        driver.pass(Side::Fixed, hosts.fixed(n * 1000, 1000));
     }
     hosts
 }
 
-fn shell() -> (Shell, Hosts) {
-    let mut shell = Shell::new(config(1 << 20), 1 << 30);
-    let hosts = underway(&mut shell);
-    (shell, hosts)
+fn driver() -> (Driver, Hosts) {
+    let mut driver = Driver::new(config(1 << 20), 1 << 30);
+    let hosts = underway(&mut driver);
+    (driver, hosts)
 }
 
 fn injections(actions: &Actions<Length>, side: Side) -> usize {
@@ -31,45 +31,45 @@ fn injections(actions: &Actions<Length>, side: Side) -> usize {
 
 #[test]
 fn nothing_is_noted_of_a_connection_without_a_promise() {
-    let (mut shell, hosts) = shell();
-    assert!(shell.file.is_empty());
-    shell.pass(Side::Mobile, hosts.mobile(3000));
-    shell.signal(&hosts, LinkSignal::Down);
-    assert!(shell.file.is_empty(), "frozen, but the mobile has all");
+    let (mut driver, hosts) = driver();
+    assert!(driver.file.is_empty());
+    driver.pass(Side::Mobile, hosts.mobile(3000));
+    driver.signal(&hosts, LinkSignal::Down);
+    assert!(driver.file.is_empty(), "frozen, but the mobile has all");
 }
 
 #[test]
 fn nothing_is_noted_unless_a_journal_is_kept() {
-    let (mut shell, hosts) = shell();
-    shell.node = MTcpPlus::new(config(1 << 20), FlowTableConfig::default(), 1 << 30);
-    underway(&mut shell);
-    shell.signal(&hosts, LinkSignal::Down);
-    assert!(shell.node.reports().next().unwrap().committed);
-    assert!(shell.file.is_empty());
+    let (mut driver, hosts) = driver();
+    driver.node = MTcpPlus::new(config(1 << 20), FlowTableConfig::default(), 1 << 30);
+    underway(&mut driver);
+    driver.signal(&hosts, LinkSignal::Down);
+    assert!(driver.node.reports().next().unwrap().committed);
+    assert!(driver.file.is_empty());
 }
 
 #[test]
 fn a_promise_is_on_file_until_the_mobile_has_all() {
-    let (mut shell, hosts) = shell();
-    shell.signal(&hosts, LinkSignal::Down);
-    assert_eq!(shell.file.len(), 1);
-    shell.signal(&hosts, LinkSignal::Up);
-    shell.pass(Side::Mobile, hosts.mobile(2000));
-    assert_eq!(shell.file.len(), 1);
-    shell.pass(Side::Mobile, hosts.mobile(3000));
-    assert!(shell.file.is_empty());
+    let (mut driver, hosts) = driver();
+    driver.signal(&hosts, LinkSignal::Down);
+    assert_eq!(driver.file.len(), 1);
+    driver.signal(&hosts, LinkSignal::Up);
+    driver.pass(Side::Mobile, hosts.mobile(2000));
+    assert_eq!(driver.file.len(), 1);
+    driver.pass(Side::Mobile, hosts.mobile(3000));
+    assert!(driver.file.is_empty());
 }
 
 #[test]
 fn inputs_that_outgrow_the_snapshot_become_one() {
-    let (mut shell, hosts) = shell();
-    shell.signal(&hosts, LinkSignal::Down);
+    let (mut driver, hosts) = driver();
+    driver.signal(&hosts, LinkSignal::Down);
     let (mut inputs, mut most) = (0, 0);
     for _ in 0..1000 {
         // Retransmissions; three are held already.
         let mut out = Actions::new();
-        shell.node.on_segment(shell.now, Side::Fixed, hosts.fixed(0, 1000), &mut out);
-        for note in shell.node.drain_journal() {
+        driver.node.on_segment(driver.now, Side::Fixed, hosts.fixed(0, 1000), &mut out);
+        for note in driver.node.drain_journal() {
             inputs = if let Note::Input(..) = note { inputs + 1 } else { 0 };
             most = most.max(inputs);
         }
@@ -79,54 +79,54 @@ fn inputs_that_outgrow_the_snapshot_become_one() {
 
 #[test]
 fn without_room_for_the_note_the_fixed_host_is_told_nothing_until_there_is() {
-    let (mut shell, hosts) = shell();
-    shell.is_full = true;
-    let frozen = shell.signal(&hosts, LinkSignal::Down);
+    let (mut driver, hosts) = driver();
+    driver.is_full = true;
+    let frozen = driver.signal(&hosts, LinkSignal::Down);
     assert_eq!(injections(&frozen, Side::Fixed), 0);
-    let retransmitted = shell.pass(Side::Fixed, hosts.fixed(0, 1000));
+    let retransmitted = driver.pass(Side::Fixed, hosts.fixed(0, 1000));
     assert_eq!(
         (injections(&retransmitted, Side::Fixed), injections(&retransmitted, Side::Mobile)),
         (0, 1),
         "the mobile is sent what it waits for all the same"
     );
-    shell.is_full = false;
-    let retransmitted = shell.pass(Side::Fixed, hosts.fixed(0, 1000));
+    driver.is_full = false;
+    let retransmitted = driver.pass(Side::Fixed, hosts.fixed(0, 1000));
     assert_eq!(injections(&retransmitted, Side::Fixed), 1);
-    assert_eq!(shell.file, shell.live());
+    assert_eq!(driver.file, driver.live());
 }
 
 #[test]
 fn what_is_withheld_of_one_connection_is_not_of_another() {
-    let (mut shell, hosts) = shell();
+    let (mut driver, hosts) = driver();
     let mut out = Actions::new();
     out.inject(Side::Fixed, hosts.mobile(3000));
     out.inject(Side::Mobile, hosts.fixed(0, 1000));
     let mut other = hosts.flow;
     other.src.port += 1;
-    shell.node.withhold(&other, &mut out);
+    driver.node.withhold(&other, &mut out);
     assert_eq!(out.as_slice().len(), 2);
-    shell.node.withhold(&hosts.flow, &mut out);
+    driver.node.withhold(&hosts.flow, &mut out);
     assert_eq!((injections(&out, Side::Fixed), injections(&out, Side::Mobile)), (0, 1));
 }
 
 #[test]
 fn other_settings_are_noted_with_the_state_they_apply_to() {
-    let (mut shell, hosts) = shell();
-    shell.signal(&hosts, LinkSignal::Down);
-    shell.node.reconfigure(config(2000), FlowTableConfig::default(), 1 << 30);
+    let (mut driver, hosts) = driver();
+    driver.signal(&hosts, LinkSignal::Down);
+    driver.node.reconfigure(config(2000), FlowTableConfig::default(), 1 << 30);
     // More data than the new settings allow: only the present ones say so.
-    shell.pass(Side::Fixed, hosts.fixed(3000, 1000));
-    let snapshot = shell.file.values().next().unwrap();
-    assert_eq!((snapshot.config.fifo.0, &shell.file), (2000, &shell.live()));
-    assert_eq!((shell.node.flows(), shell.node.held()), (1, 3000), "what was promised is kept");
+    driver.pass(Side::Fixed, hosts.fixed(3000, 1000));
+    let snapshot = driver.file.values().next().unwrap();
+    assert_eq!((snapshot.config.fifo.0, &driver.file), (2000, &driver.live()));
+    assert_eq!((driver.node.flows(), driver.node.held()), (1, 3000), "what was promised is kept");
 }
 
 #[test]
 fn a_successor_goes_on_where_the_first_was_killed() {
-    let (mut shell, hosts) = shell();
-    shell.signal(&hosts, LinkSignal::Down);
-    shell.now = Instant::from_secs(100);
-    let mut next = shell.successor();
+    let (mut driver, hosts) = driver();
+    driver.signal(&hosts, LinkSignal::Down);
+    driver.now = Instant::from_secs(100);
+    let mut next = driver.successor();
     assert_eq!((next.node.flows(), next.node.held()), (1, 3000));
     let mobile = MobileId(hosts.flow.dst.ip);
     assert!(next.node.is_interrupted(mobile));
@@ -144,9 +144,9 @@ fn a_successor_goes_on_where_the_first_was_killed() {
 
 #[test]
 fn a_connection_put_back_is_on_the_successor_s_file() {
-    let (mut shell, hosts) = shell();
-    shell.signal(&hosts, LinkSignal::Down);
-    let mut next = shell.successor();
+    let (mut driver, hosts) = driver();
+    driver.signal(&hosts, LinkSignal::Down);
+    let mut next = driver.successor();
     next.signal(&hosts, LinkSignal::Fading);
     assert_eq!(next.file, next.live());
 }

@@ -1,5 +1,6 @@
-//! What a shell has of a mechanism besides actions: the journal ([`properties`], [`rules`]: what is written down is what
-//! the connection is, at every moment, and enough to keep every promise), reports, other settings ([`mechanism`]).
+//! What a driver has of a mechanism besides actions: the journal ([`properties`], [`rules`]: what
+//! is written down is what the connection is, at every moment, and enough to keep every promise),
+//! reports, other settings ([`mechanism`]).
 
 mod mechanism;
 mod properties;
@@ -13,8 +14,8 @@ use airtcp_edge::{Actions, FlowTableConfig, MTcpPlus, MTcpPlusConfig, Middlebox,
 use segments::{Hosts, Seg};
 use std::collections::BTreeMap;
 
-/// A node that keeps a journal, and what a shell has on file of it.
-pub(crate) struct Shell {
+/// A node that keeps a journal, and what a driver has on file of it.
+pub(crate) struct Driver {
     pub(crate) node: MTcpPlus<Length>,
     pub(crate) now: Instant,
     pub(crate) file: BTreeMap<Flow, Snapshot<Length>>,
@@ -26,7 +27,7 @@ pub(crate) fn config(fifo: u64) -> MTcpPlusConfig {
     MTcpPlusConfig { fifo: Bytes(fifo), ..MTcpPlusConfig::default() }
 }
 
-impl Shell {
+impl Driver {
     pub(crate) fn new(config: MTcpPlusConfig, memory: u64) -> Self {
         let mut node = MTcpPlus::new(config, FlowTableConfig::default(), memory);
         node.keep_journal();
@@ -58,7 +59,7 @@ impl Shell {
         all
     }
 
-    /// A call into the node, and what a shell does with the notes.
+    /// A call into the node, and what a driver does with the notes.
     fn call(
         &mut self,
         act: impl FnOnce(&mut MTcpPlus<Length>, Instant, &mut Actions<Length>),
@@ -97,10 +98,10 @@ impl Shell {
 
     /// A node that takes over from what is on file.
     pub(crate) fn successor(&self) -> Self {
-        let mut shell = Self { now: self.now, ..Self::new(config(1 << 20), 1 << 30) };
+        let mut driver = Self { now: self.now, ..Self::new(config(1 << 20), 1 << 30) };
         for (&flow, snapshot) in &self.file {
-            shell.node.restore(self.now, flow, snapshot.connection.clone());
+            driver.node.restore(self.now, flow, snapshot.connection.clone());
         }
-        shell
+        driver
     }
 }

@@ -60,7 +60,8 @@ impl Through {
         self.mechanism.on_timer(at, &mut Actions::new());
     }
 
-    /// The phase, and the second when it began; checks that the mobile is interrupted by the same token.
+    /// The phase, and the second when it began; checks that the mobile is interrupted by the same
+    /// token.
     fn phase(&self) -> (FlowPhase, Option<u64>) {
         let mut reports = self.mechanism.reports();
         let report = reports.next().expect("the flow is known");
