@@ -169,8 +169,8 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, i
 /// Says which build has the live command `name`; returns the exit code.
 fn absent(name: &str) -> i32 {
     complain(&format!(
-        "this build has no `airtcp {name}`: it is in the native binary for Linux with cargo's feature \
-         `gateway` (`make build` makes target/release/airtcp, AIRTCP_NATIVE names another)"
+        "this build has no `airtcp {name}`: the native binary for Linux has it, unless it was built without \
+         (`make build` makes target/release/airtcp; AIRTCP_NATIVE names another)"
     ));
     BAD_INPUT
 }

@@ -8,6 +8,7 @@
 
 use airtcp_emu::control::Status;
 use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
+use airtcp_testing::skip;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
@@ -32,11 +33,7 @@ fn possible() -> bool {
     let made = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let possible = made.is_ok_and(|s| s.success()) && Path::new("/dev/net/tun").exists();
     if !possible {
-        // Not eprintln!, whose output the test harness hides when a test passes.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: needs the right to make network namespaces, and /dev/net/tun"
-        );
+        skip("the right to make network namespaces, and /dev/net/tun");
     }
     possible
 }
@@ -413,7 +410,7 @@ fn ipv6_passes_too() {
     }
     let disabled = std::fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6");
     if disabled.is_ok_and(|text| text.trim() != "0") || UdpSocket::bind("[::]:0").is_err() {
-        let _ = writeln!(std::io::stderr(), "skipped: needs IPv6");
+        skip("IPv6");
         return;
     }
     let socket = UdpSocket::bind("[::]:0").unwrap();
@@ -531,10 +528,7 @@ fn links_nest() {
         return;
     }
     if Command::new("nft").arg("--version").output().is_err() {
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: needs `nft`, to reach across the namespace in the middle"
-        );
+        skip("nft, to reach across the namespace in the middle");
         return;
     }
     let script = format!(

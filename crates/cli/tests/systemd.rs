@@ -2,7 +2,6 @@
 
 #![cfg(target_os = "linux")]
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -35,7 +34,7 @@ impl Unit {
     fn analyze(&self, arguments: &[&str]) -> Option<Output> {
         let output = Command::new("systemd-analyze").args(arguments).arg(&self.path).output();
         if output.is_err() {
-            let _ = writeln!(std::io::stderr(), "skipped: needs systemd-analyze (package systemd)");
+            airtcp_testing::skip("systemd-analyze (package systemd)");
         }
         output.ok()
     }
@@ -63,8 +62,7 @@ fn the_unit_is_hardened() {
     let Some(output) = Unit::new().analyze(&arguments) else { return };
     let (report, complaints) = (text(&output.stdout), text(&output.stderr));
     if complaints.contains("unrecognized option") {
-        let _ =
-            writeln!(std::io::stderr(), "skipped: needs systemd-analyze of systemd 250 or newer");
+        airtcp_testing::skip("systemd-analyze of systemd 250 or newer");
         return;
     }
     assert!(output.status.success(), "{report}{complaints}");

@@ -24,7 +24,7 @@ fn possible() -> bool {
     let made = Program::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     let possible = made.is_ok_and(|status| status.success());
     if !possible {
-        let _ = writeln!(std::io::stderr(), "skipped: needs the right to make network namespaces");
+        airtcp_testing::skip("the right to make network namespaces");
     }
     possible
 }

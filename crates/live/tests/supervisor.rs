@@ -34,9 +34,12 @@ fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let code = match role.as_str() {
         "supervisor" => {
-            let mut daemon = myself(&std::env::var(DAEMON).unwrap());
-            let timing = Timing { start: Duration::from_secs(2), ..Timing::default() };
-            supervise(&mut daemon, timing).unwrap()
+            let behaviour = std::env::var(DAEMON).unwrap();
+            let mut timing = Timing::default();
+            if behaviour == "never comes up" {
+                timing.start = Duration::from_secs(2);
+            }
+            supervise(&mut myself(&behaviour), timing).unwrap()
         }
         behaviour => daemon(behaviour),
     };

@@ -354,7 +354,7 @@ const LONG: &str = "AIRTCP_LONG";
 #[test]
 fn long_outages() {
     if std::env::var_os(LONG).is_none() {
-        let _ = writeln!(std::io::stderr(), "skipped: 14 minutes; `make test-long` runs it");
+        airtcp_testing::skip("14 minutes: `make test-long` runs it");
         return;
     }
     if !possible() {

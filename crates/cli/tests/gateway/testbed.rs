@@ -5,8 +5,8 @@ use crate::control::{Emulator, Gateway};
 use crate::host::Host;
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
+use airtcp_testing::skip;
 use nix::unistd::Pid;
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -204,8 +204,7 @@ impl Testbed {
             // The gateway has the unit's own privileges.
             let log = bed.daemon().log();
             assert!(log.contains("there are no copies here"), "no reason is given: {log}");
-            let needs = "BPF programs at netfilter's hooks (Linux 6.4) and CAP_BPF";
-            let _ = writeln!(std::io::stderr(), "skipped: needs {needs}: {log}");
+            skip(&format!("CAP_BPF and BPF programs at netfilter's hooks (Linux 6.4): {log}"));
         }
         is_there.then_some(bed)
     }
@@ -269,9 +268,7 @@ pub(crate) fn possible() -> bool {
         && Path::new("/dev/net/tun").exists()
         && nix::unistd::geteuid().is_root();
     if !possible {
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
-        let _ =
-            writeln!(std::io::stderr(), "skipped: needs root, network namespaces and /dev/net/tun");
+        skip("root, network namespaces and /dev/net/tun");
     }
     possible
 }
@@ -284,7 +281,7 @@ pub(crate) fn has_bridge_netfilter() -> bool {
     let has = Host::new("bridge")
         .within(|| BRIDGED.iter().all(|name| Path::new("/proc/sys/net").join(name).exists()));
     if !has {
-        let _ = writeln!(std::io::stderr(), "skipped: needs br_netfilter (modprobe br_netfilter)");
+        skip("br_netfilter (modprobe br_netfilter)");
     }
     has
 }
@@ -294,8 +291,7 @@ pub(crate) fn has_congestion_control(name: &str) -> bool {
     let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let has = known.is_ok_and(|known| known.split_whitespace().any(|known| known == name));
     if !has {
-        let _ =
-            writeln!(std::io::stderr(), "skipped: this kernel has no congestion control {name}");
+        skip(&format!("the congestion control {name}"));
     }
     has
 }

@@ -483,7 +483,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
                 .spawn()
         };
         let Ok(mut tool) = start("promtool").or_else(|_| start(TAKEN)) else {
-            let _ = writeln!(std::io::stderr(), "skipped: needs promtool (package prometheus)");
+            airtcp_testing::skip("promtool (package prometheus)");
             return;
         };
         let mut status = busy();

@@ -163,8 +163,12 @@ pub fn supervise(daemon: &mut Command, timing: Timing) -> io::Result<i32> {
 /// It was stopped by a signal, and nobody was told before.
 fn is_stopped(child: &Child) -> io::Result<bool> {
     let id = Id::Pid(Pid::from_raw(child.id() as i32));
-    let status = waitid(id, WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG)?;
-    Ok(matches!(status, WaitStatus::Stopped(..)))
+    match waitid(id, WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG) {
+        Ok(status) => Ok(matches!(status, WaitStatus::Stopped(..))),
+        // It has ended: Linux counts a zombie as a child only when asked for those that ended.
+        Err(nix::Error::ECHILD) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 struct Supervisor {
@@ -216,6 +220,8 @@ impl Supervisor {
             self.wait(heart.as_ref(), deadline)?;
             let now = Instant::now();
             if let Some(status) = child.try_wait()? {
+                // Its last beats may not have been read yet.
+                came_up |= matches!(heart.as_mut().map(beats), Some(Beats::Some));
                 return Ok(End { status, asked, came_up });
             }
             if is_stopped(child)? {
@@ -316,6 +322,8 @@ fn beats(heart: &mut UnixStream) -> Beats {
     let mut beats = Beats::None;
     loop {
         match heart.read(&mut [0; 64]) {
+            // What came before the end counts; the end is read again next time.
+            Ok(0) if matches!(beats, Beats::Some) => return beats,
             Ok(0) => return Beats::Closed,
             Ok(_) => beats = Beats::Some,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return beats,
@@ -330,5 +338,29 @@ fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive"));
     if let Err(error) = kill(pid, signal) {
         tracing::warn!(%error, %signal, "cannot signal the daemon");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_has_ended_is_not_stopped() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let id = Id::Pid(Pid::from_raw(child.id() as i32));
+        waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        assert!(!is_stopped(&child).unwrap());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_last_beats_count_although_the_heart_is_closed() {
+        let (mut mine, mut theirs) = UnixStream::pair().unwrap();
+        mine.set_nonblocking(true).unwrap();
+        theirs.write_all(&[0]).unwrap();
+        drop(theirs);
+        assert!(matches!(beats(&mut mine), Beats::Some));
+        assert!(matches!(beats(&mut mine), Beats::Closed));
     }
 }

@@ -47,8 +47,7 @@ fn possible() -> bool {
         (_, Some(tool)) => format!("`{tool}`"),
         _ => "the right to make network namespaces".to_owned(),
     };
-    // Not eprintln!, which the test harness keeps to itself when a test passes.
-    let _ = writeln!(std::io::stderr(), "skipped: needs {why}");
+    airtcp_testing::skip(&why);
     false
 }
 
@@ -519,7 +518,7 @@ fn injected_segments_arrive_in_a_bridge_with_an_address() {
     net.sh("b", &format!("ip address add {}/16 dev gw", MOBILE[0]));
     let bridged = "echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables";
     if net.shell("g", bridged).output().is_ok_and(|output| !output.status.success()) {
-        let _ = writeln!(std::io::stderr(), "skipped: needs br_netfilter");
+        airtcp_testing::skip("br_netfilter (modprobe br_netfilter)");
         return;
     }
     let mut all = always();

@@ -1,6 +1,5 @@
 //! tshark, for tests of captures.
 
-use std::io::Write;
 use std::process::Command;
 
 /// What tshark prints for the file with checksums verified, or `None` (and a note) where it is absent.
@@ -22,8 +21,7 @@ pub(crate) fn tshark(test: &str, file: &[u8], arguments: &[&str]) -> Option<Stri
             Some(String::from_utf8(output.stdout).unwrap())
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // Not eprintln!, which the test harness keeps to itself when a test passes.
-            let _ = writeln!(std::io::stderr(), "skipped: tshark is not installed");
+            airtcp_testing::skip("tshark");
             None
         }
         Err(error) => panic!("tshark: {error}"),

@@ -225,8 +225,7 @@ flush chain inet airtcp forward
         let result = run("unshare", &["-n", "nft", "-c", "-f", "-"], &text);
         match result {
             Err(error) if error.contains("unshare") || error.contains("not installed") => {
-                use std::io::Write;
-                let _ = writeln!(std::io::stderr(), "skipped: needs root and nft: {error}");
+                airtcp_testing::skip(&format!("root and nft: {error}"));
             }
             other => assert_eq!(other.map(drop), Ok(())),
         }

@@ -1,0 +1,41 @@
+//! What the tests of all crates share: leaving a test out where the machine lacks something it needs.
+
+use std::io::Write;
+
+/// What CI's machines cannot have.
+const ABSENT: &str = include_str!("../../../.ci/absent");
+
+/// Says on standard error that the calling test is skipped because it needs `need`.
+///
+/// # Panics
+/// Where `CI` is `true`, unless `.ci/absent` lists the need: a test that nobody runs proves nothing.
+pub fn skip(need: &str) {
+    let on_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(
+        !on_ci || is_listed(ABSENT, need),
+        "this test needs {need}; with CI=true a test is skipped only if .ci/absent lists what it needs"
+    );
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    // Not eprintln!, whose output the test harness hides when a test passes.
+    let _ = writeln!(std::io::stderr(), "{test} is skipped: needs {need}");
+}
+
+/// Whether a line of the list begins what is needed; lines with `#` are comments.
+fn is_listed(list: &str, need: &str) -> bool {
+    let mut listed = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    listed.any(|line| need.starts_with(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_need_is_listed_by_how_it_begins() {
+        let list = "# a comment\n\nbr_netfilter\n";
+        assert!(is_listed(list, "br_netfilter (modprobe br_netfilter)"));
+        assert!(!is_listed(list, "tshark"));
+        assert!(!is_listed(list, "# a comment"));
+    }
+}
