@@ -146,7 +146,14 @@ impl<T> Air<T> {
         &mut self.flights[slot]
     }
 
-    /// When a signal that has begun will have passed.
+    /// Whether the first signal of a station, which ends at `end`, meets no other.
+    #[inline]
+    pub(crate) fn first_is_alone(&self, of: Signals, end: Moment) -> bool {
+        let next = self.signals[of.0].next;
+        next == NONE || self.signals[next].moment > end
+    }
+
+    /// What happens first at a station.
     #[inline]
     pub(crate) fn first(&self, of: Signals) -> Option<&Signal> {
         if of.is_empty() { None } else { Some(&self.signals[of.0]) }
@@ -157,10 +164,16 @@ impl<T> Air<T> {
         std::iter::successors(self.first(of), |signal| self.first(Signals(signal.next)))
     }
 
-    /// Adds the signal of a frame that will reach a station at `at`.
+    /// Adds the signal of a frame, of which slot and number are given, that will reach a station at `at`.
     #[inline]
-    pub(crate) fn add(&mut self, to: &mut Signals, flight: u32, at: Instant, power: Power) {
-        let moment = Moment::beginning(at, self.flights[flight].number);
+    pub(crate) fn add(
+        &mut self,
+        to: &mut Signals,
+        (flight, number): (u32, u32),
+        at: Instant,
+        power: Power,
+    ) {
+        let moment = Moment::beginning(at, number);
         let place = self.signals.insert(Signal { moment, flight, power, next: NONE });
         self.enter(to, place, moment);
     }

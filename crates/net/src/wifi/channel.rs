@@ -25,7 +25,7 @@ use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
 use crate::wifi::air::{Air, Copied, Flight};
-use crate::wifi::audience::Audience;
+use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::{Effects, Rules};
 use crate::wifi::frame::{Body, Frame, FrameKind, SentFrame};
@@ -91,7 +91,11 @@ pub struct Channel<T> {
     air: Air<T>,
     agenda: Agenda,
     frames_sent: u32,
+    /// How many stations overhear.
+    overhearing: usize,
     outputs: VecDeque<Output<T>>,
+    /// What a station wants after a call; empty between calls.
+    wanted: Effects<T>,
     /// Frames sent, if someone wants to know.
     monitor: Option<Vec<SentFrame>>,
     /// The latest event.
@@ -120,7 +124,9 @@ impl<T: Copy> Channel<T> {
             air: Air::new(),
             agenda: Agenda::default(),
             frames_sent: 0,
+            overhearing: 0,
             outputs: VecDeque::new(),
+            wanted: Effects::none(),
             monitor: None,
             now: Instant::ZERO,
         }
@@ -243,7 +249,9 @@ impl<T: Copy> Channel<T> {
     /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the next frame on.
     /// A packet that its receiver has got already is not overheard again when only its ACK was lost.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
-        self.stations[station.index()].overhears = overhears;
+        let before = &mut self.stations[station.index()].overhears;
+        self.overhearing = self.overhearing - usize::from(*before) + usize::from(overhears);
+        *before = overhears;
     }
 
     /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it hears
@@ -260,8 +268,8 @@ impl<T: Copy> Channel<T> {
                 flight.cut = flight.cut.min(now);
             }
         }
-        let effects = terminal.set_down(&mut self.air, &self.common, now, down);
-        self.carry_out(station, effects, None);
+        terminal.set_down(&mut self.air, &self.common, now, down, &mut self.wanted);
+        self.carry_out(station, None);
         self.arm(station);
     }
 
@@ -297,25 +305,31 @@ impl<T: Copy> Channel<T> {
         self.go_through(station, moment);
         let Terminal { dcf, radio, .. } = &mut self.stations[station.index()];
         if dcf.deadline() <= now {
-            let mut effects = Effects::none();
-            dcf.timer(now, &self.common.rules, radio.receiving_since(), &mut effects);
-            if effects.any() {
-                self.carry_out(station, effects, None);
-            }
+            dcf.timer(now, &self.common.rules, radio.receiving_since(), &mut self.wanted);
+            self.carry_out(station, None);
         }
         self.arm(station);
     }
 
     /// Lets a station go through its signals, as far as they come before `until`.
+    #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
+        let signals = self.stations[station.index()].signals;
+        if self.air.first(signals).is_some_and(|first| first.moment < until) {
+            self.go_through_some(station, until);
+        }
+    }
+
+    #[inline(never)]
+    fn go_through_some(&mut self, station: StationId, until: Moment) {
         loop {
-            let terminal = &mut self.stations[station.index()];
-            let heard = terminal.go_through(&mut self.air, &self.common, until);
-            let Some(Heard { effects, flight, overheard }) = heard else { return };
+            let Self { stations, air, common, wanted, .. } = self;
+            let heard = stations[station.index()].go_through(air, common, until, wanted);
+            let Some(Heard { flight, overheard }) = heard else { return };
             if overheard {
                 self.tell(station, flight, true);
             }
-            self.carry_out(station, effects, Some(flight));
+            self.carry_out(station, Some(flight));
         }
     }
 
@@ -337,9 +351,8 @@ impl<T: Copy> Channel<T> {
     }
 
     /// Does what a station wants; `flight` is the slot of the frame that it has received.
-    fn carry_out(&mut self, station: StationId, effects: Effects<T>, flight: Option<u32>) {
-        let Effects { transmit, deliver, give_up } = effects;
-        if let (Some((from, sequence, packet)), Some(slot)) = (deliver, flight) {
+    fn carry_out(&mut self, station: StationId, flight: Option<u32>) {
+        if let (Some((from, sequence, packet)), Some(slot)) = (self.wanted.deliver.take(), flight) {
             let flight = self.air.flight_mut(slot);
             let unicast = flight.frame.to != Receiver::Broadcast;
             if unicast {
@@ -352,14 +365,14 @@ impl<T: Copy> Channel<T> {
                 self.outputs.push_back(Output::Deliver { station, from, packet, last: true });
             }
         }
-        if let Some((to, packet, delivered)) = give_up {
+        if let Some((to, packet, delivered)) = self.wanted.give_up.take() {
             if !delivered {
                 let reason = DropReason::Retries;
                 self.outputs.push_back(Output::Drop { station, packet, reason });
             }
             self.outputs.push_back(Output::LinkFailure { station, to });
         }
-        if let Some(frame) = transmit {
+        if let Some(frame) = self.wanted.transmit.take() {
             self.transmit(station, frame);
         }
     }
@@ -422,7 +435,7 @@ impl<T: Copy> Channel<T> {
             held: None,
             users: 1,
         });
-        let Self { common, stations, audience, air, agenda, .. } = self;
+        let Self { common, stations, audience, air, agenda, wanted, .. } = self;
         let sender = &mut stations[station.index()];
         sender.send(common, now, end);
         sender.latest = Some((slot, number));
@@ -441,48 +454,72 @@ impl<T: Copy> Channel<T> {
         }
 
         let audience = if sender.down { &[] } else { audience.of(station.0, now) };
-        let broadcast = to == Receiver::Broadcast;
-        let mut shared = broadcast;
-        // The nearest that senses it, and the furthest that may receive it, stations breaking ties.
-        let mut nearest = None;
-        let mut furthest = None;
-        for neighbour in audience {
-            let id = StationId(neighbour.station);
-            let terminal = &mut stations[id.index()];
-            let receives = neighbour.power >= common.radio.rx_threshold;
-            let place = (neighbour.delay, id);
-            nearest = Some(nearest.map_or(place, |other| place.min(other)));
-            let wanted = receives
-                && (broadcast
-                    || to == Receiver::Station(id)
-                    || (terminal.overhears && terminal.is_news_for_others(&frame)));
-            if wanted {
-                shared |= to != Receiver::Station(id);
-                furthest = furthest.max(Some(place));
+        let heeding = common.rules.reception_ends_attempts();
+        let mut receiver = None;
+        let mut users = 0;
+        for &Neighbour { station, power, delay } in audience {
+            if to == Receiver::Station(StationId(station)) && power >= common.radio.rx_threshold {
+                receiver = Some(delay);
             }
+            let terminal = &mut stations[station as usize];
             if terminal.down {
                 continue;
             }
             // What has passed it meanwhile leads to nothing, or the agenda would have had it.
-            let nothing = terminal.go_through(air, common, Moment::deadline(now));
+            let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
             debug_assert!(nothing.is_none());
-            air.flight_mut(slot).users += 1;
-            air.add(&mut terminal.signals, slot, now + neighbour.delay, neighbour.power);
-            let heeds = terminal.dcf.heeds_all_frames(&common.rules);
-            if wanted || heeds {
-                let passes = Moment::end(end + neighbour.delay, number);
-                let shows = (wanted && kind == FrameKind::Data)
-                    || (heeds && terminal.dcf.may_give_up(&common.rules));
-                agenda.add(passes, Task::Passed(id), shows);
+            air.add(&mut terminal.signals, (slot, number), now + delay, power);
+            users += 1;
+            if heeding && terminal.dcf.heeds_all_frames(&common.rules) {
+                let shows = terminal.dcf.may_give_up(&common.rules);
+                let passed = Task::Passed(StationId(station));
+                agenda.add(Moment::end(end + delay, number), passed, shows);
+            }
+        }
+        air.flight_mut(slot).users += users;
+        match (to, receiver) {
+            (Receiver::Broadcast, _) => self.share(slot),
+            _ if self.overhearing > 0 && kind == FrameKind::Data => self.share(slot),
+            (Receiver::Station(to), Some(delay)) => {
+                let passed = Moment::end(end + delay, number);
+                agenda.add(passed, Task::Passed(to), kind == FrameKind::Data);
+            }
+            _ => {}
+        }
+        self.air.release(slot);
+    }
+
+    /// Sees to it that all who may want the packet of a frame just sent get it, and that somebody is the last.
+    #[inline(never)]
+    fn share(&mut self, slot: u32) {
+        let Self { common, stations, audience, air, agenda, .. } = self;
+        let Flight { frame, number, start, end, .. } = *air.flight(slot);
+        let sender = &stations[frame.from.index()];
+        let audience = if sender.down { &[] } else { audience.of(frame.from.0, start) };
+        let broadcast = frame.to == Receiver::Broadcast;
+        let mut shared = broadcast;
+        // The nearest that senses it, and the furthest that may want it, stations breaking ties.
+        let mut nearest = None;
+        let mut furthest = None;
+        for &Neighbour { station, power, delay } in audience {
+            let place = (delay, station);
+            let id = StationId(station);
+            nearest = Some(nearest.map_or(place, |other| place.min(other)));
+            let terminal = &stations[id.index()];
+            let overhears = terminal.overhears && terminal.is_news_for_others(&frame);
+            let wants = broadcast || frame.to == Receiver::Station(id) || overhears;
+            if wants && power >= common.radio.rx_threshold {
+                shared |= overhears;
+                furthest = furthest.max(Some(place));
+                agenda.add(Moment::end(end + delay, number), Task::Passed(id), true);
             }
         }
         if shared {
             let flight = air.flight_mut(slot);
             flight.shared = true;
+            flight.users += 1;
             let last = furthest.or(nearest).map_or(end, |(delay, _)| end + delay);
             agenda.add(Moment::end(last, number), Task::PassedAll(slot), true);
-        } else {
-            air.release(slot);
         }
     }
 }

@@ -80,7 +80,7 @@ impl Rules {
     }
 
     /// A frame received can be the end of another station's attempt.
-    fn reception_ends_attempts(&self) -> bool {
+    pub(crate) fn reception_ends_attempts(&self) -> bool {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
     }
 
@@ -173,7 +173,7 @@ impl Nav {
 }
 
 /// What a station wants done after an input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Effects<T> {
     /// Send a frame.
     pub(crate) transmit: Option<Frame<T>>,

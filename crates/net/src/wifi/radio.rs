@@ -141,6 +141,34 @@ impl Radio {
         }
     }
 
+    /// No signal is present.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.lock.is_none() && self.energy == Power::ZERO
+    }
+
+    /// A signal arrives at `begin` and has passed at `end`, and no other meets it: what [`Radio::start`] and
+    /// [`Radio::end`] come to. Whether the medium was sensed busy meanwhile, and what the end means.
+    #[inline]
+    pub(crate) fn hear_alone(
+        &self,
+        config: &RadioConfig,
+        (begin, end): (Instant, Instant),
+        power: Power,
+    ) -> (bool, Outcome) {
+        let receivable = begin >= self.sending_until && power >= config.rx_threshold;
+        let (busy, fate) = match config.reception {
+            Reception::FirstLock { .. } if receivable => (true, Outcome::Frame),
+            Reception::FirstLock { .. } => (true, Outcome::Error),
+            Reception::CumulativeSinr { noise, min_sinr, .. } => {
+                let locks = receivable && power.is_at_least(min_sinr, noise);
+                let fate = if locks { Outcome::Frame } else { Outcome::None };
+                (locks || (power > Power::ZERO && power >= config.cs_threshold), fate)
+            }
+        };
+        (busy, if end < self.sending_until { Outcome::None } else { fate })
+    }
+
     /// Forgets the signals present; their ends must not be reported.
     pub(crate) fn forget(&mut self) {
         self.lock = None;

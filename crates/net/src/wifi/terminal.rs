@@ -1,8 +1,8 @@
 //! One station: its radio, its MAC, and the signals that it has not gone through yet.
 
 use crate::wifi::agenda::Moment;
-use crate::wifi::air::{Air, Signals};
-use crate::wifi::config::{Power, RadioConfig, Reception};
+use crate::wifi::air::{Air, Flight, Signal, Signals};
+use crate::wifi::config::{RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame};
 use crate::wifi::radio::{Arrival, Outcome, Radio};
@@ -38,12 +38,12 @@ pub(crate) struct Terminal<T> {
     pub(crate) latest: Option<(u32, u32)>,
 }
 
-/// Something that a signal led to.
-pub(crate) struct Heard<T> {
-    pub(crate) effects: Effects<T>,
-    /// Slot of the frame.
+/// A signal led to something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Slot of its frame.
     pub(crate) flight: u32,
-    /// Its packet is for another station, and was overheard.
+    /// The packet is for another station, and was overheard.
     pub(crate) overheard: bool,
 }
 
@@ -71,28 +71,43 @@ impl<T: Copy> Terminal<T> {
         air: &mut Air<T>,
         common: &Common,
         until: Moment,
-    ) -> Option<Heard<T>> {
+        out: &mut Effects<T>,
+    ) -> Option<Heard> {
         loop {
-            let signal = *air.first(self.signals)?;
-            if signal.moment >= until {
+            let Signal { moment, flight: slot, power, .. } = *air.first(self.signals)?;
+            if moment >= until {
                 return None;
             }
-            let now = signal.moment.at;
-            let slot = signal.flight;
-            if signal.moment.is_end() {
-                air.remove_first(&mut self.signals);
-                let heard = self.passed(air, common, now, slot, signal.power);
-                air.release(slot);
-                if heard.is_some() {
-                    return heard;
-                }
+            let now = moment.at;
+            let overheard = if moment.is_end() {
+                let was_busy = self.radio.is_busy(&common.radio);
+                let outcome = self.radio.end(now, &common.radio, slot, power);
+                let idle = was_busy && !self.radio.is_busy(&common.radio);
+                self.passed(air.flight(slot), common, now, (outcome, idle), out)
             } else {
                 let flight = air.flight(slot);
                 let end = flight.end + now.since(flight.start);
-                let moment = Moment::end(end, flight.number);
-                air.begin_first(&mut self.signals, moment);
-                let arrival = Arrival { frame: slot, power: signal.power, end };
-                self.reached(common, now, arrival);
+                let end_moment = Moment::end(end, flight.number);
+                let alone = self.radio.is_quiet()
+                    && end_moment < until
+                    && air.first_is_alone(self.signals, end_moment);
+                if !alone {
+                    air.begin_first(&mut self.signals, end_moment);
+                    self.reached(common, now, Arrival { frame: slot, power, end });
+                    continue;
+                }
+                // The usual case, taken in one go.
+                let (busy, outcome) = self.radio.hear_alone(&common.radio, (now, end), power);
+                if busy {
+                    self.busy_from = now.max(self.busy_from);
+                    self.dcf.carrier_busy(now, &common.rules);
+                }
+                self.passed(flight, common, end, (outcome, busy), out)
+            };
+            air.remove_first(&mut self.signals);
+            air.release(slot);
+            if overheard || out.any() {
+                return Some(Heard { flight: slot, overheard });
             }
         }
     }
@@ -111,45 +126,41 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// The last bit of a frame passes the station.
+    /// The last bit of a frame passes the station, and the medium may become idle. True if it overhears a packet.
     #[inline]
     fn passed(
         &mut self,
-        air: &Air<T>,
+        flight: &Flight<T>,
         common: &Common,
         now: Instant,
-        slot: u32,
-        power: Power,
-    ) -> Option<Heard<T>> {
-        let Common { rules, radio } = common;
-        let flight = air.flight(slot);
-        let was_busy = self.radio.is_busy(radio);
-        let mut effects = Effects::none();
+        (outcome, idle): (Outcome, bool),
+        out: &mut Effects<T>,
+    ) -> bool {
+        let rules = &common.rules;
         let mut overheard = false;
-        match self.radio.end(now, radio, slot, power) {
+        match outcome {
             Outcome::None => {}
             Outcome::Frame
                 if now <= flight.cut
                     && (flight.intact >= 1.0 || self.errors.chance(flight.intact)) =>
             {
-                self.dcf.frame_received(now, rules, &flight.frame, &mut effects);
+                self.dcf.frame_received(now, rules, &flight.frame, out);
                 overheard = self.overhears && self.is_news_for_others(&flight.frame);
             }
             Outcome::Frame | Outcome::Error => {
                 self.dcf.counters.errors += 1;
-                self.dcf.frame_spoilt(now, rules, &mut effects);
+                self.dcf.frame_spoilt(now, rules, out);
             }
             Outcome::Collision => {
                 self.dcf.counters.collisions += 1;
-                self.dcf.frame_spoilt(now, rules, &mut effects);
+                self.dcf.frame_spoilt(now, rules, out);
             }
         }
-        if was_busy && !self.radio.is_busy(radio) {
+        if idle {
             self.dcf.counters.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
-        let matters = effects.any() || overheard;
-        matters.then_some(Heard { effects, flight: slot, overheard })
+        overheard
     }
 
     /// Whether a frame brings another station a packet that it has not got yet.
@@ -177,7 +188,8 @@ impl<T: Copy> Terminal<T> {
         common: &Common,
         now: Instant,
         down: bool,
-    ) -> Effects<T> {
+        out: &mut Effects<T>,
+    ) {
         let Common { rules, radio } = common;
         self.down = down;
         while let Some(signal) = air.first(self.signals) {
@@ -185,18 +197,16 @@ impl<T: Copy> Terminal<T> {
             air.remove_first(&mut self.signals);
             air.release(flight);
         }
-        let mut effects = Effects::none();
         if self.radio.is_busy(radio) {
             // A frame half received is one in error.
             if self.radio.receiving_since().is_some() {
                 self.dcf.counters.errors += 1;
-                self.dcf.frame_spoilt(now, rules, &mut effects);
+                self.dcf.frame_spoilt(now, rules, out);
             }
             self.radio.forget();
             self.dcf.counters.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
-        effects
     }
 
     /// See [`Dcf::earliest_deadline`].

@@ -5,5 +5,6 @@ mod common;
 mod config;
 mod outage;
 mod properties;
+mod requests;
 mod throughput;
 mod timeline;
