@@ -43,9 +43,7 @@ impl Program {
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
             self.partial.extend(piece);
             if self.partial.len() > MOST_BYTES {
-                return Err(AgentError::Source(
-                    "the program printed an endless line".to_owned(),
-                ));
+                return Err(AgentError::Source("the program printed an endless line".to_owned()));
             }
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.partial);
