@@ -24,7 +24,9 @@ fn start() -> Option<Copies> {
     let (config, prepared) = copies.prepare(copied());
     copies.commit(&config, prepared);
     if copies.copier().is_none() {
-        airtcp_testing::skip("CAP_BPF, CAP_PERFMON and BPF programs at netfilter's hooks (Linux 6.4)");
+        airtcp_testing::skip(
+            "CAP_BPF, CAP_PERFMON and BPF programs at netfilter's hooks (Linux 6.4)",
+        );
     }
     copies.copier().is_some().then_some(copies)
 }
