@@ -16,7 +16,7 @@ FEATURES := --no-default-features --features airtcp-cli/link
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-long bench bench-link bench-peers bench-gateway study study-live fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long bench bench-link bench-peers bench-gateway study study-live fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,8 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(call stage,cargo test)
 	cargo test --workspace
+	$(call stage,fuzz targets)
+	cargo check --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
 	$(call stage,ruff)
 	cd python && ../$(BIN)/ruff check && ../$(BIN)/ruff format --check
 	$(BIN)/ruff check $(RUFF_SCRIPTS)
@@ -54,6 +56,14 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(call stage,pytest)
 	cd python && ../$(BIN)/pytest
 	@printf '\nAll tests passed.\n'
+
+soak: setup-test ## the tests of processes, sockets and time, many times beside a load (as root) [ARGS='20 5']
+	scripts/soak $(ARGS)
+
+deny: ## licences, sources and advisories of the dependencies (needs cargo install cargo-deny)
+	@cargo deny --version >/dev/null 2>&1 || { echo 'make deny: cargo install --locked cargo-deny' >&2; exit 2; }
+	cargo deny check licenses bans sources
+	cargo deny check advisories
 
 test-long: ## outages of three and ten minutes through the gateway (as root, 14 minutes)
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages

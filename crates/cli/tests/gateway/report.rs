@@ -42,7 +42,8 @@ pub(crate) fn outage(case: &Case, outcome: &Outcome) {
     let mechanism = mechanism.unwrap_or("none");
     let outage = outage.as_secs_f64();
     let told = format!("{told:?}").to_lowercase();
-    let dead_time = dead_time.map_or("inf".to_owned(), |dead| format!("{:.3}", dead.as_secs_f64()));
+    let dead_time =
+        dead_time.map_or("inf".to_owned(), |dead| format!("{:.3}", dead.length.as_secs_f64()));
     let download_time = download_time.as_secs_f64();
     let row = format!(
         "{mechanism},{congestion},{outage},{told},{dead_time},{timeouts},{retransmissions},\

@@ -1,6 +1,7 @@
 //! A transfer over kernel TCP: one host sends, the other checks what comes and notes when.
 
 use crate::host::Host;
+use crate::lateness::{self, DeadTime};
 use airtcp_core::{Addr, Flow};
 use nix::sys::socket::sockopt::{GetStruct, SetStruct, TcpCongestion, TcpRepair};
 use nix::sys::socket::{getsockopt, setsockopt};
@@ -141,6 +142,7 @@ pub(crate) struct Transfer {
 impl Transfer {
     /// From `from` to `to`, whose addresses these are. The connection is open when this returns.
     pub(crate) fn start(from: (&Host, IpAddr), to: (&Host, IpAddr), load: &Load) -> Self {
+        lateness::watch();
         let (sending, receiving) = match load.first_sequence {
             Some(sequence) => {
                 let listener = listen(to);
@@ -198,8 +200,9 @@ impl Transfer {
     }
 
     /// From `up` to the receiver's first new byte; `None` when none comes within `patience`.
-    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<Duration> {
-        self.arrivals.wait(patience, |at, _| at > up).map(|at| at - up)
+    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<DeadTime> {
+        let at = self.arrivals.wait(patience, |at, _| at > up)?;
+        Some(DeadTime { length: at - up, allowance: lateness::allowance(up) })
     }
 
     /// From the sender's end to the receiver's.
