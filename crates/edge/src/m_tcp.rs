@@ -14,7 +14,8 @@
 //!   the mobile has acknowledged, A.4 a window probe in SHRINK.
 //! - B, an ACK from the mobile: B.1 a new one, B.2 a duplicate, B.3 any in SHRINK. B.4: what the
 //!   fixed host is told never goes back.
-//! - C, the timer with data queued. E, the timer with nothing queued: it releases the withheld byte.
+//! - C, the timer with data queued. E, the timer with nothing queued, which releases the withheld
+//!   byte.
 //!
 //! Nothing is acknowledged before the mobile has it, so losing the state loses no byte. What has no
 //! copy (no room, no state) is retransmitted by the fixed host, as if M-TCP were absent.

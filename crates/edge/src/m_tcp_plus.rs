@@ -85,7 +85,8 @@ impl Default for MTcpPlusConfig {
     }
 }
 
-/// How the fixed host learns that the mobile is back. The paper does not say.
+/// How the fixed host learns that the mobile is back. The paper does not say; a gateway always
+/// flushes, because a probe may be as far off as the outage was long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Resume {
     /// By the mobile's first ACK of all that was replayed.

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copies of what the kernel forwards, beside the forwarding, for the mechanisms that only watch while a mobile is in reach
+ * Copies of what the kernel forwards, for the mechanisms that only watch while a mobile is in reach
  * (M-TCP+, holdover).
  *
- * Read first: crates/live/src/gateway/copies.rs, which says how copies and queued packets go together.
+ * Read first: crates/live/src/gateway/copies.rs, on how copies and queued packets go together.
  *
- * The program is attached to netfilter's FORWARD hook (Linux 6.4), before table mangle, where the gateway's queue is:
- * it sees the packets that would be queued, each once, with a mobile's own address in both directions. It lets all pass.
+ * The program is attached to netfilter's FORWARD hook (Linux 6.4), before table mangle, where the
+ * gateway's queue is. It sees the packets that would be queued, each once, with a mobile's own
+ * address in both directions. It lets all of them pass.
  *
- * What is copied is what may be of interest; the daemon looks closer. Not copied are packets above 64 KiB.
+ * It copies what may be of interest; the daemon looks closer. Packets above 64 KiB are not copied.
  */
 #include "ip.h"
 #include "kernel.h"
@@ -63,7 +64,7 @@ struct {
 	type_field(value, __u64);
 } missed SEC(".maps");
 
-/* ---- What the program needs of the kernel's own structures; libbpf finds where the fields are (CO-RE). ---- */
+/* ---- Structures of the kernel; libbpf finds where the fields are (CO-RE). ---- */
 
 struct net_device {
 	int ifindex;

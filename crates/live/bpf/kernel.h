@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the program needs of the kernel's interface, written by hand: no vmlinux.h, no header files of the build machine.
+ * What the program needs of the kernel's interface, written by hand: no vmlinux.h, no header files of
+ * the build machine.
  * Layouts and numbers are those of linux/bpf.h and linux/netfilter.h; none of them can change.
  */
 #ifndef AIRTCP_KERNEL_H

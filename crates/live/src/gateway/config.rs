@@ -62,11 +62,11 @@ impl GatewayConfig {
                 || silence.is_some()
                 || (*carrier && !interfaces.is_empty())
                 || planned.clone().next().is_some();
-            let foretold = agent.is_some() || planned.any(|outage| !outage.lead.is_zero());
+            let announced = agent.is_some() || planned.any(|outage| !outage.lead.is_zero());
             match (mechanism, copy) {
                 (MechanismConfig::PacketControl { .. } | MechanismConfig::MTcp(_), _) => {}
-                (_, CopyMode::WhenFading) if !foretold => cautions.push(format!(
-                    "mobile.{name}: copies are taken when fading, but only `airtcp gateway signal` can foretell an outage \
+                (_, CopyMode::WhenFading) if !announced => cautions.push(format!(
+                    "mobile.{name}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                      (expected signals.agent, or signals.planned with a lead)"
                 )),
                 (_, CopyMode::WhenFading) if silence.is_some() => cautions.push(format!(

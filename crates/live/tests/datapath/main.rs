@@ -197,7 +197,7 @@ fn pattern(size: usize) -> Vec<u8> {
 fn until(condition: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
-        assert!(Instant::now() < end, "waited in vain");
+        assert!(Instant::now() < end, "nothing came in time");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

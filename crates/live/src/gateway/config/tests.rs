@@ -548,7 +548,7 @@ fn what_nobody_would_report_is_a_caution() {
     assert_eq!(
         cautions(&format!("{fading}silence = \"1 s\"")),
         [
-            "mobile.m: copies are taken when fading, but only `airtcp gateway signal` can foretell an outage \
+            "mobile.m: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
           (expected signals.agent, or signals.planned with a lead)"
         ]
     );
