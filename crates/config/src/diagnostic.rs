@@ -3,16 +3,8 @@
 //! A [`Diagnostic`] is one mistake; a [`ConfigError`] is all that were found in one reading. `Display`
 //! gives one line a mistake; [`ConfigError::render`] adds the source line and a caret.
 
+use airtcp_settings::Spot;
 use std::fmt;
-
-/// A byte range in one of the texts a configuration was read from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
-    /// 0: the file; k: the k-th override. A later source wins over an earlier one.
-    pub(crate) source: usize,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
 
 /// A mistake that does not know its line yet; [`Section::push`](crate::Section::push) reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod linux {
     use airtcp_emu::emulator::OUTSIDE;
     use airtcp_emu::{Report, Setup, Way, around_command};
     use airtcp_net::config::{
-        DelayConfig, LinkConfig, LossConfig, LossPlace, QueueConfig, QueueLimit,
+        DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit,
     };
     use nix::poll::ppoll;
     use nix::sys::time::TimeSpec;
@@ -106,8 +106,7 @@ mod linux {
         LinkConfig {
             rate,
             delay: DelayConfig { base: delay, variation: None },
-            loss: LossConfig::None,
-            loss_place: LossPlace::Medium,
+            loss: LossConfig::None.into(),
             outage: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }

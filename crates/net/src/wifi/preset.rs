@@ -6,6 +6,36 @@ use crate::wifi::config::{
     Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
 };
 use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_settings::choice;
+
+choice! {
+    /// A named set of choices.
+    pub enum Preset {
+        /// 802.11b as the standard has it, 11 Mbit/s
+        Ieee = "ieee",
+        /// ns-2.35 at 2 Mbit/s, RTS always
+        Ns2 = "ns2",
+        /// GloMoSim 2.03 at 2 Mbit/s, RTS always
+        Glomosim = "glomosim",
+        /// the standard, with what is known of OPNET's node models
+        Opnet = "opnet",
+    }
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ieee, Self::Ns2, Self::Glomosim, Self::Opnet];
+
+    /// The choices.
+    pub fn config(self) -> ChannelConfig {
+        match self {
+            Self::Ieee => ieee(),
+            Self::Ns2 => ns2(),
+            Self::Glomosim => glomosim(),
+            Self::Opnet => opnet(),
+        }
+    }
+}
 
 /// 802.11b as in the standard: 11 Mbit/s, control frames at 2 and broadcasts at 1 Mbit/s, long preamble, RTS
 /// never, cumulative SINR. Range 250 m, carrier sense 550 m, like the classic radio of [`ns2`].

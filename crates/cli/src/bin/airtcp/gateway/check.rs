@@ -97,7 +97,7 @@ fn describe_group(out: &mut String, group: &Group) {
         [] => "any interface".to_owned(),
         names => names.join(", "),
     };
-    let _ = writeln!(out, "mobile.{name}: {}", mechanism.name());
+    let _ = writeln!(out, "mobile.{name}: {}", mechanism.word());
     let _ = writeln!(out, "  {} behind {behind}", addresses.join(", "));
     let (max_down, nudge) = match mechanism {
         MechanismConfig::PacketControl { threshold } => {

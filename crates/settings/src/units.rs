@@ -56,14 +56,20 @@ pub struct Measure {
     pub example: &'static str,
     /// Its units.
     pub units: &'static [MeasureUnit],
+    /// A value in the base unit as files write it.
+    pub show: fn(f64) -> String,
 }
 
 /// A unit, and what a number of it is in the base unit.
 pub type MeasureUnit = (&'static str, fn(f64) -> f64);
 
 /// Base unit: metre.
-pub static LENGTH: Measure =
-    Measure { what: "a length", example: "250 m", units: &[("m", |x| x), ("km", |x| x * 1e3)] };
+pub static LENGTH: Measure = Measure {
+    what: "a length",
+    example: "250 m",
+    units: &[("m", |x| x), ("km", |x| x * 1e3)],
+    show: |x| format!("{x} m"),
+};
 
 impl Measure {
     /// The names of its units.
