@@ -44,7 +44,8 @@ pub fn markdown_table(table: &Table) -> String {
     out
 }
 
-/// The declarations of a table, one that is repeated for several words of a choice once, with all of them.
+/// The declarations of a table, one that is repeated for several words of a choice once, with all
+/// of them.
 fn declarations(table: &Table) -> Vec<(Field, Vec<&'static str>)> {
     let mut once: Vec<(Field, Vec<&'static str>)> = Vec::new();
     for field in table.fields() {
@@ -151,8 +152,8 @@ fn anchor(heading: &str) -> String {
 
 /// The schema of a file as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen together is
-/// checked when the file is read.
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together is checked when the file is read.
 pub fn json_schema(title: &str, file: &'static Table) -> Value {
     let definitions: Map<String, Value> =
         tables(file).into_iter().map(|t| (t.name.to_owned(), table_schema(t))).collect();

@@ -1,5 +1,6 @@
-//! Reads tables by their [declarations](airtcp_settings::schema): unknown keys, types, units, ranges, keys that have no
-//! effect beside another, defaults. What it finds wrong it collects and goes on.
+//! Reads tables by their [declarations](airtcp_settings::schema): unknown keys, types, units,
+//! ranges, keys that have no effect beside another, defaults. What it finds wrong it collects and
+//! goes on.
 
 use crate::diagnostic::{ConfigError, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
@@ -23,11 +24,12 @@ pub struct Override {
 
 /// Reads a text and overrides, later ones over earlier ones, and makes something of the top level.
 ///
-/// `source_name` is what diagnostics call the text. `resolve` gives `None` when it cannot make anything of
-/// it, and has then reported why.
+/// `source_name` is what diagnostics call the text. `resolve` gives `None` when it cannot make
+/// anything of it, and has then reported why.
 ///
 /// # Errors
-/// Everything that is wrong with the text and the overrides, as far as one mistake does not hide another.
+/// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
+/// another.
 pub fn read<T>(
     schema: &'static Table,
     source_name: &str,
@@ -97,8 +99,8 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// `self` was chosen after `other`: by a stronger table, or by `--set`. What `other` says for another
-    /// choice is then not a contradiction but no longer asked for.
+    /// `self` was chosen after `other`: by a stronger table, or by `--set`. What `other` says for
+    /// another choice is then not a contradiction but no longer asked for.
     fn supersedes(self, other: Self) -> bool {
         self.layer > other.layer || self.entry.key_spot.source > other.entry.key_spot.source
     }
@@ -149,8 +151,7 @@ impl<'a> Section<'a> {
         for layer in &self.layers {
             let known = |key: &str| layer.fields.iter().any(|f| f.key == key);
             for (key, entry) in layer.table.entries.iter().filter(|(key, _)| !known(key)) {
-                let problem =
-                    Problem::new(entry.key_spot, join(&layer.path, key), "unknown key");
+                let problem = Problem::new(entry.key_spot, join(&layer.path, key), "unknown key");
                 let mut former = layer.schema.former.iter();
                 if let Some((_, present)) = former.find(|(former, _)| former == key) {
                     self.push(problem.suggest(*present));
@@ -192,6 +193,10 @@ impl<'a> Section<'a> {
     /// Reports a problem.
     pub fn push(&self, problem: Problem) {
         self.problems.borrow_mut().push(problem);
+    }
+
+    fn declares(&self, key: &str) -> bool {
+        self.fields.iter().any(|f| f.key == key)
     }
 
     /// The declaration of a key: that which counts, if there are several.
@@ -237,7 +242,8 @@ impl<'a> Section<'a> {
         Problem::new(spot, join(&self.path, key), message)
     }
 
-    /// The value of a key or its default; `None` when it is wrong or missing (which is then reported).
+    /// The value of a key or its default; `None` when it is wrong or missing (which is then
+    /// reported).
     pub fn get<T: Value>(&self, key: &str) -> Option<T> {
         let field = self.field(key);
         let found = self.find(key).filter(|_| self.counts(&field));
@@ -270,8 +276,8 @@ impl<'a> Section<'a> {
         value
     }
 
-    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) by `parse`, which says what is
-    /// wrong with it; that is then reported.
+    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) by `parse`, which says
+    /// what is wrong with it; that is then reported.
     pub fn parse<T>(
         &self,
         key: &str,
@@ -314,8 +320,8 @@ impl<'a> Section<'a> {
         Section::new(self.problems, schema, layers, spot, path)
     }
 
-    /// The table under a key, of the strongest layer only; `None` when the key is absent or its value is
-    /// not a table (reported unless the kind allows another form).
+    /// The table under a key, of the strongest layer only; `None` when the key is absent or its
+    /// value is not a table (reported unless the kind allows another form).
     pub fn chosen(&self, key: &str) -> Option<Section<'a>> {
         let found = self.find(key)?;
         let path = join(&self.layers[found.layer].path, key);
@@ -413,12 +419,14 @@ impl<'a> Section<'a> {
 
 impl Reader for Section<'_> {
     fn written(&self, key: &str) -> bool {
-        self.has(key) && self.counts(&self.field(key))
+        self.declares(key) && self.has(key) && self.counts(&self.field(key))
     }
 
     fn has_default(&self, key: &str) -> bool {
-        let Field { kind, fallback, .. } = self.field(key);
-        kind.table().is_none() && fallback.text().is_some()
+        self.declares(key) && {
+            let Field { kind, fallback, .. } = self.field(key);
+            kind.table().is_none() && fallback.text().is_some()
+        }
     }
 
     fn get<T: Value>(&self, key: &str) -> Option<T> {

@@ -112,8 +112,8 @@ fn tree(from: Spanned<DeValue<'_>>, spot: Spotter<'_>) -> Tree {
     Tree { value, spot: at }
 }
 
-/// The name of the element `tree` of an array of tables: its `name`, or else what the keys `named_by` say.
-/// Also how overrides and diagnostics refer to it.
+/// The name of the element `tree` of an array of tables: its `name`, or else what the keys
+/// `named_by` say. Also how overrides and diagnostics refer to it.
 pub(crate) fn element_name(named_by: &[&str], tree: &Tree) -> Option<String> {
     let table = tree.as_table()?;
     if let Some(name) = table.get("name") {
@@ -139,8 +139,9 @@ pub(crate) fn override_text(path: &str, value: &str) -> String {
     format!("{path}={value}")
 }
 
-/// Sets the value at a dotted path. Steps through an array are an element's name or its index. Tables that
-/// are not there yet are made; whether their keys exist is found when the whole tree is read.
+/// Sets the value at a dotted path. Steps through an array are an element's name or its index.
+/// Tables that are not there yet are made; whether their keys exist is found when the whole tree is
+/// read.
 pub(crate) fn set(
     root: &mut Table,
     schema: &'static Schema,

@@ -48,14 +48,14 @@
 //! Without timestamps a segment is timed until the ACK after its own. What the fixed host
 //! retransmits in SHRINK goes to the mobile and stays unanswered.
 
+use crate::away::MAX_DOWN;
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
-use crate::away::MAX_DOWN;
-use crate::cache::{DEFAULT_FIFO, FIFO};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{choice, settings};

@@ -20,13 +20,13 @@
 //! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
-use crate::cache::{DEFAULT_FIFO, FIFO};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::settings;

@@ -19,9 +19,7 @@ mod linux {
     use airtcp_core::{DataRate, Duration as Span};
     use airtcp_emu::emulator::OUTSIDE;
     use airtcp_emu::{Report, Setup, Way, around_command};
-    use airtcp_net::config::{
-        DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit,
-    };
+    use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
     use nix::poll::ppoll;
     use nix::sys::time::TimeSpec;
     use std::io::{Read, Write};

@@ -1,4 +1,5 @@
-//! The link file of `airtcp link --config`: the settings of a link, and what differs in one direction.
+//! The link file of `airtcp link --config`: the settings of a link, and what differs in one
+//! direction.
 
 use airtcp_config::{ConfigError, Override, Section, document, read};
 use airtcp_net::config::LinkConfig;
@@ -20,7 +21,8 @@ pub struct EmulatedLink {
 pub struct EmulatedDirection {
     /// The model.
     pub config: LinkConfig,
-    /// File with a trace that takes the place of the rate, as it is written: relative to the link file.
+    /// File with a trace that takes the place of the rate, as it is written: relative to the link
+    /// file.
     pub trace: Option<String>,
 }
 
@@ -87,12 +89,13 @@ static EMULATED_LINK: Table = Table::new(
 );
 
 impl EmulatedLink {
-    /// Reads the link of the emulator from the text of a TOML file (docs/link-config.md); `source_name` is
-    /// what diagnostics call it. Overrides hold over the file, later ones over earlier ones.
+    /// Reads the link of the emulator from the text of a TOML file (docs/link-config.md);
+    /// `source_name` is what diagnostics call it. Overrides hold over the file, later ones over
+    /// earlier ones.
     ///
     /// # Errors
-    /// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
-    /// another.
+    /// Everything that is wrong with the text and the overrides, as far as one mistake does not
+    /// hide another.
     pub fn parse(
         source_name: &str,
         text: &str,
@@ -141,8 +144,8 @@ pub fn markdown() -> String {
 
 /// The schema as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen together is
-/// checked by [`EmulatedLink::parse`].
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together is checked by [`EmulatedLink::parse`].
 pub fn json_schema() -> serde_json::Value {
     document::json_schema("airtcp link", &EMULATED_LINK)
 }
@@ -191,7 +194,10 @@ mod tests {
         };
         let error = EmulatedLink::parse("link.toml", "delais = \"1 s\"", &[rate]).unwrap_err();
         let told = error.to_string();
-        assert!(told.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"), "{told}");
+        assert!(
+            told.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"),
+            "{told}"
+        );
         assert!(told.contains("--rate:1:6: rate: "), "{told}");
     }
 

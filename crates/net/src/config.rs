@@ -1,9 +1,9 @@
-//! What a link is made of, and how it is written in files. All values are validated by their constructors or
-//! when they are read; the models themselves never fail.
+//! What a link is made of, and how it is written in files. All values are validated by their
+//! constructors or when they are read; the models themselves never fail.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{
-    Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, field,
+    Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, choose, field, words,
 };
 use airtcp_settings::{
     Decoded, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
@@ -11,7 +11,8 @@ use airtcp_settings::{
 
 settings! {
     #[partial]
-    /// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and outages.
+    /// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and
+    /// outages.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LinkConfig {
         /// Serialisation rate.
@@ -200,7 +201,8 @@ static MIXTURE: Table = Table::new(
     ],
 );
 
-/// The distribution among the keys of `table`: `Some(None)` when there is none, `None` when it is wrong.
+/// The distribution among the keys of `table`: `Some(None)` when there is none, `None` when it is
+/// wrong.
 fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distribution>> {
     type Read<R> = fn(&R, &str) -> Option<Distribution>;
     let readers: [(&str, Read<R>); 5] = [
@@ -246,6 +248,10 @@ fn mixture_parts<R: Reader>(table: &R) -> Option<Vec<(f64, Distribution)>> {
     if read.is_empty() { None } else { read.into_iter().collect() }
 }
 
+/// The models that lose packets.
+const LOSSY: &[&str] =
+    &words::<3>(&choose(LossConfig::WORDS, ["bernoulli", "gilbert-elliott", "list"]));
+
 settings! {
     /// Random or listed losses of a link.
     #[derive(Clone, Debug, PartialEq)]
@@ -255,7 +261,7 @@ settings! {
         #[keys_of(LossConfig)]
         pub model: LossConfig = LossConfig::None,
         /// Where the losses happen.
-        #[only("kind" in &["bernoulli", "gilbert-elliott", "list"])]
+        #[only("kind" in LOSSY)]
         pub place: LossPlace = LossPlace::Medium,
     }
 }
@@ -281,8 +287,8 @@ alternatives! {
             #[kind = PROBABILITY]
             p: f64,
         },
-        /// a two-state Markov chain, good at the start: each packet meets the present state, then the chain takes
-        /// a step
+        /// a two-state Markov chain, good at the start: each packet meets the present state, then
+        /// the chain takes a step
         "gilbert-elliott" => GilbertElliott {
             /// Probability of a step from good to bad.
             #[kind = PROBABILITY]
@@ -299,8 +305,8 @@ alternatives! {
         },
         /// exactly these packets
         "list" => List(
-            /// Numbers, from 0, among the data-carrying packets sent over the link; a retransmission counts as
-            /// a further packet.
+            /// Numbers, from 0, among the data-carrying packets sent over the link; a
+            /// retransmission counts as a further packet.
             packets: Vec<u64>
         ),
     }
@@ -430,10 +436,11 @@ choice! {
     /// What an outage does to packets.
     #[default(Drop)]
     pub enum OutageMode {
-        /// a packet whose serialisation overlaps the outage is lost, and the queue drains into nothing
+        /// a packet whose serialisation overlaps the outage is lost, and the queue drains into
+        /// nothing
         Drop = "drop",
-        /// a packet due to start during the outage waits in the queue and starts at its end, followed by the
-        /// others back to back: a delay spike
+        /// a packet due to start during the outage waits in the queue and starts at its end,
+        /// followed by the others back to back: a delay spike
         Hold = "hold",
     }
 }
@@ -448,8 +455,8 @@ alternatives! {
     pub enum QueueConfig {
         /// first in, first out; arrivals to a full queue are dropped
         "drop-tail" => DropTail {
-            /// Capacity, the packet in service not counted. (ns-2 does not count it either, but its `limit_` of L
-            /// holds L - 1 waiting packets.)
+            /// Capacity, the packet in service not counted. (ns-2 does not count it either, but its
+            /// `limit_` of L holds L - 1 waiting packets.)
             limit: QueueLimit = QueueLimit::Packets(50),
         },
         /// Random Early Detection, by packets, dropping
@@ -473,8 +480,8 @@ alternatives! {
             #[kind = Kind::Number { min: 0.0, max: 1.0, above: true }]
             #[source = "Floyd, Jacobson 1993"]
             weight: f64 = 0.002,
-            /// Raise the probability from `max-p` to 1 between `max-threshold` and twice that, instead of a
-            /// jump.
+            /// Raise the probability from `max-p` to 1 between `max-threshold` and twice that,
+            /// instead of a jump.
             gentle: bool = false,
         },
     }

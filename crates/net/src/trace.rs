@@ -155,8 +155,8 @@ impl Opportunities {
 mod tests {
     use super::*;
     use crate::config::{
-        DelayConfig, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig,
-        QueueLimit, Schedule,
+        DelayConfig, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
+        Schedule,
     };
     use crate::{Dropped, Link, LinkStreams, Output, PacketMeta};
     use airtcp_core::event::DropReason;

@@ -85,8 +85,12 @@ fn decode<T: Value>(kind: &Kind, key: &'static str, text: &str) -> Result<T, Fie
 
 /// The mechanism in the fields, read by the declarations of its settings.
 fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
-    let settings =
-        Written { fields, declared: MECHANISM.fields(), word: Cell::new(""), error: RefCell::default() };
+    let settings = Written {
+        fields,
+        declared: MECHANISM.fields(),
+        word: Cell::new(""),
+        error: RefCell::default(),
+    };
     let mechanism = MechanismConfig::read(&settings, None);
     match (mechanism, settings.error.into_inner()) {
         (Some(mechanism), None) => Ok(mechanism),
@@ -153,7 +157,9 @@ impl Reader for Written<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig};
+    use airtcp_edge::{
+        HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig,
+    };
 
     #[test]
     fn every_mechanism_reads_back() {

@@ -32,22 +32,23 @@ impl Kind {
     pub fn parse(&self, text: &str) -> Option<Result<Decoded, Mistake>> {
         let out_of_range = || Mistake::new("is out of range");
         Some(match self {
-            Self::Duration { min, max } => quantity(units::parse(text, units::DURATION), units::DURATION)
-                .map(Duration::from_nanos)
-                .and_then(|d| {
-                    let fits = (min..=max).contains(&&d);
-                    if fits { Ok(Decoded::Duration(d)) } else { Err(out_of_range()) }
-                }),
+            Self::Duration { min, max } => {
+                quantity(units::parse(text, units::DURATION), units::DURATION)
+                    .map(Duration::from_nanos)
+                    .and_then(|d| {
+                        let fits = (min..=max).contains(&&d);
+                        if fits { Ok(Decoded::Duration(d)) } else { Err(out_of_range()) }
+                    })
+            }
             Self::DurationOrTable(_) => return TIME.parse(text),
             Self::Rate => quantity(units::parse(text, units::RATE), units::RATE).and_then(|rate| {
                 DataRate::from_bits_per_sec(rate).map(Decoded::Rate).ok_or_else(out_of_range)
             }),
-            Self::Size { min, max } => {
-                quantity(units::parse(text, units::SIZE), units::SIZE).and_then(|size| {
+            Self::Size { min, max } => quantity(units::parse(text, units::SIZE), units::SIZE)
+                .and_then(|size| {
                     let fits = (min..=max).contains(&&size);
                     if fits { Ok(Decoded::Size(Bytes(size))) } else { Err(out_of_range()) }
-                })
-            }
+                }),
             Self::Measure(measure) => measure_of(text, measure).map(Decoded::Number),
             Self::Packets => {
                 let read = units::parse_fractional(text, units::PACKETS);
@@ -63,7 +64,9 @@ impl Kind {
                     read => quantity(read, units::PACKETS).map(PacketsOrSize::Packets),
                 };
                 read.and_then(|limit| match limit {
-                    PacketsOrSize::Packets(0) | PacketsOrSize::Size(Bytes(0)) => Err(out_of_range()),
+                    PacketsOrSize::Packets(0) | PacketsOrSize::Size(Bytes(0)) => {
+                        Err(out_of_range())
+                    }
                     limit => Ok(Decoded::PacketsOrSize(limit)),
                 })
             }
@@ -72,7 +75,9 @@ impl Kind {
                 None => Err(Mistake::no_choice(text, words.iter().map(|(word, _)| *word))),
             },
             Self::ChoiceOrSegments(words) => segments(text, words).map(Decoded::WordOrSegments),
-            Self::WordOr(word, _) | Self::WordOrTable(word, _) if *word == text => Ok(Decoded::Absent),
+            Self::WordOr(word, _) | Self::WordOrTable(word, _) if *word == text => {
+                Ok(Decoded::Absent)
+            }
             Self::WordOr(word, inner) => {
                 let mut read = inner.parse(text)?;
                 if let Err(Mistake { unknown: Some((_, words)), .. }) = &mut read {
@@ -84,12 +89,14 @@ impl Kind {
         })
     }
 
-    /// Reads a text that stands for the value where everything is written as text: a default, or a field of a
-    /// recording.
+    /// Reads a text that stands for the value where everything is written as text: a default, or a
+    /// field of a recording.
     pub fn parse_bare(&self, text: &str) -> Option<Result<Decoded, Mistake>> {
         let not = |what: &str| Mistake::new(what);
         Some(match self {
-            Self::Bool => text.parse().map(Decoded::Bool).map_err(|_| not("is neither true nor false")),
+            Self::Bool => {
+                text.parse().map(Decoded::Bool).map_err(|_| not("is neither true nor false"))
+            }
             Self::Integer { .. } => match text.parse() {
                 Ok(n) => self.integer(n),
                 Err(_) => Err(not("is not a whole number")),
@@ -112,7 +119,9 @@ impl Kind {
 
     /// Checks a number.
     pub fn number(&self, x: f64) -> Result<Decoded, Mistake> {
-        let Self::Number { min, max, above } = self else { return Err(Mistake::new("is a number")) };
+        let Self::Number { min, max, above } = self else {
+            return Err(Mistake::new("is a number"));
+        };
         let fits = x >= *min && x <= *max && !(*above && x == *min);
         if fits { Ok(Decoded::Number(x)) } else { Err(Mistake::new("is out of range")) }
     }

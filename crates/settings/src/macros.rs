@@ -202,23 +202,27 @@ macro_rules! __table {
 /// assert_eq!(RtoConfig::default().initial, Duration::from_secs(1));
 /// ```
 ///
-/// Doc comments are documentation of the struct and of the file alike, so write them for both. The key is the
-/// field's name with hyphens. In this order, a field may have:
+/// Doc comments are documentation of the struct and of the file alike, so write them for both. The
+/// key is the field's name with hyphens. In this order, a field may have:
 ///
-/// - `#[keys_of(Type)]`: its keys, those of another such type, stand among the others, without a table;
-/// - `#[like(FIELD)]`: all but key and default are those of a [`Field`](schema::Field) that several share;
+/// - `#[keys_of(Type)]`: its keys, those of another such type, stand among the others, without a
+///   table;
+/// - `#[like(FIELD)]`: all but key and default are those of a [`Field`](schema::Field) that several
+///   share;
 /// - `#[key = "…"]`: a key of another name;
 /// - `#[kind = KIND]`: narrower bounds than [`Value::KIND`] of its type;
-/// - `#[absent = "…"]`: what the documentation says of the key's absence, instead of the default's text;
+/// - `#[absent = "…"]`: what the documentation says of the key's absence, instead of the default's
+///   text;
 /// - `#[source = "…"]`: where the rule or the default comes from;
 /// - `#[only("choice" in &["word"])]`: it has no effect beside other words of another key;
 /// - `#[matters_to = "…"]`: see [`Field::matters_to`](schema::Field::matters_to).
 ///
-/// With a default for each field the struct has [`Default`]; `#[partial]` in front of everything says that
-/// some keys are required. `#[table("name")]` makes it the value of a key, `#[table("name", whole)]` such a
-/// one that overrides another only [as a whole](schema::Table::whole). `#[check(function)]` names a
-/// `fn<R: Reader>(&R) -> Option<()>` that [refuses](crate::Reader::refuse) values that do not go together
-/// (`None`: those it needs are wrong by themselves).
+/// With a default for each field the struct has [`Default`]; `#[partial]` in front of everything
+/// says that some keys are required. `#[table("name")]` makes it the value of a key,
+/// `#[table("name", whole)]` such a one that overrides another only [as a
+/// whole](schema::Table::whole). `#[check(function)]` names a `fn<R: Reader>(&R) -> Option<()>`
+/// that [refuses](crate::Reader::refuse) values that do not go together (`None`: those it needs are
+/// wrong by themselves).
 ///
 /// [`Value::KIND`]: crate::Value::KIND
 /// [`Field`]: crate::schema::Field
@@ -318,8 +322,8 @@ macro_rules! __settings {
     };
 }
 
-/// An enum declared with the key that chooses one of its variants, their words, and the keys that only a
-/// variant has.
+/// An enum declared with the key that chooses one of its variants, their words, and the keys that
+/// only a variant has.
 ///
 /// ```
 /// # use airtcp_core::Duration;
@@ -344,9 +348,10 @@ macro_rules! __settings {
 /// }
 /// ```
 ///
-/// After `#[choice]` stand, where they hold, `#[absent(VALUE)]` (the variant whose word is the default, or else
-/// the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants are plain, or have fields as in
-/// [`settings!`], or one field in parentheses, `(name: Type)`, or all keys of another such type, `(..Type)`.
+/// After `#[choice]` stand, where they hold, `#[absent(VALUE)]` (the variant whose word is the
+/// default, or else the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants
+/// are plain, or have fields as in [`settings!`], or one field in parentheses, `(name: Type)`, or
+/// all keys of another such type, `(..Type)`.
 #[macro_export]
 macro_rules! alternatives {
     (
@@ -503,8 +508,8 @@ macro_rules! alternatives {
     };
 }
 
-/// An enum of plain words, each with its meaning: `Head = "head"`. The doc comments are the meanings;
-/// `#[default(Head)]` makes one of them the [`Default`].
+/// An enum of plain words, each with its meaning: `Head = "head"`. The doc comments are the
+/// meanings; `#[default(Head)]` makes one of them the [`Default`].
 #[macro_export]
 macro_rules! choice {
     (

@@ -1,7 +1,7 @@
 //! What a declaration is made of: tables, keys, kinds of values, defaults.
 //!
-//! Readers read by it (a key or a default that is not declared does not exist); documentation and JSON
-//! Schema are made of it.
+//! Readers read by it (a key or a default that is not declared does not exist); documentation and
+//! JSON Schema are made of it.
 
 use crate::units::Measure;
 use airtcp_core::Duration;
@@ -16,7 +16,8 @@ pub struct Table {
     pub about: &'static str,
     /// Its keys, in the order of the documentation.
     pub keys: &'static [Key],
-    /// Where one table overrides another, such a table replaces the other as a whole, not key by key.
+    /// Where one table overrides another, such a table replaces the other as a whole, not key by
+    /// key.
     pub whole: bool,
     /// Former names of keys, and what they are called now.
     pub former: &'static [(&'static str, &'static str)],
@@ -40,6 +41,8 @@ pub enum Key {
     },
     /// Keys without which something else holds ("as the link") than where they are declared.
     Otherwise(&'static str, &'static [Key]),
+    /// `keys` but for these, which always are as declared.
+    Without(&'static [&'static str], &'static [Key]),
     /// `keys`, with other declarations in the place of some.
     Instead {
         /// The other declarations.
@@ -67,8 +70,9 @@ impl Table {
         self
     }
 
-    /// Every declaration of a key. A key that has an effect beside several words of a choice may be declared
-    /// once for each. What belongs only to words that the table does not offer is left out.
+    /// Every declaration of a key. A key that has an effect beside several words of a choice may be
+    /// declared once for each. What belongs only to words that the table does not offer is left
+    /// out.
     pub fn fields(&self) -> Vec<Field> {
         let mut fields = Vec::new();
         flatten(self.keys, None, &mut fields);
@@ -104,6 +108,12 @@ fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
                         _ => Fallback::Absent(text),
                     };
                 }
+            }
+            Key::Without(left_out, keys) => {
+                let from = fields.len();
+                flatten(keys, only, fields);
+                let added = fields.split_off(from);
+                fields.extend(added.into_iter().filter(|f| !left_out.contains(&f.key)));
             }
             Key::Instead { fields: others, keys } => {
                 let from = fields.len();
@@ -259,8 +269,8 @@ pub enum Kind {
 /// A word of a choice, and what it means.
 pub type Word = (&'static str, &'static str);
 
-/// A text with a meaning of its own, such as the name of a node or an address. The file's reader finds out
-/// whether it is a right one (`Section::parse` of `airtcp-config`).
+/// A text with a meaning of its own, such as the name of a node or an address. The file's reader
+/// finds out whether it is a right one (`Section::parse` of `airtcp-config`).
 #[derive(Debug)]
 pub struct TextKind {
     /// "node".
@@ -337,8 +347,8 @@ pub const fn words<const N: usize>(choices: &[Word]) -> [&'static str; N] {
     words
 }
 
-/// Some words of a choice, in this order. One that is none of them does not compile where the result is a
-/// constant.
+/// Some words of a choice, in this order. One that is none of them does not compile where the
+/// result is a constant.
 pub const fn choose<const N: usize>(choices: &[Word], words: [&str; N]) -> [Word; N] {
     let mut chosen = [("", ""); N];
     let mut i = 0;

@@ -82,8 +82,8 @@ pub enum WordOrSegments {
     Segments(u16),
 }
 
-/// A type that settings are kept in. A mismatch between a key's kind and the type it is read as is a mistake
-/// in the program, which every use of the key shows.
+/// A type that settings are kept in. A mismatch between a key's kind and the type it is read as is
+/// a mistake in the program, which every use of the key shows.
 pub trait Value: Sized + Clone {
     /// What its value may be, unless the declaration of the key says more.
     const KIND: Kind;
@@ -91,12 +91,13 @@ pub trait Value: Sized + Clone {
     fn from_decoded(_: Decoded) -> Option<Self> {
         None
     }
-    /// Reads the value of a key or its default. What a table of its own does not say is as in `base`. `None` when
-    /// it is wrong or missing, which has been reported.
+    /// Reads the value of a key or its default. What a table of its own does not say is as in
+    /// `base`. `None` when it is wrong or missing, which has been reported.
     fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
         from.get(key)
     }
-    /// As it is written in a file (strings without their quotes); `None` when the key is not written then.
+    /// As it is written in a file (strings without their quotes); `None` when the key is not
+    /// written then.
     fn show(&self, kind: &Kind) -> Option<String>;
 }
 
@@ -222,7 +223,7 @@ fn time(d: Duration) -> String {
 /// In the largest unit that comes out even, beyond what is better read in bytes.
 fn size(bytes: Bytes) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.iter().find(|(_, unit)| bytes.get() >= *unit && bytes.get() % unit == 0) {
+    match units.iter().find(|(_, unit)| bytes.get() >= *unit && bytes.get().is_multiple_of(*unit)) {
         Some((name, unit)) => format!("{} {name}", bytes.get() / unit),
         None => bytes.to_string(),
     }
@@ -231,4 +232,3 @@ fn size(bytes: Bytes) -> String {
 fn list<T>(elements: &[T], show: impl Fn(&T) -> String) -> String {
     format!("[{}]", elements.iter().map(show).collect::<Vec<_>>().join(", "))
 }
-

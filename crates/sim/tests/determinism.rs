@@ -5,8 +5,8 @@ mod common;
 
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::config::{Distribution, LossConfig, Variation};
-use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::NodeId;
+use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;

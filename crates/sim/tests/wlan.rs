@@ -2,8 +2,8 @@
 
 use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
-use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::NodeId;
+use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 
@@ -173,7 +173,8 @@ fn every_mechanism_brings_the_flow_back_sooner_than_its_back_off() {
     let (alone, _) = download(&[OUTAGE]);
     let alone = alone.outage_dead_time.expect("one outage");
     for kind in ["m-tcp", "m-tcp-plus", "holdover", "snoop"] {
-        let (flow, metrics) = download(&[OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.mechanism", kind)]);
+        let (flow, metrics) =
+            download(&[OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.mechanism", kind)]);
         assert_eq!(metrics.middleboxes[0].kind, kind);
         let dead = flow.outage_dead_time.expect("one outage");
         assert!(dead < alone / 10.0, "{kind}: {dead} s, alone {alone} s");

@@ -1,5 +1,5 @@
-//! Every setting of an endpoint, each with its source. Defaults are the current RFCs; studies override them
-//! with their paper's values.
+//! Every setting of an endpoint, each with its source. Defaults are the current RFCs; studies
+//! override them with their paper's values.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
@@ -10,8 +10,8 @@ pub const SENDER: &str = "a flow's sender";
 /// The other one.
 pub const RECEIVER: &str = "a flow's receiver";
 
-/// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit in 32
-/// bits.
+/// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit
+/// in 32 bits.
 pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
 /// A configured size as a window.
@@ -28,8 +28,8 @@ const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const SACK: &[&str] = &[Recovery::Sack.word()];
 
 settings! {
-    /// An endpoint. `[tcp]` holds for both ends of every flow; a flow's `sender` and `receiver` override
-    /// single keys of it.
+    /// An endpoint. `[tcp]` holds for both ends of every flow; a flow's `sender` and `receiver`
+    /// override single keys of it.
     #[derive(Clone, Debug, PartialEq)]
     #[table("tcp")]
     #[check(segments_fit)]
@@ -79,8 +79,8 @@ settings! {
         #[source = "RFC 5681 §3.1 eq. 4"]
         #[matters_to = SENDER]
         pub loss_window: LossWindow = LossWindow::FlightSize,
-        /// The ACK that ends fast recovery without SACK also grows cwnd, as any other ACK (ns-2). RFC 5681
-        /// sets cwnd to ssthresh and leaves it there.
+        /// The ACK that ends fast recovery without SACK also grows cwnd, as any other ACK (ns-2).
+        /// RFC 5681 sets cwnd to ssthresh and leaves it there.
         #[matters_to = SENDER]
         pub grow_on_recovery_exit: bool = false,
         /// Upper bound of the congestion window (ns-2 `window_`, CWL); at least an MSS.
@@ -162,8 +162,8 @@ choice! {
     pub enum LossWindow {
         /// FlightSize, in bytes
         FlightSize = "flight-size",
-        /// the smaller of cwnd and the peer's window, the half rounded down to whole segments (RFC 2001; ns-2,
-        /// `precisionReduce_ false`)
+        /// the smaller of cwnd and the peer's window, the half rounded down to whole segments (RFC
+        /// 2001; ns-2, `precisionReduce_ false`)
         SendWindow = "send-window",
     }
 }
@@ -219,12 +219,12 @@ const AVOID_MULTI_FR: Field = field(
 choice! {
     /// The estimate that decides when SACK recovery may send.
     pub enum SackPipe {
-        /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once the duplicate-ACK threshold of
-        /// segments above it has arrived
+        /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once the duplicate-ACK
+        /// threshold of segments above it has arrived
         Rfc6675 = "rfc6675",
-        /// the counter of Fall and Floyd 1996, as in ns-2's Sack1: less three segments at entry, one for each
-        /// duplicate and two for each partial ACK, plus what is sent; every hole below the highest SACKed
-        /// byte is retransmitted before new data
+        /// the counter of Fall and Floyd 1996, as in ns-2's Sack1: less three segments at entry,
+        /// one for each duplicate and two for each partial ACK, plus what is sent; every hole below
+        /// the highest SACKed byte is retransmitted before new data
         FallFloyd = "fall-floyd",
     }
 }
@@ -234,12 +234,12 @@ settings! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.newreno")]
     pub struct NewRenoConfig {
-        /// Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd = ssthresh at
-        /// both, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_ 0`).
+        /// Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd =
+        /// ssthresh at both, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_ 0`).
         #[source = "RFC 6582 §3.2 step 3"]
         pub deflate: bool = true,
-        /// Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each ("slow but
-        /// steady").
+        /// Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each
+        /// ("slow but steady").
         #[source = "RFC 6582 §4"]
         pub impatient: bool = true,
     }
@@ -263,8 +263,9 @@ impl Value for InitialWindow {
     const KIND: Kind = Kind::ChoiceOrSegments(INITIAL_WINDOWS);
     fn from_decoded(decoded: Decoded) -> Option<Self> {
         match decoded {
-            Decoded::WordOrSegments(WordOrSegments::Word("rfc5681")) => Some(Self::Rfc5681),
-            Decoded::WordOrSegments(WordOrSegments::Word("rfc6928")) => Some(Self::Rfc6928),
+            Decoded::WordOrSegments(WordOrSegments::Word(word)) => [Self::Rfc5681, Self::Rfc6928]
+                .into_iter()
+                .find(|window| window.show(&Self::KIND).as_deref() == Some(word)),
             Decoded::WordOrSegments(WordOrSegments::Segments(n)) => Some(Self::Segments(n.into())),
             _ => None,
         }
@@ -330,8 +331,8 @@ settings! {
         pub granularity: Duration = Duration::ZERO,
         /// Coarse timer: samples and time-outs are counted in ticks of this length; 0: exact.
         pub tick: Duration = Duration::ZERO,
-        /// Retransmissions of one segment, or of a SYN, before the connection is aborted when the timer
-        /// expires once more.
+        /// Retransmissions of one segment, or of a SYN, before the connection is aborted when the
+        /// timer expires once more.
         #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
         #[source = "RFC 9293 §3.8.3"]
         pub max_retransmissions: u32 = 15,
@@ -390,11 +391,13 @@ fn intervals_grow<R: Reader>(persist: &R) -> Option<()> {
 }
 
 choice! {
-    /// A window that closes while data is outstanding, as M-TCP's supervisor host makes it do (M-TCP §3.1).
+    /// A window that closes while data is outstanding, as M-TCP's supervisor host makes it do
+    /// (M-TCP §3.1).
     pub enum PersistOnShrink {
         /// persist only with nothing outstanding; otherwise the retransmission timer runs on
         Strict = "strict",
-        /// cancel the retransmission timer, go back to the first unacknowledged byte, persist (4.4BSD)
+        /// cancel the retransmission timer, go back to the first unacknowledged byte, persist
+        /// (4.4BSD)
         Bsd = "bsd",
         /// keep retransmitting with back-off, but never abort while the peer answers
         Linux = "linux",
@@ -411,8 +414,8 @@ alternatives! {
     pub enum AckConfig {
         /// each segment
         "every" => Every,
-        /// every `segments`-th full-sized segment or after `timeout`; at once on out-of-order data or a
-        /// filled gap
+        /// every `segments`-th full-sized segment or after `timeout`; at once on out-of-order data
+        /// or a filled gap
         "delayed" => Delayed {
             /// Full-sized segments an ACK.
             #[kind = Kind::Integer { min: 2, max: 1_000_000 }]
@@ -427,7 +430,8 @@ alternatives! {
 }
 
 choice! {
-    /// What a mobile host does when its radio reports about the link ([`crate::Endpoint::on_link`]).
+    /// What a mobile host does when its radio reports about the link
+    /// ([`crate::Endpoint::on_link`]).
     #[default(None)]
     pub enum LinkReaction {
         /// nothing: as a fixed host

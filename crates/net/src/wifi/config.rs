@@ -1,8 +1,8 @@
 //! What a wireless channel and its stations are made of.
 //!
-//! Where a simulator departs from IEEE Std 802.11-1999, the departure is a parameter here and its docstring
-//! says who does it; [`crate::wifi::preset`] collects them by simulator. "ns-2" is version 2.35 with its
-//! default `bugFix_timer_`; "GloMoSim" is version 2.03.
+//! Where a simulator departs from IEEE Std 802.11-1999, the departure is a parameter here and its
+//! docstring says who does it; [`crate::wifi::preset`] collects them by simulator. "ns-2" is
+//! version 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::QueueLimit;
 use airtcp_core::{Bytes, DataRate, Duration, Position};
@@ -91,8 +91,9 @@ settings! {
         /// LLC and SNAP headers in front of the packet: 8 B in reality, none in the simulators.
         #[kind = SIZE]
         pub llc: Bytes,
-        /// Unicast frames longer than this, MAC header and FCS included, use RTS and CTS. (The same choice in
-        /// ns-2 is an `RTSThreshold_` larger by 25: it counts the PLCP's 24 B, and compares with >=.)
+        /// Unicast frames longer than this, MAC header and FCS included, use RTS and CTS. (The same
+        /// choice in ns-2 is an `RTSThreshold_` larger by 25: it counts the PLCP's 24 B, and
+        /// compares with >=.)
         #[kind = SIZE]
         pub rts_threshold: Bytes,
         /// Smallest contention window, slots; 2^k - 1.
@@ -118,36 +119,40 @@ settings! {
         /// When a packet is sent that finds the medium idle and no back-off in progress.
         #[source = "802.11 §9.2.5.1"]
         pub first_access: FirstAccess,
-        /// A back-off follows every success and drop even if no packet waits; GloMoSim: only if one waits.
+        /// A back-off follows every success and drop even if no packet waits; GloMoSim: only if one
+        /// waits.
         #[source = "802.11 §9.2.5.2"]
         pub post_backoff: bool,
         /// What follows a frame received in error, to leave time for an ACK that cannot be heard.
         #[source = "802.11 §9.2.3.4"]
         pub eifs: EifsRule,
-        /// Rate at which the ACK within EIFS is reckoned: the PHY's lowest; GloMoSim: its only rate.
+        /// Rate at which the ACK within EIFS is reckoned: the PHY's lowest; GloMoSim: its only
+        /// rate.
         #[source = "802.11 §9.2.10"]
         pub eifs_ack_rate: DataRate,
         /// When a missing CTS or ACK is noticed.
         #[keys_of(ResponseTimeout)]
         pub response_timeout: ResponseTimeout,
-        /// After a missing response DIFS begins when that is noticed (ns-2, GloMoSim), not when the medium
-        /// became idle.
+        /// After a missing response DIFS begins when that is noticed (ns-2, GloMoSim), not when the
+        /// medium became idle.
         pub difs_after_timeout: bool,
         /// When an RTS is answered.
         #[source = "802.11 §9.2.5.7"]
         pub cts: CtsRule,
-        /// After its CTS, a station does nothing else until the data should have come (ns-2, GloMoSim).
+        /// After its CTS, a station does nothing else until the data should have come (ns-2,
+        /// GloMoSim).
         pub wait_for_data: bool,
-        /// Data that follow a CTS are sent only if medium and NAV are idle; if not, the contention window
-        /// doubles and a new RTS is due (ns-2). The standard does not look.
+        /// Data that follow a CTS are sent only if medium and NAV are idle; if not, the contention
+        /// window doubles and a new RTS is due (ns-2). The standard does not look.
         pub sense_before_data: bool,
         /// The NAV is set from data frames too.
         pub nav_from_data: bool,
-        /// A NAV set by an RTS ends early if no frame follows where the data should begin (optional). ns-2 and
-        /// GloMoSim: no.
+        /// A NAV set by an RTS ends early if no frame follows where the data should begin
+        /// (optional). ns-2 and GloMoSim: no.
         #[source = "802.11 §9.2.5.4"]
         pub nav_reset: bool,
-        /// Capacity of each station's interface queue, drop-tail; the packet the MAC works on is not counted.
+        /// Capacity of each station's interface queue, drop-tail; the packet the MAC works on is
+        /// not counted.
         pub queue: QueueLimit,
     }
 }
@@ -165,7 +170,8 @@ choice! {
 choice! {
     /// What a retry limit L means.
     pub enum Attempts {
-        /// so many attempts in all: the packet is dropped when the counter reaches the limit (ns-2 too)
+        /// so many attempts in all: the packet is dropped when the counter reaches the limit (ns-2
+        /// too)
         Limit = "limit",
         /// so many retries after the first attempt (GloMoSim)
         LimitPlusOne = "limit-plus-one",
@@ -200,11 +206,12 @@ alternatives! {
     #[choice("response-timeout", "When a missing CTS or ACK is noticed.")]
     #[source = "802.11 §9.2.8"]
     pub enum ResponseTimeout {
-        /// if its reception has not begun by SIFS, a slot and the PLCP after the frame; a reception that has is
-        /// waited for, and anything but the response is a failure, then an ordinary frame
+        /// if its reception has not begun by SIFS, a slot and the PLCP after the frame; a reception
+        /// that has is waited for, and anything but the response is a failure, then an ordinary
+        /// frame
         "reception-start" => ReceptionStart,
-        /// if it is not received by SIFS, its own duration and `response-margin` after the frame; frames that
-        /// ask for a response themselves are ignored meanwhile (ns-2, GloMoSim)
+        /// if it is not received by SIFS, its own duration and `response-margin` after the frame;
+        /// frames that ask for a response themselves are ignored meanwhile (ns-2, GloMoSim)
         "whole-frame" => WholeFrame {
             /// Allowance for propagation. ns-2: 4 us; GloMoSim: a slot.
             #[key = "response-margin"]
@@ -240,8 +247,9 @@ settings! {
         /// Which of overlapping frames is received.
         #[keys_of(Reception)]
         pub reception: Reception,
-        /// Probability that a received bit is wrong, independently; one makes the frame useless. Applies to all
-        /// bits of a frame behind the PLCP, of control frames too, at each receiver by itself.
+        /// Probability that a received bit is wrong, independently; one makes the frame useless.
+        /// Applies to all bits of a frame behind the PLCP, of control frames too, at each receiver
+        /// by itself.
         #[kind = PROBABILITY]
         pub bit_error_rate: f64,
     }
@@ -253,8 +261,8 @@ alternatives! {
     #[choice("propagation", "How a signal weakens.")]
     #[absent(Propagation::TwoRayGround { frequency: 914e6, height: 1.5 })]
     pub enum Propagation {
-        /// free space (Friis) below the cross-over distance 4 pi h^2 / lambda, two-ray ground reflection
-        /// P h^4 / d^4 beyond it; unit antenna gains, no system loss
+        /// free space (Friis) below the cross-over distance 4 pi h^2 / lambda, two-ray ground
+        /// reflection P h^4 / d^4 beyond it; unit antenna gains, no system loss
         "two-ray-ground" => TwoRayGround {
             /// Carrier frequency.
             #[kind = Kind::Measure(&FREQUENCY)]
@@ -272,21 +280,22 @@ alternatives! {
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[choice("reception", "Which of overlapping frames is received.")]
     pub enum Reception {
-        /// the rule of ns-2: the first frame takes the receiver. A later one whose power is `capture-ratio` or
-        /// more below is ignored; by any other both are lost, also by a stronger one. A frame below the receive
-        /// threshold takes the receiver too, and is received in error, as is one that meets the station's own
-        /// transmission. Interference is not summed
+        /// the rule of ns-2: the first frame takes the receiver. A later one whose power is
+        /// `capture-ratio` or more below is ignored; by any other both are lost, also by a stronger
+        /// one. A frame below the receive threshold takes the receiver too, and is received in
+        /// error, as is one that meets the station's own transmission. Interference is not summed
         "first-lock" => FirstLock {
             /// Ratio of powers above which a later, weaker frame is ignored.
             #[kind = RATIO]
             capture_ratio: f64 = 10.0,
-            /// The NAV is set to EIFS after the end of an ignored frame (ns-2), since the radio does not report
-            /// the medium busy until then.
+            /// The NAV is set to EIFS after the end of an ignored frame (ns-2), since the radio
+            /// does not report the medium busy until then.
             ignored_frame_sets_nav: bool = true,
         },
-        /// a frame is received if its power is at least `min-sinr` times noise and the sum of all other signals,
-        /// all the time; a later frame that has this much over all others takes the receiver over. The medium
-        /// is busy while the sum of all signals reaches the carrier-sense threshold
+        /// a frame is received if its power is at least `min-sinr` times noise and the sum of all
+        /// other signals, all the time; a later frame that has this much over all others takes the
+        /// receiver over. The medium is busy while the sum of all signals reaches the carrier-sense
+        /// threshold
         "cumulative-sinr" => CumulativeSinr {
             /// Thermal noise.
             noise: Power = Power::from_dbm(-101.0),

@@ -4,8 +4,8 @@
 use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig, OutageMode,
-    QueueConfig, QueueLimit, Schedule, Variation,
+    DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
+    OutageMode, QueueConfig, QueueLimit, Schedule, Variation,
 };
 use airtcp_net::{Dropped, Link, PacketMeta};
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use crate::addr;
 use crate::metrics::UdpMetrics;
 use crate::packet::{Datagram, UDP_OVERHEAD};
-use crate::scenario::{UdpSpec, OnOff};
+use crate::scenario::{OnOff, UdpSpec};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Flow, Instant, Length, Stream};
 use airtcp_routing::NodeId;

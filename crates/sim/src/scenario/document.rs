@@ -106,8 +106,8 @@ fn presets() -> String {
 
 /// The schema as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen together is
-/// checked by [`super::Scenario::parse`].
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together is checked by [`super::Scenario::parse`].
 pub fn json_schema() -> serde_json::Value {
     document::json_schema("airtcp scenario", &SCENARIO)
 }

@@ -89,7 +89,11 @@ pub(super) static FLOW: Table = Table::new(
 );
 
 /// Reads the flows.
-pub(super) fn flows(sections: &[Section<'_>], tcp: &Section<'_>, network: &Network<'_>) -> Vec<FlowSpec> {
+pub(super) fn flows(
+    sections: &[Section<'_>],
+    tcp: &Section<'_>,
+    network: &Network<'_>,
+) -> Vec<FlowSpec> {
     let Network { nodes, duration, .. } = network;
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut taken = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! `middlebox` of a `[[node]]`: the mechanism of an edge node, and what it learns of its mobiles' outages.
+//! `middlebox` of a `[[node]]`: the mechanism of an edge node, and what it learns of its mobiles'
+//! outages.
 
 use super::flow::FlowSpec;
 use super::names::{NODES, Names, resolve};
@@ -19,15 +20,15 @@ pub struct MiddleboxSpec {
     pub mechanism: MechanismConfig,
     /// Payload bytes held for all connections together; zero for a mechanism that holds none.
     pub memory: Bytes,
-    /// Nodes reached over the wireless side: a segment to one of them goes Fixed → Mobile, a segment
-    /// from one of them Mobile → Fixed; others pass untouched.
+    /// Nodes reached over the wireless side: a segment to one of them goes Fixed → Mobile, a
+    /// segment from one of them Mobile → Fixed; others pass untouched.
     pub mobiles: Vec<NodeId>,
     /// What the node learns of its mobiles' outages; `None`: nothing.
     pub signal: Option<SignalSpec>,
 }
 
-/// The signals an edge node gets about the outages of each of its mobiles: `Fading`, `Down` and `Up`. One
-/// that the next change of the link overtakes is not sent.
+/// The signals an edge node gets about the outages of each of its mobiles: `Fading`, `Down` and
+/// `Up`. One that the next change of the link overtakes is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
     /// `Fading` comes this long before an outage; zero: not at all.

@@ -1,10 +1,11 @@
 //! Scenarios: the file, its diagnostics, and the model it is resolved to.
 //!
-//! One file a table, each with its model, its declaration, and what only shows when several keys are seen
-//! together: [`node`], [`middlebox`], [`link`], [`wlan`], [`flow`], [`udp`]. Settings of endpoints, mechanisms,
-//! links and channels are declared in the crates whose structs they fill. `names` resolves names of nodes;
-//! [`airtcp_config`] reads the file (and `--set` overrides); on the way mistakes are collected as
-//! [`Diagnostic`]s. `document` makes the documentation and the JSON Schema.
+//! One file a table, each with its model, its declaration, and what only shows when several keys
+//! are seen together: `node`, `middlebox`, `link`, `wlan`, `flow`, `udp`. Settings of endpoints,
+//! mechanisms, links and channels are declared in the crates whose structs they fill. `names`
+//! resolves names of nodes; [`airtcp_config`] reads the file (and `--set` overrides); on the way
+//! mistakes are collected as [`Diagnostic`]s. `document` makes the documentation and the JSON
+//! Schema.
 
 mod document;
 mod flow;
@@ -36,8 +37,8 @@ use airtcp_settings::{InTable, Name};
 use airtcp_tcp::TcpConfig;
 use traffic::Network;
 
-/// A complete scenario. Every name is resolved to an index, every default filled in, every value checked;
-/// building a world from it cannot fail.
+/// A complete scenario. Every name is resolved to an index, every default filled in, every value
+/// checked; building a world from it cannot fail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scenario {
     /// Short name: the file's stem unless the file sets one.
@@ -76,7 +77,12 @@ pub(super) static SCENARIO: Table = Table::new(
         )
         .named_by(&["between"]),
         field("wlan", Kind::Tables(&wlan::WLAN), Absent("none"), "Wireless cells (802.11)."),
-        field("tcp", Kind::Table(TcpConfig::TABLE), Absent("the defaults"), "Both ends of every flow."),
+        field(
+            "tcp",
+            Kind::Table(TcpConfig::TABLE),
+            Absent("the defaults"),
+            "Both ends of every flow.",
+        ),
         field(
             "flow",
             Kind::Tables(&flow::FLOW),
@@ -92,14 +98,14 @@ pub(super) static SCENARIO: Table = Table::new(
 impl Scenario {
     /// Reads a scenario from the text of a TOML file.
     ///
-    /// `source_name` is what diagnostics call the text (the file's path); the scenario's name defaults to
-    /// its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of arrays by name or by
-    /// index) and a value in TOML syntax or a bare string; it is applied to the text's tree before
-    /// anything is resolved, later ones over earlier ones.
+    /// `source_name` is what diagnostics call the text (the file's path); the scenario's name
+    /// defaults to its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of
+    /// arrays by name or by index) and a value in TOML syntax or a bare string; it is applied to
+    /// the text's tree before anything is resolved, later ones over earlier ones.
     ///
     /// # Errors
-    /// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
-    /// another.
+    /// Everything that is wrong with the text and the overrides, as far as one mistake does not
+    /// hide another.
     pub fn parse(
         source_name: &str,
         text: &str,

@@ -18,8 +18,8 @@ pub(super) const A_NODE: Kind = Kind::Text(&NODE_NAME);
 pub(super) const NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Some };
 pub(super) const TWO_NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Two };
 
-/// The most nodes or flows one scenario may have: 10.0.0.0/8 holds them, and a slip of the finger does not
-/// exhaust memory.
+/// The most nodes or flows one scenario may have: 10.0.0.0/8 holds them, and a slip of the finger
+/// does not exhaust memory.
 pub(super) const MAX_ELEMENTS: u64 = 1_000_000;
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MAX_ELEMENTS };
 

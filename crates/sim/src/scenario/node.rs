@@ -35,8 +35,8 @@ settings! {
         /// Where it happens.
         #[source = "M-TCP §3.3"]
         pub layer: OutageLayer = OutageLayer::AboveMac,
-        /// How long before an outage the node's own radio foretells it to the endpoints on the node; 0: not
-        /// at all. See `tcp.on-link`.
+        /// How long before an outage the node's own radio foretells it to the endpoints on the
+        /// node; 0: not at all. See `tcp.on-link`.
         #[source = "Freeze-TCP (Goff et al. 2000)"]
         pub warning: Duration = Duration::from_millis(50),
     }
@@ -53,11 +53,11 @@ choice! {
     /// Where an outage of a node happens.
     #[default(AboveMac)]
     pub enum OutageLayer {
-        /// the node's IP layer drops every packet in both directions except TCP SYN and FIN; its radio goes
-        /// on acknowledging frames
+        /// the node's IP layer drops every packet in both directions except TCP SYN and FIN; its
+        /// radio goes on acknowledging frames
         AboveMac = "above-mac",
-        /// the node's radios neither send nor hear, so that the others' MACs retry, give up, and their queues
-        /// build
+        /// the node's radios neither send nor hear, so that the others' MACs retry, give up, and
+        /// their queues build
         Phy = "phy",
     }
 }

@@ -1157,13 +1157,15 @@ fn mechanisms_take_their_settings_from_the_file() {
     let config = HoldoverConfig::default();
     assert_eq!(kind(&[("mechanism", "holdover")]), (MechanismConfig::Holdover(config), memory));
     let config = HoldoverConfig { fifo: Bytes(8760), max_down, nudge };
-    let set = [("mechanism", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s"), ("nudge", "0.5 s")];
+    let set =
+        [("mechanism", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s"), ("nudge", "0.5 s")];
     assert_eq!(kind(&set), (MechanismConfig::Holdover(config), memory));
     let config = MTcpConfig::default();
     assert_eq!(kind(&[("mechanism", "m-tcp")]), (MechanismConfig::MTcp(config), memory));
     let config =
         MTcpConfig { timer: ms(500), max_down: Some(ms(60_000)), release: ms(50), ..config };
-    let set = [("mechanism", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
+    let set =
+        [("mechanism", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
     assert_eq!(kind(&set), (MechanismConfig::MTcp(config), memory));
     let config = SnoopConfig::default();
     assert_eq!(kind(&[("mechanism", "snoop")]), (MechanismConfig::Snoop(config), memory));

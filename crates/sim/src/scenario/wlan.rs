@@ -1,4 +1,5 @@
-//! `[[wlan]]`: wireless cells, each a preset and the keys that override its values, and who is where.
+//! `[[wlan]]`: wireless cells, each a preset and the keys that override its values, and who is
+//! where.
 
 use super::names::{NODES, Names, resolve};
 use super::node::{Node, NodeId, OutageLayer, Positions};
@@ -150,4 +151,3 @@ pub(super) fn radio_outage(
         outage.push(problem.expected("\"above-mac\", or a wlan with this node"));
     }
 }
-

@@ -58,8 +58,18 @@ pub(super) static GATEWAY: Table = Table::new(
             Absent("its defaults"),
             "Who says when a mobile is out of reach.",
         ),
-        field("limits", Kind::Table(Limits::TABLE), Absent("its defaults"), "Bounds on what is kept."),
-        field("nfqueue", Kind::Table(NfqueueConfig::TABLE), Absent("its defaults"), "The netfilter queue."),
+        field(
+            "limits",
+            Kind::Table(Limits::TABLE),
+            Absent("its defaults"),
+            "Bounds on what is kept.",
+        ),
+        field(
+            "nfqueue",
+            Kind::Table(NfqueueConfig::TABLE),
+            Absent("its defaults"),
+            "The netfilter queue.",
+        ),
         field("metrics", Kind::Table(&METRICS), Absent("not served"), "Prometheus' metrics."),
         field(
             "record",
@@ -140,7 +150,8 @@ static MOBILE: Table = Table::new(
                 "Interfaces of this host behind which they are.",
             ),
         ]),
-        Key::Instead { fields: LIVE, keys: MechanismConfig::KEYS },
+        // A probe of the sender may be as far off as the outage was long.
+        Key::Without(&["resume"], &[Key::Instead { fields: LIVE, keys: MechanismConfig::KEYS }]),
         Key::Fields(&[
             field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
                 .only("mechanism", MechanismConfig::WITH_SIGNALS),
