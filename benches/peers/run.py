@@ -206,7 +206,7 @@ def bytes_per_flow(scenario: Path) -> float:
 
 def throughput_of_cell(result: dict[str, Any]) -> float:
     """Bit/s of MSDUs (IP packets of 1500 bytes) received over the whole run, by all stations."""
-    received: int = sum(source["packets_received"] for source in result["cbr"])
+    received: int = sum(source["packets_received"] for source in result["udp"])
     return 8 * 1500 * received / float(result["duration"])
 
 

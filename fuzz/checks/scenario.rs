@@ -19,7 +19,7 @@ pub(crate) fn check(text: &[u8]) {
     match Scenario::parse("fuzz.toml", text, &overrides) {
         Ok(scenario) => {
             let stations: usize = scenario.wlans.iter().map(|wlan| wlan.stations.len()).sum();
-            let traffic = scenario.flows.len() + scenario.cbr.len();
+            let traffic = scenario.flows.len() + scenario.udp.len();
             let size = scenario.nodes.len() + scenario.links.len() + stations + traffic;
             if size <= LARGEST_WORLD {
                 let world = World::new(&scenario, 1);

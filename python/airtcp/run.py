@@ -69,9 +69,9 @@ class Run:
         return self._frame("stations")
 
     @property
-    def cbr(self) -> pd.DataFrame:
+    def udp(self) -> pd.DataFrame:
         """One row per source of cross traffic, indexed by its name."""
-        return self._frame("cbr")
+        return self._frame("udp")
 
     def _frame(self, part: str) -> pd.DataFrame:
         rows = self.metrics[part]

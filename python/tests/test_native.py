@@ -52,13 +52,13 @@ WIRELESS = """
 duration = "10 s"
 node = [
   { name = "FH" },
-  { name = "AP", middlebox = { kind = "m-tcp-plus", mobiles = ["MH"] } },
+  { name = "AP", middlebox = { mechanism = "m-tcp-plus", mobiles = ["MH"] } },
   { name = "MH", outage = { listed = [["4 s", "5 s"]] } },
 ]
 link = [{ between = ["FH", "AP"], rate = "100 Mbit/s", delay = "1 ms" }]
 wlan = [{ name = "cell", stations = ["AP", "MH"] }]
 flow = [{ from = "FH", to = "MH" }]
-cbr = [{ name = "noise", from = "MH", to = "AP", rate = "100 kbit/s", size = "1250 B" }]
+udp = [{ name = "noise", from = "MH", to = "AP", rate = "100 kbit/s", size = "1250 B" }]
 """
 
 
@@ -66,7 +66,7 @@ def test_a_wireless_run_has_stations_cross_traffic_and_dead_times() -> None:
     run = airtcp.Scenario.parse(WIRELESS).run(seed=1, trace=("outage_dead_time", "persist"))
     assert list(run.stations.index) == ["cell/AP", "cell/MH"]
     assert run.stations["data_frames_sent"]["cell/AP"] > 1000
-    assert run.cbr.loc["noise", "packets_sent"] == 101
+    assert run.udp.loc["noise", "packets_sent"] == 101
     flow = run.flows.loc["FH-MH"]
     assert list(run.array("outage_dead_time").value) == [flow["outage_dead_time"]]
     assert set(run.array("persist").value) == {0.0, 1.0}

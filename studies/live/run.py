@@ -137,7 +137,7 @@ def simulate(airtcp: Path, settings: dict[str, str], case: Case, begin: float) -
     if case.mechanism != "none":
         signal = {"timely": 'lead = "100 ms"', "late": 'late = "1 s"'}[case.told]
         settings["node.gateway.middlebox"] = (
-            f'{{ kind = "{case.mechanism}", mobiles = ["mobile"], fifo = "4 MiB", '
+            f'{{ mechanism = "{case.mechanism}", mobiles = ["mobile"], fifo = "4 MiB", '
             f"signal = {{ {signal} }} }}"
         )
     with tempfile.TemporaryDirectory() as folder:

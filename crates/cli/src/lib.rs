@@ -58,6 +58,9 @@ pub enum Command {
         /// Prints that of the gateway's configuration file instead (docs/gateway-config.md).
         #[arg(long)]
         gateway: bool,
+        /// That of the link file of `airtcp link --config` instead (docs/link-config.md).
+        #[arg(long, conflicts_with = "gateway")]
+        link: bool,
         /// Prints documentation in Markdown instead (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
@@ -78,6 +81,7 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Schema { gateway: true, .. } => absent("schema --gateway"),
+            Self::Schema { link: true, .. } => absent("schema --link"),
             Self::Schema { markdown: true, .. } => print(&airtcp_sim::scenario::markdown()),
             Self::Schema { .. } => print(&format!("{:#}\n", airtcp_sim::scenario::json_schema())),
             Self::Study { args } => study::hand_over(args),

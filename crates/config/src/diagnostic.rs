@@ -1,18 +1,10 @@
 //! What is wrong with a file, where, and what was expected instead.
 //!
-//! A [`Diagnostic`] is one mistake; a [`ConfigError`] is all that were found in one reading. `Display`
-//! gives one line a mistake; [`ConfigError::render`] adds the source line and a caret.
+//! A [`Diagnostic`] is one mistake; a [`ConfigError`] is all that were found in one reading.
+//! `Display` gives one line a mistake; [`ConfigError::render`] adds the source line and a caret.
 
+use airtcp_settings::Spot;
 use std::fmt;
-
-/// A byte range in one of the texts a configuration was read from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
-    /// 0: the file; k: the k-th override. A later source wins over an earlier one.
-    pub(crate) source: usize,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
 
 /// A mistake that does not know its line yet; [`Section::push`](crate::Section::push) reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +85,8 @@ pub struct Diagnostic {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Dotted path of the key, with elements by their name (`link.BS-MH.loss.p`); empty when the text is
-    /// not TOML.
+    /// Dotted path of the key, with elements by their name (`link.BS-MH.loss.p`); empty when the
+    /// text is not TOML.
     pub key: String,
     /// What is wrong.
     pub message: String,
@@ -178,8 +170,9 @@ impl ConfigError {
     }
 }
 
-/// The candidate that `found` was most likely meant to be, if any is near: a different case, or at most a
-/// third of the characters mistyped (one in a short name; of a single letter nothing would be left).
+/// The candidate that `found` was most likely meant to be, if any is near: a different case, or at
+/// most a third of the characters mistyped (one in a short name; of a single letter nothing would
+/// be left).
 fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let lower = found.to_lowercase();
     let limit = match found.chars().count() {

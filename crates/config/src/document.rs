@@ -1,30 +1,26 @@
 //! A schema as documentation and as JSON Schema.
 
-use crate::schema::{Count, Fallback, Field, Kind, TableSchema};
-use crate::units;
 use airtcp_core::Duration;
+use airtcp_settings::schema::{Count, Fallback, Field, Kind, Only, Table, Word};
+use airtcp_settings::units;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// Every table of some files' schemas, in the order in which they are first mentioned.
-pub fn tables(files: &[&'static TableSchema]) -> Vec<&'static TableSchema> {
-    fn visit(table: &'static TableSchema, seen: &mut Vec<&'static TableSchema>) {
+/// Every table of a file, in the order in which they are first mentioned.
+pub fn tables(file: &'static Table) -> Vec<&'static Table> {
+    fn visit(table: &'static Table, seen: &mut Vec<&'static Table>) {
         if seen.iter().any(|t| t.name == table.name) {
             return;
         }
         seen.push(table);
-        for field in table.fields {
-            if let Kind::Table(t)
-            | Kind::Tables(t)
-            | Kind::DurationOrTable(t)
-            | Kind::WordOrTable(_, t) = &field.kind
-            {
-                visit(t, seen);
+        for field in table.fields() {
+            if let Some(table) = field.kind.table() {
+                visit(table, seen);
             }
         }
     }
     let mut seen = Vec::new();
-    files.iter().for_each(|file| visit(file, &mut seen));
+    visit(file, &mut seen);
     seen
 }
 
@@ -39,31 +35,47 @@ pub const MARKDOWN_NAMES: &str = "- Names: 1 to 64 letters, digits, `-` or `_`.\
     `k`, `M`, `G` are powers of 1000; `KiB`, `MiB`, `GiB` powers of 1024.\n";
 
 /// A table of the file in Markdown, with its heading.
-pub fn markdown_table(table: &TableSchema) -> String {
+pub fn markdown_table(table: &Table) -> String {
     let mut out = format!("\n## {}\n\n{}\n\n", table.name, table.about);
     out.push_str("| key | type | default | meaning | source |\n|---|---|---|---|---|\n");
-    for field in table.fields {
-        out.push_str(&row(field));
+    for (field, words) in declarations(table) {
+        out.push_str(&row(&field, &words));
     }
     out
 }
 
-fn row(field: &Field) -> String {
+/// The declarations of a table, one that is repeated for several words of a choice once, with all
+/// of them.
+fn declarations(table: &Table) -> Vec<(Field, Vec<&'static str>)> {
+    let mut once: Vec<(Field, Vec<&'static str>)> = Vec::new();
+    for field in table.fields() {
+        let words = field.only.map_or(&[][..], |only| only.words);
+        let same = |(other, _): &&mut (Field, Vec<&str>)| {
+            other.key == field.key && other.meaning == field.meaning
+        };
+        match once.iter_mut().find(same) {
+            Some((_, all)) => all.extend(words),
+            None => once.push((field, words.to_vec())),
+        }
+    }
+    once
+}
+
+fn row(field: &Field, words: &[&str]) -> String {
     let default = match field.fallback {
         Fallback::Required => "**required**".to_owned(),
         Fallback::Is(text) => format!("`{text}`"),
+        Fallback::Value(text) => format!("`{}`", text()),
+        Fallback::Or(otherwise, text) => format!("{otherwise}, or `{}`", text()),
         Fallback::Absent(text) => text.to_owned(),
     };
     let mut meaning = field.meaning.to_owned();
-    if let Kind::Choice(words) | Kind::ChoiceOrSegments(words) = &field.kind {
-        for (word, what) in *words {
-            let _ = write!(meaning, "<br>`{word}`: {what}");
-        }
+    for (word, what) in choices(&field.kind) {
+        let _ = write!(meaning, "<br>`{word}`: {what}");
     }
-    if let Some(only) = field.only {
-        let values: Vec<String> =
-            only.values.iter().map(|v| format!("`{} = {v:?}`", only.key)).collect();
-        let _ = write!(meaning, " Only with {}.", values.join(" or "));
+    if let Some(Only { choice, .. }) = field.only {
+        let words: Vec<String> = words.iter().map(|w| format!("`{choice} = {w:?}`")).collect();
+        let _ = write!(meaning, " Only with {}.", words.join(" or "));
     }
     if let Some(what) = field.matters_to {
         let _ = write!(meaning, " Matters to {what}.");
@@ -76,6 +88,15 @@ fn row(field: &Field) -> String {
         field.source.to_owned(),
     ];
     format!("| {} |\n", cells.map(|c| c.replace('|', "\\|")).join(" | "))
+}
+
+/// The words of a kind.
+fn choices(kind: &Kind) -> &'static [Word] {
+    match kind {
+        Kind::Choice(words) | Kind::ChoiceOrSegments(words) => words,
+        Kind::WordOr(_, inner) => choices(inner),
+        _ => &[],
+    }
 }
 
 fn type_name(kind: &Kind) -> String {
@@ -106,6 +127,7 @@ fn type_name(kind: &Kind) -> String {
         Kind::Measure(measure) => measure.what.trim_start_matches("a ").to_owned(),
         Kind::Point => "array of two lengths".to_owned(),
         Kind::Packets => "packets".to_owned(),
+        Kind::WholePackets => "packets".to_owned(),
         Kind::PacketsOrSize => "packets or size".to_owned(),
         Kind::Integer { min, max } => format!("integer, {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("number, above {min}, at most {max}"),
@@ -130,16 +152,11 @@ fn anchor(heading: &str) -> String {
 
 /// The schema of a file as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen together is
-/// checked when the file is read. `more` are files of the same family, whose tables are described too.
-pub fn json_schema(
-    title: &str,
-    file: &'static TableSchema,
-    more: &[&'static TableSchema],
-) -> Value {
-    let files = [&[file], more].concat();
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together is checked when the file is read.
+pub fn json_schema(title: &str, file: &'static Table) -> Value {
     let definitions: Map<String, Value> =
-        tables(&files).into_iter().map(|t| (t.name.to_owned(), table_schema(t))).collect();
+        tables(file).into_iter().map(|t| (t.name.to_owned(), table_schema(t))).collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
@@ -148,16 +165,16 @@ pub fn json_schema(
     })
 }
 
-fn reference(table: &TableSchema) -> String {
+fn reference(table: &Table) -> String {
     format!("#/$defs/{}", table.name.replace(' ', "%20"))
 }
 
-fn table_schema(table: &TableSchema) -> Value {
+fn table_schema(table: &Table) -> Value {
     let properties: Map<String, Value> =
-        table.fields.iter().map(|f| (f.key.to_owned(), field_schema(f))).collect();
+        declarations(table).iter().map(|(f, _)| (f.key.to_owned(), field_schema(f))).collect();
     // A key that is required beside one choice only is not required of every table.
     let required: Vec<&str> = table
-        .fields
+        .fields()
         .iter()
         .filter(|f| matches!(f.fallback, Fallback::Required) && f.only.is_none())
         .map(|f| f.key)
@@ -178,7 +195,8 @@ fn field_schema(field: &Field) -> Value {
         source => format!("{} ({source})", field.meaning),
     };
     schema["description"] = description.into();
-    if let Fallback::Is(text) = field.fallback {
+    if let Fallback::Is(_) | Fallback::Value(_) = field.fallback {
+        let text = field.fallback.text().unwrap_or_default();
         schema["default"] = match field.kind {
             Kind::Bool | Kind::Integer { .. } | Kind::Number { .. } => {
                 text.parse().unwrap_or(Value::Null)
@@ -230,7 +248,7 @@ fn kind_schema(kind: &Kind) -> Value {
             let end = measure_schema(&units::LENGTH);
             json!({ "type": "array", "items": end, "minItems": 2, "maxItems": 2 })
         }
-        Kind::Packets => quantity(units::PACKETS),
+        Kind::Packets | Kind::WholePackets => quantity(units::PACKETS),
         Kind::PacketsOrSize => quantity(&[units::PACKETS, units::SIZE].concat()),
         Kind::Choice(list) => words(list),
         Kind::ChoiceOrSegments(list) => {

@@ -1,13 +1,15 @@
-//! Reads tables by their [schema](crate::schema): unknown keys, types, units, ranges, keys that have no
-//! effect beside another, defaults. What it finds wrong it collects and goes on.
+//! Reads tables by their [declarations](airtcp_settings::schema): unknown keys, types, units,
+//! ranges, keys that have no effect beside another, defaults. What it finds wrong it collects and
+//! goes on.
 
-use crate::diagnostic::{ConfigError, Problem, Source, Spot};
-use crate::schema::{Count, Fallback, Field, Kind, TIME, TableSchema, TextKind};
-use crate::tree::{self, Entry, Table, Tree, Value, element_name};
-use crate::units::{self, Measure, QuantityError, Unit};
-use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use crate::diagnostic::{ConfigError, Problem, Source};
+use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
+use airtcp_core::{Duration, Instant};
+use airtcp_settings::schema::{Count, Fallback, Field, Kind, TIME, Table, TextKind};
+use airtcp_settings::{Decoded, Mistake, Name, Reader, Spot, Value, any_of, units};
 use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 
 /// A key that a command-line option sets over the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,13 +24,14 @@ pub struct Override {
 
 /// Reads a text and overrides, later ones over earlier ones, and makes something of the top level.
 ///
-/// `source_name` is what diagnostics call the text. `resolve` gives `None` when it cannot make anything of
-/// it, and has then reported why.
+/// `source_name` is what diagnostics call the text. `resolve` gives `None` when it cannot make
+/// anything of it, and has then reported why.
 ///
 /// # Errors
-/// Everything that is wrong with the text and the overrides, as far as one mistake does not hide another.
+/// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
+/// another.
 pub fn read<T>(
-    schema: &'static TableSchema,
+    schema: &'static Table,
     source_name: &str,
     text: &str,
     overrides: &[Override],
@@ -48,7 +51,8 @@ pub fn read<T>(
         }
     }
     let spot = Spot::default();
-    let layer = Layer { schema, table: &root, path: String::new(), spot };
+    let fields = schema.fields().into();
+    let layer = Layer { schema, fields, table: &root, path: String::new(), spot };
     let top = Section::new(&problems, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
     let problems = problems.into_inner();
@@ -65,20 +69,24 @@ type Problems = RefCell<Vec<Problem>>;
 #[derive(Debug)]
 pub struct Section<'a> {
     problems: &'a Problems,
-    schema: &'static TableSchema,
+    schema: &'static Table,
+    fields: Rc<[Field]>,
     /// Weakest first.
     layers: Vec<Layer<'a>>,
     /// Where the strongest layer stands, or what encloses it.
     spot: Spot,
     /// Dotted path of the strongest layer.
     path: String,
+    /// What has been chosen among the words of a key.
+    words: RefCell<Vec<(&'static str, &'static str)>>,
 }
 
 /// A table in a section.
 #[derive(Debug)]
 struct Layer<'a> {
-    schema: &'static TableSchema,
-    table: &'a Table,
+    schema: &'static Table,
+    fields: Rc<[Field]>,
+    table: &'a TomlTable,
     path: String,
     spot: Spot,
 }
@@ -91,59 +99,11 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// `self` was chosen after `other`: by a stronger table, or by `--set`. What `other` says for another
-    /// choice is then not a contradiction but no longer asked for.
+    /// `self` was chosen after `other`: by a stronger table, or by `--set`. What `other` says for
+    /// another choice is then not a contradiction but no longer asked for.
     fn supersedes(self, other: Self) -> bool {
         self.layer > other.layer || self.entry.key_spot.source > other.entry.key_spot.source
     }
-}
-
-/// A name or another text, and where it stands.
-#[derive(Clone, Debug)]
-pub struct Name {
-    /// As it is written.
-    pub text: String,
-    /// Where.
-    pub spot: Spot,
-}
-
-/// A value that fits its kind.
-#[derive(Clone, Debug)]
-pub enum Decoded {
-    /// The key is not there and has no default, or its value is the word that means so.
-    Absent,
-    /// [`Kind::Name`] and [`Kind::Text`].
-    Name(Name),
-    /// [`Kind::Texts`].
-    Names(Vec<Name>),
-    /// [`Kind::Bool`].
-    Bool(bool),
-    /// [`Kind::Integer`].
-    Integer(u64),
-    /// [`Kind::Number`], [`Kind::Measure`] and [`Kind::Packets`].
-    Number(f64),
-    /// [`Kind::Duration`].
-    Duration(Duration),
-    /// [`Kind::Moment`].
-    Moment(Moment),
-    /// [`Kind::Rate`].
-    Rate(DataRate),
-    /// [`Kind::Size`].
-    Size(Bytes),
-    /// [`Kind::PacketsOrSize`].
-    PacketsOrSize(PacketsOrSize),
-    /// [`Kind::Choice`].
-    Word(&'static str),
-    /// [`Kind::ChoiceOrSegments`].
-    WordOrSegments(WordOrSegments),
-    /// [`Kind::DurationPair`].
-    Pair(Duration, Duration),
-    /// [`Kind::Point`].
-    Point(f64, f64),
-    /// [`Kind::Intervals`].
-    Intervals(Vec<(Instant, Instant)>),
-    /// [`Kind::Ordinals`].
-    Ordinals(Vec<u64>),
 }
 
 /// Seconds since 1970 (UTC), leap seconds not counted.
@@ -161,70 +121,13 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A queue's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketsOrSize {
-    /// In packets.
-    Packets(u64),
-    /// In bytes.
-    Size(Bytes),
-}
-
-/// One of some words, or a number of segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WordOrSegments {
-    /// The word.
-    Word(&'static str),
-    /// The number, 1 to 65,535.
-    Segments(u16),
-}
-
-/// Rust types that kinds decode to. A mismatch between a key's kind and the type it is asked for is a
-/// mistake in the program, which every use of the key shows.
-pub trait FromDecoded: Sized {
-    /// `None` when it is of another kind.
-    fn from_decoded(decoded: Decoded) -> Option<Self>;
-}
-
-macro_rules! from_decoded {
-    ($($type:ty: $pattern:pat => $value:expr;)*) => {$(
-        impl FromDecoded for $type {
-            fn from_decoded(decoded: Decoded) -> Option<Self> {
-                match decoded { $pattern => Some($value), _ => None }
-            }
-        }
-    )*};
-}
-from_decoded! {
-    Name: Decoded::Name(n) => n;
-    Vec<Name>: Decoded::Names(n) => n;
-    bool: Decoded::Bool(b) => b;
-    f64: Decoded::Number(x) => x;
-    u64: Decoded::Integer(n) => n;
-    Duration: Decoded::Duration(d) => d;
-    Instant: Decoded::Duration(d) => Instant::ZERO + d;
-    DataRate: Decoded::Rate(r) => r;
-    Bytes: Decoded::Size(b) => b;
-    PacketsOrSize: Decoded::PacketsOrSize(l) => l;
-    &'static str: Decoded::Word(w) => w;
-    WordOrSegments: Decoded::WordOrSegments(w) => w;
-    Moment: Decoded::Moment(m) => m;
-    (Duration, Duration): Decoded::Pair(low, high) => (low, high);
-    (f64, f64): Decoded::Point(x, y) => (x, y);
-    Vec<(Instant, Instant)>: Decoded::Intervals(i) => i;
-    Vec<u64>: Decoded::Ordinals(o) => o;
-}
-impl FromDecoded for u32 {
+impl Value for Moment {
+    const KIND: Kind = Kind::Moment;
     fn from_decoded(decoded: Decoded) -> Option<Self> {
-        u64::from_decoded(decoded).and_then(|n| n.try_into().ok())
+        if let Decoded::Moment(seconds) = decoded { Some(Self(seconds)) } else { None }
     }
-}
-impl<T: FromDecoded> FromDecoded for Option<T> {
-    fn from_decoded(decoded: Decoded) -> Option<Self> {
-        match decoded {
-            Decoded::Absent => Some(None),
-            other => T::from_decoded(other).map(Some),
-        }
+    fn show(&self, _: &Kind) -> Option<String> {
+        Some(self.to_string())
     }
 }
 
@@ -232,52 +135,54 @@ impl<'a> Section<'a> {
     /// Opens layered tables; without layers every key has its default.
     fn new(
         problems: &'a Problems,
-        schema: &'static TableSchema,
+        schema: &'static Table,
         layers: Vec<Layer<'a>>,
         spot: Spot,
         path: String,
     ) -> Self {
-        let section = Self { problems, schema, layers, spot, path };
+        let fields = schema.fields().into();
+        let section =
+            Self { problems, schema, fields, layers, spot, path, words: RefCell::default() };
         section.refuse_unknown_keys();
-        section.refuse_keys_without_effect();
         section
     }
 
     fn refuse_unknown_keys(&self) {
         for layer in &self.layers {
-            let known = |key: &str| layer.schema.fields.iter().any(|f| f.key == key);
+            let known = |key: &str| layer.fields.iter().any(|f| f.key == key);
             for (key, entry) in layer.table.entries.iter().filter(|(key, _)| !known(key)) {
-                let keys = layer.schema.fields.iter().map(|f| f.key);
-                let path = join(&layer.path, key);
-                self.push(Problem::new(entry.key_spot, path, "unknown key").nearest(key, keys));
+                let problem = Problem::new(entry.key_spot, join(&layer.path, key), "unknown key");
+                let mut former = layer.schema.former.iter();
+                if let Some((_, present)) = former.find(|(former, _)| former == key) {
+                    self.push(problem.suggest(*present));
+                    continue;
+                }
+                let mut keys: Vec<&str> = Vec::new();
+                for field in &*layer.fields {
+                    if !keys.contains(&field.key) {
+                        keys.push(field.key);
+                    }
+                }
+                self.push(problem.nearest(key, keys));
             }
         }
     }
 
-    fn refuse_keys_without_effect(&self) {
-        for field in self.schema.fields {
-            let (Some(only), Some(set)) = (field.only, self.find(field.key)) else { continue };
-            let choice = self.find(only.key);
-            let word = match choice {
-                // A wrong choice is reported where it is read.
-                Some(found) => match &found.entry.tree.value {
-                    Value::Text(word) => word.as_str(),
-                    _ => continue,
-                },
-                None => match self.field(only.key).fallback {
-                    Fallback::Is(word) => word,
-                    _ => continue,
-                },
-            };
-            if only.values.contains(&word) || choice.is_some_and(|c| c.supersedes(set)) {
-                continue;
-            }
-            let values: Vec<String> = only.values.iter().map(|v| format!("{v:?}")).collect();
-            let path = join(&self.layers[set.layer].path, field.key);
-            let message = format!("has no effect with {} = {word:?}", only.key);
-            let needed = format!("{} = {}", only.key, any_of(&values));
-            self.push(Problem::new(set.entry.key_spot, path, message).expected(needed));
+    /// The words of `choice` beside which `key` has an effect; `None`: whatever is chosen.
+    fn needed_words(&self, key: &str, choice: &str) -> Option<Vec<&'static str>> {
+        let mut words = Vec::new();
+        for field in self.fields.iter().filter(|f| f.key == key) {
+            words.extend(field.only.filter(|only| only.choice == choice)?.words);
         }
+        Some(words)
+    }
+
+    /// Whether a declaration counts beside the words chosen so far.
+    fn counts(&self, field: &Field) -> bool {
+        let Some(only) = field.only else { return true };
+        let words = self.words.borrow();
+        let chosen = words.iter().find(|(choice, _)| *choice == only.choice);
+        chosen.is_none_or(|(_, word)| only.words.contains(word))
     }
 
     /// How many problems there are so far, in the whole file.
@@ -290,9 +195,16 @@ impl<'a> Section<'a> {
         self.problems.borrow_mut().push(problem);
     }
 
-    fn field(&self, key: &str) -> &'static Field {
-        let field = self.schema.fields.iter().find(|f| f.key == key);
-        field.unwrap_or_else(|| panic!("the schema of {} has no key {key}", self.schema.name))
+    fn declares(&self, key: &str) -> bool {
+        self.fields.iter().any(|f| f.key == key)
+    }
+
+    /// The declaration of a key: that which counts, if there are several.
+    fn field(&self, key: &str) -> Field {
+        let mut fields = self.fields.iter().filter(|f| f.key == key);
+        let counting = fields.clone().find(|f| self.counts(f));
+        let field = counting.or_else(|| fields.next());
+        *field.unwrap_or_else(|| panic!("{} has no key {key}", self.schema.name))
     }
 
     fn find(&self, key: &str) -> Option<Found<'a>> {
@@ -330,42 +242,50 @@ impl<'a> Section<'a> {
         Problem::new(spot, join(&self.path, key), message)
     }
 
-    /// The value of a key or its default; `None` when it is wrong or missing (which is then reported).
-    pub fn get<T: FromDecoded>(&self, key: &str) -> Option<T> {
+    /// The value of a key or its default; `None` when it is wrong or missing (which is then
+    /// reported).
+    pub fn get<T: Value>(&self, key: &str) -> Option<T> {
         let field = self.field(key);
-        let decoded = match (self.find(key), field.fallback) {
+        let found = self.find(key).filter(|_| self.counts(&field));
+        let decoded = match (found, field.fallback) {
             (Some(found), _) => {
                 let path = join(&self.layers[found.layer].path, key);
-                self.decode(&field.kind, &found.entry.tree, &path)?
-            }
-            (None, Fallback::Is(text)) => {
-                let tree = Tree { value: default_value(&field.kind, text), spot: self.spot };
-                self.decode(&field.kind, &tree, &join(&self.path, key))?
+                let decoder = Decoder { kind: &field.kind, path: &path };
+                let decoded = decoder.decode(&field.kind, &found.entry.tree);
+                decoded.map_err(|problem| self.push(problem)).ok()?
             }
             (None, Fallback::Absent(_)) => Decoded::Absent,
             (None, Fallback::Required) => {
                 self.push(self.problem(key, "missing").expected(field.kind.describe()));
                 return None;
             }
+            (None, fallback) => {
+                let text = fallback.text()?.into_owned();
+                if let Kind::Text(_) = field.kind {
+                    Decoded::Name(Name { text, spot: self.spot })
+                } else {
+                    let read = field.kind.parse_bare(&text).and_then(Result::ok);
+                    let name = self.schema.name;
+                    read.unwrap_or_else(|| panic!("{name}: the default of {key} is {text}"))
+                }
+            }
         };
         let value = T::from_decoded(decoded);
-        assert!(
-            value.is_some(),
-            "{}: {key} is read as another type than its kind",
-            self.schema.name
-        );
+        let name = self.schema.name;
+        assert!(value.is_some(), "{name}: {key} is read as another type than its kind");
         value
     }
 
-    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) by `parse`, which says what is
-    /// wrong with it; that is then reported.
+    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) by `parse`, which says
+    /// what is wrong with it; that is then reported.
     pub fn parse<T>(
         &self,
         key: &str,
         text: &Name,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let kind = self.field(key).kind.text_kind();
+        let field = self.field(key);
+        let kind = text_kind(&field.kind);
         let report = |message: String| {
             let message = format!("{:?} {message}", text.text);
             self.push(self.problem_at(text.spot, key, message).expected(kind.expected));
@@ -373,19 +293,23 @@ impl<'a> Section<'a> {
         parse(&text.text).map_err(report).ok()
     }
 
-    fn decode(&self, kind: &Kind, tree: &Tree, path: &str) -> Option<Decoded> {
-        Decoder { kind, path }.decode(kind, tree).map_err(|problem| self.push(problem)).ok()
-    }
-
-    /// The table under a key, all layers of it one above the other.
+    /// The table under a key, all layers of it one above the other, or only the strongest if it
+    /// [replaces](Table::whole) the others.
     pub fn merged(&self, key: &str) -> Section<'a> {
-        let schema = self.field(key).kind.table_schema();
+        let schema = self.table_under(key);
+        let fields: Rc<[Field]> = schema.fields().into();
         let mut layers = Vec::new();
         for layer in &self.layers {
             let Some(tree) = layer.table.get(key) else { continue };
+            if schema.whole {
+                layers.clear();
+            }
             let path = join(&layer.path, key);
             match tree.as_table() {
-                Some(table) => layers.push(Layer { schema, table, path, spot: tree.spot }),
+                Some(table) => {
+                    let (fields, spot) = (fields.clone(), tree.spot);
+                    layers.push(Layer { schema, fields, table, path, spot });
+                }
                 None => self.push(wrong_type(tree, &path, "a table")),
             }
         }
@@ -396,26 +320,32 @@ impl<'a> Section<'a> {
         Section::new(self.problems, schema, layers, spot, path)
     }
 
-    /// The table under a key, of the strongest layer only; `None` when the key is absent or its value is
-    /// not a table (reported unless the kind allows another form).
+    /// The table under a key, of the strongest layer only; `None` when the key is absent or its
+    /// value is not a table (reported unless the kind allows another form).
     pub fn chosen(&self, key: &str) -> Option<Section<'a>> {
         let found = self.find(key)?;
-        let kind = &self.field(key).kind;
         let path = join(&self.layers[found.layer].path, key);
         let tree = &found.entry.tree;
         match tree.as_table() {
-            Some(table) => Some(self.single(kind.table_schema(), table, tree.spot, path)),
-            None if matches!(kind, Kind::DurationOrTable(_) | Kind::WordOrTable(..)) => None,
+            Some(table) => Some(self.single(self.table_under(key), table, tree.spot, path)),
             None => {
-                self.push(wrong_type(tree, &path, "a table"));
+                let kind = self.field(key).kind;
+                if !matches!(kind, Kind::DurationOrTable(_) | Kind::WordOrTable(..)) {
+                    self.push(wrong_type(tree, &path, "a table"));
+                }
                 None
             }
         }
     }
 
+    fn table_under(&self, key: &str) -> &'static Table {
+        let kind = self.field(key).kind;
+        kind.table().unwrap_or_else(|| panic!("{}: {key} is {kind:?}", self.schema.name))
+    }
+
     /// The tables of an array of tables, each under its name or index.
     pub fn elements(&self, key: &str) -> Vec<Section<'a>> {
-        let schema = self.field(key).kind.table_schema();
+        let schema = self.table_under(key);
         let Some(found) = self.find(key) else {
             if matches!(self.field(key).fallback, Fallback::Required) {
                 let expected = format!("at least one [[{key}]] table");
@@ -426,10 +356,10 @@ impl<'a> Section<'a> {
         let path = join(&self.layers[found.layer].path, key);
         let tree = &found.entry.tree;
         let elements = match &tree.value {
-            Value::Array(elements) if !elements.is_empty() => elements,
+            Toml::Array(elements) if !elements.is_empty() => elements,
             _ => {
                 let expected = match tree.value {
-                    Value::Table(_) if self.path.is_empty() => {
+                    Toml::Table(_) if self.path.is_empty() => {
                         format!("[[{key}]], in two brackets")
                     }
                     _ => "an array of at least one table".to_owned(),
@@ -455,12 +385,13 @@ impl<'a> Section<'a> {
 
     fn single(
         &self,
-        schema: &'static TableSchema,
-        table: &'a Table,
+        schema: &'static Table,
+        table: &'a TomlTable,
         spot: Spot,
         path: String,
     ) -> Section<'a> {
-        let layer = Layer { schema, table, path: path.clone(), spot };
+        let fields = schema.fields().into();
+        let layer = Layer { schema, fields, table, path: path.clone(), spot };
         Section::new(self.problems, schema, vec![layer], spot, path)
     }
 
@@ -471,18 +402,77 @@ impl<'a> Section<'a> {
         let (spot, path) = (strongest.spot, strongest.path.clone());
         let mut layers: Vec<Layer<'a>> = Vec::with_capacity(self.layers.len() + 1);
         for l in self.layers.iter().chain(&over.layers) {
-            layers.push(Layer { path: l.path.clone(), ..*l });
+            layers.push(Layer { path: l.path.clone(), fields: l.fields.clone(), ..*l });
         }
         Section::new(self.problems, self.schema, layers, spot, path)
     }
 
     /// The keys this section's strongest layer sets itself, with their places.
-    pub fn own_keys(&self) -> impl Iterator<Item = (&'static Field, Spot)> + '_ {
+    pub fn own_keys(&self) -> impl Iterator<Item = (Field, Spot)> + '_ {
         let own = self.layers.last().map(|l| l.table);
-        let entry = move |f: &'static Field| {
-            own.and_then(|t| t.entries.get(f.key)).map(|entry| (f, entry.key_spot))
+        let entry = move |f: &Field| {
+            own.and_then(|t| t.entries.get(f.key)).map(|entry| (*f, entry.key_spot))
         };
-        self.schema.fields.iter().filter_map(entry)
+        self.fields.iter().filter_map(entry)
+    }
+}
+
+impl Reader for Section<'_> {
+    fn written(&self, key: &str) -> bool {
+        self.declares(key) && self.has(key) && self.counts(&self.field(key))
+    }
+
+    fn has_default(&self, key: &str) -> bool {
+        self.declares(key) && {
+            let Field { kind, fallback, .. } = self.field(key);
+            kind.table().is_none() && fallback.text().is_some()
+        }
+    }
+
+    fn get<T: Value>(&self, key: &str) -> Option<T> {
+        self.get(key)
+    }
+
+    fn table(&self, key: &str) -> Option<Self> {
+        match self.field(key).kind {
+            Kind::Table(_) if self.has(key) => Some(self.merged(key)),
+            Kind::Table(_) => {
+                self.push(self.problem(key, "missing").expected("a table"));
+                None
+            }
+            _ => self.chosen(key),
+        }
+    }
+
+    fn tables(&self, key: &str) -> Vec<Self> {
+        self.elements(key)
+    }
+
+    fn chosen(&self, choice: &'static str, word: &'static str) {
+        self.words.borrow_mut().push((choice, word));
+        let chosen = self.find(choice);
+        let mut done: Vec<&str> = Vec::new();
+        for key in self.fields.iter().map(|field| field.key) {
+            let Some(set) = self.find(key).filter(|_| !done.contains(&key)) else { continue };
+            done.push(key);
+            let Some(words) = self.needed_words(key, choice) else { continue };
+            if words.contains(&word) || chosen.is_some_and(|chosen| chosen.supersedes(set)) {
+                continue;
+            }
+            let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+            let path = join(&self.layers[set.layer].path, key);
+            let message = format!("has no effect with {choice} = {word:?}");
+            let needed = format!("{choice} = {}", any_of(&quoted));
+            self.push(Problem::new(set.entry.key_spot, path, message).expected(needed));
+        }
+    }
+
+    fn refuse(&self, key: Option<&'static str>, message: String, expected: &str) {
+        let problem = match key {
+            Some(key) => self.problem(key, message),
+            None => self.problem_here(message),
+        };
+        self.push(problem.expected(expected));
     }
 }
 
@@ -494,16 +484,6 @@ fn wrong_type(tree: &Tree, path: &str, expected: &str) -> Problem {
     Problem::new(tree.spot, path, format!("found {}", tree.describe())).expected(expected)
 }
 
-/// The default `text` of the schema as it would stand in a file.
-fn default_value(kind: &Kind, text: &str) -> Value {
-    match kind {
-        Kind::Bool => Value::Bool(text == "true"),
-        Kind::Integer { .. } => Value::Integer(text.parse().unwrap_or(i128::MAX)),
-        Kind::Number { .. } => Value::Float(text.parse().unwrap_or(f64::NAN)),
-        _ => Value::Text(text.to_owned()),
-    }
-}
-
 /// Reads one value.
 struct Decoder<'a> {
     /// The key's kind, for messages (parts of a value have kinds of their own).
@@ -513,24 +493,21 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn decode(&self, kind: &Kind, tree: &Tree) -> Result<Decoded, Problem> {
-        let duration = |tree: &Tree| match self.decode(&TIME, tree)? {
-            Decoded::Duration(d) => Ok(d),
-            other => unreachable!("a duration decoded as {other:?}"),
-        };
+        let checked = |read: Result<Decoded, Mistake>| read.map_err(|m| self.mistake(tree, m));
         Ok(match (kind, &tree.value) {
-            (Kind::Name, Value::Text(text)) => {
+            (Kind::Name, Toml::Text(text)) => {
                 let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
                 if text.is_empty() || text.len() > 64 || !text.chars().all(allowed) {
                     return Err(self.wrong(tree, "is not a name"));
                 }
                 Decoded::Name(Name { text: text.clone(), spot: tree.spot })
             }
-            (Kind::Text(_), Value::Text(text)) => {
+            (Kind::Text(_), Toml::Text(text)) => {
                 Decoded::Name(Name { text: text.clone(), spot: tree.spot })
             }
-            (Kind::Texts { count, .. }, Value::Array(elements)) => {
+            (Kind::Texts { count, .. }, Toml::Array(elements)) => {
                 let name = |t: &Tree| match &t.value {
-                    Value::Text(text) => Ok(Name { text: text.clone(), spot: t.spot }),
+                    Toml::Text(text) => Ok(Name { text: text.clone(), spot: t.spot }),
                     _ => Err(self.found(t)),
                 };
                 let names: Vec<Name> = elements.iter().map(name).collect::<Result<_, _>>()?;
@@ -544,111 +521,23 @@ impl Decoder<'_> {
                 }
                 Decoded::Names(names)
             }
-            (Kind::Bool, Value::Bool(b)) => Decoded::Bool(*b),
-            (Kind::Integer { min, max }, Value::Integer(_) | Value::Float(_)) => {
-                let n = whole(&tree.value).ok_or_else(|| self.found(tree))?;
-                let n = u64::try_from(n).ok().filter(|n| (min..=max).contains(&n));
-                Decoded::Integer(n.ok_or_else(|| self.wrong(tree, "is out of range"))?)
-            }
-            (Kind::Number { min, max, above }, Value::Integer(_) | Value::Float(_)) => {
-                let x = match tree.value {
-                    Value::Integer(n) => n as f64,
-                    Value::Float(x) => x,
-                    _ => unreachable!("the arm's pattern"),
-                };
-                if !(x >= *min && x <= *max) || (*above && x == *min) {
-                    return Err(self.wrong(tree, "is out of range"));
-                }
-                Decoded::Number(x)
-            }
-            (Kind::Duration { min, max }, Value::Text(text)) => {
-                let d =
-                    self.quantity(tree, units::parse(text, units::DURATION), units::DURATION)?;
-                let d = Duration::from_nanos(d);
-                if d < *min || d > *max {
-                    return Err(self.wrong(tree, "is out of range"));
-                }
-                Decoded::Duration(d)
-            }
-            (Kind::Moment, Value::Datetime(datetime)) => {
+            (Kind::Bool, Toml::Bool(b)) => Decoded::Bool(*b),
+            (Kind::Integer { .. }, Toml::Integer(n)) => checked(kind.integer(*n))?,
+            (Kind::Number { .. }, Toml::Integer(n)) => checked(kind.number(*n as f64))?,
+            (Kind::Number { .. }, Toml::Float(x)) => checked(kind.number(*x))?,
+            (Kind::Moment, Toml::Datetime(datetime)) => {
                 Decoded::Moment(moment(datetime).map_err(|what| self.problem(tree, what))?)
             }
-            (Kind::DurationOrTable(_), Value::Text(_)) => Decoded::Duration(duration(tree)?),
-            (Kind::Rate, Value::Text(text)) => {
-                let rate = self.quantity(tree, units::parse(text, units::RATE), units::RATE)?;
-                let rate = DataRate::from_bits_per_sec(rate);
-                Decoded::Rate(rate.ok_or_else(|| self.wrong(tree, "is out of range"))?)
-            }
-            (Kind::Size { min, max }, Value::Text(text)) => {
-                let size = self.quantity(tree, units::parse(text, units::SIZE), units::SIZE)?;
-                if !(min..=max).contains(&&size) {
-                    return Err(self.wrong(tree, "is out of range"));
-                }
-                Decoded::Size(Bytes(size))
-            }
-            (Kind::Measure(measure), Value::Text(_)) => {
-                Decoded::Number(self.measure(tree, measure)?)
-            }
-            (Kind::Point, Value::Array(ends)) => {
+            (Kind::Point, Toml::Array(ends)) => {
                 let [x, y] = ends.as_slice() else { return Err(self.found(tree)) };
-                let length = |tree| self.measure(tree, &units::LENGTH);
-                Decoded::Point(length(x)?, length(y)?)
-            }
-            (Kind::Packets, Value::Text(text)) => {
-                let read = units::parse_fractional(text, units::PACKETS);
-                Decoded::Number(self.quantity(tree, read, units::PACKETS)?)
-            }
-            (Kind::PacketsOrSize, Value::Text(text)) => {
-                let packets = units::parse(text, units::PACKETS);
-                let limit = match packets {
-                    Err(QuantityError::UnknownUnit(_)) => {
-                        let all = [units::PACKETS, units::SIZE].concat();
-                        let read = units::parse(text, units::SIZE);
-                        PacketsOrSize::Size(Bytes(self.quantity(tree, read, &all)?))
-                    }
-                    read => PacketsOrSize::Packets(self.quantity(tree, read, units::PACKETS)?),
-                };
-                if matches!(limit, PacketsOrSize::Packets(0) | PacketsOrSize::Size(Bytes(0))) {
-                    return Err(self.wrong(tree, "is out of range"));
+                match (self.decode(&LENGTH, x)?, self.decode(&LENGTH, y)?) {
+                    (Decoded::Number(x), Decoded::Number(y)) => Decoded::Point(x, y),
+                    other => unreachable!("lengths decoded as {other:?}"),
                 }
-                Decoded::PacketsOrSize(limit)
             }
-            (Kind::Choice(words), Value::Text(text)) => {
-                let word = words.iter().find(|(word, _)| word == text);
-                let unknown = || {
-                    let words = words.iter().map(|(word, _)| *word);
-                    Problem::new(tree.spot, self.path, format!("{text:?} is not a choice here"))
-                        .expected(self.kind.describe())
-                        .nearest(text, words)
-                };
-                Decoded::Word(word.ok_or_else(unknown)?.0)
-            }
-            (Kind::ChoiceOrSegments(words), Value::Text(text)) => {
-                let word = words.iter().find(|(word, _)| word == text);
-                Decoded::WordOrSegments(match word {
-                    Some((word, _)) => WordOrSegments::Word(word),
-                    None if text.starts_with(|c: char| c.is_ascii_digit()) => {
-                        let read = units::parse(text, units::SEGMENTS);
-                        let n = self.quantity(tree, read, units::SEGMENTS)?;
-                        let n = u16::try_from(n).ok().filter(|n| *n > 0);
-                        let n = n.ok_or_else(|| self.wrong(tree, "is out of range"))?;
-                        WordOrSegments::Segments(n)
-                    }
-                    None => {
-                        let words = words.iter().map(|(word, _)| *word);
-                        return Err(self.wrong(tree, "is not a choice here").nearest(text, words));
-                    }
-                })
-            }
-            (Kind::WordOr(word, _) | Kind::WordOrTable(word, _), Value::Text(text))
-                if text == word =>
-            {
-                Decoded::Absent
-            }
-            (Kind::WordOr(_, inner), _) => self.decode(inner, tree)?,
-            (Kind::DurationPair, Value::Array(ends)) => {
+            (Kind::DurationPair, Toml::Array(ends)) => {
                 let [low, high] = ends.as_slice() else { return Err(self.found(tree)) };
-                let (low, high) = (duration(low)?, duration(high)?);
+                let (low, high) = (self.duration(low)?, self.duration(high)?);
                 if low > high {
                     return Err(
                         self.problem(tree, format!("low end {low} is above high end {high}"))
@@ -656,14 +545,14 @@ impl Decoder<'_> {
                 }
                 Decoded::Pair(low, high)
             }
-            (Kind::Intervals, Value::Array(elements)) => {
+            (Kind::Intervals, Toml::Array(elements)) => {
                 let mut intervals: Vec<(Instant, Instant)> = Vec::with_capacity(elements.len());
                 for element in elements {
-                    let Value::Array(ends) = &element.value else {
+                    let Toml::Array(ends) = &element.value else {
                         return Err(self.found(element));
                     };
                     let [start, end] = ends.as_slice() else { return Err(self.found(element)) };
-                    let (start, end) = (duration(start)?, duration(end)?);
+                    let (start, end) = (self.duration(start)?, self.duration(end)?);
                     if start >= end {
                         let message = format!("ends at {end}, not after its start at {start}");
                         return Err(self.problem(element, message));
@@ -676,10 +565,13 @@ impl Decoder<'_> {
                 }
                 Decoded::Intervals(intervals)
             }
-            (Kind::Ordinals, Value::Array(elements)) => {
+            (Kind::Ordinals, Toml::Array(elements)) => {
                 let mut ordinals = Vec::with_capacity(elements.len());
                 for element in elements {
-                    let n = whole(&element.value).and_then(|n| u64::try_from(n).ok());
+                    let n = match element.value {
+                        Toml::Integer(n) => u64::try_from(n).ok(),
+                        _ => None,
+                    };
                     ordinals.push(n.ok_or_else(|| self.found(element))?);
                 }
                 ordinals.sort_unstable();
@@ -688,72 +580,54 @@ impl Decoder<'_> {
                 }
                 Decoded::Ordinals(ordinals)
             }
+            (_, Toml::Text(text)) => match kind.parse(text) {
+                Some(read) => checked(read)?,
+                None => return Err(self.found(tree)),
+            },
+            (Kind::WordOr(_, inner), _) => self.decode(inner, tree)?,
             _ => return Err(self.found(tree)),
         })
+    }
+
+    /// A part of the value.
+    fn duration(&self, tree: &Tree) -> Result<Duration, Problem> {
+        match self.decode(&TIME, tree)? {
+            Decoded::Duration(duration) => Ok(duration),
+            other => unreachable!("a duration decoded as {other:?}"),
+        }
     }
 
     fn problem(&self, tree: &Tree, message: impl Into<String>) -> Problem {
         Problem::new(tree.spot, self.path, message).expected(self.kind.describe())
     }
     fn found(&self, tree: &Tree) -> Problem {
-        let quantity = self.kind.has_unit();
-        if let Value::Integer(n) = tree.value
-            && quantity
-        {
-            return self.problem(tree, format!("{n} has no unit"));
-        }
-        if let Value::Float(x) = tree.value
-            && quantity
-        {
-            return self.problem(tree, format!("{x} has no unit"));
+        let number = matches!(tree.value, Toml::Integer(_) | Toml::Float(_));
+        if number && self.kind.has_unit() {
+            return self.problem(tree, format!("{} has no unit", tree.describe()));
         }
         self.problem(tree, format!("found {}", tree.describe()))
     }
     fn wrong(&self, tree: &Tree, what: &str) -> Problem {
         self.problem(tree, format!("{} {what}", tree.describe()))
     }
-    fn measure(&self, tree: &Tree, measure: &Measure) -> Result<f64, Problem> {
-        let Value::Text(text) = &tree.value else { return Err(self.found(tree)) };
-        let names: Vec<&str> = measure.names().collect();
-        measure.parse(text).map_err(|error| self.not_a_quantity(tree, error, &names))
-    }
-    fn quantity<T>(
-        &self,
-        tree: &Tree,
-        read: Result<T, QuantityError<'_>>,
-        units: &[Unit],
-    ) -> Result<T, Problem> {
-        // One of the two µ is enough to show.
-        let names = units.iter().map(|(name, _)| *name).filter(|name| *name != "μs");
-        let names: Vec<&str> = names.collect();
-        read.map_err(|error| self.not_a_quantity(tree, error, &names))
-    }
-    fn not_a_quantity(&self, tree: &Tree, error: QuantityError<'_>, units: &[&str]) -> Problem {
-        match error {
-            QuantityError::NotANumber => self.wrong(tree, "does not begin with a number"),
-            QuantityError::Negative => self.wrong(tree, "is negative"),
-            QuantityError::NoUnit => self.wrong(tree, "has no unit"),
-            QuantityError::UnknownUnit(unit) => self
-                .wrong(tree, "has an unknown unit")
-                .expected(format!("a unit of {}", any_of(units)))
-                .nearest(unit, units.iter().copied()),
-            QuantityError::TooFine => self.wrong(tree, "is finer than the smallest unit"),
-            QuantityError::TooLarge => self.wrong(tree, "is too large"),
+    fn mistake(&self, tree: &Tree, mistake: Mistake) -> Problem {
+        let Mistake { what, expected, unknown } = mistake;
+        let problem = self.wrong(tree, &what);
+        let problem = match expected {
+            Some(expected) => problem.expected(expected),
+            None => problem,
+        };
+        match unknown {
+            Some((word, known)) => problem.nearest(&word, known),
+            None => problem,
         }
     }
 }
 
-/// `a, b or c`.
-fn any_of<T: AsRef<str>>(choices: &[T]) -> String {
-    let choices: Vec<&str> = choices.iter().map(AsRef::as_ref).collect();
-    match choices.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => choices.concat(),
-    }
-}
+const LENGTH: Kind = Kind::Measure(&units::LENGTH);
 
 /// The seconds since 1970, or what is wrong.
-fn moment(datetime: &toml_datetime::Datetime) -> Result<Moment, String> {
+fn moment(datetime: &toml_datetime::Datetime) -> Result<u64, String> {
     if datetime.date.is_none() || datetime.time.is_none() {
         return Err(format!("{datetime} is not both a date and a time"));
     }
@@ -766,118 +640,13 @@ fn moment(datetime: &toml_datetime::Datetime) -> Result<Moment, String> {
         return Err(format!("{datetime} is finer than a second"));
     }
     let seconds = u64::try_from(moment.as_second());
-    seconds.map(Moment).map_err(|_| format!("{datetime} is before 1970"))
+    seconds.map_err(|_| format!("{datetime} is before 1970"))
 }
 
-/// The number as an integer, when it is whole.
-fn whole(value: &Value) -> Option<i128> {
-    match value {
-        Value::Integer(n) => Some(*n),
-        _ => None,
-    }
-}
-
-impl Kind {
-    fn table_schema(&self) -> &'static TableSchema {
-        match self {
-            Self::Table(s)
-            | Self::DurationOrTable(s)
-            | Self::Tables(s)
-            | Self::WordOrTable(_, s) => s,
-            other => panic!("{other:?} is not a table"),
-        }
-    }
-
-    fn text_kind(&self) -> &'static TextKind {
-        match self {
-            Self::Text(kind) | Self::Texts { of: kind, .. } => kind,
-            Self::WordOr(_, inner) => inner.text_kind(),
-            other => panic!("{other:?} is not a text"),
-        }
-    }
-
-    fn has_unit(&self) -> bool {
-        match self {
-            Self::Duration { .. }
-            | Self::DurationOrTable(_)
-            | Self::DurationPair
-            | Self::Intervals
-            | Self::Rate
-            | Self::Size { .. }
-            | Self::Measure(_)
-            | Self::Packets
-            | Self::PacketsOrSize
-            | Self::ChoiceOrSegments(_) => true,
-            Self::WordOr(_, inner) => inner.has_unit(),
-            _ => false,
-        }
-    }
-
-    /// What a value of this kind is, for "expected …".
-    fn describe(&self) -> String {
-        match self {
-            Self::Name => "1 to 64 letters, digits, - or _".to_owned(),
-            Self::Text(TextKind { expected, .. }) => (*expected).to_owned(),
-            Self::Texts { of, count: Count::Some } => format!("an array of {}", of.expected_plural),
-            Self::Texts { of, count: Count::Two } => {
-                format!("an array of two {}", of.expected_plural)
-            }
-            Self::Moment => {
-                "a date and time with its offset from UTC, such as 2026-05-01T06:30:00Z".to_owned()
-            }
-            Self::Bool => "true or false".to_owned(),
-            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Number { min, max, above: false } => format!("a number from {min} to {max}"),
-            Self::Number { min, max, above: true } => {
-                format!("a number above {min}, at most {max}")
-            }
-            Self::Duration { min, max } => {
-                let above = match min.as_nanos() {
-                    0 => String::new(),
-                    1 => " above zero".to_owned(),
-                    _ => format!(" of at least {min}"),
-                };
-                let at_most =
-                    if *max == Duration::MAX { String::new() } else { format!(", at most {max}") };
-                let example = Duration::from_millis(170).clamp(*min, *max);
-                format!("a duration{above}{at_most} with its unit, such as \"{example}\"")
-            }
-            Self::DurationPair => "[low, high], such as [\"153 ms\", \"195 ms\"]".to_owned(),
-            Self::Intervals => {
-                "[[start, end], …], ascending and disjoint, such as [[\"5 s\", \"11 s\"]]"
-                    .to_owned()
-            }
-            Self::DurationOrTable(_) => {
-                "a duration with its unit, such as \"170 ms\", or a table".to_owned()
-            }
-            Self::Rate => "a rate above zero with its unit, such as \"250 kbit/s\"".to_owned(),
-            Self::Size { min, max: u64::MAX } => {
-                format!("a size of at least {min} B with its unit, such as \"100 MB\"")
-            }
-            Self::Size { min, max } => {
-                format!("a size from {min} B to {max} B with its unit, such as \"1000 B\"")
-            }
-            Self::Measure(measure) => {
-                format!("{} with its unit, such as {:?}", measure.what, measure.example)
-            }
-            Self::Point => "[x, y], such as [\"0 m\", \"200 m\"]".to_owned(),
-            Self::WordOrTable(word, _) => format!("{word:?} or a table"),
-            Self::Packets => "packets, such as \"5 packets\"".to_owned(),
-            Self::PacketsOrSize => {
-                "packets or a size above zero, such as \"50 packets\"".to_owned()
-            }
-            Self::Choice(words) => {
-                any_of(&words.iter().map(|(w, _)| format!("{w:?}")).collect::<Vec<_>>())
-            }
-            Self::ChoiceOrSegments(words) => {
-                let mut words: Vec<String> = words.iter().map(|(w, _)| format!("{w:?}")).collect();
-                words.push("segments, such as \"2 segments\"".to_owned());
-                any_of(&words)
-            }
-            Self::WordOr(word, inner) => format!("{word:?} or {}", inner.describe()),
-            Self::Ordinals => "an array of distinct whole numbers, such as [3, 7]".to_owned(),
-            Self::Table(_) => "a table".to_owned(),
-            Self::Tables(_) => "an array of at least one table".to_owned(),
-        }
+fn text_kind(kind: &Kind) -> &'static TextKind {
+    match kind {
+        Kind::Text(kind) | Kind::Texts { of: kind, .. } => kind,
+        Kind::WordOr(_, inner) => text_kind(inner),
+        other => panic!("{other:?} is not a text"),
     }
 }

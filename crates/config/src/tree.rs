@@ -1,7 +1,8 @@
 //! The TOML text as a tree that knows where each key and value stands, and overrides on it.
 
-use crate::diagnostic::{Problem, Spot};
-use crate::schema::TableSchema;
+use crate::diagnostic::Problem;
+use airtcp_settings::Spot;
+use airtcp_settings::schema::Table as Schema;
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -111,8 +112,8 @@ fn tree(from: Spanned<DeValue<'_>>, spot: Spotter<'_>) -> Tree {
     Tree { value, spot: at }
 }
 
-/// The name of the element `tree` of an array of tables: its `name`, or else what the keys `named_by` say.
-/// Also how overrides and diagnostics refer to it.
+/// The name of the element `tree` of an array of tables: its `name`, or else what the keys
+/// `named_by` say. Also how overrides and diagnostics refer to it.
 pub(crate) fn element_name(named_by: &[&str], tree: &Tree) -> Option<String> {
     let table = tree.as_table()?;
     if let Some(name) = table.get("name") {
@@ -138,11 +139,12 @@ pub(crate) fn override_text(path: &str, value: &str) -> String {
     format!("{path}={value}")
 }
 
-/// Sets the value at a dotted path. Steps through an array are an element's name or its index. Tables that
-/// are not there yet are made; whether their keys exist is found when the whole tree is read.
+/// Sets the value at a dotted path. Steps through an array are an element's name or its index.
+/// Tables that are not there yet are made; whether their keys exist is found when the whole tree is
+/// read.
 pub(crate) fn set(
     root: &mut Table,
-    schema: &'static TableSchema,
+    schema: &'static Schema,
     source: usize,
     path: &str,
     value: &str,
@@ -197,13 +199,13 @@ fn not_a_container(description: &str, walked: &str, spot: Spot) -> Problem {
 
 fn element<'t>(
     elements: &'t mut [Tree],
-    schema: &'static TableSchema,
+    schema: &'static Schema,
     walked: &str,
     key: &str,
     spot: Spot,
 ) -> Result<&'t mut Tree, Problem> {
     // Below the top level, elements have no names but those they give themselves.
-    let field = schema.fields.iter().find(|field| field.key == walked);
+    let field = schema.fields().into_iter().find(|field| field.key == walked);
     let named_by = field.map_or(&[][..], |field| field.named_by);
     let names: Vec<Option<String>> = elements.iter().map(|e| element_name(named_by, e)).collect();
     let by_name = names.iter().position(|n| n.as_deref() == Some(key));

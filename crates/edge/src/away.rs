@@ -13,6 +13,7 @@
 //! interval after that: connections that went down together never ask at the same instant.
 
 use airtcp_core::{Duration, Flow, Instant};
+use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, at_least, field};
 use serde::{Deserialize, Serialize};
 
 /// Data that comes this long after a signal left the fixed host after it: RFC 6298 §2.4 has no
@@ -31,6 +32,23 @@ const PACE: Duration = Duration::from_micros(100);
 
 /// A shorter interval would take all of the node's time.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// `max-down`, for mechanisms that keep connections alive while a mobile is away.
+pub(crate) const MAX_DOWN: Field = field(
+    "max-down",
+    Kind::WordOr("never", &POSITIVE_TIME),
+    Fallback::Required,
+    "A connection whose mobile has been away for this long is reset, at both ends.",
+);
+
+/// `nudge`, for mechanisms that ask a mobile whether it is back; an interval that does not keep the air busy.
+pub(crate) const NUDGE: Field = field(
+    "nudge",
+    Kind::WordOr("never", &at_least(Duration::from_millis(100))),
+    Fallback::Required,
+    "How often a mobile whose link is down is asked, by a keep-alive for each connection, whether it is back.",
+)
+.source("RFC 9293 §3.8.4");
 
 /// How often one of this many connections asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

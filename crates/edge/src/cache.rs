@@ -1,9 +1,23 @@
 //! Copies of the data segments a mobile has not acknowledged: M-TCP's packet queue (M-TCP §3.4.3),
 //! M-TCP+'s FIFO (M-TCP+ §3.2), Snoop's cache.
 
-use airtcp_core::{Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Payload, Segment, SeqNum};
+use airtcp_settings::schema::{Fallback, Field, Kind, field};
 use serde::{Deserialize, Serialize};
 use std::collections::{VecDeque, vec_deque};
+
+/// `fifo`, for mechanisms that keep copies.
+pub(crate) const FIFO: Field = field(
+    "fifo",
+    Kind::Size { min: 1, max: u64::MAX },
+    Fallback::Required,
+    "Copies kept for one connection, bytes of user data; at least a segment. What does not fit is \
+     forwarded without a copy.",
+)
+.source("M-TCP+ §3");
+
+/// The largest window without scaling (RFC 7323 §2.2), in whole KiB.
+pub(crate) const DEFAULT_FIFO: Bytes = Bytes(64 << 10);
 
 /// Copies in the order of the stream, each with payload or FIN. There may be gaps between them.
 ///

@@ -16,7 +16,8 @@
 //! only [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says
 //! that the mobile is back.
 
-use crate::away::{Away, Interval};
+use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -28,28 +29,26 @@ use crate::store::{Kept, Store};
 use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
 };
+use airtcp_settings::settings;
 use std::ops::Range;
 
 /// Holdover for all connections of an edge node.
 pub type Holdover<P> = PerConnection<P, State<P>>;
 
-/// Settings of holdover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldoverConfig {
-    /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as in
-    /// plain TCP.
-    pub fifo: Bytes,
-    /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
-    pub max_down: Option<Duration>,
-    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`:
-    /// never.
-    pub nudge: Option<Duration>,
-}
-
-/// 64 KiB (the largest window without scaling), no end of waiting, no questions.
-impl Default for HoldoverConfig {
-    fn default() -> Self {
-        Self { fifo: Bytes(64 * 1024), max_down: None, nudge: None }
+settings! {
+    /// Settings of holdover.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct HoldoverConfig {
+        /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as in
+        /// plain TCP.
+        #[like(FIFO)]
+        pub fifo: Bytes = DEFAULT_FIFO,
+        /// How long the mobile may be silent; `None`: for ever.
+        #[like(MAX_DOWN)]
+        pub max_down: Option<Duration> = None,
+        /// How often the mobile is asked whether it is back; `None`: never.
+        #[like(NUDGE)]
+        pub nudge: Option<Duration> = None,
     }
 }
 

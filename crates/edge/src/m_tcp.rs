@@ -48,6 +48,8 @@
 //! Without timestamps a segment is timed until the ACK after its own. What the fixed host
 //! retransmits in SHRINK goes to the mobile and stays unanswered.
 
+use crate::away::MAX_DOWN;
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -55,6 +57,8 @@ use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
+use airtcp_settings::schema::{POSITIVE_TIME, at_least};
+use airtcp_settings::{choice, settings};
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
@@ -65,46 +69,37 @@ const SHORTEST_TIMER: Duration = Duration::from_millis(1);
 /// M-TCP for all connections of a supervisor host.
 pub type MTcp<P> = PerConnection<P, State<P>>;
 
-/// Settings of M-TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MTcpConfig {
-    /// How long the mobile may acknowledge nothing, and the time between retransmissions to it;
-    /// constant (M-TCP §3.4.3). At least 1 ms.
-    pub timer: Duration,
-    /// What is sent to the mobile at each expiry after the first, which always sends the whole
-    /// queue.
-    pub retransmit: Retransmit,
-    /// When the withheld byte is acknowledged after the mobile has acknowledged all that is queued
-    /// (event E).
-    pub release: Duration,
-    /// Most payload bytes queued for one connection; what does not fit is forwarded without a copy.
-    pub fifo: Bytes,
-    /// A connection whose mobile is not heard for this long in SHRINK is reset, on both sides.
-    /// `None`: never.
-    pub max_down: Option<Duration>,
-}
-
-/// 0.4 s, the head, 0.1 s, 64 KiB, no end of waiting.
-impl Default for MTcpConfig {
-    fn default() -> Self {
-        Self {
-            timer: Duration::from_millis(400),
-            retransmit: Retransmit::Head,
-            release: Duration::from_millis(100),
-            fifo: Bytes(65_536),
-            max_down: None,
-        }
+settings! {
+    /// Settings of M-TCP.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MTcpConfig {
+        /// Silence of the mobile after which it is taken for disconnected, and the interval of local
+        /// retransmission; constant.
+        #[kind = at_least(SHORTEST_TIMER)]
+        #[source = "M-TCP §2.2, §3.4.3"]
+        pub timer: Duration = Duration::from_millis(400),
+        /// What the timer sends again to a disconnected mobile, after the whole queue the first time.
+        pub retransmit: Retransmit = Retransmit::Head,
+        /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
+        #[kind = POSITIVE_TIME]
+        pub release: Duration = Duration::from_millis(100),
+        /// Most payload bytes queued for one connection.
+        #[like(FIFO)]
+        pub fifo: Bytes = DEFAULT_FIFO,
+        /// How long a mobile in SHRINK may be silent; `None`: for ever.
+        #[like(MAX_DOWN)]
+        pub max_down: Option<Duration> = None,
     }
 }
 
-/// Which copies a further expiry of the timer sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retransmit {
-    /// The first one: it is enough to make the mobile answer, and does not flood the wireless
-    /// queue.
-    Head,
-    /// All (M-TCP §3.4.3: "un-acknowledged packets are retransmitted to MH periodically").
-    All,
+choice! {
+    /// Which copies a further expiry of the timer sends.
+    pub enum Retransmit {
+        /// the first copy: enough to make the mobile answer, and it does not flood the wireless queue
+        Head = "head",
+        /// all copies (M-TCP §3.4.3)
+        All = "all",
+    }
 }
 
 /// What M-TCP did since the start.

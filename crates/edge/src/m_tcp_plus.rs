@@ -39,7 +39,8 @@
 //! - A connection is merely forwarded until an acknowledgement from each side was seen. So is one
 //!   that begins while the mobile is away, until the next signal: the mobile has just been heard.
 
-use crate::away::{Away, Interval};
+use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
@@ -52,6 +53,7 @@ use crate::store::{Kept, Store};
 use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
 };
+use airtcp_settings::{choice, settings};
 use serde::{Deserialize, Serialize};
 
 /// M-TCP+ for all connections of an intermediate host.
@@ -63,37 +65,36 @@ pub type Note<P> = journal::Note<P, State<P>, MTcpPlusConfig>;
 /// A connection at one moment, as it is written down.
 pub type Snapshot<P> = journal::Snapshot<State<P>, MTcpPlusConfig>;
 
-/// Settings of M-TCP+.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MTcpPlusConfig {
-    /// Payload bytes that one connection may hold; the fixed host remains responsible for what does
-    /// not fit.
-    pub fifo: Bytes,
-    /// What the fixed host is told when the mobile is back.
-    pub resume: Resume,
-    /// A connection whose mobile is not heard for this long is reset, on both sides. `None`: never.
-    pub max_down: Option<Duration>,
-    /// How often a mobile whose link is down is asked whether it is back; at least 1 ms. `None`:
-    /// never.
-    pub nudge: Option<Duration>,
-}
-
-/// 64 KiB (the largest window without scaling), [`Resume::Flush`], no end of waiting, no questions.
-impl Default for MTcpPlusConfig {
-    fn default() -> Self {
-        Self { fifo: Bytes(64 * 1024), resume: Resume::Flush, max_down: None, nudge: None }
+settings! {
+    /// Settings of M-TCP+.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct MTcpPlusConfig {
+        /// Payload bytes that one connection may hold; less than its window leaves data in the fixed
+        /// host's charge.
+        #[like(FIFO)]
+        pub fifo: Bytes = DEFAULT_FIFO,
+        /// How the sender learns that the mobile is back. The paper does not say.
+        #[source = "M-TCP+ §3"]
+        pub resume: Resume = Resume::Flush,
+        /// How long the mobile may be silent; `None`: for ever.
+        #[like(MAX_DOWN)]
+        pub max_down: Option<Duration> = None,
+        /// How often the mobile is asked whether it is back; `None`: never.
+        #[like(NUDGE)]
+        pub nudge: Option<Duration> = None,
     }
 }
 
-/// How the fixed host learns that the mobile is back. The paper does not say; a gateway always
-/// flushes, because a probe may be as far off as the outage was long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Resume {
-    /// By the mobile's first ACK of all that was replayed.
-    #[default]
-    Flush,
-    /// By the mobile's answer to its own next window probe, after the replay.
-    Probe,
+choice! {
+    /// How the fixed host learns that the mobile is back.
+    #[derive(Hash, Serialize, Deserialize)]
+    #[default(Flush)]
+    pub enum Resume {
+        /// the mobile's ACK of the last copy opens the sender's window
+        Flush = "flush",
+        /// only the answer to the sender's next window probe does
+        Probe = "probe",
+    }
 }
 
 /// What M-TCP+ did, over all connections.

@@ -5,41 +5,48 @@ use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
 use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use crate::packet_control::{PacketControl, ThresholdTooSmall};
+use crate::packet_control::{PacketControl, SENDER_THRESHOLD, ThresholdTooSmall};
 use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
-use airtcp_core::{Bytes, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_settings::alternatives;
+use airtcp_settings::schema::{Kind, choose, words};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Which mechanism, with its settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MechanismConfig {
-    /// TCP Packet Control.
-    PacketControl {
-        /// R, the duplicate-ACK threshold at the base station; at least 3.
-        threshold: u32,
-    },
-    /// M-TCP's supervisor host.
-    MTcp(MTcpConfig),
-    /// M-TCP+'s intelligent host.
-    MTcpPlus(MTcpPlusConfig),
-    /// airtcp's own (docs/holdover.md).
-    Holdover(HoldoverConfig),
-    /// Snoop.
-    Snoop(SnoopConfig),
+alternatives! {
+    /// Which mechanism, with its settings.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("mechanism", "Which mechanism.")]
+    pub enum MechanismConfig {
+        /// TCP Packet Control: filters ACKs and data against delay variation; holds nothing
+        "packet-control" => PacketControl {
+            /// R: duplicate ACKs that stand for a loss at the base station.
+            #[kind = Kind::Integer { min: SENDER_THRESHOLD, max: 1_000_000 }]
+            #[source = "Packet Control §V"]
+            threshold: u32,
+        },
+        /// M-TCP's supervisor host: withholds a byte, closes the sender's window by it when the
+        /// mobile falls silent
+        "m-tcp" => MTcp(..MTcpConfig),
+        /// M-TCP+: on a disconnection signal acknowledges what it has copies of and closes the
+        /// sender's window; replays the copies when the mobile is back
+        "m-tcp-plus" => MTcpPlus(..MTcpPlusConfig),
+        /// keeps the sender alive in an outage without acknowledging anything; replays copies when
+        /// it is over (docs/holdover.md)
+        "holdover" => Holdover(..HoldoverConfig),
+        /// retransmits from a cache on duplicate ACKs and hides these
+        "snoop" => Snoop(..SnoopConfig),
+    }
 }
 
 impl MechanismConfig {
-    /// The mechanism's name in configurations and results.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::PacketControl { .. } => "packet-control",
-            Self::MTcp(_) => "m-tcp",
-            Self::MTcpPlus(_) => "m-tcp-plus",
-            Self::Holdover(_) => "holdover",
-            Self::Snoop(_) => "snoop",
-        }
-    }
+    /// The words of those that keep copies: they have a FIFO.
+    pub const WITH_COPIES: &'static [&'static str] =
+        &words::<4>(&choose(Self::WORDS, ["m-tcp", "m-tcp-plus", "holdover", "snoop"]));
+
+    /// The words of those that act on what the link signals.
+    pub const WITH_SIGNALS: &'static [&'static str] =
+        &words::<2>(&choose(Self::WORDS, ["m-tcp-plus", "holdover"]));
 
     /// Payload bytes that one connection may hold; `None` for a mechanism that holds none.
     pub const fn fifo(&self) -> Option<Bytes> {
@@ -49,6 +56,25 @@ impl MechanismConfig {
             Self::MTcpPlus(config) => Some(config.fifo),
             Self::Holdover(config) => Some(config.fifo),
             Self::Snoop(config) => Some(config.fifo),
+        }
+    }
+
+    /// How long a mobile may be away before its connections are reset; `None`: for ever.
+    pub const fn max_down(&self) -> Option<Duration> {
+        match self {
+            Self::MTcp(config) => config.max_down,
+            Self::MTcpPlus(config) => config.max_down,
+            Self::Holdover(config) => config.max_down,
+            Self::PacketControl { .. } | Self::Snoop(_) => None,
+        }
+    }
+
+    /// How often a mobile that is down is asked whether it is back; `None`: never.
+    pub const fn nudge(&self) -> Option<Duration> {
+        match self {
+            Self::MTcpPlus(config) => config.nudge,
+            Self::Holdover(config) => config.nudge,
+            Self::PacketControl { .. } | Self::MTcp(_) | Self::Snoop(_) => None,
         }
     }
 }

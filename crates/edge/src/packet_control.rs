@@ -39,7 +39,7 @@ const REMEMBERED_BYTES: u32 = 64 * 1024;
 const REMEMBERED_SEGMENTS: usize = 128;
 
 /// The duplicate-ACK threshold of every sender (RFC 5681 §3.2).
-const SENDER_THRESHOLD: u64 = 3;
+pub(crate) const SENDER_THRESHOLD: u64 = 3;
 
 /// The duplicate-ACK threshold of the base station was below the sender's: the filter can only
 /// raise it.

@@ -20,6 +20,7 @@
 //! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
+use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::Opening;
 use crate::flow_table::FlowState;
@@ -27,6 +28,8 @@ use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
+use airtcp_settings::schema::{Kind, at_least};
+use airtcp_settings::settings;
 
 /// The time-out before the first RTT sample (as RFC 6298 §2.1).
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -37,21 +40,19 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 /// Snoop for all connections of a base station.
 pub type Snoop<P> = PerConnection<P, State<P>>;
 
-/// Settings of Snoop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnoopConfig {
-    /// Most payload bytes copied for one connection; what does not fit is forwarded without a copy.
-    pub fifo: Bytes,
-    /// Lower bound of the local retransmission time-out. At least 1 ms.
-    pub min_timeout: Duration,
-    /// Local retransmissions of one segment before it is left to the fixed host.
-    pub attempts: u32,
-}
-
-/// 64 KiB, 100 ms, 6 attempts: at the lower bound they take 6.3 s.
-impl Default for SnoopConfig {
-    fn default() -> Self {
-        Self { fifo: Bytes(65_536), min_timeout: Duration::from_millis(100), attempts: 6 }
+settings! {
+    /// Settings of Snoop. At the lower bound of the time-out, 6 attempts take 6.3 s.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SnoopConfig {
+        /// Most payload bytes copied for one connection.
+        #[like(FIFO)]
+        pub fifo: Bytes = DEFAULT_FIFO,
+        /// Lower bound of the local retransmission time-out.
+        #[kind = at_least(SHORTEST_TIMEOUT)]
+        pub min_timeout: Duration = Duration::from_millis(100),
+        /// Local retransmissions of one segment before it is left to the sender.
+        #[kind = Kind::Integer { min: 1, max: 1_000 }]
+        pub attempts: u32 = 6,
     }
 }
 

@@ -19,9 +19,7 @@ mod linux {
     use airtcp_core::{DataRate, Duration as Span};
     use airtcp_emu::emulator::OUTSIDE;
     use airtcp_emu::{Report, Setup, Way, around_command};
-    use airtcp_net::config::{
-        DelayConfig, LinkConfig, LossConfig, LossPlace, QueueConfig, QueueLimit,
-    };
+    use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, QueueLimit};
     use nix::poll::ppoll;
     use nix::sys::time::TimeSpec;
     use std::io::{Read, Write};
@@ -106,8 +104,7 @@ mod linux {
         LinkConfig {
             rate,
             delay: DelayConfig { base: delay, variation: None },
-            loss: LossConfig::None,
-            loss_place: LossPlace::Medium,
+            loss: LossConfig::None.into(),
             outage: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2000) },
         }

@@ -1,7 +1,7 @@
 //! The real-time link emulator: the simulator's [`Link`](airtcp_net::Link) between two network
 //! namespaces.
 //!
-//! Read in this order: [`emulator`] (what a run is: around a command, or between two namespaces),
+//! Read in this order: [`config`] (the link file), [`emulator`] (what a run is: around a command, or between two namespaces),
 //! then `pump` (the loop: packets in, packets out at their time), `port` (a TUN device at either
 //! end), [`control`] (orders while it runs), `log` (what passed, in Mahimahi's format),
 //! [`namespace`], `nat` (the way further than the neighbour), [`lateness`] (what was not on time).
@@ -15,6 +15,7 @@
 //! Linux only: empty elsewhere.
 #![cfg(target_os = "linux")]
 
+pub mod config;
 pub mod control;
 pub mod emulator;
 mod error;
@@ -26,6 +27,7 @@ mod packet;
 mod port;
 mod pump;
 
+pub use config::{EmulatedDirection, EmulatedLink};
 pub use emulator::{Outcome, Setup, Way, around_command, between};
 pub use error::EmuError;
 pub use pump::Report;

@@ -221,7 +221,7 @@ fn millis(at: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_net::config::{DelayConfig, LossConfig, LossPlace, OutageConfig, OutageMode};
+    use airtcp_net::config::{DelayConfig, LossConfig, OutageConfig, OutageMode};
     use airtcp_net::{Link, LinkStreams, PacketMeta};
 
     fn us(n: u64) -> Instant {
@@ -232,8 +232,7 @@ mod tests {
         LinkConfig {
             rate: DataRate::mbps(1),
             delay: DelayConfig { base: Duration::from_millis(20), variation: None },
-            loss: LossConfig::None,
-            loss_place: LossPlace::Medium,
+            loss: LossConfig::None.into(),
             outage: None,
             queue: QueueConfig::DropTail { limit: QueueLimit::Packets(2) },
         }

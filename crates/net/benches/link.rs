@@ -19,8 +19,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
     LinkConfig {
         rate: DataRate::mbps(100),
         delay,
-        loss,
-        loss_place: Default::default(),
+        loss: loss.into(),
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(1000) },
     }

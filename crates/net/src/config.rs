@@ -1,23 +1,34 @@
-//! What a link is made of. All values are validated by their constructors or by the scenario parser; the
-//! models themselves never fail.
+//! What a link is made of, and how it is written in files. All values are validated by their
+//! constructors or when they are read; the models themselves never fail.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_settings::schema::{
+    Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, choose, field, words,
+};
+use airtcp_settings::{
+    Decoded, PacketsOrSize, Reader, Settings, Value, alternatives, choice, settings,
+};
 
-/// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and outages.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkConfig {
-    /// Serialisation rate.
-    pub rate: DataRate,
-    /// Propagation delay.
-    pub delay: DelayConfig,
-    /// Losses.
-    pub loss: LossConfig,
-    /// Where they happen.
-    pub loss_place: LossPlace,
-    /// When the link itself is down, and what happens to packets then.
-    pub outage: Option<OutageConfig>,
-    /// The queue in front of the server.
-    pub queue: QueueConfig,
+settings! {
+    #[partial]
+    /// A unidirectional link: a queue, a server with a rate, a propagation delay, losses and
+    /// outages.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LinkConfig {
+        /// Serialisation rate.
+        pub rate: DataRate,
+        /// One-way propagation delay: constant, or a table with a distribution.
+        pub delay: DelayConfig,
+        /// Random or listed losses.
+        #[absent = "no losses"]
+        pub loss: LinkLoss = LinkLoss::default(),
+        /// When the link itself is down.
+        #[absent = "always up"]
+        pub outage: Option<OutageConfig> = None,
+        /// The queue in front of the link, one in each direction.
+        #[absent = "drop-tail, 50 packets"]
+        pub queue: QueueConfig = QueueConfig::default(),
+    }
 }
 
 /// One-way propagation delay.
@@ -38,6 +49,74 @@ pub struct Variation {
     pub distribution: Distribution,
     /// Keep packets in order (a packet never arrives before its predecessor) or let them overtake.
     pub fifo: bool,
+}
+
+static DELAY: Table = Table::new(
+    "link.delay",
+    "A one-way delay that varies from packet to packet: at most one of `constant`, `uniform`, `normal`, \
+     `exponential`, `mixture`. The distribution gives the whole delay, not an addition to `base`.",
+    &[
+        Key::Fields(&[
+            field(
+                "base",
+                TIME,
+                Fallback::Absent("required when there is no distribution or `from` is not 0"),
+                "Constant delay, in force before `from`.",
+            ),
+            field("from", TIME, Fallback::Is("0 s"), "When the variation starts."),
+            field(
+                "fifo",
+                Kind::Bool,
+                Fallback::Is("true"),
+                "Packets keep their order (a packet never arrives before its predecessor); `false` lets \
+                 them overtake.",
+            ),
+        ]),
+        Key::Fields(SIMPLE),
+        Key::Fields(&[field(
+            "mixture",
+            Kind::Tables(&MIXTURE),
+            Fallback::Absent("not a mixture"),
+            "One of several distributions, drawn for each packet.",
+        )]),
+    ],
+);
+
+impl Value for DelayConfig {
+    const KIND: Kind = Kind::DurationOrTable(&DELAY);
+
+    fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
+        let Some(table) = from.table(key) else {
+            return Some(Self { base: from.get(key)?, variation: None });
+        };
+        let base = table.get::<Option<Duration>>("base");
+        let (start, fifo) = (table.get("from"), table.get("fifo"));
+        let distribution = distribution(&table, true)?;
+        let (base, start, fifo) = (base?, start?, fifo?);
+        let Some(distribution) = distribution else {
+            for key in ["from", "fifo"].into_iter().filter(|key| table.written(key)) {
+                let message = "has no effect without a distribution".to_owned();
+                let expected = "uniform, normal, exponential, constant or mixture";
+                table.refuse(Some(key), message, expected);
+            }
+            if base.is_none() {
+                table.refuse(Some("base"), "missing".to_owned(), "a base or a distribution");
+            }
+            return Some(Self { base: base?, variation: None });
+        };
+        if base.is_none() && start > Instant::ZERO {
+            table.refuse(Some("base"), "missing".to_owned(), "the delay in force until `from`");
+        }
+        let base = base.unwrap_or_default();
+        Some(Self { base, variation: Some(Variation { from: start, distribution, fifo }) })
+    }
+
+    fn show(&self, kind: &Kind) -> Option<String> {
+        match &self.variation {
+            None => self.base.show(kind),
+            Some(_) => None,
+        }
+    }
 }
 
 /// A distribution of durations.
@@ -70,42 +149,178 @@ pub enum Distribution {
     Mixture(Vec<(f64, Distribution)>),
 }
 
-/// Loss on the link.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum LossConfig {
-    /// None.
-    #[default]
-    None,
-    /// Each packet independently with probability `p`.
-    Bernoulli {
-        /// Loss probability.
-        p: f64,
-    },
-    /// Two-state Markov chain (Gilbert 1960, Elliott 1963), good at the start; each packet meets the
-    /// present state, then the chain takes a step.
-    GilbertElliott {
-        /// P(good → bad).
-        good_to_bad: f64,
-        /// P(bad → good).
-        bad_to_good: f64,
-        /// Loss probability in the good state.
-        loss_good: f64,
-        /// Loss probability in the bad state.
-        loss_bad: f64,
-    },
-    /// Exactly these packets: 0-based ordinals among the data-carrying packets sent over the link
-    /// (a retransmission counts as a further packet).
-    List(Vec<u64>),
+/// Distributions that are no mixtures.
+const SIMPLE: &[Field] = &[
+    field("constant", TIME, Fallback::Absent("not constant"), "Always the same."),
+    field(
+        "uniform",
+        Kind::DurationPair,
+        Fallback::Absent("not uniform"),
+        "`[low, high]`: uniform from low up to high.",
+    ),
+    field(
+        "normal",
+        Kind::Table(&NORMAL),
+        Fallback::Absent("not normal"),
+        "Normal, cut off below at zero.",
+    ),
+    field(
+        "exponential",
+        Kind::Table(&EXPONENTIAL),
+        Fallback::Absent("not exponential"),
+        "An offset plus an exponential.",
+    ),
+];
+static NORMAL: Table = Table::new(
+    "normal",
+    "A normal distribution of delays, cut off below at zero.",
+    &[Key::Fields(&[
+        field("mean", TIME, Fallback::Required, "Mean before the cut."),
+        field("deviation", TIME, Fallback::Required, "Standard deviation before the cut."),
+    ])],
+);
+static EXPONENTIAL: Table = Table::new(
+    "exponential",
+    "A shifted exponential distribution of delays.",
+    &[Key::Fields(&[
+        field("offset", TIME, Fallback::Is("0 s"), "Smallest value."),
+        field("mean", POSITIVE_TIME, Fallback::Required, "Mean of the exponential part."),
+    ])],
+);
+static MIXTURE: Table = Table::new(
+    "link.delay.mixture",
+    "A part of a mixture: its weight and exactly one distribution.",
+    &[
+        Key::Fields(&[field(
+            "weight",
+            Kind::Number { min: 0.0, max: 1e9, above: true },
+            Fallback::Required,
+            "Relative frequency; the weights need not sum to one.",
+        )]),
+        Key::Fields(SIMPLE),
+    ],
+);
+
+/// The distribution among the keys of `table`: `Some(None)` when there is none, `None` when it is
+/// wrong.
+fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distribution>> {
+    type Read<R> = fn(&R, &str) -> Option<Distribution>;
+    let readers: [(&str, Read<R>); 5] = [
+        ("constant", |table, key| Some(Distribution::Constant(table.get::<Option<_>>(key)??))),
+        ("uniform", |table, key| {
+            let (low, high) = table.get::<Option<_>>(key)??;
+            Some(Distribution::Uniform { low, high })
+        }),
+        ("normal", |table, key| {
+            let normal = table.table(key)?;
+            let (mean, deviation) = (normal.get("mean"), normal.get("deviation"));
+            Some(Distribution::Normal { mean: mean?, deviation: deviation? })
+        }),
+        ("exponential", |table, key| {
+            let exponential = table.table(key)?;
+            let (offset, mean) = (exponential.get("offset"), exponential.get("mean"));
+            Some(Distribution::Exponential { offset: offset?, mean: mean? })
+        }),
+        ("mixture", |table, _| Some(Distribution::Mixture(mixture_parts(table)?))),
+    ];
+    let readers = &readers[..if mixture { 5 } else { 4 }];
+    let mut given = readers.iter().filter(|(key, _)| table.written(key));
+    let Some((key, read)) = given.next() else { return Some(None) };
+    if let Some((second, _)) = given.next() {
+        let message = format!("a second distribution beside `{key}`");
+        table.refuse(Some(second), message, "one distribution");
+        return None;
+    }
+    read(table, key).map(Some)
 }
 
-/// Where a loss model sits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LossPlace {
-    /// On the medium: a lost packet has used its transmission time.
-    #[default]
-    Medium,
-    /// In front of the queue: a lost packet uses nothing (ns-2 `lossmodel`).
-    BeforeQueue,
+fn mixture_parts<R: Reader>(table: &R) -> Option<Vec<(f64, Distribution)>> {
+    let read = |part: &R| {
+        let weight = part.get::<f64>("weight");
+        let distribution = distribution(part, false)?;
+        if distribution.is_none() {
+            let expected = "constant, uniform, normal or exponential";
+            part.refuse(None, "has no distribution".to_owned(), expected);
+        }
+        Some((weight?, distribution?))
+    };
+    let read: Vec<Option<(f64, Distribution)>> = table.tables("mixture").iter().map(read).collect();
+    if read.is_empty() { None } else { read.into_iter().collect() }
+}
+
+/// The models that lose packets.
+const LOSSY: &[&str] =
+    &words::<3>(&choose(LossConfig::WORDS, ["bernoulli", "gilbert-elliott", "list"]));
+
+settings! {
+    /// Random or listed losses of a link.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("link.loss", whole)]
+    pub struct LinkLoss {
+        /// Which packets are lost.
+        #[keys_of(LossConfig)]
+        pub model: LossConfig = LossConfig::None,
+        /// Where the losses happen.
+        #[only("kind" in LOSSY)]
+        pub place: LossPlace = LossPlace::Medium,
+    }
+}
+
+impl From<LossConfig> for LinkLoss {
+    /// On the medium.
+    fn from(model: LossConfig) -> Self {
+        Self { model, place: LossPlace::Medium }
+    }
+}
+
+alternatives! {
+    /// Which packets are lost.
+    #[derive(Clone, Debug, PartialEq)]
+    #[choice("kind", "Which model.")]
+    #[source = "Gilbert 1960, Elliott 1963"]
+    pub enum LossConfig {
+        /// no losses
+        "none" => None,
+        /// each packet independently
+        "bernoulli" => Bernoulli {
+            /// Loss probability.
+            #[kind = PROBABILITY]
+            p: f64,
+        },
+        /// a two-state Markov chain, good at the start: each packet meets the present state, then
+        /// the chain takes a step
+        "gilbert-elliott" => GilbertElliott {
+            /// Probability of a step from good to bad.
+            #[kind = PROBABILITY]
+            good_to_bad: f64,
+            /// Probability of a step from bad to good.
+            #[kind = PROBABILITY]
+            bad_to_good: f64,
+            /// Loss probability in the good state.
+            #[kind = PROBABILITY]
+            loss_good: f64 = 0.0,
+            /// Loss probability in the bad state.
+            #[kind = PROBABILITY]
+            loss_bad: f64 = 1.0,
+        },
+        /// exactly these packets
+        "list" => List(
+            /// Numbers, from 0, among the data-carrying packets sent over the link; a
+            /// retransmission counts as a further packet.
+            packets: Vec<u64>
+        ),
+    }
+}
+
+choice! {
+    /// Where the losses of a link happen.
+    #[default(Medium)]
+    pub enum LossPlace {
+        /// on the medium: a lost packet has used its transmission time
+        Medium = "medium",
+        /// in front of the queue: a lost packet uses nothing (ns-2 `lossmodel`)
+        BeforeQueue = "before-queue",
+    }
 }
 
 /// When a link (or a mobile's IP layer) is down.
@@ -127,51 +342,159 @@ pub enum Schedule {
     },
 }
 
-/// An outage of the link itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutageConfig {
-    /// When.
-    pub schedule: Schedule,
-    /// What happens to packets.
-    pub mode: OutageMode,
+impl Settings for Schedule {
+    const KEYS: &'static [Key] = &[Key::Fields(&[
+        field(
+            "listed",
+            Kind::Intervals,
+            Fallback::Absent("no listed outages"),
+            "`[[start, end], …]`, ascending and disjoint; down from each start up to its end. \
+             Not together with `period`.",
+        ),
+        field(
+            "period",
+            POSITIVE_TIME,
+            Fallback::Absent("not periodic"),
+            "Cycle time of a periodic outage.",
+        )
+        .source("M-TCP §3.3 (CycleTime)"),
+        field("start", TIME, Fallback::Is("0 s"), "Start of the outage in each cycle.")
+            .source("M-TCP §3.3 (BrokenStartTime)"),
+        field(
+            "end",
+            POSITIVE_TIME,
+            Fallback::Absent("required with `period`"),
+            "End of the outage in each cycle; after `start`, at most `period`.",
+        )
+        .source("M-TCP §3.3 (BrokenEndTime)"),
+        field("origin", TIME, Fallback::Is("0 s"), "Start of the first cycle."),
+    ])];
+
+    fn read<R: Reader>(from: &R, _base: Option<&Self>) -> Option<Self> {
+        let listed = from.get::<Option<Vec<(Instant, Instant)>>>("listed");
+        let period = from.get::<Option<Duration>>("period");
+        let start = from.get::<Duration>("start");
+        let end = from.get::<Option<Duration>>("end");
+        let origin = from.get::<Instant>("origin");
+        if !from.written("period") {
+            for key in ["start", "end", "origin"].into_iter().filter(|key| from.written(key)) {
+                let message = "has no effect without period".to_owned();
+                from.refuse(Some(key), message, "period, of which this is a part");
+            }
+            if !from.written("listed") {
+                let expected = "listed = [[start, end], …] or period and end";
+                from.refuse(None, "does not say when".to_owned(), expected);
+            }
+            return listed?.map(Self::Listed);
+        }
+        if from.written("listed") {
+            let message = "contradicts period".to_owned();
+            from.refuse(Some("listed"), message, "either listed or period");
+        }
+        let (period, start) = (period??, start?);
+        let Some(end) = end? else {
+            from.refuse(Some("end"), "missing".to_owned(), "the end of the outage in each cycle");
+            return None;
+        };
+        if !(start < end && end <= period) {
+            let message =
+                format!("the outage from {start} to {end} does not fit a cycle of {period}");
+            from.refuse(Some("end"), message, "start < end, end at most period");
+        }
+        Some(Self::Periodic { origin: origin?, period, start, end })
+    }
+
+    fn write(&self, to: &mut Vec<(&'static str, String)>) {
+        let mut put = |key, text: Option<String>| to.extend(text.map(|text| (key, text)));
+        match self {
+            Self::Listed(listed) => put("listed", listed.show(&Kind::Intervals)),
+            Self::Periodic { origin, period, start, end } => {
+                put("period", period.show(&TIME));
+                put("start", start.show(&TIME));
+                put("end", end.show(&TIME));
+                put("origin", origin.show(&TIME));
+            }
+        }
+    }
 }
 
-/// What an outage does to packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutageMode {
-    /// A packet whose serialisation overlaps the outage is lost; the queue drains into nothing.
-    #[default]
-    Drop,
-    /// The server pauses: a packet due to start during the outage waits in the queue and starts at its
-    /// end, followed by the others back to back (a delay spike; Packet Control scenario III).
-    Hold,
+settings! {
+    #[partial]
+    /// When a link is down: either `listed`, or `period` with `end`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("link.outage", whole)]
+    pub struct OutageConfig {
+        /// What happens to packets.
+        pub mode: OutageMode = OutageMode::Drop,
+        /// When.
+        #[keys_of(Schedule)]
+        pub schedule: Schedule,
+    }
 }
 
-/// Queue discipline.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueConfig {
-    /// First in, first out; arrivals to a full queue are dropped.
-    DropTail {
-        /// Capacity, the packet in service not counted. (ns-2 does not count it either, but its
-        /// `limit_` of L holds L - 1 waiting packets.)
-        limit: QueueLimit,
-    },
-    /// Random Early Detection (Floyd, Jacobson 1993), by packets, dropping. The packet in service is not
-    /// counted.
-    Red {
-        /// Minimum threshold of the average queue, packets.
-        min_threshold: f64,
-        /// Maximum threshold, packets.
-        max_threshold: f64,
-        /// Drop probability at the maximum threshold.
-        max_p: f64,
-        /// Weight of the moving average.
-        weight: f64,
-        /// Gentle: rise to 1 between max and twice max threshold instead of a jump.
-        gentle: bool,
-        /// Hard limit, packets.
-        limit: u64,
-    },
+choice! {
+    /// What an outage does to packets.
+    #[default(Drop)]
+    pub enum OutageMode {
+        /// a packet whose serialisation overlaps the outage is lost, and the queue drains into
+        /// nothing
+        Drop = "drop",
+        /// a packet due to start during the outage waits in the queue and starts at its end,
+        /// followed by the others back to back: a delay spike
+        Hold = "hold",
+    }
+}
+
+alternatives! {
+    /// The queue in front of a link.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("link.queue", whole)]
+    #[check(red_thresholds)]
+    #[choice("kind", "Queue discipline.")]
+    #[absent(QueueConfig::DropTail { limit: QueueLimit::Packets(50) })]
+    pub enum QueueConfig {
+        /// first in, first out; arrivals to a full queue are dropped
+        "drop-tail" => DropTail {
+            /// Capacity, the packet in service not counted. (ns-2 does not count it either, but its
+            /// `limit_` of L holds L - 1 waiting packets.)
+            limit: QueueLimit = QueueLimit::Packets(50),
+        },
+        /// Random Early Detection, by packets, dropping
+        "red" => Red {
+            /// Hard limit, the packet in service not counted.
+            #[kind = Kind::WholePackets]
+            limit: u64 = 50,
+            /// Average queue, in packets, at which dropping begins.
+            #[kind = Kind::Packets]
+            #[source = "Floyd, Jacobson 1993"]
+            min_threshold: f64 = 5.0,
+            /// Average queue, in packets, at which every packet is dropped.
+            #[kind = Kind::Packets]
+            #[source = "Floyd, Jacobson 1993"]
+            max_threshold: f64 = 15.0,
+            /// Drop probability when the average reaches `max-threshold`.
+            #[kind = PROBABILITY]
+            #[source = "Floyd, Jacobson 1993"]
+            max_p: f64 = 0.02,
+            /// Weight of a sample in the moving average.
+            #[kind = Kind::Number { min: 0.0, max: 1.0, above: true }]
+            #[source = "Floyd, Jacobson 1993"]
+            weight: f64 = 0.002,
+            /// Raise the probability from `max-p` to 1 between `max-threshold` and twice that,
+            /// instead of a jump.
+            gentle: bool = false,
+        },
+    }
+}
+
+fn red_thresholds<R: Reader>(queue: &R) -> Option<()> {
+    let min = queue.get::<f64>("min-threshold")?;
+    let max = queue.get::<f64>("max-threshold")?;
+    if min >= max {
+        let message = format!("{min} packets is not below max-threshold");
+        queue.refuse(Some("min-threshold"), message, &format!("less than {max} packets"));
+    }
+    Some(())
 }
 
 /// Size of a queue.
@@ -181,4 +504,21 @@ pub enum QueueLimit {
     Packets(u64),
     /// Bytes.
     Bytes(Bytes),
+}
+
+impl Value for QueueLimit {
+    const KIND: Kind = Kind::PacketsOrSize;
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        PacketsOrSize::from_decoded(decoded).map(|limit| match limit {
+            PacketsOrSize::Packets(n) => Self::Packets(n),
+            PacketsOrSize::Size(size) => Self::Bytes(size),
+        })
+    }
+    fn show(&self, kind: &Kind) -> Option<String> {
+        match *self {
+            Self::Packets(n) => PacketsOrSize::Packets(n),
+            Self::Bytes(size) => PacketsOrSize::Size(size),
+        }
+        .show(kind)
+    }
 }

@@ -171,7 +171,7 @@ struct Flight<T> {
 impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
-        let LinkConfig { rate, delay, loss, loss_place, outage, queue } = config;
+        let LinkConfig { rate, delay, loss, outage, queue } = config;
         let delay = Delay::new(delay, streams.delay);
         Self {
             rate: *rate,
@@ -180,8 +180,8 @@ impl<T> Link<T> {
             in_flight: InFlight::new(delay.reorders()),
             steering: None,
             delay,
-            loss: Loss::new(loss, streams.loss).map(Box::new),
-            loss_place: *loss_place,
+            loss: Loss::new(&loss.model, streams.loss).map(Box::new),
+            loss_place: loss.place,
             outage: outage.clone().map(Box::new),
             admission: Admission::new(queue, streams.red),
             waiting: VecDeque::new(),

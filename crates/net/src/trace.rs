@@ -155,8 +155,8 @@ impl Opportunities {
 mod tests {
     use super::*;
     use crate::config::{
-        DelayConfig, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
-        QueueLimit, Schedule,
+        DelayConfig, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
+        Schedule,
     };
     use crate::{Dropped, Link, LinkStreams, Output, PacketMeta};
     use airtcp_core::event::DropReason;
@@ -239,8 +239,7 @@ mod tests {
         let config = LinkConfig {
             rate: DataRate::mbps(1),
             delay: DelayConfig { base: Duration::from_millis(3), variation: None },
-            loss: LossConfig::None,
-            loss_place: LossPlace::Medium,
+            loss: LossConfig::None.into(),
             outage: Some(OutageConfig {
                 schedule: Schedule::Listed(vec![(ms(15), ms(35))]),
                 mode: OutageMode::Hold,

@@ -26,7 +26,7 @@ pub enum FieldError {
         /// What is there.
         value: String,
         /// What could be.
-        expected: &'static str,
+        expected: String,
     },
 }
 
@@ -111,7 +111,11 @@ impl Fields {
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, FieldError> {
         let value = self.get(key)?;
-        read(value).ok_or_else(|| FieldError::Invalid { key, value: value.to_owned(), expected })
+        read(value).ok_or_else(|| FieldError::Invalid {
+            key,
+            value: value.to_owned(),
+            expected: expected.to_owned(),
+        })
     }
 
     /// The value of that name as a number.

@@ -194,7 +194,7 @@ impl<R: Read> Reader<R> {
                     return Err(Fault::Field(FieldError::Invalid {
                         key: "entry",
                         value: other.to_owned(),
-                        expected: "begin, reconfigure, restore, input or lost",
+                        expected: "begin, reconfigure, restore, input or lost".to_owned(),
                     }));
                 }
             },

@@ -148,7 +148,7 @@ impl Group {
         let mechanism = Mechanism::new(&setup.mechanism, setup.table(), setup.memory)?;
         let summary = Summary {
             name: setup.name,
-            mechanism: setup.mechanism.name(),
+            mechanism: setup.mechanism.word(),
             segments: 0,
             signals: 0,
             timers: 0,

@@ -2,10 +2,10 @@
 
 use crate::fields::{FieldError, Fields};
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::{
-    FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume,
-    Retransmit, SnoopConfig,
-};
+use airtcp_edge::{FlowTableConfig, MechanismConfig};
+use airtcp_settings::schema::{Fallback, Field, Kind, Table};
+use airtcp_settings::{Decoded, Reader, Settings, Value};
+use std::cell::{Cell, RefCell};
 
 /// What a group runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,7 @@ pub struct Setup {
     pub memory: Bytes,
 }
 
-/// Timers of the mechanisms are no shorter.
-const SHORTEST_TIMER: Duration = Duration::from_millis(1);
+static MECHANISM: Table = Table::new("mechanism", "What a group runs.", MechanismConfig::KEYS);
 
 impl Setup {
     /// The flow table of the mechanism. Its hash key has no influence on what a mechanism does.
@@ -36,151 +35,131 @@ impl Setup {
         let Self { name, mechanism, flows, idle, memory } = self;
         fields.put("name", name);
         fields.put("flows", flows);
-        put_duration(fields, "idle", *idle);
-        put_bytes(fields, "memory", *memory);
-        fields.put("mechanism", mechanism.name());
-        match *mechanism {
-            MechanismConfig::PacketControl { threshold } => fields.put("threshold", threshold),
-            MechanismConfig::MTcp(config) => {
-                let MTcpConfig { timer, retransmit, release, fifo, max_down } = config;
-                put_duration(fields, "timer", timer);
-                fields.put("retransmit", retransmit_name(retransmit));
-                put_duration(fields, "release", release);
-                put_bytes(fields, "fifo", fifo);
-                put_some(fields, "max-down", max_down);
-            }
-            MechanismConfig::MTcpPlus(MTcpPlusConfig { fifo, resume, max_down, nudge }) => {
-                put_bytes(fields, "fifo", fifo);
-                fields.put("resume", resume_name(resume));
-                put_some(fields, "max-down", max_down);
-                put_some(fields, "nudge", nudge);
-            }
-            MechanismConfig::Holdover(HoldoverConfig { fifo, max_down, nudge }) => {
-                put_bytes(fields, "fifo", fifo);
-                put_some(fields, "max-down", max_down);
-                put_some(fields, "nudge", nudge);
-            }
-            MechanismConfig::Snoop(SnoopConfig { fifo, min_timeout, attempts }) => {
-                put_bytes(fields, "fifo", fifo);
-                put_duration(fields, "min-timeout", min_timeout);
-                fields.put("attempts", attempts);
+        fields.put("idle", nanoseconds(*idle));
+        fields.put("memory", memory);
+        let mut settings = Vec::new();
+        mechanism.write(&mut settings);
+        for (key, text) in settings {
+            if let Some(text) = in_base_units(key, text) {
+                fields.put(key, text);
             }
         }
     }
 
     /// The setup in the fields.
     pub(crate) fn read(fields: &Fields) -> Result<Self, FieldError> {
-        let fifo = || bytes(fields, "fifo");
-        let mechanism = match fields.get("mechanism")? {
-            "packet-control" => {
-                MechanismConfig::PacketControl { threshold: fields.number("threshold")? }
-            }
-            "m-tcp" => MechanismConfig::MTcp(MTcpConfig {
-                timer: timer(fields, "timer")?,
-                retransmit: fields.read("retransmit", "head or all", |value| {
-                    [Retransmit::Head, Retransmit::All]
-                        .into_iter()
-                        .find(|&retransmit| retransmit_name(retransmit) == value)
-                })?,
-                release: duration(fields, "release")?,
-                fifo: fifo()?,
-                max_down: max_down(fields)?,
-            }),
-            "m-tcp-plus" => MechanismConfig::MTcpPlus(MTcpPlusConfig {
-                fifo: fifo()?,
-                resume: fields.read("resume", "flush or probe", |value| {
-                    [Resume::Flush, Resume::Probe]
-                        .into_iter()
-                        .find(|&resume| resume_name(resume) == value)
-                })?,
-                max_down: max_down(fields)?,
-                nudge: nudge(fields)?,
-            }),
-            "holdover" => MechanismConfig::Holdover(HoldoverConfig {
-                fifo: fifo()?,
-                max_down: max_down(fields)?,
-                nudge: nudge(fields)?,
-            }),
-            "snoop" => MechanismConfig::Snoop(SnoopConfig {
-                fifo: fifo()?,
-                min_timeout: timer(fields, "min-timeout")?,
-                attempts: fields.number("attempts")?,
-            }),
-            other => {
-                return Err(FieldError::Invalid {
-                    key: "mechanism",
-                    value: other.to_owned(),
-                    expected: "packet-control, m-tcp, m-tcp-plus, holdover or snoop",
-                });
-            }
-        };
         Ok(Self {
             name: fields.get("name")?.to_owned(),
-            mechanism,
+            mechanism: mechanism(fields)?,
             flows: fields.number("flows")?,
-            idle: duration(fields, "idle")?,
-            memory: bytes(fields, "memory")?,
+            idle: decode(&Duration::KIND, "idle", fields.get("idle")?)?,
+            memory: decode(&Bytes::KIND, "memory", fields.get("memory")?)?,
         })
     }
 }
 
-const fn retransmit_name(retransmit: Retransmit) -> &'static str {
-    match retransmit {
-        Retransmit::Head => "head",
-        Retransmit::All => "all",
+/// The text of a setting with its unit as recordings have it: nanoseconds, bytes. `None`: not set.
+fn in_base_units(key: &str, text: String) -> Option<String> {
+    let field = MECHANISM.fields().into_iter().find(|field| field.key == key)?;
+    match field.kind.parse_bare(&text) {
+        Some(Ok(Decoded::Duration(duration))) => Some(nanoseconds(duration)),
+        Some(Ok(Decoded::Size(bytes))) => Some(bytes.to_string()),
+        Some(Ok(Decoded::Absent)) => None,
+        _ => Some(text),
     }
 }
 
-const fn resume_name(resume: Resume) -> &'static str {
-    match resume {
-        Resume::Flush => "flush",
-        Resume::Probe => "probe",
-    }
+fn nanoseconds(duration: Duration) -> String {
+    format!("{} ns", duration.as_nanos())
 }
 
-fn put_duration(fields: &mut Fields, key: &str, duration: Duration) {
-    fields.put(key, format_args!("{} ns", duration.as_nanos()));
-}
-
-fn put_bytes(fields: &mut Fields, key: &str, bytes: Bytes) {
-    fields.put(key, format_args!("{} B", bytes.get()));
-}
-
-fn put_some(fields: &mut Fields, key: &str, duration: Option<Duration>) {
-    if let Some(duration) = duration {
-        put_duration(fields, key, duration);
-    }
-}
-
-fn duration(fields: &Fields, key: &'static str) -> Result<Duration, FieldError> {
-    fields.read(key, "whole nanoseconds (\"5 ns\")", |value| {
-        value.strip_suffix(" ns")?.parse().ok().map(Duration::from_nanos)
+/// A text as a value of its kind.
+fn decode<T: Value>(kind: &Kind, key: &'static str, text: &str) -> Result<T, FieldError> {
+    let decoded = kind.parse_bare(text).and_then(Result::ok);
+    decoded.and_then(T::from_decoded).ok_or_else(|| FieldError::Invalid {
+        key,
+        value: text.to_owned(),
+        expected: kind.describe(),
     })
 }
 
-/// A duration that the mechanisms rely on.
-fn timer(fields: &Fields, key: &'static str) -> Result<Duration, FieldError> {
-    let timer = duration(fields, key)?;
-    fields.read(key, "at least 1 ms", |_| (timer >= SHORTEST_TIMER).then_some(timer))
+/// The mechanism in the fields, read by the declarations of its settings.
+fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
+    let settings = Written {
+        fields,
+        declared: MECHANISM.fields(),
+        word: Cell::new(""),
+        error: RefCell::default(),
+    };
+    let mechanism = MechanismConfig::read(&settings, None);
+    match (mechanism, settings.error.into_inner()) {
+        (Some(mechanism), None) => Ok(mechanism),
+        (_, error) => Err(error.unwrap_or(FieldError::Missing { key: "mechanism" })),
+    }
 }
 
-fn bytes(fields: &Fields, key: &'static str) -> Result<Bytes, FieldError> {
-    fields.read(key, "whole bytes (\"5 B\")", |value| {
-        value.strip_suffix(" B")?.parse().ok().map(Bytes)
-    })
+/// Settings as a recording has them.
+struct Written<'a> {
+    fields: &'a Fields,
+    declared: Vec<Field>,
+    /// The mechanism.
+    word: Cell<&'static str>,
+    /// The first mistake.
+    error: RefCell<Option<FieldError>>,
 }
 
-fn max_down(fields: &Fields) -> Result<Option<Duration>, FieldError> {
-    fields.find("max-down").map(|_| duration(fields, "max-down")).transpose()
+impl Written<'_> {
+    fn field(&self, key: &str) -> &Field {
+        let counts = |field: &&Field| {
+            field.key == key && field.only.is_none_or(|only| only.words.contains(&self.word.get()))
+        };
+        self.declared.iter().find(counts).expect("a key is declared before it is read")
+    }
+
+    fn read<T: Value>(&self, field: &Field) -> Result<T, FieldError> {
+        let default = field.fallback.text();
+        match (self.fields.find(field.key), default, field.fallback) {
+            (Some(text), _, _) => decode(&field.kind, field.key, text),
+            (None, Some(text), _) => decode(&field.kind, field.key, &text),
+            (None, None, Fallback::Absent(_)) => {
+                T::from_decoded(Decoded::Absent).ok_or(FieldError::Missing { key: field.key })
+            }
+            (None, None, _) => Err(FieldError::Missing { key: field.key }),
+        }
+    }
 }
 
-fn nudge(fields: &Fields) -> Result<Option<Duration>, FieldError> {
-    fields.find("nudge").map(|_| timer(fields, "nudge")).transpose()
+impl Reader for Written<'_> {
+    fn written(&self, key: &str) -> bool {
+        self.fields.find(key).is_some()
+    }
+
+    fn has_default(&self, key: &str) -> bool {
+        self.field(key).fallback.text().is_some()
+    }
+
+    fn get<T: Value>(&self, key: &str) -> Option<T> {
+        let read = self.read(self.field(key));
+        read.map_err(|error| self.error.borrow_mut().get_or_insert(error).clone()).ok()
+    }
+
+    fn chosen(&self, _choice: &'static str, word: &'static str) {
+        self.word.set(word);
+    }
+
+    fn refuse(&self, key: Option<&'static str>, message: String, expected: &str) {
+        let key = key.unwrap_or("mechanism");
+        let error = FieldError::Invalid { key, value: message, expected: expected.to_owned() };
+        self.error.borrow_mut().get_or_insert(error);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_edge::{
+        HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig,
+    };
 
     #[test]
     fn every_mechanism_reads_back() {
@@ -224,8 +203,17 @@ mod tests {
 
     #[test]
     fn a_timer_that_would_never_move_on_is_refused() {
-        let fields = Fields::default().with("timer", "999999 ns");
-        let error = timer(&fields, "timer").unwrap_err();
-        assert_eq!(error.to_string(), "timer=999999 ns: expected at least 1 ms");
+        let fields = Fields::default().with("mechanism", "m-tcp").with("timer", "999999 ns");
+        let error = mechanism(&fields).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "timer=999999 ns: expected a duration of at least 1 ms with its unit, such as \"170 ms\""
+        );
+    }
+
+    #[test]
+    fn a_setting_without_a_default_must_be_there() {
+        let fields = Fields::default().with("mechanism", "packet-control");
+        assert_eq!(mechanism(&fields).unwrap_err().to_string(), "threshold is missing");
     }
 }

@@ -182,7 +182,7 @@ impl Writer {
     }
 
     fn setup(&mut self, now: Instant, group: u32, setup: &Setup, entry: &str, does: &str) {
-        let message = format!("group {group}, {}: {} {does}", setup.name, setup.mechanism.name());
+        let message = format!("group {group}, {}: {} {does}", setup.name, setup.mechanism.word());
         let mut fields = Fields::default().with("entry", entry).with("group", group);
         setup.put(&mut fields);
         self.journal(now, &message, fields);

@@ -23,7 +23,7 @@ pub struct RunMetrics {
     /// One for each station of each wireless cell, in the order of the scenario.
     pub stations: Vec<StationMetrics>,
     /// One for each source of cross traffic, in the order of the scenario.
-    pub cbr: Vec<CbrMetrics>,
+    pub udp: Vec<UdpMetrics>,
     /// One for each node with a middlebox, in the order of the scenario.
     pub middleboxes: Vec<MiddleboxMetrics>,
 }
@@ -123,7 +123,7 @@ impl LinkMetrics {
 
 /// One source of UDP cross traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CbrMetrics {
+pub struct UdpMetrics {
     /// Name of the source.
     pub name: String,
     /// Packets it sent.

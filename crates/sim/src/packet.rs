@@ -19,7 +19,7 @@ pub enum Packet {
     Control(Control),
 }
 
-/// A UDP datagram of a [`CbrSpec`](crate::scenario::model::CbrSpec).
+/// A UDP datagram of a [`UdpSpec`](crate::scenario::UdpSpec).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Index of its source in the scenario.

@@ -5,8 +5,8 @@ mod common;
 
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_net::config::{Distribution, LossConfig, Variation};
+use airtcp_sim::scenario::NodeId;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::scenario::model::NodeId;
 use airtcp_sim::trace::{Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
@@ -44,7 +44,7 @@ impl PacketTap for Fingerprint {
 /// Everything random at once: losses, a varying delay that reorders, a queue that overflows, flows that end.
 fn busy() -> Scenario {
     let mut wireless = common::wire(DataRate::kbps(2000), Duration::from_millis(30), 20);
-    wireless.loss = LossConfig::Bernoulli { p: 0.01 };
+    wireless.loss.model = LossConfig::Bernoulli { p: 0.01 };
     wireless.delay.variation = Some(Variation {
         from: Instant::from_millis(500),
         distribution: Distribution::Exponential {

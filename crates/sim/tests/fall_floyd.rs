@@ -78,8 +78,8 @@ fn scenario(tcp: &TcpConfig, drops: &[u64]) -> Scenario {
     net.0.flows[0].start = Instant::from_secs(1);
     // Packet n of the table is data packet n - 1 from zero; ns-2 drops in front of the queue.
     let link = net.0.links.iter_mut().find(|l| l.from == r && l.to == k).unwrap();
-    link.config.loss = LossConfig::List(drops.iter().map(|n| n - 1).collect());
-    link.config.loss_place = LossPlace::BeforeQueue;
+    link.config.loss.model = LossConfig::List(drops.iter().map(|n| n - 1).collect());
+    link.config.loss.place = LossPlace::BeforeQueue;
     net.0
 }
 

@@ -77,7 +77,7 @@ fn a_cell_in_steady_state_allocates_nothing() {
         node = [{ name = "AP" }, { name = "MH" }, { name = "other" }]
         wlan = [{ name = "cell", stations = ["AP", "MH", "other"], queue = "10 packets" }]
         flow = [{ from = "AP", to = "MH" }]
-        cbr = [{ from = "other", to = "AP", rate = "2 Mbit/s" }]"#;
+        udp = [{ from = "other", to = "AP", rate = "2 Mbit/s" }]"#;
     let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
     let mut world = World::new(&scenario, 1);
     world.run_until(Instant::from_secs(30), &mut Observers::default());

@@ -70,7 +70,7 @@ fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> UnderLoss {
     let (a, b) = (net.node(), net.node());
     net.connect(a, b, &link);
     net.flow(a, b, None, &tcp);
-    net.0.links[0].config.loss = LossConfig::Bernoulli { p };
+    net.0.links[0].config.loss.model = LossConfig::Bernoulli { p };
     let seeds = 1..=3;
     let (mut indications, mut delivered, mut sent) = (LossIndications::default(), 0, 0);
     for seed in seeds {

@@ -7,7 +7,7 @@ use airtcp_core::{
     Addr, Duration, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
 };
 use airtcp_sim::packet::{Datagram, Packet};
-use airtcp_sim::scenario::model::{Node, NodeId, Scenario};
+use airtcp_sim::scenario::{Node, NodeId, Scenario};
 use airtcp_sim::trace::{Direction, PacketTap, PcapWriter};
 use airtcp_wire::{Checksums, decode};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;

@@ -77,7 +77,7 @@ const PARTS: &str = r#"
     ]
     wlan = [{ name = "air", stations = ["a", "b", "c", "d"], preset = "ns2" }]
     flow = [{ name = "inside", from = "a", to = "b" }, { name = "between", from = "a", to = "c" }]
-    cbr = [
+    udp = [
         { name = "paced", from = "a", to = "d", rate = "80 kbit/s", size = "1000 B" },
         { name = "saturated", from = "b", to = "c", rate = "saturated", size = "1000 B" },
     ]"#;
@@ -89,7 +89,7 @@ fn a_network_in_several_parts_runs_and_counts_what_has_no_route() {
     assert!(inside.goodput > 100_000.0 && inside.no_route_drops == 0, "{inside:?}");
     // The SYN at 0, 1, 3 and 7 s.
     assert_eq!((between.no_route_drops, between.delivered_bytes), (4, 0));
-    let [paced, saturated] = metrics.cbr.as_slice() else { panic!("{:?}", metrics.cbr) };
+    let [paced, saturated] = metrics.udp.as_slice() else { panic!("{:?}", metrics.udp) };
     assert_eq!((paced.packets_sent, paced.no_route_drops), (101, 101));
     // Two packets at a time, each tried a millisecond after the one before it was dropped.
     assert!(saturated.no_route_drops == saturated.packets_sent && saturated.packets_sent < 20_100);
@@ -150,7 +150,7 @@ const CHAIN: &str = r#"
     [[flow]]
     from = "h"
     to = "n3"
-    [[cbr]]
+    [[udp]]
     from = "n2"
     to = "h"
     rate = "20 kbit/s"
@@ -187,7 +187,7 @@ fn log(mut world: World) -> (Log, RunMetrics) {
 fn a_router_with_the_static_routes_makes_the_same_run() {
     let scenario = scenario(CHAIN);
     let (by_table, metrics) = log(World::new(&scenario, 1));
-    assert!(metrics.flows[0].goodput > 50_000.0 && metrics.cbr[0].packets_received > 50);
+    assert!(metrics.flows[0].goodput > 50_000.0 && metrics.udp[0].packets_received > 50);
     assert!(metrics.flows[0].mac_drops > 0, "nothing was given up");
     let step = |at: u32, to: u32| if to > at { at + 1 } else { at - 1 };
     let router = |NodeId(node): NodeId| {

@@ -6,7 +6,7 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Source, Subscriber};
 use airtcp_net::config::{LossConfig, OutageConfig, OutageMode, Schedule};
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::scenario::model::{NodeId, NodeOutage};
+use airtcp_sim::scenario::{NodeId, NodeOutage};
 use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 use airtcp_tcp::TcpConfig;
@@ -60,7 +60,7 @@ fn one_flow_saturates_a_link() {
 #[test]
 fn every_packet_is_accounted_for() {
     let mut link = wire(DataRate::mbps(2), Duration::from_millis(20), 10);
-    link.loss = LossConfig::Bernoulli { p: 0.02 };
+    link.loss.model = LossConfig::Bernoulli { p: 0.02 };
     let metrics = run(&common::dumbbell(3, &link, Duration::from_secs(20)));
     let data: u64 = metrics.flows.iter().map(|f| f.data_segments_sent).sum();
     let forward = &metrics.links[0];
@@ -220,7 +220,7 @@ fn a_tap_sees_each_hop() {
 #[test]
 fn recorded_series_agree_with_the_metrics() {
     let mut link = wire(DataRate::mbps(2), Duration::from_millis(20), 10);
-    link.loss = LossConfig::Bernoulli { p: 0.01 };
+    link.loss.model = LossConfig::Bernoulli { p: 0.01 };
     let mut world = World::new(&one_link(&link, &tcp(), 30), 1);
     let mut recorder = Recorder::new(&Series::ALL);
     world.run(&mut Observers { events: Some(&mut recorder), packets: None });

@@ -2,8 +2,8 @@
 
 use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
+use airtcp_sim::scenario::NodeId;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::scenario::model::NodeId;
 use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 
@@ -51,7 +51,7 @@ fn download(set: &[(&str, &str)]) -> (FlowMetrics, RunMetrics) {
 
 const OUTAGE: (&str, &str) = ("node.MH.outage", "{ listed = [[\"10 s\", \"20 s\"]] }");
 const M_TCP_PLUS: (&str, &str) =
-    ("node.AP.middlebox", "{ kind = \"m-tcp-plus\", mobiles = [\"MH\"] }");
+    ("node.AP.middlebox", "{ mechanism = \"m-tcp-plus\", mobiles = [\"MH\"] }");
 
 #[test]
 fn a_download_crosses_the_cell() {
@@ -173,7 +173,8 @@ fn every_mechanism_brings_the_flow_back_sooner_than_its_back_off() {
     let (alone, _) = download(&[OUTAGE]);
     let alone = alone.outage_dead_time.expect("one outage");
     for kind in ["m-tcp", "m-tcp-plus", "holdover", "snoop"] {
-        let (flow, metrics) = download(&[OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.kind", kind)]);
+        let (flow, metrics) =
+            download(&[OUTAGE, M_TCP_PLUS, ("node.AP.middlebox.mechanism", kind)]);
         assert_eq!(metrics.middleboxes[0].kind, kind);
         let dead = flow.outage_dead_time.expect("one outage");
         assert!(dead < alone / 10.0, "{kind}: {dead} s, alone {alone} s");
@@ -191,7 +192,7 @@ fn a_mobile_reacts_to_its_own_radio() {
     let (too_late, _) = download(&[OUTAGE, unwarned, freeze]);
     assert!(too_late.timeouts > 0, "{too_late:?}");
 
-    let m_tcp = ("node.AP.middlebox", "{ kind = \"m-tcp\", mobiles = [\"MH\"] }");
+    let m_tcp = ("node.AP.middlebox", "{ mechanism = \"m-tcp\", mobiles = [\"MH\"] }");
     let dead = |on_link| {
         let end = ("flow.ftp.receiver", on_link);
         // Its end is not one of the instants at which the supervisor host tries by itself.
@@ -250,7 +251,7 @@ const NOISE: &str = r#"
     between = ["A", "B"]
     rate = "1 Mbit/s"
     delay = "5 ms"
-    [[cbr]]
+    [[udp]]
     name = "noise"
     from = "A"
     to = "B"
@@ -260,8 +261,8 @@ const NOISE: &str = r#"
 
 #[test]
 fn cross_traffic_comes_at_its_rate() {
-    let metrics = run(NOISE, &[("cbr.noise.start", "10 s"), ("cbr.noise.stop", "20 s")]);
-    let noise = &metrics.cbr[0];
+    let metrics = run(NOISE, &[("udp.noise.start", "10 s"), ("udp.noise.stop", "20 s")]);
+    let noise = &metrics.udp[0];
     // Ten packets a second.
     assert_eq!((noise.packets_sent, noise.packets_received, noise.packets_dropped), (100, 100, 0));
     assert!((noise.goodput - 972.0 * 8.0 * 10.0).abs() < 1e-6, "{}", noise.goodput);
@@ -271,21 +272,21 @@ fn cross_traffic_comes_at_its_rate() {
 #[test]
 fn cross_traffic_pauses() {
     let periods =
-        |how| [("cbr.noise.on", "1 s"), ("cbr.noise.off", "3 s"), ("cbr.noise.periods", how)];
-    let stop = [("cbr.noise.stop", "100 s")];
+        |how| [("udp.noise.on", "1 s"), ("udp.noise.off", "3 s"), ("udp.noise.periods", how)];
+    let stop = [("udp.noise.stop", "100 s")];
     let constant = run(NOISE, &[&stop[..], &periods("constant")].concat());
-    assert_eq!(constant.cbr[0].packets_sent, 250);
+    assert_eq!(constant.udp[0].packets_sent, 250);
     let longer = [("duration", "4000 s")];
     let exponential = run(NOISE, &[&longer[..], &periods("exponential")].concat());
-    let sent = exponential.cbr[0].packets_sent as f64;
+    let sent = exponential.udp[0].packets_sent as f64;
     // 1000 cycles; the number in one has about its mean as deviation. A period begins with a packet.
     assert!((sent / 10_500.0 - 1.0).abs() < 0.1, "{sent}");
 }
 
 #[test]
 fn a_saturated_source_keeps_the_link_busy_and_loses_nothing() {
-    let metrics = run(NOISE, &[("cbr.noise.rate", "saturated")]);
-    let noise = &metrics.cbr[0];
+    let metrics = run(NOISE, &[("udp.noise.rate", "saturated")]);
+    let noise = &metrics.udp[0];
     assert_eq!(noise.packets_dropped, 0);
     assert!(metrics.links[0].bytes_sent.abs_diff(12_500_000) <= 2_000, "{:?}", metrics.links[0]);
     assert_eq!(metrics.links[0].max_queue_packets, 1);
@@ -295,12 +296,12 @@ fn a_saturated_source_keeps_the_link_busy_and_loses_nothing() {
 #[test]
 fn a_saturated_source_shares_a_full_queue() {
     let set = [
-        ("cbr.noise.rate", "saturated"),
+        ("udp.noise.rate", "saturated"),
         ("link.A-B.queue", "{ limit = \"1 packet\" }"),
         ("flow", "[{ from = \"A\", to = \"B\" }]"),
     ];
     let metrics = run(NOISE, &set);
-    assert!(metrics.cbr[0].packets_received > 1000 && metrics.cbr[0].packets_dropped < 1_000_000);
+    assert!(metrics.udp[0].packets_received > 1000 && metrics.udp[0].packets_dropped < 1_000_000);
 }
 
 #[test]
@@ -315,14 +316,14 @@ fn two_saturated_stations_share_the_channel() {
         [[wlan]]
         name = "cell"
         stations = ["s", "sink"]
-        [[cbr]]
+        [[udp]]
         name = "load"
         from = "s"
         to = "sink"
         rate = "saturated"
     "#;
     let metrics = run(cell, &[]);
-    let [a, b] = metrics.cbr.as_slice() else { panic!("{:?}", metrics.cbr) };
+    let [a, b] = metrics.udp.as_slice() else { panic!("{:?}", metrics.udp) };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("load0", "load1"));
     let total = a.goodput + b.goodput;
     // 11 Mbit/s: half of that is left of it, long preamble.
@@ -333,8 +334,8 @@ fn two_saturated_stations_share_the_channel() {
 #[test]
 fn datagrams_are_lost_in_an_outage() {
     let outage = ("node.B.outage", "{ listed = [[\"50 s\", \"60 s\"]] }");
-    let metrics = run(NOISE, &[outage, ("cbr.noise.stop", "90 s")]);
-    let noise = &metrics.cbr[0];
+    let metrics = run(NOISE, &[outage, ("udp.noise.stop", "90 s")]);
+    let noise = &metrics.udp[0];
     assert_eq!(
         (noise.packets_sent, noise.packets_received, noise.packets_dropped),
         (900, 800, 100)

@@ -1,10 +1,17 @@
-//! Every setting of an endpoint, each with its source. The defaults follow the current RFCs;
-//! studies override them with the values of their papers.
+//! Every setting of an endpoint, each with its source. Defaults are the current RFCs; studies
+//! override them with their paper's values.
 
 use airtcp_core::{Bytes, Duration};
+use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
+use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
 
-/// The largest window that window scaling can express (RFC 7323 §2.3). Sums of two windows fit into
-/// 32 bits.
+/// The end of a flow that a setting matters to, when that is one.
+pub const SENDER: &str = "a flow's sender";
+/// The other one.
+pub const RECEIVER: &str = "a flow's receiver";
+
+/// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit
+/// in 32 bits.
 pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
 /// A configured size as a window.
@@ -12,159 +19,229 @@ pub(crate) fn window_bytes(size: Bytes) -> u32 {
     size.get().min(u64::from(LARGEST_WINDOW)) as u32
 }
 
-/// Configuration of one TCP endpoint.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TcpConfig {
-    /// Largest payload we send and announce (RFC 9293 §3.7.1), in bytes. Options do not count (RFC
-    /// 6691): a 1040-byte ns-2 packet is `mss = 1000`, and with timestamps each full segment is 12
-    /// bytes longer on the wire, as in ns-2.
-    pub mss: u16,
-    /// Receive buffer: the largest window we advertise.
-    pub receive_buffer: Bytes,
-    /// Send buffer: bytes accepted from the application and not yet acknowledged.
-    pub send_buffer: Bytes,
-    /// Offer window scaling (RFC 7323 §2). Needed for windows above 65,535 bytes.
-    pub window_scaling: bool,
-    /// Offer timestamps (RFC 7323 §3).
-    pub timestamps: bool,
-    /// Congestion control: how cwnd and ssthresh move.
-    pub congestion: Congestion,
-    /// Loss recovery.
-    pub recovery: Recovery,
-    /// How SACK recovery estimates what is in the network.
-    pub sack_pipe: SackPipe,
-    /// Initial congestion window (RFC 5681 §3.1 by default).
-    pub initial_window: InitialWindow,
-    /// Initial slow-start threshold; `None`: arbitrarily high (RFC 5681 §3.1).
-    pub initial_ssthresh: Option<Bytes>,
-    /// What a loss halves.
-    pub loss_window: LossWindow,
-    /// The ACK that ends fast recovery also grows cwnd, like any other ACK (ns-2). RFC 5681 sets
-    /// cwnd to ssthresh and leaves it there.
-    pub grow_on_recovery_exit: bool,
-    /// Upper bound of the congestion window (ns-2 `window_`, CWL); `None`: no bound.
-    pub cwnd_limit: Option<Bytes>,
-    /// Duplicate ACKs that trigger fast retransmit (RFC 5681: 3). At least 1.
-    pub duplicate_ack_threshold: u32,
-    /// Limited Transmit (RFC 3042).
-    pub limited_transmit: bool,
-    /// Appropriate Byte Counting (RFC 3465): the limit L in segments; `None`: one SMSS per ACK.
-    pub abc: Option<u32>,
-    /// Restart from the initial window after an idle RTO (RFC 5681 §4.1).
-    pub slow_start_after_idle: bool,
-    /// Detection of and response to spurious retransmissions.
-    pub spurious: SpuriousDetection,
-    /// Retransmission timer.
-    pub rto: RtoConfig,
-    /// Persist timer and rule.
-    pub persist: PersistConfig,
-    /// Acknowledgement policy of the receiver.
-    pub ack: AckConfig,
-    /// Nagle's algorithm (RFC 9293 §3.7.4): hold a small segment while data is unacknowledged.
-    pub nagle: bool,
-    /// TIME-WAIT: twice the maximum segment lifetime.
-    pub time_wait: Duration,
-    /// How a mobile host reacts to its radio's signals.
-    pub on_link: LinkReaction,
-    /// What a sender does when the network reports that the route to the peer is broken.
-    pub on_route_failure: RouteConfig,
-}
+/// The largest payload of an IPv4 packet without TCP options.
+pub const MAX_MSS: u64 = 65_495;
+/// RFC 7323 §2.3: the largest window, 65,535 · 2^14.
+const WINDOW: Kind = Kind::Size { min: 1, max: 65_535 << 14 };
+/// A number of something, above zero.
+const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
+const SACK: &[&str] = &[Recovery::Sack.word()];
 
-impl Default for TcpConfig {
-    fn default() -> Self {
-        Self {
-            mss: 1460,
-            receive_buffer: Bytes(65_535),
-            send_buffer: Bytes(262_144),
-            window_scaling: false,
-            timestamps: false,
-            congestion: Congestion::Reno,
-            recovery: Recovery::NewReno(NewRenoConfig::default()),
-            sack_pipe: SackPipe::Rfc6675,
-            initial_window: InitialWindow::Rfc5681,
-            initial_ssthresh: None,
-            loss_window: LossWindow::FlightSize,
-            grow_on_recovery_exit: false,
-            cwnd_limit: None,
-            duplicate_ack_threshold: 3,
-            limited_transmit: false,
-            abc: None,
-            slow_start_after_idle: true,
-            spurious: SpuriousDetection::None,
-            rto: RtoConfig::default(),
-            persist: PersistConfig::default(),
-            ack: AckConfig::Every,
-            nagle: true,
-            time_wait: Duration::from_secs(60),
-            on_link: LinkReaction::None,
-            on_route_failure: RouteConfig::Ignore,
-        }
+settings! {
+    /// An endpoint. `[tcp]` holds for both ends of every flow; a flow's `sender` and `receiver`
+    /// override single keys of it.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("tcp")]
+    #[check(segments_fit)]
+    pub struct TcpConfig {
+        /// Largest payload sent and announced; options do not count, so that with timestamps a full
+        /// segment is 12 bytes longer on the wire. A 1040-byte ns-2 packet is `1000 B`.
+        #[kind = Kind::Size { min: 1, max: MAX_MSS }]
+        #[source = "RFC 9293 §3.7.1, RFC 6691"]
+        pub mss: u16 = 1460,
+        /// Largest window advertised; above 65,535 B it needs `window-scaling`.
+        #[kind = WINDOW]
+        #[source = "RFC 9293 §3.8"]
+        #[matters_to = RECEIVER]
+        pub receive_buffer: Bytes = Bytes(65_535),
+        /// Bytes accepted from the application and not yet acknowledged; at least an MSS.
+        #[kind = WINDOW]
+        #[matters_to = SENDER]
+        pub send_buffer: Bytes = Bytes(256 << 10),
+        /// Offer window scaling.
+        #[source = "RFC 7323 §2"]
+        pub window_scaling: bool = false,
+        /// Offer timestamps.
+        #[source = "RFC 7323 §3"]
+        pub timestamps: bool = false,
+        /// Congestion control: how the congestion window moves.
+        #[source = "RFC 5681 §3.1"]
+        #[matters_to = SENDER]
+        pub congestion: Congestion = Congestion::Reno,
+        /// Loss recovery.
+        #[keys_of(Recovery)]
+        pub recovery: Recovery = Recovery::default(),
+        /// How SACK recovery estimates what is in the network.
+        #[source = "RFC 6675 §4"]
+        #[only("recovery" in SACK)]
+        #[matters_to = SENDER]
+        pub sack_pipe: SackPipe = SackPipe::Rfc6675,
+        /// Initial congestion window.
+        #[source = "RFC 5681 §3.1, RFC 6928"]
+        #[matters_to = SENDER]
+        pub initial_window: InitialWindow = InitialWindow::Rfc5681,
+        /// Initial slow-start threshold.
+        #[kind = Kind::WordOr("unlimited", &WINDOW)]
+        #[source = "RFC 5681 §3.1"]
+        #[matters_to = SENDER]
+        pub initial_ssthresh: Option<Bytes> = None,
+        /// What a loss halves.
+        #[source = "RFC 5681 §3.1 eq. 4"]
+        #[matters_to = SENDER]
+        pub loss_window: LossWindow = LossWindow::FlightSize,
+        /// The ACK that ends fast recovery without SACK also grows cwnd, as any other ACK (ns-2).
+        /// RFC 5681 sets cwnd to ssthresh and leaves it there.
+        #[matters_to = SENDER]
+        pub grow_on_recovery_exit: bool = false,
+        /// Upper bound of the congestion window (ns-2 `window_`, CWL); at least an MSS.
+        #[kind = Kind::WordOr("unlimited", &WINDOW)]
+        #[matters_to = SENDER]
+        pub cwnd_limit: Option<Bytes> = None,
+        /// Duplicate ACKs that trigger fast retransmit.
+        #[kind = COUNT]
+        #[source = "RFC 5681 §3.2"]
+        #[matters_to = SENDER]
+        pub duplicate_ack_threshold: u32 = 3,
+        /// Send a new segment on each of the first duplicate ACKs.
+        #[source = "RFC 3042"]
+        #[matters_to = SENDER]
+        pub limited_transmit: bool = false,
+        /// Appropriate Byte Counting: the limit L, in segments.
+        #[kind = Kind::WordOr("off", &COUNT)]
+        #[source = "RFC 3465"]
+        #[matters_to = SENDER]
+        pub abc: Option<u32> = None,
+        /// Restart from the initial window after an idle RTO.
+        #[source = "RFC 5681 §4.1"]
+        #[matters_to = SENDER]
+        pub slow_start_after_idle: bool = true,
+        /// Detection of spurious retransmissions; the response is RFC 4015's.
+        #[source = "RFC 3522, RFC 5682, RFC 4015"]
+        #[matters_to = SENDER]
+        pub spurious: SpuriousDetection = SpuriousDetection::None,
+        /// Retransmission timer.
+        #[absent = "its defaults"]
+        pub rto: RtoConfig = RtoConfig::default(),
+        /// Zero windows.
+        #[absent = "its defaults"]
+        #[matters_to = SENDER]
+        pub persist: PersistConfig = PersistConfig::default(),
+        /// When to acknowledge.
+        #[absent = "its defaults"]
+        #[matters_to = RECEIVER]
+        pub ack: AckConfig = AckConfig::default(),
+        /// Nagle's algorithm: hold a small segment while data is unacknowledged.
+        #[source = "RFC 9293 §3.7.4"]
+        #[matters_to = SENDER]
+        pub nagle: bool = true,
+        /// TIME-WAIT: twice the maximum segment lifetime.
+        #[source = "RFC 9293 §3.4.2"]
+        pub time_wait: Duration = Duration::from_secs(60),
+        /// What this end does when its node's radio reports an outage of the node.
+        #[source = "M-TCP §3.3; Freeze-TCP (Goff et al. 2000)"]
+        pub on_link: LinkReaction = LinkReaction::None,
+        /// What a sender does when the network reports that the route to the peer is broken.
+        #[matters_to = SENDER]
+        pub on_route_failure: RouteConfig = RouteConfig::Ignore,
     }
 }
 
-/// The window that a loss halves to give ssthresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossWindow {
-    /// FlightSize, in bytes (RFC 5681 eq. 4).
-    FlightSize,
-    /// min(cwnd, rwnd), with the half rounded down to whole segments (RFC 2001; ns-2, which counts
-    /// in packets with `precisionReduce_ false`).
-    SendWindow,
+fn segments_fit<R: Reader>(tcp: &R) -> Option<()> {
+    let (mss, send_buffer) = (tcp.get::<Bytes>("mss")?, tcp.get::<Bytes>("send-buffer")?);
+    // RFC 7323 appendix A: timestamps take 12 bytes of each segment.
+    if mss.get() > MAX_MSS - 12 && tcp.get("timestamps")? {
+        let message = format!("{mss} and timestamps exceed an IP packet");
+        let expected = format!("at most {} B with timestamps", MAX_MSS - 12);
+        tcp.refuse(Some("mss"), message, &expected);
+    }
+    if mss > send_buffer {
+        let message = format!("{mss} is larger than the send buffer of {send_buffer}");
+        tcp.refuse(Some("mss"), message, "at most send-buffer");
+    }
+    if let Some(limit) = tcp.get::<Option<Bytes>>("cwnd-limit")?
+        && limit < mss
+    {
+        let message = format!("{limit} is smaller than a segment of {mss}");
+        tcp.refuse(Some("cwnd-limit"), message, "at least mss");
+    }
+    Some(())
 }
 
-/// Congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// Slow start, congestion avoidance and halving (RFC 5681 §3.1).
-    Reno,
+choice! {
+    /// What ssthresh is half of after a loss.
+    pub enum LossWindow {
+        /// FlightSize, in bytes
+        FlightSize = "flight-size",
+        /// the smaller of cwnd and the peer's window, the half rounded down to whole segments (RFC
+        /// 2001; ns-2, `precisionReduce_ false`)
+        SendWindow = "send-window",
+    }
 }
 
-/// What is retransmitted after a loss, and what cwnd does until it is repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
-    /// Fast retransmit, then slow start from one segment.
-    Tahoe {
-        /// RFC 2582's guard against multiple fast retransmits in one window (ns-2 `bugFix_`).
-        avoid_multi_fr: bool,
-    },
-    /// Fast recovery ended by any new ACK (RFC 5681 §3.2 without NewReno).
-    Reno {
-        /// As for Tahoe.
-        avoid_multi_fr: bool,
-    },
-    /// RFC 6582.
-    NewReno(NewRenoConfig),
-    /// RFC 6675; negotiates SACK in the handshake and falls back to NewReno with a peer without it.
-    Sack,
+choice! {
+    /// Congestion control.
+    pub enum Congestion {
+        /// slow start, congestion avoidance, halving (RFC 5681)
+        Reno = "reno",
+    }
 }
 
-/// The estimate that decides when SACK recovery may send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SackPipe {
-    /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once DupThresh segments above
-    /// it have arrived.
-    Rfc6675,
-    /// The counter of Fall and Floyd 1996 (ns-2 `Sack1`). It falls by three segments at entry, by
-    /// one for each duplicate and by two for each partial ACK, and rises by what is sent. Every
-    /// hole below the highest SACKed byte is retransmitted before new data.
-    FallFloyd,
+alternatives! {
+    /// What is retransmitted after a loss, and what cwnd does until it is repaired.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("recovery", "Loss recovery.")]
+    #[absent(Recovery::NewReno(NewRenoConfig::default()))]
+    #[source = "RFC 5681 §3.2"]
+    pub enum Recovery {
+        /// fast retransmit, then slow start from one segment
+        "tahoe" => Tahoe {
+            /// Guard against several fast retransmits in one window.
+            #[like(AVOID_MULTI_FR)]
+            avoid_multi_fr: bool = false,
+        },
+        /// fast recovery ended by any new ACK
+        "reno" => Reno {
+            /// As for Tahoe.
+            #[like(AVOID_MULTI_FR)]
+            avoid_multi_fr: bool = false,
+        },
+        /// RFC 6582
+        "newreno" => NewReno(
+            /// The choices RFC 6582 leaves.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            newreno: NewRenoConfig = NewRenoConfig::default()
+        ),
+        /// RFC 6675; both ends must offer it, otherwise it is NewReno
+        "sack" => Sack,
+    }
 }
 
-/// The choices that RFC 6582 leaves open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewRenoConfig {
-    /// Partial window deflation on a partial ACK and the conservative exit (RFC 6582 §3.2 step 3).
-    /// Otherwise each partial ACK and the exit set cwnd to ssthresh (ns-2
-    /// `partial_window_deflation_ 0`, `exit_recovery_fix_ 0`).
-    pub deflate: bool,
-    /// Impatient: reset the retransmission timer on the first partial ACK only (RFC 6582 §4). ns-2
-    /// is "slow but steady" and resets it on each.
-    pub impatient: bool,
+const AVOID_MULTI_FR: Field = field(
+    "avoid-multi-fr",
+    Kind::Bool,
+    Fallback::Required,
+    "Guard against several fast retransmits in one window (ns-2 `bugFix_`).",
+)
+.source("RFC 2582 §5")
+.matters_to(SENDER);
+
+choice! {
+    /// The estimate that decides when SACK recovery may send.
+    pub enum SackPipe {
+        /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once the duplicate-ACK
+        /// threshold of segments above it has arrived
+        Rfc6675 = "rfc6675",
+        /// the counter of Fall and Floyd 1996, as in ns-2's Sack1: less three segments at entry,
+        /// one for each duplicate and two for each partial ACK, plus what is sent; every hole below
+        /// the highest SACKed byte is retransmitted before new data
+        FallFloyd = "fall-floyd",
+    }
 }
 
-impl Default for NewRenoConfig {
-    fn default() -> Self {
-        Self { deflate: true, impatient: true }
+settings! {
+    /// The choices RFC 6582 leaves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.newreno")]
+    pub struct NewRenoConfig {
+        /// Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd =
+        /// ssthresh at both, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_ 0`).
+        #[source = "RFC 6582 §3.2 step 3"]
+        pub deflate: bool = true,
+        /// Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each
+        /// ("slow but steady").
+        #[source = "RFC 6582 §4"]
+        pub impatient: bool = true,
     }
 }
 
@@ -177,6 +254,29 @@ pub enum InitialWindow {
     Rfc6928,
     /// A fixed number of segments, at least 1.
     Segments(u32),
+}
+
+const INITIAL_WINDOWS: &[Word] =
+    &[("rfc5681", "2 to 4 segments by their size"), ("rfc6928", "10 segments")];
+
+impl Value for InitialWindow {
+    const KIND: Kind = Kind::ChoiceOrSegments(INITIAL_WINDOWS);
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        match decoded {
+            Decoded::WordOrSegments(WordOrSegments::Word(word)) => [Self::Rfc5681, Self::Rfc6928]
+                .into_iter()
+                .find(|window| window.show(&Self::KIND).as_deref() == Some(word)),
+            Decoded::WordOrSegments(WordOrSegments::Segments(n)) => Some(Self::Segments(n.into())),
+            _ => None,
+        }
+    }
+    fn show(&self, _: &Kind) -> Option<String> {
+        Some(match self {
+            Self::Rfc5681 => "rfc5681".to_owned(),
+            Self::Rfc6928 => "rfc6928".to_owned(),
+            Self::Segments(n) => format!("{n} segments"),
+        })
+    }
 }
 
 impl InitialWindow {
@@ -192,128 +292,161 @@ impl InitialWindow {
     }
 }
 
-/// Detection of spurious retransmissions; the response is RFC 4015's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpuriousDetection {
-    /// None.
-    None,
-    /// Eifel (RFC 3522): by timestamps, which must be enabled.
-    Eifel,
-    /// F-RTO (RFC 5682): by the ACKs after a time-out. It detects spurious time-outs only.
-    FRto,
-}
-
-/// Retransmission timer (RFC 6298).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RtoConfig {
-    /// Before the first sample (RFC 6298 §2.1: 1 s).
-    pub initial: Duration,
-    /// Before the first sample, if the SYN had to be retransmitted (RFC 6298 §5.7: 3 s).
-    pub after_syn_loss: Duration,
-    /// Lower bound (RFC 6298 §2.4: 1 s).
-    pub min: Duration,
-    /// Upper bound, back-off included (RFC 6298 §2.5: at least 60 s).
-    pub max: Duration,
-    /// Clock granularity G of RFC 6298 §2.
-    pub granularity: Duration,
-    /// Coarse timer: RTT samples and time-outs are counted in ticks of this length. Zero: exact.
-    pub tick: Duration,
-    /// Retransmissions of one segment after which the next expiry aborts the connection (RFC 9293
-    /// §3.8.3, R2). The same limit holds for a SYN.
-    pub max_retransmissions: u32,
-    /// What an expiry does to the time-out.
-    pub policy: RtoPolicyConfig,
-}
-
-/// What an expiry of the retransmission timer does to the time-out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RtoPolicyConfig {
-    /// Doubles it (RFC 6298 §5.5).
-    Exponential,
-}
-
-impl Default for RtoConfig {
-    fn default() -> Self {
-        Self {
-            initial: Duration::from_secs(1),
-            after_syn_loss: Duration::from_secs(3),
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-            granularity: Duration::ZERO,
-            tick: Duration::ZERO,
-            max_retransmissions: 15,
-            policy: RtoPolicyConfig::Exponential,
-        }
+choice! {
+    /// Detection of spurious retransmissions; the response is RFC 4015's.
+    pub enum SpuriousDetection {
+        /// no detection
+        None = "none",
+        /// by timestamps, which both ends must offer (RFC 3522)
+        Eifel = "eifel",
+        /// by the ACKs after a time-out (RFC 5682); time-outs only
+        FRto = "f-rto",
     }
 }
 
-/// Zero windows (RFC 9293 §3.8.6.1).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PersistConfig {
-    /// What a sender does when the window closes with data outstanding.
-    pub on_shrink: PersistOnShrink,
-    /// Time to the first probe; `None`: the current RTO.
-    pub initial: Option<Duration>,
-    /// Factor from one probe interval to the next (RFC 9293: 2), at least 1.
-    pub backoff: f64,
-    /// Longest interval.
-    pub max: Duration,
-}
-
-impl Default for PersistConfig {
-    fn default() -> Self {
-        Self {
-            on_shrink: PersistOnShrink::Strict,
-            initial: None,
-            backoff: 2.0,
-            max: Duration::from_secs(60),
-        }
+settings! {
+    /// The retransmission timer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.rto")]
+    #[check(bounds_ascend)]
+    pub struct RtoConfig {
+        /// Before the first sample.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 6298 §2.1"]
+        pub initial: Duration = Duration::from_secs(1),
+        /// For data when the SYN had to be retransmitted.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 6298 §5.7"]
+        pub after_syn_loss: Duration = Duration::from_secs(3),
+        /// Lower bound.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 6298 §2.4"]
+        pub min: Duration = Duration::from_secs(1),
+        /// Upper bound, back-off included.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 6298 §2.5"]
+        pub max: Duration = Duration::from_secs(60),
+        /// Clock granularity G.
+        #[source = "RFC 6298 §2"]
+        pub granularity: Duration = Duration::ZERO,
+        /// Coarse timer: samples and time-outs are counted in ticks of this length; 0: exact.
+        pub tick: Duration = Duration::ZERO,
+        /// Retransmissions of one segment, or of a SYN, before the connection is aborted when the
+        /// timer expires once more.
+        #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
+        #[source = "RFC 9293 §3.8.3"]
+        pub max_retransmissions: u32 = 15,
+        /// What an expiry does to the time-out.
+        pub policy: RtoPolicyConfig = RtoPolicyConfig::Exponential,
     }
 }
 
-/// A window that closes while data is outstanding, as M-TCP makes it do (M-TCP §2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PersistOnShrink {
-    /// Persist only with nothing outstanding; otherwise the retransmission timer runs on (M-TCP+
-    /// §2.4).
-    Strict,
-    /// 4.4BSD: cancel the retransmission timer, pull SND.NXT back to SND.UNA, persist.
-    Bsd,
-    /// Linux: keep retransmitting with back-off, but never abort while the peer answers.
-    Linux,
+choice! {
+    /// What an expiry of the retransmission timer does to the time-out.
+    pub enum RtoPolicyConfig {
+        /// doubles it (RFC 6298 §5.5)
+        Exponential = "exponential",
+    }
 }
 
-/// When the receiver acknowledges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AckConfig {
-    /// Each segment.
-    Every,
-    /// RFC 1122 §4.2.3.2 and RFC 5681 §4.2: every `segments`-th full-sized segment, or after
-    /// `timeout` (at most 500 ms); at once on out-of-order data or a filled gap.
-    Delayed {
-        /// Full-sized segments per ACK (usually 2).
-        segments: u32,
-        /// Longest delay.
-        timeout: Duration,
-    },
+fn bounds_ascend<R: Reader>(rto: &R) -> Option<()> {
+    let (min, max) = (rto.get::<Duration>("min")?, rto.get::<Duration>("max")?);
+    if min > max {
+        let key = if rto.written("min") { "min" } else { "max" };
+        let message = format!("the lower bound {min} is above the upper bound {max}");
+        rto.refuse(Some(key), message, "min at most max");
+    }
+    Some(())
 }
 
-/// What a mobile host does when its radio reports on the link ([`crate::Endpoint::on_link`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LinkReaction {
-    /// Nothing.
-    #[default]
-    None,
-    /// M-TCP's mobile host (M-TCP §3.3): on reconnection one pure ACK, with the last ACK number and
-    /// the window.
-    RecoveryAck,
-    /// Freeze-TCP (Goff et al. 2000): close the window before an outage, reopen it after.
-    Freeze,
+settings! {
+    /// What a sender does when the peer closes its window.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[table("tcp.persist")]
+    #[check(intervals_grow)]
+    pub struct PersistConfig {
+        /// A window that closes while data is outstanding.
+        #[source = "M-TCP+ §1"]
+        pub on_shrink: PersistOnShrink = PersistOnShrink::Strict,
+        /// Time to the first probe; `rto`: the retransmission time-out then in force.
+        #[kind = Kind::WordOr("rto", &POSITIVE_TIME)]
+        pub initial: Option<Duration> = None,
+        /// Factor from one probe interval to the next.
+        #[kind = Kind::Number { min: 1.0, max: 1e6, above: false }]
+        #[source = "RFC 9293 §3.8.6.1"]
+        pub backoff: f64 = 2.0,
+        /// Longest interval.
+        #[kind = POSITIVE_TIME]
+        pub max: Duration = Duration::from_secs(60),
+    }
 }
 
-/// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouteConfig {
-    /// Nothing: the retransmission timer deals with it.
-    Ignore,
+fn intervals_grow<R: Reader>(persist: &R) -> Option<()> {
+    let (initial, max) = (persist.get::<Option<Duration>>("initial")??, persist.get("max")?);
+    if initial > max {
+        let message = format!("the first interval {initial} is above the longest, {max}");
+        persist.refuse(Some("initial"), message, "initial at most max");
+    }
+    Some(())
+}
+
+choice! {
+    /// A window that closes while data is outstanding, as M-TCP's supervisor host makes it do
+    /// (M-TCP §3.1).
+    pub enum PersistOnShrink {
+        /// persist only with nothing outstanding; otherwise the retransmission timer runs on
+        Strict = "strict",
+        /// cancel the retransmission timer, go back to the first unacknowledged byte, persist
+        /// (4.4BSD)
+        Bsd = "bsd",
+        /// keep retransmitting with back-off, but never abort while the peer answers
+        Linux = "linux",
+    }
+}
+
+alternatives! {
+    /// The receiver's acknowledgement policy.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.ack")]
+    #[choice("policy", "When the receiver acknowledges.")]
+    #[absent(AckConfig::Every)]
+    #[source = "RFC 1122 §4.2.3.2, RFC 5681 §4.2"]
+    pub enum AckConfig {
+        /// each segment
+        "every" => Every,
+        /// every `segments`-th full-sized segment or after `timeout`; at once on out-of-order data
+        /// or a filled gap
+        "delayed" => Delayed {
+            /// Full-sized segments an ACK.
+            #[kind = Kind::Integer { min: 2, max: 1_000_000 }]
+            #[source = "RFC 5681 §4.2"]
+            segments: u32 = 2,
+            /// Longest delay.
+            #[kind = Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(500) }]
+            #[source = "RFC 1122 §4.2.3.2"]
+            timeout: Duration = Duration::from_millis(200),
+        },
+    }
+}
+
+choice! {
+    /// What a mobile host does when its radio reports about the link
+    /// ([`crate::Endpoint::on_link`]).
+    #[default(None)]
+    pub enum LinkReaction {
+        /// nothing: as a fixed host
+        None = "none",
+        /// an ACK, with the last ACK number and the window, when the link is up again (M-TCP)
+        RecoveryAck = "recovery-ack",
+        /// window 0 when the link fades, three ACKs when it is up again (Freeze-TCP)
+        Freeze = "freeze",
+    }
+}
+
+choice! {
+    /// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
+    pub enum RouteConfig {
+        /// nothing: the retransmission timer deals with it
+        Ignore = "ignore",
+    }
 }

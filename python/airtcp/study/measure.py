@@ -63,7 +63,7 @@ FIELD_SOURCES: Mapping[str, str] = {
     "link": "links",
     "middlebox": "middleboxes",
     "station": "stations",
-    "cbr": "cbr",
+    "udp": "udp",
     "run": "",
 }
 """The parts of a run's metrics that can hold a field, and their keys in the metrics."""

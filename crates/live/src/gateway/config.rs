@@ -14,6 +14,8 @@ pub use document::{json_schema, markdown};
 use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
+use airtcp_settings::schema::{Kind, POSITIVE_TIME};
+use airtcp_settings::{choice, settings};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -84,24 +86,38 @@ impl GatewayConfig {
     }
 }
 
-/// The netfilter queue for forwarded packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NfqueueConfig {
-    /// Its number.
-    pub queue: u16,
-    /// Packets that may wait in it.
-    pub length: u32,
+settings! {
+    /// The netfilter queue that forwarded packets wait in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("nfqueue")]
+    pub struct NfqueueConfig {
+        /// Its number; no other program of this network namespace may use it. Most take 0.
+        #[kind = Kind::Integer { min: 0, max: 65_535 }]
+        pub queue: u16 = 77,
+        /// Packets that may wait; further ones pass untouched. A long queue delays traffic when the gateway
+        /// falls behind.
+        #[kind = Kind::Integer { min: 1, max: 65_536 }]
+        #[source = "Linux, nfnetlink_queue"]
+        pub length: u32 = 1024,
+    }
 }
 
-/// Bounds on what is kept; beyond them, new connections are forwarded untouched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Payload bytes held in all, for each group.
-    pub memory: Bytes,
-    /// Connections known, for each group.
-    pub flows: usize,
-    /// A connection without a segment for this long may be forgotten.
-    pub idle: Duration,
+settings! {
+    /// Bounds on what is kept, for each group; beyond them, new connections are forwarded untouched.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("limits")]
+    pub struct Limits {
+        /// Copies of all connections together, bytes of user data.
+        #[kind = Kind::Size { min: 1 << 16, max: u64::MAX }]
+        pub memory: Bytes = Bytes(128 << 20),
+        /// Connections known.
+        #[kind = Kind::Integer { min: 1, max: 10_000_000 }]
+        pub flows: usize = 100_000,
+        /// A connection without a segment for so long may be forgotten.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 5382 §5"]
+        pub idle: Duration = Duration::from_secs(124 * 60),
+    }
 }
 
 /// Mobiles that are treated alike.
@@ -140,14 +156,16 @@ impl Group {
     }
 }
 
-/// Whether packets go on at once where they can.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FastPathMode {
-    /// Where the kernel has the programs that make copies.
-    Auto,
-    /// Never: all packets of the group wait for this process.
-    #[default]
-    Off,
+choice! {
+    /// Whether packets go on without waiting for the gateway.
+    #[default(Off)]
+    pub enum FastPathMode {
+        /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets copies, where
+        /// the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
+        Auto = "auto",
+        /// all packets wait for the gateway
+        Off = "off",
+    }
 }
 
 /// Which packets of a group are queued: come to this process and wait for its verdict.
@@ -159,15 +177,16 @@ pub enum Queued {
     Watched,
 }
 
-/// When packets come to the gateway.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CopyMode {
-    /// Always: an outage needs no warning.
-    #[default]
-    Always,
-    /// From a fading (or down) signal until the mobile is back: costs nothing while the radio is
-    /// good, but the warning must come a round trip before the outage.
-    WhenFading,
+choice! {
+    /// When to take copies.
+    #[default(Always)]
+    pub enum CopyMode {
+        /// an outage needs no warning
+        Always = "always",
+        /// from a fading (or down) signal until the mobile is back; costs nothing while the radio is good, but the
+        /// warning must come a round trip before the outage
+        WhenFading = "when-fading",
+    }
 }
 
 /// Sources of link signals.

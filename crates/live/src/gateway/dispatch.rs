@@ -308,7 +308,7 @@ impl Dispatcher {
         for ActiveGroup { config, mechanism, .. } in &self.groups {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
-                mechanism: config.mechanism.name().to_owned(),
+                mechanism: config.mechanism.word().to_owned(),
                 path: if config.is_copied() { "copies" } else { "nfqueue" }.to_owned(),
                 flows: mechanism.flows() as u64,
                 held: mechanism.held(),
@@ -324,7 +324,7 @@ impl Dispatcher {
                         fixed: report.flow.src.to_string(),
                         mobile: report.flow.dst.to_string(),
                         group: config.name.clone(),
-                        mechanism: config.mechanism.name().to_owned(),
+                        mechanism: config.mechanism.word().to_owned(),
                         state: report.phase.name().to_owned(),
                         since: report.since.map(|since| now.since(since).as_secs_f64()),
                         held: report.held,
@@ -637,7 +637,7 @@ impl ActiveGroup {
     /// The same group, perhaps with other settings.
     fn succeeds(&self, old: &Self) -> bool {
         self.config.name == old.config.name
-            && self.config.mechanism.name() == old.config.mechanism.name()
+            && self.config.mechanism.word() == old.config.mechanism.word()
     }
 
     fn has_address(&self, ip: IpAddr) -> bool {

@@ -1,22 +1,31 @@
 //! What a wireless channel and its stations are made of.
 //!
-//! Where a simulator departs from IEEE Std 802.11-1999, the departure is a parameter here and its docstring
-//! says who does it; [`crate::wifi::preset`] collects them by simulator. "ns-2" is version 2.35 with its
-//! default `bugFix_timer_`; "GloMoSim" is version 2.03.
+//! Where a simulator departs from IEEE Std 802.11-1999, the departure is a parameter here and its
+//! docstring says who does it; [`crate::wifi::preset`] collects them by simulator. "ns-2" is
+//! version 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::QueueLimit;
 use airtcp_core::{Bytes, DataRate, Duration, Position};
+use airtcp_settings::schema::{Kind, POSITIVE_TIME, PROBABILITY};
+use airtcp_settings::units::{LENGTH, Measure};
+use airtcp_settings::{Decoded, Value, alternatives, choice, settings};
 use std::fmt;
 
-/// A medium shared by all its stations.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChannelConfig {
-    /// How long frames take.
-    pub phy: PhyConfig,
-    /// Who may send when.
-    pub mac: MacConfig,
-    /// Who hears whom.
-    pub radio: RadioConfig,
+settings! {
+    #[partial]
+    /// A medium shared by all its stations.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ChannelConfig {
+        /// How long frames take.
+        #[keys_of(PhyConfig)]
+        pub phy: PhyConfig,
+        /// Who may send when.
+        #[keys_of(MacConfig)]
+        pub mac: MacConfig,
+        /// Who hears whom.
+        #[keys_of(RadioConfig)]
+        pub radio: RadioConfig,
+    }
 }
 
 /// One station.
@@ -26,208 +35,309 @@ pub struct StationConfig {
     pub position: Position,
 }
 
-/// Timing of the physical layer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PhyConfig {
-    /// PLCP preamble and header.
-    pub preamble: Preamble,
-    /// Rate of unicast data frames: 1, 2, 5.5 or 11 Mbit/s.
-    pub data_rate: DataRate,
-    /// Rate of RTS, CTS and ACK.
-    pub control_rate: DataRate,
-    /// Rate of broadcast frames.
-    pub broadcast_rate: DataRate,
-    /// aSlotTime: 20 us.
-    pub slot: Duration,
-    /// aSIFSTime: 10 us.
-    pub sifs: Duration,
-    /// SIFS plus two slots: 50 us.
-    pub difs: Duration,
-    /// A frame takes a whole number of microseconds, rounded up (802.11b §18.3.4). ns-2 and GloMoSim: no.
-    pub whole_microseconds: bool,
+settings! {
+    #[partial]
+    /// Timing of the physical layer.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PhyConfig {
+        /// PLCP preamble and header in front of each frame.
+        #[source = "802.11b §18.2.2"]
+        pub preamble: Preamble,
+        /// Rate of unicast data: 1, 2, 5.5 or 11 Mbit/s.
+        pub data_rate: DataRate,
+        /// Rate of RTS, CTS and ACK.
+        pub control_rate: DataRate,
+        /// Rate of broadcast frames.
+        pub broadcast_rate: DataRate,
+        /// aSlotTime.
+        #[kind = POSITIVE_TIME]
+        pub slot: Duration,
+        /// aSIFSTime; shorter than `difs`.
+        #[kind = POSITIVE_TIME]
+        pub sifs: Duration,
+        /// Interframe space in front of data and RTS: SIFS plus two slots.
+        #[kind = POSITIVE_TIME]
+        pub difs: Duration,
+        /// A frame takes a whole number of microseconds, rounded up. ns-2 and GloMoSim: no.
+        #[source = "802.11b §18.3.4"]
+        pub whole_microseconds: bool,
+    }
 }
 
-/// PLCP preamble and header in front of every frame (802.11b §18.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preamble {
-    /// 192 us.
-    Long,
-    /// 96 us; frames at 1 Mbit/s keep the long one.
-    Short,
+choice! {
+    /// PLCP preamble and header in front of each frame.
+    pub enum Preamble {
+        /// 192 us
+        Long = "long",
+        /// 96 us; frames at 1 Mbit/s keep the long one
+        Short = "short",
+    }
 }
 
-/// Rules of the distributed coordination function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MacConfig {
-    /// MAC header and FCS of a data frame: 28 B; ns-2 34 B (30 B header with a fourth address, 4 B FCS).
-    pub header: Bytes,
-    /// LLC and SNAP in front of the packet: 8 B in reality, none in the simulators.
-    pub llc: Bytes,
-    /// Unicast frames longer than this, MAC header and FCS included, are sent with RTS and CTS. (The same
-    /// choice in ns-2 is an `RTSThreshold_` larger by 25: it counts the PLCP's 24 B, and compares with >=.)
-    pub rts_threshold: Bytes,
-    /// CWmin, slots: 31. Of the form 2^k - 1, as CWmax.
-    pub cw_min: u32,
-    /// CWmax, slots: 1023.
-    pub cw_max: u32,
-    /// How a back-off is drawn.
-    pub backoff_draw: BackoffDraw,
-    /// A back-off interrupted within a slot repeats that slot. GloMoSim: no, it continues where it stopped.
-    pub repeat_interrupted_slot: bool,
-    /// dot11ShortRetryLimit: 7. Counts RTS without CTS, and data at most `rts_threshold` long without ACK.
-    pub short_retry_limit: u32,
-    /// dot11LongRetryLimit: 4. Counts longer data without ACK.
-    pub long_retry_limit: u32,
-    /// What a retry limit means.
-    pub attempts: Attempts,
-    /// What a packet does that finds the medium idle and no back-off in progress.
-    pub first_access: FirstAccess,
-    /// A back-off follows every success and drop even if no packet waits (§9.2.5.2). GloMoSim: only if one
-    /// waits.
-    pub post_backoff: bool,
+const WINDOW: Kind = Kind::Integer { min: 1, max: 65_535 };
+const SIZE: Kind = Kind::Size { min: 0, max: 65_535 };
+const LIMIT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
+const RATIO: Kind = Kind::Number { min: 1.0, max: 1e6, above: false };
+
+settings! {
+    #[partial]
+    /// Rules of the distributed coordination function.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct MacConfig {
+        /// MAC header and FCS of a data frame: 28 B; in ns-2 34 B (with a fourth address).
+        #[key = "mac-header"]
+        #[kind = SIZE]
+        pub header: Bytes,
+        /// LLC and SNAP headers in front of the packet: 8 B in reality, none in the simulators.
+        #[kind = SIZE]
+        pub llc: Bytes,
+        /// Unicast frames longer than this, MAC header and FCS included, use RTS and CTS. (The same
+        /// choice in ns-2 is an `RTSThreshold_` larger by 25: it counts the PLCP's 24 B, and
+        /// compares with >=.)
+        #[kind = SIZE]
+        pub rts_threshold: Bytes,
+        /// Smallest contention window, slots; 2^k - 1.
+        #[kind = WINDOW]
+        pub cw_min: u32,
+        /// Largest contention window, slots; 2^k - 1.
+        #[kind = WINDOW]
+        pub cw_max: u32,
+        /// How a back-off is drawn from the contention window.
+        #[source = "802.11 §9.2.4"]
+        pub backoff_draw: BackoffDraw,
+        /// A back-off interrupted within a slot repeats that slot; GloMoSim continues it.
+        pub repeat_interrupted_slot: bool,
+        /// dot11ShortRetryLimit: for RTS, and for data that need none.
+        #[kind = LIMIT]
+        pub short_retry_limit: u32,
+        /// dot11LongRetryLimit: for data longer than `rts-threshold`.
+        #[kind = LIMIT]
+        pub long_retry_limit: u32,
+        /// What a retry limit means.
+        #[source = "802.11 §9.2.5.3"]
+        pub attempts: Attempts,
+        /// When a packet is sent that finds the medium idle and no back-off in progress.
+        #[source = "802.11 §9.2.5.1"]
+        pub first_access: FirstAccess,
+        /// A back-off follows every success and drop even if no packet waits; GloMoSim: only if one
+        /// waits.
+        #[source = "802.11 §9.2.5.2"]
+        pub post_backoff: bool,
+        /// What follows a frame received in error, to leave time for an ACK that cannot be heard.
+        #[source = "802.11 §9.2.3.4"]
+        pub eifs: EifsRule,
+        /// Rate at which the ACK within EIFS is reckoned: the PHY's lowest; GloMoSim: its only
+        /// rate.
+        #[source = "802.11 §9.2.10"]
+        pub eifs_ack_rate: DataRate,
+        /// When a missing CTS or ACK is noticed.
+        #[keys_of(ResponseTimeout)]
+        pub response_timeout: ResponseTimeout,
+        /// After a missing response DIFS begins when that is noticed (ns-2, GloMoSim), not when the
+        /// medium became idle.
+        pub difs_after_timeout: bool,
+        /// When an RTS is answered.
+        #[source = "802.11 §9.2.5.7"]
+        pub cts: CtsRule,
+        /// After its CTS, a station does nothing else until the data should have come (ns-2,
+        /// GloMoSim).
+        pub wait_for_data: bool,
+        /// Data that follow a CTS are sent only if medium and NAV are idle; if not, the contention
+        /// window doubles and a new RTS is due (ns-2). The standard does not look.
+        pub sense_before_data: bool,
+        /// The NAV is set from data frames too.
+        pub nav_from_data: bool,
+        /// A NAV set by an RTS ends early if no frame follows where the data should begin
+        /// (optional). ns-2 and GloMoSim: no.
+        #[source = "802.11 §9.2.5.4"]
+        pub nav_reset: bool,
+        /// Capacity of each station's interface queue, drop-tail; the packet the MAC works on is
+        /// not counted.
+        pub queue: QueueLimit,
+    }
+}
+
+choice! {
+    /// How a back-off is drawn from the contention window.
+    pub enum BackoffDraw {
+        /// 0 to CW slots
+        Inclusive = "inclusive",
+        /// 0 to CW - 1 slots (ns-2, GloMoSim)
+        Exclusive = "exclusive",
+    }
+}
+
+choice! {
+    /// What a retry limit L means.
+    pub enum Attempts {
+        /// so many attempts in all: the packet is dropped when the counter reaches the limit (ns-2
+        /// too)
+        Limit = "limit",
+        /// so many retries after the first attempt (GloMoSim)
+        LimitPlusOne = "limit-plus-one",
+    }
+}
+
+choice! {
+    /// When a packet is sent that finds the medium idle and no back-off in progress.
+    pub enum FirstAccess {
+        /// at once, or as soon as the medium has been idle for DIFS
+        Immediate = "immediate",
+        /// DIFS after its arrival (GloMoSim)
+        AfterDifs = "after-difs",
+        /// a random back-off and DIFS after its arrival (ns-2)
+        Backoff = "backoff",
+    }
+}
+
+choice! {
     /// What follows a frame received in error.
-    pub eifs: EifsRule,
-    /// Rate at which the ACK within EIFS is reckoned: the PHY's lowest, 1 Mbit/s (§9.2.10). GloMoSim: its
-    /// only rate.
-    pub eifs_ack_rate: DataRate,
+    pub enum EifsRule {
+        /// EIFS replaces DIFS until a frame is received
+        Interval = "interval",
+        /// EIFS is added to the NAV and DIFS follows it: in all DIFS longer (ns-2)
+        Nav = "nav",
+    }
+}
+
+alternatives! {
     /// When a missing CTS or ACK is noticed.
-    pub response_timeout: ResponseTimeout,
-    /// After a missing CTS or ACK, DIFS begins when it is noticed (ns-2, GloMoSim), not when the medium
-    /// became idle.
-    pub difs_after_timeout: bool,
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[choice("response-timeout", "When a missing CTS or ACK is noticed.")]
+    #[source = "802.11 §9.2.8"]
+    pub enum ResponseTimeout {
+        /// if its reception has not begun by SIFS, a slot and the PLCP after the frame; a reception
+        /// that has is waited for, and anything but the response is a failure, then an ordinary
+        /// frame
+        "reception-start" => ReceptionStart,
+        /// if it is not received by SIFS, its own duration and `response-margin` after the frame;
+        /// frames that ask for a response themselves are ignored meanwhile (ns-2, GloMoSim)
+        "whole-frame" => WholeFrame {
+            /// Allowance for propagation. ns-2: 4 us; GloMoSim: a slot.
+            #[key = "response-margin"]
+            margin: Duration = Duration::from_micros(4),
+        },
+    }
+}
+
+choice! {
     /// When an RTS is answered.
-    pub cts: CtsRule,
-    /// After its CTS, a station does nothing else until the data should have come (ns-2, GloMoSim).
-    pub wait_for_data: bool,
-    /// Data that follow a CTS are sent only if the medium and the NAV are idle; if not, the contention
-    /// window doubles and a new RTS is due (ns-2). The standard does not look.
-    pub sense_before_data: bool,
-    /// The NAV is set from data frames too. All do.
-    pub nav_from_data: bool,
-    /// A NAV set by an RTS ends early if no frame follows where the data should begin (§9.2.5.4, optional).
-    /// ns-2 and GloMoSim: no.
-    pub nav_reset: bool,
-    /// Limit of the interface queue, drop-tail; the packet the MAC works on is not counted. ns-2: 50.
-    pub queue: QueueLimit,
+    pub enum CtsRule {
+        /// if the NAV is idle at the end of the RTS
+        NavIdle = "nav-idle",
+        /// if NAV and medium are idle when the CTS is due (ns-2)
+        MediumIdle = "medium-idle",
+    }
 }
 
-/// How a back-off is drawn from the contention window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackoffDraw {
-    /// 0 to CW slots (§9.2.4).
-    Inclusive,
-    /// 0 to CW - 1 slots (ns-2, GloMoSim).
-    Exclusive,
+settings! {
+    #[partial]
+    /// Radios and the space between them; all stations have the same.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RadioConfig {
+        /// Transmitted power.
+        pub tx_power: Power,
+        /// How it weakens.
+        #[keys_of(Propagation)]
+        pub propagation: Propagation,
+        /// A weaker frame cannot be received.
+        pub rx_threshold: Power,
+        /// A weaker signal is not noticed.
+        pub cs_threshold: Power,
+        /// Which of overlapping frames is received.
+        #[keys_of(Reception)]
+        pub reception: Reception,
+        /// Probability that a received bit is wrong, independently; one makes the frame useless.
+        /// Applies to all bits of a frame behind the PLCP, of control frames too, at each receiver
+        /// by itself.
+        #[kind = PROBABILITY]
+        pub bit_error_rate: f64,
+    }
 }
 
-/// What a retry limit L means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempts {
-    /// L attempts in all: the packet is dropped when the counter reaches the limit (§9.2.5.3, ns-2).
-    Limit,
-    /// L retries after the first attempt (GloMoSim).
-    LimitPlusOne,
+alternatives! {
+    /// Propagation between two antennas.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[choice("propagation", "How a signal weakens.")]
+    #[absent(Propagation::TwoRayGround { frequency: 914e6, height: 1.5 })]
+    pub enum Propagation {
+        /// free space (Friis) below the cross-over distance 4 pi h^2 / lambda, two-ray ground
+        /// reflection P h^4 / d^4 beyond it; unit antenna gains, no system loss
+        "two-ray-ground" => TwoRayGround {
+            /// Carrier frequency.
+            #[kind = Kind::Measure(&FREQUENCY)]
+            frequency: f64 = 914e6,
+            /// Height of all antennas.
+            #[key = "antenna-height"]
+            #[kind = Kind::Measure(&LENGTH)]
+            height: f64 = 1.5,
+        },
+    }
 }
 
-/// What a packet does that finds the medium idle and no back-off in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstAccess {
-    /// It is sent at once, or as soon as the medium has been idle for DIFS (§9.2.5.1).
-    Immediate,
-    /// It is sent DIFS after its arrival (GloMoSim).
-    AfterDifs,
-    /// It is sent a random back-off and DIFS after its arrival (ns-2).
-    Backoff,
+alternatives! {
+    /// Which of overlapping frames a radio receives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[choice("reception", "Which of overlapping frames is received.")]
+    pub enum Reception {
+        /// the rule of ns-2: the first frame takes the receiver. A later one whose power is
+        /// `capture-ratio` or more below is ignored; by any other both are lost, also by a stronger
+        /// one. A frame below the receive threshold takes the receiver too, and is received in
+        /// error, as is one that meets the station's own transmission. Interference is not summed
+        "first-lock" => FirstLock {
+            /// Ratio of powers above which a later, weaker frame is ignored.
+            #[kind = RATIO]
+            capture_ratio: f64 = 10.0,
+            /// The NAV is set to EIFS after the end of an ignored frame (ns-2), since the radio
+            /// does not report the medium busy until then.
+            ignored_frame_sets_nav: bool = true,
+        },
+        /// a frame is received if its power is at least `min-sinr` times noise and the sum of all
+        /// other signals, all the time; a later frame that has this much over all others takes the
+        /// receiver over. The medium is busy while the sum of all signals reaches the carrier-sense
+        /// threshold
+        "cumulative-sinr" => CumulativeSinr {
+            /// Thermal noise.
+            noise: Power = Power::from_dbm(-101.0),
+            /// Least ratio of a frame's power to noise and interference.
+            #[kind = RATIO]
+            min_sinr: f64 = 10.0,
+            /// Weaker signals are left out of the sum.
+            interference_floor: Power = Power::from_dbm(-111.0),
+        },
+    }
 }
 
-/// What follows a frame received in error, in order to leave time for an ACK that cannot be heard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EifsRule {
-    /// EIFS replaces DIFS until a frame is received (§9.2.3.4).
-    Interval,
-    /// EIFS is added to the NAV and DIFS follows it: in all DIFS longer (ns-2).
-    Nav,
-}
+/// Base unit: watt.
+static POWER: Measure = Measure {
+    what: "a power",
+    example: "-81 dBm",
+    units: &[("W", |x| x), ("mW", |x| x * 1e-3), ("dBm", |x| Power::from_dbm(x).as_watts())],
+    show: |x| Power::from_watts(x).to_string(),
+};
 
-/// When a missing CTS or ACK is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseTimeout {
-    /// If its reception has not begun by SIFS, a slot and the PLCP after the frame; a reception that has is
-    /// waited for, and anything but the response is a failure, then an ordinary frame (§9.2.8).
-    ReceptionStart,
-    /// If it is not received by SIFS, its own duration and `margin` after the frame. Frames that ask for a
-    /// response themselves are ignored meanwhile. ns-2: margin 4 us; GloMoSim: a slot.
-    WholeFrame {
-        /// Allowance for propagation.
-        margin: Duration,
-    },
-}
+/// Base unit: hertz.
+static FREQUENCY: Measure = Measure {
+    what: "a frequency",
+    example: "2.4 GHz",
+    units: &[("Hz", |x| x), ("MHz", |x| x * 1e6), ("GHz", |x| x * 1e9)],
+    show: |x| format!("{} MHz", x / 1e6),
+};
 
-/// When an RTS is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CtsRule {
-    /// If the NAV is idle at the end of the RTS (§9.2.5.7).
-    NavIdle,
-    /// If NAV and medium are idle when the CTS is due (ns-2).
-    MediumIdle,
-}
+/// The units of radios, for documentation.
+pub const MEASURES: [(&str, &Measure); 2] = [("Powers", &POWER), ("Frequencies", &FREQUENCY)];
 
-/// Radios and the space between them; all stations have the same.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RadioConfig {
-    /// Transmitted power.
-    pub tx_power: Power,
-    /// How it weakens.
-    pub propagation: Propagation,
-    /// A weaker frame cannot be received.
-    pub rx_threshold: Power,
-    /// A weaker signal is not noticed.
-    pub cs_threshold: Power,
-    /// Which of overlapping frames is received.
-    pub reception: Reception,
-    /// Probability that a received bit is wrong, independently; one makes the frame useless. Applies to all
-    /// bits of a frame behind the PLCP, of control frames too, at each receiver by itself.
-    pub bit_error_rate: f64,
-}
-
-/// Propagation between two antennas.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Propagation {
-    /// Free space (Friis) below the cross-over distance 4 pi h^2 / lambda, two-ray ground reflection
-    /// P h^4 / d^4 beyond it. Unit antenna gains, no system loss.
-    TwoRayGround {
-        /// Carrier frequency, hertz.
-        frequency: f64,
-        /// Height of all antennas, metres.
-        height: f64,
-    },
-}
-
-/// Which of overlapping frames a radio receives.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reception {
-    /// The rule of ns-2. The first frame takes the receiver. A later one whose power is `capture_ratio` or
-    /// more below is ignored; by any other both are lost, also by a stronger one. A frame below the receive
-    /// threshold takes the receiver too, and is received in error, as is one that meets the station's own
-    /// transmission. Interference is not summed.
-    FirstLock {
-        /// Ratio of powers: 10.
-        capture_ratio: f64,
-        /// The NAV is set to EIFS after the end of an ignored frame (ns-2), since the radio does not report
-        /// the medium busy until then.
-        ignored_frame_sets_nav: bool,
-    },
-    /// A frame is received if its power is at least `min_sinr` times noise and the sum of all other signals,
-    /// all the time. A later frame that has this much over all others takes the receiver over. The medium
-    /// is busy while the sum of all signals reaches the carrier-sense threshold.
-    CumulativeSinr {
-        /// Thermal noise.
-        noise: Power,
-        /// Ratio of powers: 10.
-        min_sinr: f64,
-        /// Signals below this are left out of the sum.
-        interference_floor: Power,
-    },
+impl Value for Power {
+    const KIND: Kind = Kind::Measure(&POWER);
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        f64::from_decoded(decoded).map(Self::from_watts)
+    }
+    /// In dBm where that is a whole number, otherwise in watts.
+    fn show(&self, _: &Kind) -> Option<String> {
+        let dbm = libm::round(10.0 * libm::log10(self.as_watts() * 1000.0));
+        let whole = *self != Self::ZERO && Self::from_dbm(dbm) == *self;
+        Some(if whole { format!("{dbm} dBm") } else { self.to_string() })
+    }
 }
 
 /// A power. Whole attowatts (1e-18 W), so that sums are exact in any order.
@@ -294,7 +404,7 @@ pub enum WifiError {
         value: u32,
     },
     /// CWmin above CWmax.
-    #[error("cw_min is {min}, above cw_max, {max}")]
+    #[error("cw-min is {min}, above cw-max, {max}")]
     ContentionWindows {
         /// CWmin.
         min: u32,
@@ -320,7 +430,7 @@ pub enum WifiError {
     },
     /// No frame can be received.
     #[error(
-        "rx_threshold is {threshold}, tx_power is {power}: no frame reaches the threshold at any distance"
+        "rx-threshold is {threshold}, tx-power is {power}: no frame reaches the threshold at any distance"
     )]
     Unreachable {
         /// The receive threshold.
@@ -330,7 +440,7 @@ pub enum WifiError {
     },
     /// Frames would be received without being noticed.
     #[error(
-        "cs_threshold is {cs}, above rx_threshold, {rx}: a station would receive what it does not notice"
+        "cs-threshold is {cs}, above rx-threshold, {rx}: a station would receive what it does not notice"
     )]
     CarrierSense {
         /// The carrier-sense threshold.
@@ -359,12 +469,29 @@ impl ChannelConfig {
     }
 }
 
+impl WifiError {
+    /// The key that it is about.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Rate { which, .. }
+            | Self::ContentionWindow { which, .. }
+            | Self::RetryLimit { which }
+            | Self::Range { which, .. } => which,
+            Self::ContentionWindows { .. } => "cw-min",
+            Self::Sifs { .. } => "sifs",
+            Self::Slot => "slot",
+            Self::Unreachable { .. } => "rx-threshold",
+            Self::CarrierSense { .. } => "cs-threshold",
+        }
+    }
+}
+
 impl PhyConfig {
     fn check(&self) -> Result<(), WifiError> {
         let rates = [
-            ("data_rate", self.data_rate),
-            ("control_rate", self.control_rate),
-            ("broadcast_rate", self.broadcast_rate),
+            ("data-rate", self.data_rate),
+            ("control-rate", self.control_rate),
+            ("broadcast-rate", self.broadcast_rate),
         ];
         rates.into_iter().try_for_each(|(which, rate)| check_rate(which, rate))?;
         if self.slot.is_zero() {
@@ -379,7 +506,7 @@ impl PhyConfig {
 
 impl MacConfig {
     fn check(&self) -> Result<(), WifiError> {
-        for (which, value) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
+        for (which, value) in [("cw-min", self.cw_min), ("cw-max", self.cw_max)] {
             if value == 0 || !u64::from(value).wrapping_add(1).is_power_of_two() {
                 return Err(WifiError::ContentionWindow { which, value });
             }
@@ -388,15 +515,15 @@ impl MacConfig {
             return Err(WifiError::ContentionWindows { min: self.cw_min, max: self.cw_max });
         }
         let limits = [
-            ("short_retry_limit", self.short_retry_limit),
-            ("long_retry_limit", self.long_retry_limit),
+            ("short-retry-limit", self.short_retry_limit),
+            ("long-retry-limit", self.long_retry_limit),
         ];
         for (which, limit) in limits {
             if limit == 0 {
                 return Err(WifiError::RetryLimit { which });
             }
         }
-        check_rate("eifs_ack_rate", self.eifs_ack_rate)
+        check_rate("eifs-ack-rate", self.eifs_ack_rate)
     }
 }
 
@@ -404,16 +531,16 @@ impl RadioConfig {
     fn check(&self) -> Result<(), WifiError> {
         let Propagation::TwoRayGround { frequency, height } = self.propagation;
         check_range("frequency", frequency, frequency > 0.0, "a positive number of hertz")?;
-        check_range("height", height, height > 0.0, "a positive number of metres")?;
+        check_range("antenna-height", height, height > 0.0, "a positive number of metres")?;
         let ber = self.bit_error_rate;
-        check_range("bit_error_rate", ber, (0.0..1.0).contains(&ber), "a probability below 1")?;
+        check_range("bit-error-rate", ber, (0.0..1.0).contains(&ber), "a probability below 1")?;
         match self.reception {
             Reception::FirstLock { capture_ratio, .. } => {
                 let usable = capture_ratio >= 1.0;
-                check_range("capture_ratio", capture_ratio, usable, "a ratio of at least 1")?;
+                check_range("capture-ratio", capture_ratio, usable, "a ratio of at least 1")?;
             }
             Reception::CumulativeSinr { min_sinr, .. } => {
-                check_range("min_sinr", min_sinr, min_sinr >= 1.0, "a ratio of at least 1")?;
+                check_range("min-sinr", min_sinr, min_sinr >= 1.0, "a ratio of at least 1")?;
             }
         }
         if self.rx_threshold > self.tx_power || self.tx_power == Power::ZERO {

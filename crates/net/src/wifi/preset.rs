@@ -6,9 +6,40 @@ use crate::wifi::config::{
     Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
 };
 use airtcp_core::{Bytes, DataRate, Duration};
+use airtcp_settings::choice;
 
-/// 802.11b as in the standard: 11 Mbit/s, control frames at 2 and broadcasts at 1 Mbit/s, long preamble, RTS
-/// never, cumulative SINR. Range 250 m, carrier sense 550 m, like the classic radio of [`ns2`].
+choice! {
+    /// A named set of choices.
+    pub enum Preset {
+        /// 802.11b as the standard has it, 11 Mbit/s
+        Ieee = "ieee",
+        /// ns-2.35 at 2 Mbit/s, RTS always
+        Ns2 = "ns2",
+        /// GloMoSim 2.03 at 2 Mbit/s, RTS always
+        Glomosim = "glomosim",
+        /// the standard, with what is known of OPNET's node models
+        Opnet = "opnet",
+    }
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ieee, Self::Ns2, Self::Glomosim, Self::Opnet];
+
+    /// The choices.
+    pub fn config(self) -> ChannelConfig {
+        match self {
+            Self::Ieee => ieee(),
+            Self::Ns2 => ns2(),
+            Self::Glomosim => glomosim(),
+            Self::Opnet => opnet(),
+        }
+    }
+}
+
+/// 802.11b as in the standard: 11 Mbit/s, control frames at 2 and broadcasts at 1 Mbit/s, long
+/// preamble, RTS never, cumulative SINR. Range 250 m, carrier sense 550 m, like the classic radio
+/// of [`ns2`].
 pub fn ieee() -> ChannelConfig {
     ChannelConfig {
         phy: PhyConfig {
@@ -60,8 +91,8 @@ pub fn ieee() -> ChannelConfig {
     }
 }
 
-/// ns-2.35 as the papers use it: 2 Mbit/s data, 1 Mbit/s control and broadcast, RTS always. (Unless told
-/// otherwise ns-2 sends data at 1 Mbit/s, too.)
+/// ns-2.35 as the papers use it: 2 Mbit/s data, 1 Mbit/s control and broadcast, RTS always. (Unless
+/// told otherwise ns-2 sends data at 1 Mbit/s, too.)
 pub fn ns2() -> ChannelConfig {
     let ChannelConfig { phy, mac, radio } = ieee();
     ChannelConfig {
@@ -93,9 +124,9 @@ pub fn ns2() -> ChannelConfig {
     }
 }
 
-/// GloMoSim 2.03: 2 Mbit/s for everything, RTS always, 100 packets of queue, its default radio (15 dBm at
-/// 2.4 GHz, receive threshold -81 dBm, sensitivity -91 dBm, SNR threshold 10, noise of 2 MHz at 290 K with a
-/// noise figure of 10).
+/// GloMoSim 2.03: 2 Mbit/s for everything, RTS always, 100 packets of queue, its default radio (15
+/// dBm at 2.4 GHz, receive threshold -81 dBm, sensitivity -91 dBm, SNR threshold 10, noise of 2 MHz
+/// at 290 K with a noise figure of 10).
 pub fn glomosim() -> ChannelConfig {
     let ChannelConfig { phy, mac, radio } = ieee();
     let rate = DataRate::mbps(2);
@@ -138,8 +169,8 @@ pub fn glomosim() -> ChannelConfig {
     }
 }
 
-/// The standard with what is known of OPNET's 802.11b node models: no LLC header, RTS above 256 B, 256 000 bits
-/// of buffer. OPNET itself was not available; not validated against it.
+/// The standard with what is known of OPNET's 802.11b node models: no LLC header, RTS above 256 B,
+/// 256 000 bits of buffer. OPNET itself was not available; not validated against it.
 pub fn opnet() -> ChannelConfig {
     let ieee = ieee();
     ChannelConfig {

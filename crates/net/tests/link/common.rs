@@ -21,8 +21,7 @@ pub(crate) fn plain() -> LinkConfig {
     LinkConfig {
         rate: DataRate::kbps(250),
         delay: DelayConfig { base: ms(170), variation: None },
-        loss: LossConfig::None,
-        loss_place: Default::default(),
+        loss: LossConfig::None.into(),
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(50) },
     }

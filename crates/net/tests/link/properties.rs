@@ -4,8 +4,8 @@
 use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{
-    DelayConfig, Distribution, LinkConfig, LossConfig, LossPlace, OutageConfig, OutageMode,
-    QueueConfig, QueueLimit, Schedule, Variation,
+    DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
+    OutageMode, QueueConfig, QueueLimit, Schedule, Variation,
 };
 use airtcp_net::{Dropped, Link, PacketMeta};
 use proptest::prelude::*;
@@ -91,11 +91,10 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
 pub(crate) fn links() -> impl Strategy<Value = LinkConfig> {
     let place = prop_oneof![Just(LossPlace::Medium), Just(LossPlace::BeforeQueue)];
     (100u64..5000, delays(), losses(), place, outages(), queues()).prop_map(
-        |(kbps, delay, loss, loss_place, outage, queue)| LinkConfig {
+        |(kbps, delay, model, place, outage, queue)| LinkConfig {
             rate: DataRate::kbps(kbps),
             delay,
-            loss,
-            loss_place,
+            loss: LinkLoss { model, place },
             outage,
             queue,
         },

@@ -191,7 +191,7 @@ proptest! {
             (departures.len() as u64, bytes), (counters.packets_sent, counters.bytes_sent.get())
         );
         let lost = departures.iter().filter(|departure| departure.lost).count() as u64;
-        let in_front = if config.loss_place == LossPlace::Medium { 0 } else { counters.loss_drops };
+        let in_front = if config.loss.place == LossPlace::Medium { 0 } else { counters.loss_drops };
         prop_assert_eq!(lost, counters.loss_drops + counters.outage_drops - in_front);
     }
 }

@@ -78,7 +78,7 @@ fn a_queue_in_bytes_takes_what_fits() {
 #[test]
 fn a_lost_packet_is_reported_when_it_would_have_arrived() {
     let mut config = plain();
-    config.loss = LossConfig::List(vec![1]);
+    config.loss.model = LossConfig::List(vec![1]);
     let sends = [(Instant::ZERO, PACKET), (Instant::ZERO, ACK), (Instant::ZERO, PACKET)];
     let mut link = link(&config);
     let log = run(&mut link, &sends);
@@ -98,8 +98,8 @@ fn a_lost_packet_is_reported_when_it_would_have_arrived() {
 #[test]
 fn a_loss_in_front_of_the_queue_takes_no_transmission_time() {
     let mut config = plain();
-    config.loss = LossConfig::List(vec![1]);
-    config.loss_place = LossPlace::BeforeQueue;
+    config.loss.model = LossConfig::List(vec![1]);
+    config.loss.place = LossPlace::BeforeQueue;
     let mut link = link(&config);
     let log = run(&mut link, &[(Instant::ZERO, PACKET); 3]);
     assert_eq!(

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 pub(crate) fn recording(mechanism: MechanismConfig, contents: Contents) -> (Vec<u8>, u64) {
     let mut gateway = Gateway::new(mechanism, contents);
     gateway.outage();
-    assert!(gateway.interventions > 0, "{} did nothing", mechanism.name());
+    assert!(gateway.interventions > 0, "{} did nothing", mechanism.word());
     (gateway.writer.take(), gateway.steps)
 }
 
@@ -25,7 +25,7 @@ fn an_outage_gives_the_same_actions_with_every_mechanism() {
             let (file, steps) = recording(mechanism, contents);
             let groups = replay(&file[..]).unwrap_or_else(|error| panic!("{error}"));
             let summary = &groups[&0];
-            assert_eq!((summary.name.as_str(), summary.mechanism), ("phones", mechanism.name()));
+            assert_eq!((summary.name.as_str(), summary.mechanism), ("phones", mechanism.word()));
             assert_eq!(summary.segments + summary.signals + summary.timers, steps);
         }
     }
@@ -180,7 +180,7 @@ proptest! {
                 }
             }
             let result = replay(&gateway.writer.take()[..]);
-            prop_assert!(result.is_ok(), "{}: {}", mechanism.name(), result.unwrap_err());
+            prop_assert!(result.is_ok(), "{}: {}", mechanism.word(), result.unwrap_err());
         }
     }
 }

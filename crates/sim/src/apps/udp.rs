@@ -1,9 +1,9 @@
 //! UDP cross traffic: sources of datagrams of one size, and what became of the datagrams.
 
 use crate::addr;
-use crate::metrics::CbrMetrics;
+use crate::metrics::UdpMetrics;
 use crate::packet::{Datagram, UDP_OVERHEAD};
-use crate::scenario::model::{CbrSpec, OnOff};
+use crate::scenario::{OnOff, UdpSpec};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Flow, Instant, Length, Stream};
 use airtcp_routing::NodeId;
@@ -69,8 +69,8 @@ impl Pauses {
 
 impl UdpSource {
     /// Number `index` of the scenario.
-    pub(crate) fn new(index: u32, spec: &CbrSpec, seed: u64) -> Self {
-        let CbrSpec { name, from, to, start, stop, size, rate, on_off } = spec;
+    pub(crate) fn new(index: u32, spec: &UdpSpec, seed: u64) -> Self {
+        let UdpSpec { name, from, to, start, stop, size, rate, on_off } = spec;
         let pace = match rate {
             None => Pace::Saturated { under_way: 0, next: Some(*start) },
             Some(rate) => {
@@ -171,7 +171,7 @@ impl UdpSource {
     }
 
     /// What became of it by `now`.
-    pub(crate) fn metrics(&self, now: Instant) -> CbrMetrics {
+    pub(crate) fn metrics(&self, now: Instant) -> UdpMetrics {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let active = end.since(self.start).as_secs_f64();
         let payload = self.payload.0;
@@ -179,7 +179,7 @@ impl UdpSource {
         let rate = |bytes: u64| {
             if active > 0.0 { (8 * bytes * self.received) as f64 / active } else { 0.0 }
         };
-        CbrMetrics {
+        UdpMetrics {
             name: self.name.clone(),
             packets_sent: self.sent,
             packets_received: self.received,

@@ -1,9 +1,11 @@
 //! The schema as documentation and as JSON Schema.
 
-use super::schema::{EMULATED_LINK, SCENARIO, WLAN};
-use super::units::{FREQUENCY, POWER};
-use super::wlan;
-use airtcp_config::{document, units};
+use super::SCENARIO;
+use super::wlan::WLAN;
+use airtcp_config::document;
+use airtcp_net::wifi::config::MEASURES;
+use airtcp_net::wifi::preset::Preset;
+use airtcp_settings::{Settings, units};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = r#"# The scenario file
@@ -61,7 +63,7 @@ pub fn markdown() -> String {
         ("Sizes", units::SIZE),
         ("Queues", units::PACKETS),
     ];
-    let measures = [("Lengths", &units::LENGTH), ("Powers", &POWER), ("Frequencies", &FREQUENCY)];
+    let measures = [&[("Lengths", &units::LENGTH)], &MEASURES[..]].concat();
     for (what, units) in units {
         out.push_str(&document::markdown_units(what, units.iter().map(|(name, _)| *name)));
     }
@@ -69,7 +71,7 @@ pub fn markdown() -> String {
         out.push_str(&document::markdown_units(what, measure.names()));
     }
     out.push_str(document::MARKDOWN_NAMES);
-    for table in document::tables(&[&SCENARIO, &EMULATED_LINK]) {
+    for table in document::tables(&SCENARIO) {
         out.push_str(&document::markdown_table(table));
         if std::ptr::eq(table, &WLAN) {
             out.push_str(&presets());
@@ -80,17 +82,23 @@ pub fn markdown() -> String {
 
 /// What the presets of a cell say for each key.
 fn presets() -> String {
-    let presets = wlan::PRESETS.map(|(_, preset)| wlan::keys(&preset()));
-    let names = wlan::PRESETS.map(|(name, _)| format!("`{name}`"));
+    let presets = Preset::ALL.map(|preset| {
+        let mut keys = Vec::new();
+        preset.config().write(&mut keys);
+        keys
+    });
+    let names = Preset::ALL.map(|preset| format!("`{}`", preset.word()));
     let mut out = format!("\n| key | {} |\n|---|---|---|---|---|\n", names.join(" | "));
-    for field in WLAN.fields {
+    let mut shown: Vec<&str> = Vec::new();
+    for key in WLAN.fields().into_iter().map(|field| field.key) {
         let value = |keys: &Vec<(&str, String)>| {
-            keys.iter().find(|(key, _)| *key == field.key).map(|(_, value)| value.clone())
+            keys.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
         };
         let values = presets.each_ref().map(value);
-        if values.iter().any(Option::is_some) {
+        if values.iter().any(Option::is_some) && !shown.contains(&key) {
             let values = values.map(Option::unwrap_or_default);
-            let _ = writeln!(out, "| `{}` | {} |", field.key, values.join(" | "));
+            let _ = writeln!(out, "| `{key}` | {} |", values.join(" | "));
+            shown.push(key);
         }
     }
     out
@@ -98,8 +106,8 @@ fn presets() -> String {
 
 /// The schema as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen together is
-/// checked by [`super::Scenario::parse`].
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together is checked by [`super::Scenario::parse`].
 pub fn json_schema() -> serde_json::Value {
-    document::json_schema("airtcp scenario", &SCENARIO, &[&EMULATED_LINK])
+    document::json_schema("airtcp scenario", &SCENARIO)
 }

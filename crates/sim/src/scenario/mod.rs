@@ -1,54 +1,166 @@
-//! Scenarios: the TOML schema, its diagnostics, and the resolved model.
+//! Scenarios: the file, its diagnostics, and the model it is resolved to.
 //!
-//! How the parts play together: `schema` says once which keys there are, of what type, with which default and
-//! meaning; [`airtcp_config`] reads the file (and `--set` overrides) by it; `resolve` (cells: `wlan`) turns its
-//! sections into [`model`]. On the way they collect [`Diagnostic`]s. `document` makes the documentation and the
-//! JSON Schema from `schema`.
+//! One file a table, each with its model, its declaration, and what only shows when several keys
+//! are seen together: `node`, `middlebox`, `link`, `wlan`, `flow`, `udp`. Settings of endpoints,
+//! mechanisms, links and channels are declared in the crates whose structs they fill. `names`
+//! resolves names of nodes; [`airtcp_config`] reads the file (and `--set` overrides); on the way
+//! mistakes are collected as [`Diagnostic`]s. `document` makes the documentation and the JSON
+//! Schema.
 
 mod document;
-pub mod model;
-mod resolve;
-mod schema;
+mod flow;
+mod link;
+mod middlebox;
+mod names;
+mod node;
 #[cfg(test)]
 mod tests;
-mod units;
+mod traffic;
+mod udp;
 mod wlan;
 
-pub use airtcp_config::{ConfigError, Diagnostic, Override, duration};
+pub use airtcp_config::{ConfigError, Diagnostic, Override};
+pub use airtcp_settings::units::duration;
 pub use document::{json_schema, markdown};
-pub use model::{EmulatedDirection, EmulatedLink, Scenario};
+pub use flow::FlowSpec;
+pub use link::Link;
+pub use middlebox::{MiddleboxSpec, SignalSpec};
+pub use node::{Node, NodeId, NodeOutage, OutageLayer};
+pub use udp::{OnOff, UdpSpec};
+pub use wlan::{Station, Wlan};
+
+use airtcp_config::{Section, read};
+use airtcp_core::Duration;
+use airtcp_settings::schema::Fallback::{Absent, Required};
+use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
+use airtcp_settings::{InTable, Name};
+use airtcp_tcp::TcpConfig;
+use traffic::Network;
+
+/// A complete scenario. Every name is resolved to an index, every default filled in, every value
+/// checked; building a world from it cannot fail.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scenario {
+    /// Short name: the file's stem unless the file sets one.
+    pub name: String,
+    /// Simulated time of a run.
+    pub duration: Duration,
+    /// Nodes, groups expanded.
+    pub nodes: Vec<Node>,
+    /// Unidirectional links; a duplex link is two, forward first.
+    pub links: Vec<Link>,
+    /// Wireless cells.
+    pub wlans: Vec<Wlan>,
+    /// TCP flows, counts expanded.
+    pub flows: Vec<FlowSpec>,
+    /// UDP cross traffic, groups expanded.
+    pub udp: Vec<UdpSpec>,
+}
+
+pub(super) static SCENARIO: Table = Table::new(
+    "scenario",
+    "The top level of the file.",
+    &[Key::Fields(&[
+        field(
+            "name",
+            Kind::Name,
+            Absent("the file's name without `.toml`"),
+            "Short name, shown in results.",
+        ),
+        field("duration", POSITIVE_TIME, Required, "Simulated time of a run."),
+        field("node", Kind::Tables(&node::NODE), Required, "Hosts, routers and edge nodes."),
+        field(
+            "link",
+            Kind::Tables(&link::LINK),
+            Absent("none; then there must be a `wlan`"),
+            "Duplex links between nodes.",
+        )
+        .named_by(&["between"]),
+        field("wlan", Kind::Tables(&wlan::WLAN), Absent("none"), "Wireless cells (802.11)."),
+        field(
+            "tcp",
+            Kind::Table(TcpConfig::TABLE),
+            Absent("the defaults"),
+            "Both ends of every flow.",
+        ),
+        field(
+            "flow",
+            Kind::Tables(&flow::FLOW),
+            Absent("none; then there must be a `udp`"),
+            "TCP connections.",
+        )
+        .named_by(&["from", "to"]),
+        field("udp", Kind::Tables(&udp::UDP), Absent("none"), "UDP cross traffic."),
+    ])],
+)
+.formerly(&[("cbr", "udp")]);
 
 impl Scenario {
     /// Reads a scenario from the text of a TOML file.
     ///
-    /// `source_name` is what diagnostics call the text (the file's path); the scenario's name defaults to
-    /// its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of arrays by name or by
-    /// index) and a value in TOML syntax or a bare string; it is applied to the text's tree before
-    /// anything is resolved, later ones over earlier ones.
+    /// `source_name` is what diagnostics call the text (the file's path); the scenario's name
+    /// defaults to its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of
+    /// arrays by name or by index) and a value in TOML syntax or a bare string; it is applied to
+    /// the text's tree before anything is resolved, later ones over earlier ones.
     ///
     /// # Errors
-    /// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
-    /// another.
+    /// Everything that is wrong with the text and the overrides, as far as one mistake does not
+    /// hide another.
     pub fn parse(
         source_name: &str,
         text: &str,
         overrides: &[(String, String)],
     ) -> Result<Self, ConfigError> {
-        resolve::parse(source_name, text, overrides)
+        let set = |(path, value): &(String, String)| Override {
+            option: "--set".to_owned(),
+            path: path.clone(),
+            value: value.clone(),
+        };
+        let overrides: Vec<Override> = overrides.iter().map(set).collect();
+        read(&SCENARIO, source_name, text, &overrides, |top| scenario(top, source_name))
     }
 }
 
-impl EmulatedLink {
-    /// Reads the link of the emulator from the text of a TOML file: the keys of a scenario's `[[link]]`, and
-    /// tables `up` and `down` for what differs in one direction. Overrides as in [`Scenario::parse`].
-    ///
-    /// # Errors
-    /// As [`Scenario::parse`].
-    pub fn parse(
-        source_name: &str,
-        text: &str,
-        overrides: &[Override],
-    ) -> Result<Self, ConfigError> {
-        resolve::parse_link(source_name, text, overrides)
+fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
+    let name = top.get::<Option<Name>>("name");
+    let duration = top.get::<Duration>("duration");
+    let node_sections = top.elements("node");
+    let (nodes, names, positions) = node::nodes(&node_sections);
+    let links = link::links(&top.elements("link"), &nodes, &names);
+    let wlans = wlan::wlans(&top.elements("wlan"), &nodes, &names, &positions);
+    for section in &node_sections {
+        let ids = section.get::<Name>("name").and_then(|name| names.get(&name.text).cloned());
+        wlan::radio_outage(section, &nodes, ids.unwrap_or_default(), &wlans);
     }
+    if !top.has("link") && !top.has("wlan") {
+        top.push(
+            top.problem("link", "missing").expected("at least one [[link]] or [[wlan]] table"),
+        );
+    }
+    if !top.has("flow") && !top.has("udp") {
+        top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[udp]] table"));
+    }
+    let tcp = top.merged("tcp");
+    let network = Network { nodes: &nodes, names: &names, duration };
+    let flows = flow::flows(&top.elements("flow"), &tcp, &network);
+    let udp = udp::sources(&top.elements("udp"), &network);
+    middlebox::fifos(&node_sections, &nodes, &names, &flows);
+    Some(Scenario {
+        name: name?.map_or_else(|| stem(source_name), |n| n.text),
+        duration: duration?,
+        nodes,
+        links,
+        wlans,
+        flows,
+        udp,
+    })
+}
+
+/// `name` of the file without folder and ending, made a name.
+fn stem(source_name: &str) -> String {
+    let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
+    let stem = file.strip_suffix(".toml").unwrap_or(file);
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = stem.chars().take(64).map(fit).collect();
+    if name.is_empty() { "scenario".to_owned() } else { name }
 }

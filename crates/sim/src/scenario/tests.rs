@@ -1,13 +1,14 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
-use super::model::{CbrSpec, NodeId, OnOff, OutageLayer, SignalSpec};
-use super::{EmulatedLink, Override, Scenario};
+use super::{NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_edge::{
     HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
 };
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::wifi::preset::Preset;
 use airtcp_net::wifi::{Power, Reception, preset};
+use airtcp_settings::Settings;
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection};
 
@@ -151,7 +152,7 @@ fn missing_keys_are_named() {
         parse("duration = \"1 s\"").unwrap_err().to_string(),
         "t.toml:1:1: node: missing (expected at least one [[node]] table)\n\
          t.toml:1:1: link: missing (expected at least one [[link]] or [[wlan]] table)\n\
-         t.toml:1:1: flow: missing (expected at least one [[flow]] or [[cbr]] table)"
+         t.toml:1:1: flow: missing (expected at least one [[flow]] or [[udp]] table)"
     );
 }
 
@@ -477,11 +478,11 @@ fn names_must_be_known_and_unique() {
     );
     refuses(
         "name = \"BS\"",
-        "name = \"BS\"\nmiddlebox = { kind = \"packet-control\", threshold = 2, mobiles = [\"MN\"] }",
+        "name = \"BS\"\nmiddlebox = { mechanism = \"packet-control\", threshold = 2, mobiles = [\"MN\"] }",
         &[
-            "t.toml:6:52: node.BS.middlebox.threshold: 2 is out of range (expected a whole number from 3 \
+            "t.toml:6:57: node.BS.middlebox.threshold: 2 is out of range (expected a whole number from 3 \
              to 1000000)",
-            "t.toml:6:66: node.BS.middlebox.mobiles: no node is called \"MN\" (did you mean `MH`?)",
+            "t.toml:6:71: node.BS.middlebox.mobiles: no node is called \"MN\" (did you mean `MH`?)",
         ],
     );
 }
@@ -599,7 +600,7 @@ fn absent_keys_have_the_defaults_of_the_endpoint() {
     assert_eq!(scenario.name, "t");
     let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(50) };
     assert_eq!(scenario.links[3].config.queue, queue);
-    assert_eq!(scenario.links[3].config.loss, LossConfig::None);
+    assert_eq!(scenario.links[3].config.loss.model, LossConfig::None);
     assert_eq!(scenario.flows[0].bytes, None);
 }
 
@@ -694,14 +695,14 @@ fn links_carry_the_models_of_the_file() {
     assert_eq!(parts[0], (80.0, Distribution::Uniform { low, high }));
     assert_eq!(parts.len(), 3);
     assert_eq!(up.config.delay, down.config.delay);
-    assert_eq!(down.config.loss, LossConfig::List(vec![3, 9]));
+    assert_eq!(down.config.loss.model, LossConfig::List(vec![3, 9]));
     let elliott = LossConfig::GilbertElliott {
         good_to_bad: 0.01,
         bad_to_good: 0.5,
         loss_good: 0.0,
         loss_bad: 1.0,
     };
-    assert_eq!(up.config.loss, elliott);
+    assert_eq!(up.config.loss.model, elliott);
     let held = down.config.outage.as_ref().unwrap();
     assert_eq!(held.mode, OutageMode::Hold);
     assert_eq!(
@@ -773,9 +774,9 @@ fn groups_and_counts_are_expanded() {
 fn a_middlebox_serves_its_mobiles() {
     let text = BASE.replace(
         "name = \"BS\"",
-        "name = \"BS\"\nmiddlebox = { kind = \"packet-control\", threshold = 6, mobiles = [\"MH\"] }",
+        "name = \"BS\"\nmiddlebox = { mechanism = \"packet-control\", threshold = 6, mobiles = [\"MH\"] }",
     );
-    let set = |value: &str| vec![("node.BS.middlebox.kind".to_owned(), value.to_owned())];
+    let set = |value: &str| vec![("node.BS.middlebox.mechanism".to_owned(), value.to_owned())];
     let scenario = parse(&text).unwrap();
     let spec = scenario.nodes[1].middlebox.clone().unwrap();
     assert_eq!(spec.mechanism, MechanismConfig::PacketControl { threshold: 6 });
@@ -800,7 +801,7 @@ fn overrides_reach_every_part_of_the_file() {
     ])
     .unwrap();
     assert_eq!(scenario.duration, Duration::from_secs(30));
-    assert_eq!(scenario.links[2].config.loss, LossConfig::Bernoulli { p: 0.02 });
+    assert_eq!(scenario.links[2].config.loss.model, LossConfig::Bernoulli { p: 0.02 });
     assert_eq!(scenario.links[0].config.rate, DataRate::mbps(2));
     let flow = &scenario.flows[0];
     assert_eq!(flow.sender.spurious, SpuriousDetection::Eifel);
@@ -878,7 +879,7 @@ fn the_json_schema_describes_every_table() {
 const CELL: &str = r#"duration = "20 s"
 [[node]]
 name = "AP"
-middlebox = { kind = "m-tcp-plus", mobiles = ["MH"] }
+middlebox = { mechanism = "m-tcp-plus", mobiles = ["MH"] }
 [[node]]
 name = "MH"
 outage = { listed = [["5 s", "6 s"]] }
@@ -978,14 +979,16 @@ fn a_cell_is_its_preset_with_the_keys_of_the_file() {
 /// What the documentation says of a preset, written out over another one, is that preset.
 #[test]
 fn the_documented_values_of_a_preset_make_it() {
-    for (name, preset) in super::wlan::PRESETS {
-        let keys = super::wlan::keys(&preset());
+    for preset in Preset::ALL {
+        let (name, config) = (preset.word(), preset.config());
+        let mut keys = Vec::new();
+        config.write(&mut keys);
         let set: Vec<_> =
             keys.into_iter().map(|(key, value)| (format!("wlan.cell.{key}"), value)).collect();
         let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         for other in ["ieee", "ns2"] {
             let set = [&[("wlan.cell.preset", other)], &set[..]].concat();
-            assert_eq!(cell(&set).unwrap().wlans[0].config, preset(), "{name} over {other}");
+            assert_eq!(cell(&set).unwrap().wlans[0].config, config, "{name} over {other}");
         }
     }
 }
@@ -995,14 +998,14 @@ fn impossible_radio_settings_are_refused() {
     for (line, expected) in [
         (
             "data-rate = \"54 Mbit/s\"",
-            "t.toml:11:13: wlan.cell.data-rate: data_rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s",
+            "t.toml:11:13: wlan.cell.data-rate: data-rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s",
         ),
         (
             "cw-max = 1000",
-            "t.toml:11:10: wlan.cell.cw-max: cw_max is 1000: a contention window is 2^k - 1 slots (31, \
+            "t.toml:11:10: wlan.cell.cw-max: cw-max is 1000: a contention window is 2^k - 1 slots (31, \
              63, ... 1023)",
         ),
-        ("cw-min = 2047", "t.toml:11:10: wlan.cell.cw-min: cw_min is 2047, above cw_max, 1023"),
+        ("cw-min = 2047", "t.toml:11:10: wlan.cell.cw-min: cw-min is 2047, above cw-max, 1023"),
         (
             "sifs = \"50 us\"",
             "t.toml:11:8: wlan.cell.sifs: sifs is 50 us, difs is 50 us: sifs must be shorter, or \
@@ -1010,12 +1013,12 @@ fn impossible_radio_settings_are_refused() {
         ),
         (
             "rx-threshold = \"1 W\"",
-            "t.toml:11:16: wlan.cell.rx-threshold: rx_threshold is 1e0 W, tx_power is 2.8183815e-1 W: no \
+            "t.toml:11:16: wlan.cell.rx-threshold: rx-threshold is 1e0 W, tx-power is 2.8183815e-1 W: no \
              frame reaches the threshold at any distance",
         ),
         (
             "cs-threshold = \"1 mW\"",
-            "t.toml:11:16: wlan.cell.cs-threshold: cs_threshold is 1e-3 W, above rx_threshold, 3.652e-10 \
+            "t.toml:11:16: wlan.cell.cs-threshold: cs-threshold is 1e-3 W, above rx-threshold, 3.652e-10 \
              W: a station would receive what it does not notice",
         ),
         (
@@ -1034,7 +1037,7 @@ fn impossible_radio_settings_are_refused() {
         ),
         (
             "capture-ratio = 5",
-            "t.toml:11:17: wlan.cell.capture-ratio: has no effect without reception = \"first-lock\" \
+            "t.toml:11:1: wlan.cell.capture-ratio: has no effect with reception = \"cumulative-sinr\" \
              (expected reception = \"first-lock\")",
         ),
     ] {
@@ -1152,20 +1155,22 @@ fn mechanisms_take_their_settings_from_the_file() {
     ];
     assert_eq!(kind(&set), (MechanismConfig::MTcpPlus(config), Bytes(1_000_000)));
     let config = HoldoverConfig::default();
-    assert_eq!(kind(&[("kind", "holdover")]), (MechanismConfig::Holdover(config), memory));
+    assert_eq!(kind(&[("mechanism", "holdover")]), (MechanismConfig::Holdover(config), memory));
     let config = HoldoverConfig { fifo: Bytes(8760), max_down, nudge };
-    let set = [("kind", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s"), ("nudge", "0.5 s")];
+    let set =
+        [("mechanism", "holdover"), ("fifo", "8760 B"), ("max-down", "60 s"), ("nudge", "0.5 s")];
     assert_eq!(kind(&set), (MechanismConfig::Holdover(config), memory));
     let config = MTcpConfig::default();
-    assert_eq!(kind(&[("kind", "m-tcp")]), (MechanismConfig::MTcp(config), memory));
+    assert_eq!(kind(&[("mechanism", "m-tcp")]), (MechanismConfig::MTcp(config), memory));
     let config =
         MTcpConfig { timer: ms(500), max_down: Some(ms(60_000)), release: ms(50), ..config };
-    let set = [("kind", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
+    let set =
+        [("mechanism", "m-tcp"), ("timer", "0.5 s"), ("max-down", "60 s"), ("release", "50 ms")];
     assert_eq!(kind(&set), (MechanismConfig::MTcp(config), memory));
     let config = SnoopConfig::default();
-    assert_eq!(kind(&[("kind", "snoop")]), (MechanismConfig::Snoop(config), memory));
+    assert_eq!(kind(&[("mechanism", "snoop")]), (MechanismConfig::Snoop(config), memory));
     let config = SnoopConfig { min_timeout: ms(50), attempts: 3, ..config };
-    let set = [("kind", "snoop"), ("min-timeout", "50 ms"), ("attempts", "3")];
+    let set = [("mechanism", "snoop"), ("min-timeout", "50 ms"), ("attempts", "3")];
     assert_eq!(kind(&set), (MechanismConfig::Snoop(config), memory));
 }
 
@@ -1200,28 +1205,28 @@ fn signals_are_early_late_or_absent() {
         "mobiles = [\"MH\"] }",
         "mobiles = [\"MH\"], signal = { lead = \"1 ms\", late = \"1 ms\" } }",
         &[
-            "t.toml:4:87: node.AP.middlebox.signal.late: contradicts lead (expected either lead or late)",
+            "t.toml:4:92: node.AP.middlebox.signal.late: contradicts lead (expected either lead or late)",
         ],
     );
     cell_refuses(
         "mobiles = [\"MH\"] }",
         "mobiles = [\"MH\"], signal = \"never\" }",
-        &["t.toml:4:63: node.AP.middlebox.signal: found \"never\" (expected \"none\" or a table)"],
+        &["t.toml:4:68: node.AP.middlebox.signal: found \"never\" (expected \"none\" or a table)"],
     );
 }
 
 #[test]
 fn cross_traffic_is_read_and_checked() {
     let noise = |keys: &str| {
-        let cbr = format!("[[cbr]]\nfrom = \"AP\"\nto = \"MH\"\n{keys}");
-        parse(&format!("{CELL}{cbr}")).map(|mut scenario| scenario.cbr.remove(0))
+        let udp = format!("[[udp]]\nfrom = \"AP\"\nto = \"MH\"\n{keys}");
+        parse(&format!("{CELL}{udp}")).map(|mut scenario| scenario.udp.remove(0))
     };
     let whole = noise(
         "name = \"x\"\nrate = \"1 Mbit/s\"\nsize = \"500 B\"\nstart = \"1 s\"\nstop = \"2 s\"\non = \"3 s\"\n\
          off = \"4 s\"\nperiods = \"constant\"",
     );
     let (on, off) = (Duration::from_secs(3), Duration::from_secs(4));
-    let expected = CbrSpec {
+    let expected = UdpSpec {
         name: "x".to_owned(),
         from: NodeId(0),
         to: NodeId(1),
@@ -1239,75 +1244,33 @@ fn cross_traffic_is_read_and_checked() {
     for (keys, expected) in [
         (
             "",
-            "t.toml:14:1: cbr.0.rate: missing (expected \"saturated\" or a rate above zero with its \
+            "t.toml:14:1: udp.0.rate: missing (expected \"saturated\" or a rate above zero with its \
               unit, such as \"250 kbit/s\")",
         ),
         (
             "rate = \"1 bps\"\nstart = \"20 s\"",
-            "t.toml:18:9: cbr.0.start: starts at 20 s, after the end of the run (expected a start before \
+            "t.toml:18:9: udp.0.start: starts at 20 s, after the end of the run (expected a start before \
              `duration`)",
         ),
         (
             "rate = \"1 bps\"\nstart = \"2 s\"\nstop = \"2 s\"",
-            "t.toml:19:8: cbr.0.stop: not after the start at 2 s (expected a stop after `start`)",
+            "t.toml:19:8: udp.0.stop: not after the start at 2 s (expected a stop after `start`)",
         ),
         (
             "rate = \"1 bps\"\non = \"2 s\"",
-            "t.toml:14:1: cbr.0.off: missing (expected both on and off, or none)",
+            "t.toml:14:1: udp.0.off: missing (expected both on and off, or none)",
         ),
         (
             "rate = \"1 bps\"\nperiods = \"constant\"",
-            "t.toml:18:11: cbr.0.periods: has no effect without on and off (expected on and off, whose \
+            "t.toml:18:11: udp.0.periods: has no effect without on and off (expected on and off, whose \
              lengths it describes)",
         ),
         (
             "rate = \"saturated\"\non = \"2 s\"\noff = \"2 s\"",
-            "t.toml:18:6: cbr.0.on: has no effect with rate = \"saturated\" (expected a rate such as \
+            "t.toml:18:6: udp.0.on: has no effect with rate = \"saturated\" (expected a rate such as \
              \"250 kbit/s\")",
         ),
     ] {
         assert_eq!(noise(keys).unwrap_err().to_string(), expected);
     }
-}
-
-#[test]
-fn an_emulated_link_names_its_traces() {
-    let traces = |text| {
-        let link = EmulatedLink::parse("link.toml", text, &[]).unwrap();
-        (link.up.trace, link.down.trace)
-    };
-    let path = |path: &str| Some(path.to_owned());
-    assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
-    let both = "trace = \"all\"\ndown = { trace = \"down\" }";
-    assert_eq!(traces(both), (path("all"), path("down")));
-}
-
-#[test]
-fn an_emulated_link_has_the_keys_of_a_link() {
-    let text = "rate = \"8mbit\"\ndelay = \"20 ms\"\n[down]\nqueue = { limit = \"60 kB\" }\n";
-    let rate = Override {
-        option: "--up-rate".to_owned(),
-        path: "up.rate".to_owned(),
-        value: "1 Mbit/s".to_owned(),
-    };
-    let link = EmulatedLink::parse("link.toml", text, &[rate]).unwrap();
-    assert_eq!(link.up.config.rate, DataRate::mbps(1));
-    assert_eq!(link.down.config.rate, DataRate::mbps(8));
-    assert_eq!(link.up.config.delay.base, Duration::from_millis(20));
-    let limit = |bytes| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(bytes)) };
-    assert_eq!(link.down.config.queue, limit(60_000));
-    assert_ne!(link.up.config.queue, limit(60_000));
-}
-
-#[test]
-fn an_option_of_the_emulator_is_named_in_its_diagnostic() {
-    let rate = Override {
-        option: "--rate".to_owned(),
-        path: "rate".to_owned(),
-        value: "8 Mbits".to_owned(),
-    };
-    let error = EmulatedLink::parse("link.toml", "delais = \"1 s\"", &[rate]).unwrap_err();
-    let told = error.to_string();
-    assert!(told.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"), "{told}");
-    assert!(told.contains("--rate:1:6: rate: "), "{told}");
 }

@@ -6,7 +6,7 @@
 //! `t` is the simulated time in seconds. Sequence and acknowledgement numbers are those of the segments,
 //! sizes are bytes, times are seconds.
 
-use crate::scenario::model::Scenario;
+use crate::scenario::Scenario;
 use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Source, Spurious, Subscriber};
 use airtcp_core::{Flow, Instant, SeqNum};
 use std::io::{self, Write};

@@ -8,7 +8,7 @@ pub mod pcap;
 pub mod recorder;
 
 use crate::packet::Packet;
-use crate::scenario::model::NodeId;
+use crate::scenario::NodeId;
 use airtcp_core::Instant;
 
 pub use events::EventWriter;

@@ -11,7 +11,7 @@
 
 use super::{Direction, PacketTap};
 use crate::packet::{Packet, UDP_OVERHEAD};
-use crate::scenario::model::{NodeId, Scenario};
+use crate::scenario::{NodeId, Scenario};
 use airtcp_core::{Instant, Length};
 use airtcp_wire::{encode, encode_udp};
 use pcap_file::pcapng::PcapNgWriter;
@@ -145,7 +145,7 @@ fn into_io_error(error: PcapError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::model::Node;
+    use crate::scenario::Node;
     use airtcp_core::{Duration, Segment};
 
     fn scenario(nodes: &[&str]) -> Scenario {

@@ -9,7 +9,7 @@ use crate::addr;
 use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
-use crate::scenario::model::{FlowSpec, Node, OutageLayer, Scenario, Wlan};
+use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Wlan};
 use airtcp_core::{Duration, Instant, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, MobileId};
 use airtcp_net::config::Schedule;
@@ -31,7 +31,7 @@ impl World {
         seed: u64,
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
     ) -> Self {
-        let Scenario { name, duration, nodes, links, wlans, flows, cbr } = scenario;
+        let Scenario { name, duration, nodes, links, wlans, flows, udp } = scenario;
         let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, nodes, seed)).collect();
         let (next_hops, radio_links) = static_routes(scenario, &channels);
         let mut world = Self {
@@ -56,7 +56,7 @@ impl World {
             radio_links,
             sockets: Vec::with_capacity(2 * flows.len()),
             mechanisms: Vec::new(),
-            udp: (0..).zip(cbr).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
+            udp: (0..).zip(udp).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
             feeds: Vec::new(),
             routers: Vec::new(),
             positions: Vec::new(),
@@ -262,7 +262,7 @@ fn channel(wlan: &Wlan, names: &[Node], seed: u64) -> ChannelState {
 /// The shortest paths of all traffic. A number below that of the links is a link, the others count the
 /// radio links in use.
 fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, Vec<RadioLink>) {
-    let Scenario { nodes, links, flows, cbr, .. } = scenario;
+    let Scenario { nodes, links, flows, udp, .. } = scenario;
     let wired = links.iter().map(|link| shortest_path::Link { from: link.from, to: link.to });
     let radio_links: Vec<RadioLink> =
         (0..).zip(channels).flat_map(|(c, s)| in_range(c, s)).collect();
@@ -272,7 +272,7 @@ fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, V
     });
     let all: Vec<_> = wired.chain(radio).collect();
     let flows = flows.iter().flat_map(|f| [(f.from, f.to), (f.to, f.from)]);
-    let pairs: Vec<_> = flows.chain(cbr.iter().map(|cbr| (cbr.from, cbr.to))).collect();
+    let pairs: Vec<_> = flows.chain(udp.iter().map(|udp| (udp.from, udp.to))).collect();
     let mut next_hops = shortest_path::shortest_paths(nodes.len(), &all, &pairs);
 
     // Most of the links in range of each other carry nothing.

@@ -1,7 +1,7 @@
 //! A middlebox on a node, and which traffic is its business.
 
 use crate::metrics::MiddleboxMetrics;
-use crate::scenario::model::MiddleboxSpec;
+use crate::scenario::MiddleboxSpec;
 use airtcp_core::Length;
 use airtcp_edge::{FlowTableConfig, Mechanism, MechanismConfig, Middlebox, Side};
 use airtcp_routing::NodeId;
@@ -44,7 +44,7 @@ impl EdgeNode {
     pub(super) fn metrics(&self, name: &str) -> MiddleboxMetrics {
         let mut counters = self.mechanism.counters();
         counters.insert("segments_refused", self.mechanism.segments_refused());
-        MiddleboxMetrics { name: name.to_owned(), kind: self.config.name(), counters }
+        MiddleboxMetrics { name: name.to_owned(), kind: self.config.word(), counters }
     }
 }
 

@@ -27,7 +27,7 @@ impl World {
                 .map(|(name, state)| LinkMetrics::new(name, state.link.counters()))
                 .collect(),
             stations: self.station_metrics(),
-            cbr: self.udp.iter().map(|source| source.metrics(self.now)).collect(),
+            udp: self.udp.iter().map(|source| source.metrics(self.now)).collect(),
             middleboxes: self
                 .mechanisms
                 .iter()

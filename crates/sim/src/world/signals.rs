@@ -1,6 +1,6 @@
 //! What radios report about outages, to whom and when.
 
-use crate::scenario::model::SignalSpec;
+use crate::scenario::SignalSpec;
 use airtcp_core::{Duration, Instant, LinkSignal, Stream};
 use airtcp_edge::MobileId;
 use airtcp_net::config::Schedule;

@@ -6,7 +6,7 @@ use airtcp_edge::MechanismConfig;
 use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LossConfig, QueueConfig, QueueLimit, Variation,
 };
-use airtcp_sim::scenario::model::{FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario};
+use airtcp_sim::scenario::{FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario};
 use airtcp_tcp::TcpConfig;
 
 /// A link with constant delay, a drop-tail queue of `queue` packets, and no losses.
@@ -14,8 +14,7 @@ pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
     LinkConfig {
         rate,
         delay: DelayConfig { base: delay, variation: None },
-        loss: LossConfig::None,
-        loss_place: Default::default(),
+        loss: LossConfig::None.into(),
         outage: None,
         queue: QueueConfig::DropTail { limit: QueueLimit::Packets(queue) },
     }

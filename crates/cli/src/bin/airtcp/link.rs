@@ -1,11 +1,11 @@
 //! `airtcp link`: a command behind an emulated link, or two namespaces joined by one.
 
 use airtcp_cli::{BAD_INPUT, FAILURE, complain, override_pair, print};
+use airtcp_config::Override;
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
-use airtcp_emu::{Report, Setup, Way};
+use airtcp_emu::{EmulatedDirection, EmulatedLink, Report, Setup, Way};
 use airtcp_net::{LinkCounters, Trace};
-use airtcp_sim::scenario::{EmulatedDirection, EmulatedLink, Override};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -98,6 +98,14 @@ pub(crate) struct LinkArgs {
     /// Command to run behind the link, in a network namespace of its own.
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["between", "at"])]
     command: Vec<OsString>,
+}
+
+/// Prints what the link file may say.
+pub(crate) fn schema(markdown: bool) -> i32 {
+    print(&match markdown {
+        true => airtcp_emu::config::markdown(),
+        false => format!("{:#}\n", airtcp_emu::config::json_schema()),
+    })
 }
 
 /// Runs the emulator and returns the exit code: the command's, unless the emulator itself failed.

@@ -44,8 +44,12 @@ impl Command {
     fn run(&self) -> i32 {
         match self {
             #[cfg(all(target_os = "linux", feature = "gateway"))]
-            Self::Simulator(airtcp_cli::Command::Schema { gateway: true, markdown }) => {
+            Self::Simulator(airtcp_cli::Command::Schema { gateway: true, markdown, .. }) => {
                 gateway::schema(*markdown)
+            }
+            #[cfg(all(target_os = "linux", feature = "link"))]
+            Self::Simulator(airtcp_cli::Command::Schema { link: true, markdown, .. }) => {
+                link::schema(*markdown)
             }
             Self::Simulator(command) => command.run(),
             #[cfg(all(target_os = "linux", feature = "link"))]

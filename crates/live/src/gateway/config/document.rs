@@ -1,7 +1,8 @@
 //! The schema as documentation and as JSON Schema.
 
 use super::schema::GATEWAY;
-use airtcp_config::{document, units};
+use airtcp_config::document;
+use airtcp_settings::units;
 
 const INTRODUCTION: &str = r#"# The gateway's configuration file
 
@@ -33,7 +34,7 @@ pub fn markdown() -> String {
     }
     out.push_str("- Dates and times: TOML's, with an offset from UTC and without quotes, such as `2026-05-01T06:30:00Z`.\n");
     out.push_str(document::MARKDOWN_NAMES);
-    for table in document::tables(&[&GATEWAY]) {
+    for table in document::tables(&GATEWAY) {
         out.push_str(&document::markdown_table(table));
     }
     out
@@ -44,5 +45,5 @@ pub fn markdown() -> String {
 /// It covers structure, types and single values; what only shows when several keys are seen
 /// together, and texts such as addresses, are checked by [`super::GatewayConfig::parse`].
 pub fn json_schema() -> serde_json::Value {
-    document::json_schema("airtcp gateway", &GATEWAY, &[])
+    document::json_schema("airtcp gateway", &GATEWAY)
 }

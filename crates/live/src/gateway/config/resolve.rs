@@ -5,10 +5,10 @@ use super::{
     AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, NfqueueConfig,
     PlannedOutage, Signals,
 };
-use airtcp_config::mechanism::mechanism;
-use airtcp_config::{ConfigError, Moment, Name, Section, read};
-use airtcp_core::{Bytes, Duration};
+use airtcp_config::{ConfigError, Moment, Section, read};
+use airtcp_core::Duration;
 use airtcp_edge::MechanismConfig;
+use airtcp_settings::{Name, Settings};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -32,8 +32,8 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
         top.push(top.problem("control", message).expected(expected));
     }
     let record = path(top, "record");
-    let nfqueue = nfqueue(&top.merged("nfqueue"));
-    let limits = limits(&top.merged("limits"));
+    let nfqueue = NfqueueConfig::read(&top.merged("nfqueue"), None);
+    let limits = Limits::read(&top.merged("limits"), None);
     let groups = groups(&top.elements("mobile"), limits);
     let signals = signals(&top.merged("signals"), &groups);
     let metrics = top.chosen("metrics").map(|metrics| listen(&metrics));
@@ -81,19 +81,6 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
         Err(_) => "is not an address and a port",
     }
     .to_owned())
-}
-
-fn nfqueue(section: &Section<'_>) -> Option<NfqueueConfig> {
-    let queue = section.get::<u32>("queue");
-    let length = section.get::<u32>("length");
-    Some(NfqueueConfig { queue: u16::try_from(queue?).ok()?, length: length? })
-}
-
-fn limits(section: &Section<'_>) -> Option<Limits> {
-    let memory = section.get("memory");
-    let flows = section.get::<u32>("flows");
-    let idle = section.get("idle");
-    Some(Limits { memory: memory?, flows: flows? as usize, idle: idle? })
 }
 
 /// A prefix that belongs to a group already.
@@ -200,28 +187,15 @@ fn treatment(
     section: &Section<'_>,
     limits: Option<Limits>,
 ) -> Option<(MechanismConfig, CopyMode, FastPathMode)> {
-    let name = section.get::<&str>("mechanism")?;
-    let mechanism = mechanism(section, name, || fifo(section, limits))?;
-    let copy = match section.get::<&str>("copy")? {
-        "when-fading" => CopyMode::WhenFading,
-        _ => CopyMode::Always,
-    };
-    let fast_path = match section.get::<&str>("fast-path")? {
-        "auto" => FastPathMode::Auto,
-        _ => FastPathMode::Off,
-    };
-    Some((mechanism?, copy, fast_path))
-}
-
-fn fifo(section: &Section<'_>, limits: Option<Limits>) -> Option<Bytes> {
-    let fifo = section.get::<Bytes>("fifo")?;
-    if let Some(Limits { memory, .. }) = limits
+    let mechanism = MechanismConfig::read(section, None);
+    let (copy, fast_path) = (section.get("copy"), section.get("fast-path"));
+    if let (Some(fifo), Some(Limits { memory, .. })) = (mechanism?.fifo(), limits)
         && fifo > memory
     {
         let message = format!("{fifo} for one connection is more than the {memory} for all");
         section.push(section.problem("fifo", message).expected("at most limits.memory"));
     }
-    Some(fifo)
+    Some((mechanism?, copy?, fast_path?))
 }
 
 fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {

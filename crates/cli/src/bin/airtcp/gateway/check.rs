@@ -97,18 +97,12 @@ fn describe_group(out: &mut String, group: &Group) {
         [] => "any interface".to_owned(),
         names => names.join(", "),
     };
-    let _ = writeln!(out, "mobile.{name}: {}", mechanism.name());
+    let _ = writeln!(out, "mobile.{name}: {}", mechanism.word());
     let _ = writeln!(out, "  {} behind {behind}", addresses.join(", "));
-    let (max_down, nudge) = match mechanism {
-        MechanismConfig::PacketControl { threshold } => {
-            let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
-            return;
-        }
-        MechanismConfig::MTcp(config) => (config.max_down, None),
-        MechanismConfig::MTcpPlus(config) => (config.max_down, config.nudge),
-        MechanismConfig::Holdover(config) => (config.max_down, config.nudge),
-        MechanismConfig::Snoop(_) => (None, None),
-    };
+    if let MechanismConfig::PacketControl { threshold } = mechanism {
+        let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
+        return;
+    }
     let when = match copy {
         CopyMode::Always => "always",
         CopyMode::WhenFading => "when fading",
@@ -123,10 +117,10 @@ fn describe_group(out: &mut String, group: &Group) {
         (false, Queued::Always) => writeln!(out, "  all packets wait for the gateway"),
         (false, Queued::Watched) => Ok(()),
     };
-    if let Some(nudge) = nudge {
+    if let Some(nudge) = mechanism.nudge() {
         let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");
     }
-    if let Some(max_down) = max_down {
+    if let Some(max_down) = mechanism.max_down() {
         let _ =
             writeln!(out, "  a connection is reset once its mobile has been away for {max_down}");
     }

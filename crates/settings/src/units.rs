@@ -1,7 +1,7 @@
 //! Quantities with units: `"170 ms"`, `"250 kbit/s"`, `"64 kB"`, `"50 packets"`.
 //!
-//! Numbers are decimal and exact: `"0.1 s"` is 100,000,000 ns, and what does not come out even in the base
-//! unit (`"0.5 ns"`) is refused rather than rounded.
+//! Numbers are decimal and exact: `"0.1 s"` is 100,000,000 ns, and what does not come out even in
+//! the base unit (`"0.5 ns"`) is refused rather than rounded.
 
 use airtcp_core::Duration;
 
@@ -56,14 +56,20 @@ pub struct Measure {
     pub example: &'static str,
     /// Its units.
     pub units: &'static [MeasureUnit],
+    /// A value in the base unit as files write it.
+    pub show: fn(f64) -> String,
 }
 
 /// A unit, and what a number of it is in the base unit.
 pub type MeasureUnit = (&'static str, fn(f64) -> f64);
 
 /// Base unit: metre.
-pub static LENGTH: Measure =
-    Measure { what: "a length", example: "250 m", units: &[("m", |x| x), ("km", |x| x * 1e3)] };
+pub static LENGTH: Measure = Measure {
+    what: "a length",
+    example: "250 m",
+    units: &[("m", |x| x), ("km", |x| x * 1e3)],
+    show: |x| format!("{x} m"),
+};
 
 impl Measure {
     /// The names of its units.
@@ -139,7 +145,8 @@ pub fn parse<'a>(text: &'a str, units: &[Unit]) -> Result<u64, QuantityError<'a>
     let factor = factor.ok_or(QuantityError::UnknownUnit(unit))?.1;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let fraction = fraction.trim_end_matches('0');
-    // Every base unit divides 10^10 of the largest unit; more decimals than that cannot come out even.
+    // Every base unit divides 10^10 of the largest unit; more decimals than that cannot come out
+    // even.
     if fraction.len() > 20 {
         return Err(QuantityError::TooFine);
     }

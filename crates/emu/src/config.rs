@@ -1,0 +1,213 @@
+//! The link file of `airtcp link --config`: the settings of a link, and what differs in one
+//! direction.
+
+use airtcp_config::{ConfigError, Override, Section, document, read};
+use airtcp_net::config::LinkConfig;
+use airtcp_settings::schema::Fallback::{Absent, Is};
+use airtcp_settings::schema::{Field, Key, Kind, Table, TextKind, field};
+use airtcp_settings::{Name, Settings, units};
+
+/// The emulated link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmulatedLink {
+    /// From the command (or the first namespace) to the network outside.
+    pub up: EmulatedDirection,
+    /// From the network outside to the command.
+    pub down: EmulatedDirection,
+}
+
+/// A direction of [`EmulatedLink`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmulatedDirection {
+    /// The model.
+    pub config: LinkConfig,
+    /// File with a trace that takes the place of the rate, as it is written: relative to the link
+    /// file.
+    pub trace: Option<String>,
+}
+
+static TRACE_FILE: TextKind = TextKind {
+    name: "path",
+    plural: "paths",
+    expected: "the path of a Mahimahi trace",
+    expected_plural: "paths of Mahimahi traces",
+};
+
+/// What a link file need not say.
+const DEFAULTS: &[Field] = &[
+    field(
+        "rate",
+        Kind::Rate,
+        Is("100 Gbit/s"),
+        "Serialisation rate. The default takes 120 ns for a packet of 1500 B.",
+    ),
+    field(
+        "delay",
+        <airtcp_net::config::DelayConfig as airtcp_settings::Value>::KIND,
+        Is("0 s"),
+        "One-way propagation delay: constant, or a table with a distribution.",
+    ),
+];
+
+const DIRECTION: &[Key] = &[
+    Key::Instead { fields: DEFAULTS, keys: LinkConfig::KEYS },
+    Key::Fields(&[field(
+        "trace",
+        Kind::Text(&TRACE_FILE),
+        Absent("the rate is constant"),
+        "File with a Mahimahi trace that takes the place of `rate`; relative to the link file.",
+    )]),
+];
+
+static EMULATED_DIRECTION: Table = Table::new(
+    "up, down",
+    "Replaces keys of the link in one direction.",
+    &[Key::Otherwise("as the link", DIRECTION)],
+);
+
+static EMULATED_LINK: Table = Table::new(
+    "link file",
+    "The top level of the file: a link in each direction, which differ only in what `up` and `down` override. \
+     Times count from the start of the emulator.",
+    &[
+        Key::All(DIRECTION),
+        Key::Fields(&[
+            field(
+                "up",
+                Kind::Table(&EMULATED_DIRECTION),
+                Absent("as the link"),
+                "What differs from the command to the network outside.",
+            ),
+            field(
+                "down",
+                Kind::Table(&EMULATED_DIRECTION),
+                Absent("as the link"),
+                "What differs from the network outside to the command.",
+            ),
+        ]),
+    ],
+);
+
+impl EmulatedLink {
+    /// Reads the link of the emulator from the text of a TOML file (docs/link-config.md);
+    /// `source_name` is what diagnostics call it. Overrides hold over the file, later ones over
+    /// earlier ones.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text and the overrides, as far as one mistake does not
+    /// hide another.
+    pub fn parse(
+        source_name: &str,
+        text: &str,
+        overrides: &[Override],
+    ) -> Result<Self, ConfigError> {
+        read(&EMULATED_LINK, source_name, text, overrides, |top| {
+            let up = direction(&top.overridden_by(top, "up"));
+            let down = direction(&top.overridden_by(top, "down"));
+            Some(Self { up: up?, down: down? })
+        })
+    }
+}
+
+fn direction(section: &Section<'_>) -> Option<EmulatedDirection> {
+    let config = LinkConfig::read(section, None);
+    let trace = section.get::<Option<Name>>("trace")?;
+    Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text) })
+}
+
+const INTRODUCTION: &str = r#"# The link file
+
+<!-- Generated from the schema. Do not edit: `cargo run -p airtcp-cli -- schema --link --markdown > docs/link-config.md` -->
+
+The TOML file of `airtcp link --config` ([guide](link.md)). Every key may be left out, and set by
+`--set KEY=VALUE` over the file. Quantities are strings with a unit.
+
+"#;
+
+/// `docs/link-config.md`.
+pub fn markdown() -> String {
+    let mut out = INTRODUCTION.to_owned();
+    let units = [
+        ("Durations", units::DURATION),
+        ("Rates", units::RATE),
+        ("Sizes", units::SIZE),
+        ("Queues", units::PACKETS),
+    ];
+    for (what, units) in units {
+        out.push_str(&document::markdown_units(what, units.iter().map(|(name, _)| *name)));
+    }
+    for table in document::tables(&EMULATED_LINK) {
+        out.push_str(&document::markdown_table(table));
+    }
+    out
+}
+
+/// The schema as JSON Schema (draft 2020-12).
+///
+/// It covers structure, types and single values; what only shows when several keys are seen
+/// together is checked by [`EmulatedLink::parse`].
+pub fn json_schema() -> serde_json::Value {
+    document::json_schema("airtcp link", &EMULATED_LINK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::{Bytes, DataRate, Duration};
+    use airtcp_net::config::{QueueConfig, QueueLimit};
+
+    #[test]
+    fn an_emulated_link_names_its_traces() {
+        let traces = |text| {
+            let link = EmulatedLink::parse("link.toml", text, &[]).unwrap();
+            (link.up.trace, link.down.trace)
+        };
+        let path = |path: &str| Some(path.to_owned());
+        assert_eq!(traces("rate = \"1 Mbit/s\""), (None, None));
+        let both = "trace = \"all\"\ndown = { trace = \"down\" }";
+        assert_eq!(traces(both), (path("all"), path("down")));
+    }
+
+    #[test]
+    fn an_emulated_link_has_the_keys_of_a_link() {
+        let text = "rate = \"8mbit\"\ndelay = \"20 ms\"\n[down]\nqueue = { limit = \"60 kB\" }\n";
+        let rate = Override {
+            option: "--up-rate".to_owned(),
+            path: "up.rate".to_owned(),
+            value: "1 Mbit/s".to_owned(),
+        };
+        let link = EmulatedLink::parse("link.toml", text, &[rate]).unwrap();
+        assert_eq!(link.up.config.rate, DataRate::mbps(1));
+        assert_eq!(link.down.config.rate, DataRate::mbps(8));
+        assert_eq!(link.up.config.delay.base, Duration::from_millis(20));
+        let limit = |bytes| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(bytes)) };
+        assert_eq!(link.down.config.queue, limit(60_000));
+        assert_ne!(link.up.config.queue, limit(60_000));
+    }
+
+    #[test]
+    fn an_option_of_the_emulator_is_named_in_its_diagnostic() {
+        let rate = Override {
+            option: "--rate".to_owned(),
+            path: "rate".to_owned(),
+            value: "8 Mbits".to_owned(),
+        };
+        let error = EmulatedLink::parse("link.toml", "delais = \"1 s\"", &[rate]).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.contains("link.toml:1:1: delais: unknown key (did you mean `delay`?)"),
+            "{told}"
+        );
+        assert!(told.contains("--rate:1:6: rate: "), "{told}");
+    }
+
+    #[test]
+    fn the_documentation_is_the_schema() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/link-config.md");
+        assert!(
+            std::fs::read_to_string(docs).unwrap() == markdown(),
+            "docs/link-config.md is stale; regenerate it: cargo run -p airtcp-cli -- schema --link --markdown > \
+             docs/link-config.md"
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Where settings come from.
+
+use crate::schema::{Key, Table};
+use crate::value::Value;
+
+/// A struct or enum whose keys are declared with it, by [`settings!`](crate::settings) or
+/// [`alternatives!`](crate::alternatives).
+pub trait Settings: Sized + Clone {
+    /// Its keys.
+    const KEYS: &'static [Key];
+
+    /// Reads the keys, every one of them, so that all mistakes are found. What is not written is as
+    /// in `base`; without a base it is as declared. `None` when something is wrong, which has been
+    /// reported.
+    fn read<R: Reader>(from: &R, base: Option<&Self>) -> Option<Self>;
+
+    /// Adds the keys and values that give it, in the order of the declaration.
+    fn write(&self, to: &mut Vec<(&'static str, String)>);
+}
+
+/// Settings that have a table of their own.
+pub trait InTable: Settings {
+    /// The table.
+    const TABLE: &'static Table;
+}
+
+/// One table to read from, with what was found wrong with it.
+pub trait Reader: Sized {
+    /// The key is written, and has an effect beside the words chosen so far.
+    fn written(&self, key: &str) -> bool;
+
+    /// Something is read when the key is absent.
+    fn has_default(&self, key: &str) -> bool;
+
+    /// The value of a key or its default; `None` when it is wrong or missing (which is then
+    /// reported).
+    fn get<T: Value>(&self, key: &str) -> Option<T>;
+
+    /// The table under a key; `None` when the key is absent or its value is not a table (reported
+    /// unless its kind allows another form). In a format without tables there is none.
+    fn table(&self, _key: &str) -> Option<Self> {
+        None
+    }
+
+    /// The tables of an array of tables.
+    fn tables(&self, _key: &str) -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// `word` is chosen: refuses the keys that have no effect beside it.
+    fn chosen(&self, choice: &'static str, word: &'static str);
+
+    /// Reports that the value of `key` does not go with the others (or, without a key, that the
+    /// table does not); `expected` says what would.
+    fn refuse(&self, key: Option<&'static str>, message: String, expected: &str);
+
+    /// The word of a choice, or of `base` when none is written. Keys of other words are refused.
+    fn choose(&self, choice: &'static str, base: Option<&'static str>) -> Option<&'static str> {
+        let word = match base {
+            Some(word) if !self.written(choice) => word,
+            _ => self.get(choice)?,
+        };
+        self.chosen(choice, word);
+        Some(word)
+    }
+}

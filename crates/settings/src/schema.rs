@@ -1,0 +1,372 @@
+//! What a declaration is made of: tables, keys, kinds of values, defaults.
+//!
+//! Readers read by it (a key or a default that is not declared does not exist); documentation and
+//! JSON Schema are made of it.
+
+use crate::units::Measure;
+use airtcp_core::Duration;
+use std::borrow::Cow;
+
+/// A table of a file.
+#[derive(Debug)]
+pub struct Table {
+    /// Heading in the documentation, and the definition's name in JSON Schema.
+    pub name: &'static str,
+    /// What it describes.
+    pub about: &'static str,
+    /// Its keys, in the order of the documentation.
+    pub keys: &'static [Key],
+    /// Where one table overrides another, such a table replaces the other as a whole, not key by
+    /// key.
+    pub whole: bool,
+    /// Former names of keys, and what they are called now.
+    pub former: &'static [(&'static str, &'static str)],
+}
+
+/// Keys of a table.
+#[derive(Debug)]
+pub enum Key {
+    /// Each by itself.
+    Fields(&'static [Field]),
+    /// The keys of a part of the settings.
+    All(&'static [Key]),
+    /// Keys that have an effect only if the key `choice` says `word`.
+    With {
+        /// A key with a [`Kind::Choice`].
+        choice: &'static str,
+        /// One of its words.
+        word: &'static str,
+        /// The keys.
+        keys: &'static [Key],
+    },
+    /// Keys without which something else holds ("as the link") than where they are declared.
+    Otherwise(&'static str, &'static [Key]),
+    /// `keys` but for these, which always are as declared.
+    Without(&'static [&'static str], &'static [Key]),
+    /// `keys`, with other declarations in the place of some.
+    Instead {
+        /// The other declarations.
+        fields: &'static [Field],
+        /// The keys.
+        keys: &'static [Key],
+    },
+}
+
+impl Table {
+    /// With its keys in the order of the documentation.
+    pub const fn new(name: &'static str, about: &'static str, keys: &'static [Key]) -> Self {
+        Self { name, about, keys, whole: false, former: &[] }
+    }
+
+    /// That replaces another as a whole.
+    pub const fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// With former names of keys, each with the present one.
+    pub const fn formerly(mut self, former: &'static [(&'static str, &'static str)]) -> Self {
+        self.former = former;
+        self
+    }
+
+    /// Every declaration of a key. A key that has an effect beside several words of a choice may be
+    /// declared once for each. What belongs only to words that the table does not offer is left
+    /// out.
+    pub fn fields(&self) -> Vec<Field> {
+        let mut fields = Vec::new();
+        flatten(self.keys, None, &mut fields);
+        let choices: Vec<(&str, Vec<&str>)> =
+            fields.iter().map(|field| (field.key, field.kind.words())).collect();
+        let offered = |only: &Only| {
+            let choice = choices.iter().find(|(key, _)| *key == only.choice);
+            choice.is_some_and(|(_, words)| only.words.iter().any(|word| words.contains(word)))
+        };
+        fields.retain(|field: &Field| field.only.as_ref().is_none_or(offered));
+        fields
+    }
+}
+
+/// Adds the declarations of `keys`; `only` holds for those that have no condition of their own.
+fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
+    for key in keys {
+        match key {
+            Key::Fields(own) => {
+                fields.extend(own.iter().map(|f| Field { only: f.only.or(only), ..*f }));
+            }
+            Key::All(keys) => flatten(keys, only, fields),
+            Key::With { choice, word, keys } => {
+                let words = std::slice::from_ref(word);
+                flatten(keys, Some(Only { choice, words }), fields);
+            }
+            Key::Otherwise(text, keys) => {
+                let from = fields.len();
+                flatten(keys, only, fields);
+                for field in &mut fields[from..] {
+                    field.fallback = match field.fallback {
+                        Fallback::Value(value) => Fallback::Or(text, value),
+                        _ => Fallback::Absent(text),
+                    };
+                }
+            }
+            Key::Without(left_out, keys) => {
+                let from = fields.len();
+                flatten(keys, only, fields);
+                let added = fields.split_off(from);
+                fields.extend(added.into_iter().filter(|f| !left_out.contains(&f.key)));
+            }
+            Key::Instead { fields: others, keys } => {
+                let from = fields.len();
+                flatten(keys, only, fields);
+                for field in &mut fields[from..] {
+                    if let Some(other) = others.iter().find(|other| other.key == field.key) {
+                        *field = Field { only: other.only.or(field.only), ..*other };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A key of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// As it is written.
+    pub key: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
+    /// What holds without it.
+    pub fallback: Fallback,
+    /// What it is for.
+    pub meaning: &'static str,
+    /// Where the rule or the default comes from.
+    pub source: &'static str,
+    /// The key is refused unless another key of the table has one of these values.
+    pub only: Option<Only>,
+    /// What the key matters to, when that is not all that the table describes ("a flow's sender").
+    pub matters_to: Option<&'static str>,
+    /// Of an array of tables: the keys that make the name of an element without `name`.
+    pub named_by: &'static [&'static str],
+}
+
+/// The key `choice` must have one of `words`.
+#[derive(Clone, Copy, Debug)]
+pub struct Only {
+    /// A key with a [`Kind::Choice`].
+    pub choice: &'static str,
+    /// Some of its words.
+    pub words: &'static [&'static str],
+}
+
+/// What holds when a key is absent.
+#[derive(Clone, Copy, Debug)]
+pub enum Fallback {
+    /// The key must be there.
+    Required,
+    /// As if this had been written (strings without their quotes).
+    Is(&'static str),
+    /// As if this had been written: a value of the struct that the key fills.
+    Value(fn() -> String),
+    /// Nothing; the text says what that means.
+    Absent(&'static str),
+    /// What the text says, and where it says nothing, as if this had been written.
+    Or(&'static str, fn() -> String),
+}
+
+impl Fallback {
+    /// What is read when the key is absent.
+    pub fn text(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Is(text) => Some(Cow::Borrowed(text)),
+            Self::Value(value) | Self::Or(_, value) => Some(Cow::Owned(value())),
+            Self::Required | Self::Absent(_) => None,
+        }
+    }
+}
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A name: letters, digits, `-` and `_`.
+    Name,
+    /// A text with a meaning of its own.
+    Text(&'static TextKind),
+    /// An array of such texts.
+    Texts {
+        /// Of which kind.
+        of: &'static TextKind,
+        /// How many.
+        count: Count,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Integer {
+        /// The least.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A number.
+    Number {
+        /// The least.
+        min: f64,
+        /// The largest.
+        max: f64,
+        /// `min` itself is refused.
+        above: bool,
+    },
+    /// A duration with its unit.
+    Duration {
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// A moment, to the second: TOML's date-time with its offset from UTC.
+    Moment,
+    /// A rate above zero with its unit.
+    Rate,
+    /// A number of bytes with its unit.
+    Size {
+        /// The smallest, in bytes.
+        min: u64,
+        /// The largest, in bytes.
+        max: u64,
+    },
+    /// A physical quantity.
+    Measure(&'static Measure),
+    /// `[x, y]`.
+    Point,
+    /// Packets, perhaps a fraction (an average).
+    Packets,
+    /// A queue's size in packets.
+    WholePackets,
+    /// A queue's size: packets or bytes.
+    PacketsOrSize,
+    /// One of some words.
+    Choice(&'static [Word]),
+    /// One of some words, or a number of segments.
+    ChoiceOrSegments(&'static [Word]),
+    /// The word, or the kind; the word means "absent".
+    WordOr(&'static str, &'static Kind),
+    /// Two durations, low and high.
+    DurationPair,
+    /// `[start, end]` pairs, ascending and disjoint.
+    Intervals,
+    /// Distinct whole numbers.
+    Ordinals,
+    /// A table.
+    Table(&'static Table),
+    /// The word, or a table; the word means "absent".
+    WordOrTable(&'static str, &'static Table),
+    /// A duration, or a table.
+    DurationOrTable(&'static Table),
+    /// An array of tables with at least one element.
+    Tables(&'static Table),
+}
+
+/// A word of a choice, and what it means.
+pub type Word = (&'static str, &'static str);
+
+/// A text with a meaning of its own, such as the name of a node or an address. The file's reader
+/// finds out whether it is a right one (`Section::parse` of `airtcp-config`).
+#[derive(Debug)]
+pub struct TextKind {
+    /// "node".
+    pub name: &'static str,
+    /// "nodes".
+    pub plural: &'static str,
+    /// "the name of a node", perhaps with an example.
+    pub expected: &'static str,
+    /// "names of nodes", perhaps with an example.
+    pub expected_plural: &'static str,
+}
+
+/// How many elements an array has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// One or more.
+    Some,
+    /// Two.
+    Two,
+}
+
+/// A key that always has its effect; see [`Field`] for the parts.
+pub const fn field(
+    key: &'static str,
+    kind: Kind,
+    fallback: Fallback,
+    meaning: &'static str,
+) -> Field {
+    Field { key, kind, fallback, meaning, source: "", only: None, matters_to: None, named_by: &[] }
+}
+
+impl Field {
+    /// With where the rule or the default comes from.
+    pub const fn source(mut self, source: &'static str) -> Self {
+        self.source = source;
+        self
+    }
+    /// Refused unless `choice` is one of `words`.
+    pub const fn only(mut self, choice: &'static str, words: &'static [&'static str]) -> Self {
+        self.only = Some(Only { choice, words });
+        self
+    }
+    /// With what it matters to.
+    pub const fn matters_to(mut self, what: &'static str) -> Self {
+        self.matters_to = Some(what);
+        self
+    }
+    /// With the keys that make the name of an element.
+    pub const fn named_by(mut self, keys: &'static [&'static str]) -> Self {
+        self.named_by = keys;
+        self
+    }
+}
+
+/// Any duration.
+pub const TIME: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::MAX };
+/// A duration above zero.
+pub const POSITIVE_TIME: Kind = Kind::Duration { min: Duration::from_nanos(1), max: Duration::MAX };
+/// From 0 to 1.
+pub const PROBABILITY: Kind = Kind::Number { min: 0.0, max: 1.0, above: false };
+/// A duration of at least `min`.
+pub const fn at_least(min: Duration) -> Kind {
+    Kind::Duration { min, max: Duration::MAX }
+}
+
+/// Choices without their meanings.
+pub const fn words<const N: usize>(choices: &[Word]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut i = 0;
+    while i < N {
+        words[i] = choices[i].0;
+        i += 1;
+    }
+    words
+}
+
+/// Some words of a choice, in this order. One that is none of them does not compile where the
+/// result is a constant.
+pub const fn choose<const N: usize>(choices: &[Word], words: [&str; N]) -> [Word; N] {
+    let mut chosen = [("", ""); N];
+    let mut i = 0;
+    while i < N {
+        let mut k = 0;
+        while !same(choices[k].0.as_bytes(), words[i].as_bytes()) {
+            k += 1;
+        }
+        chosen[i] = choices[k];
+        i += 1;
+    }
+    chosen
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}

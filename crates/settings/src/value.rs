@@ -1,0 +1,234 @@
+//! One value: what its text says, the type of the field it fills, and back to text.
+
+use crate::reader::Reader;
+use crate::schema::{Count, Kind, TIME, TextKind};
+use crate::units;
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+
+/// Where something stands: a byte range in one of the texts that settings are read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// 0: the file; k: the k-th override. A later source wins over an earlier one.
+    pub source: usize,
+    /// Where it begins.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+/// A name or another text, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// As it is written.
+    pub text: String,
+    /// Where.
+    pub spot: Spot,
+}
+
+/// A value that fits its kind.
+#[derive(Clone, Debug)]
+pub enum Decoded {
+    /// The key is not there and has no default, or its value is the word that means so.
+    Absent,
+    /// [`Kind::Name`] and [`Kind::Text`].
+    Name(Name),
+    /// [`Kind::Texts`].
+    Names(Vec<Name>),
+    /// [`Kind::Bool`].
+    Bool(bool),
+    /// [`Kind::Integer`].
+    Integer(u64),
+    /// [`Kind::Number`], [`Kind::Measure`] and [`Kind::Packets`].
+    Number(f64),
+    /// [`Kind::Duration`].
+    Duration(Duration),
+    /// [`Kind::Moment`]: seconds since 1970 (UTC), leap seconds not counted.
+    Moment(u64),
+    /// [`Kind::Rate`].
+    Rate(DataRate),
+    /// [`Kind::Size`].
+    Size(Bytes),
+    /// [`Kind::PacketsOrSize`] and [`Kind::WholePackets`].
+    PacketsOrSize(PacketsOrSize),
+    /// [`Kind::Choice`].
+    Word(&'static str),
+    /// [`Kind::ChoiceOrSegments`].
+    WordOrSegments(WordOrSegments),
+    /// [`Kind::DurationPair`].
+    Pair(Duration, Duration),
+    /// [`Kind::Point`].
+    Point(f64, f64),
+    /// [`Kind::Intervals`].
+    Intervals(Vec<(Instant, Instant)>),
+    /// [`Kind::Ordinals`].
+    Ordinals(Vec<u64>),
+}
+
+/// A queue's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketsOrSize {
+    /// In packets.
+    Packets(u64),
+    /// In bytes.
+    Size(Bytes),
+}
+
+/// One of some words, or a number of segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordOrSegments {
+    /// The word.
+    Word(&'static str),
+    /// The number, 1 to 65,535.
+    Segments(u16),
+}
+
+/// A type that settings are kept in. A mismatch between a key's kind and the type it is read as is
+/// a mistake in the program, which every use of the key shows.
+pub trait Value: Sized + Clone {
+    /// What its value may be, unless the declaration of the key says more.
+    const KIND: Kind;
+    /// `None` when it is of another kind: also what is not one value, but has a table of its own.
+    fn from_decoded(_: Decoded) -> Option<Self> {
+        None
+    }
+    /// Reads the value of a key or its default. What a table of its own does not say is as in
+    /// `base`. `None` when it is wrong or missing, which has been reported.
+    fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
+        from.get(key)
+    }
+    /// As it is written in a file (strings without their quotes); `None` when the key is not
+    /// written then.
+    fn show(&self, kind: &Kind) -> Option<String>;
+}
+
+macro_rules! values {
+    ($($type:ty, $kind:expr, $pattern:pat => $value:expr, |$of:ident| $shown:expr;)*) => {$(
+        impl Value for $type {
+            const KIND: Kind = $kind;
+            fn from_decoded(decoded: Decoded) -> Option<Self> {
+                match decoded { $pattern => Some($value), _ => None }
+            }
+            fn show(&self, _: &Kind) -> Option<String> {
+                let $of = self;
+                Some($shown)
+            }
+        }
+    )*};
+}
+values! {
+    Name, Kind::Name, Decoded::Name(n) => n, |name| name.text.clone();
+    Vec<Name>, Kind::Texts { of: &ANY_TEXT, count: Count::Some },
+        Decoded::Names(n) => n, |names| list(names, |name| name.text.clone());
+    bool, Kind::Bool, Decoded::Bool(b) => b, |b| b.to_string();
+    Duration, TIME, Decoded::Duration(d) => d, |d| time(*d);
+    Instant, TIME,
+        Decoded::Duration(d) => Self::ZERO + d, |at| time(at.since_start());
+    DataRate, Kind::Rate, Decoded::Rate(r) => r, |rate| rate.to_string();
+    Bytes, Kind::Size { min: 0, max: u64::MAX }, Decoded::Size(b) => b, |bytes| size(*bytes);
+    (Duration, Duration), Kind::DurationPair, Decoded::Pair(low, high) => (low, high),
+        |pair| list(&[pair.0, pair.1], |d| time(*d));
+    (f64, f64), Kind::Point, Decoded::Point(x, y) => (x, y),
+        |point| list(&[point.0, point.1], |x| (units::LENGTH.show)(*x));
+    Vec<(Instant, Instant)>, Kind::Intervals, Decoded::Intervals(i) => i,
+        |listed| list(listed, |(a, b)| list(&[*a, *b], |at| time(at.since_start())));
+    Vec<u64>, Kind::Ordinals, Decoded::Ordinals(o) => o, |n| list(n, u64::to_string);
+    WordOrSegments, Kind::ChoiceOrSegments(&[]), Decoded::WordOrSegments(w) => w, |w| match w {
+        WordOrSegments::Word(word) => (*word).to_owned(),
+        WordOrSegments::Segments(n) => format!("{n} segments"),
+    };
+    PacketsOrSize, Kind::PacketsOrSize, Decoded::PacketsOrSize(l) => l, |limit| match limit {
+        PacketsOrSize::Packets(n) => format!("{n} packets"),
+        PacketsOrSize::Size(bytes) => size(*bytes),
+    };
+    &'static str, Kind::Choice(&[]), Decoded::Word(w) => w, |word| (*word).to_owned();
+}
+
+const ANY_TEXT: TextKind =
+    TextKind { name: "text", plural: "texts", expected: "a text", expected_plural: "texts" };
+
+impl Value for f64 {
+    const KIND: Kind = Kind::Number { min: f64::MIN, max: f64::MAX, above: false };
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        if let Decoded::Number(x) = decoded { Some(x) } else { None }
+    }
+    fn show(&self, kind: &Kind) -> Option<String> {
+        Some(match kind {
+            Kind::Measure(measure) => (measure.show)(*self),
+            Kind::Packets => format!("{self} packets"),
+            _ => self.to_string(),
+        })
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        /// A number, bytes or packets, as the kind has it.
+        impl Value for $type {
+            const KIND: Kind = Kind::Integer { min: 0, max: <$type>::MAX as u64 };
+            fn from_decoded(decoded: Decoded) -> Option<Self> {
+                match decoded {
+                    Decoded::Integer(n)
+                    | Decoded::Size(Bytes(n))
+                    | Decoded::PacketsOrSize(PacketsOrSize::Packets(n)) => n.try_into().ok(),
+                    _ => None,
+                }
+            }
+            fn show(&self, kind: &Kind) -> Option<String> {
+                Some(match kind {
+                    Kind::Size { .. } => size(Bytes(*self as u64)),
+                    Kind::WholePackets => format!("{self} packets"),
+                    _ => self.to_string(),
+                })
+            }
+        }
+    )*};
+}
+integers!(u16, u32, u64, usize);
+
+impl<T: Value> Value for Option<T> {
+    const KIND: Kind = T::KIND;
+    fn from_decoded(decoded: Decoded) -> Option<Self> {
+        match decoded {
+            Decoded::Absent => Some(None),
+            other => T::from_decoded(other).map(Some),
+        }
+    }
+    fn read<R: Reader>(from: &R, key: &str, base: Option<&Self>) -> Option<Self> {
+        match T::KIND {
+            Kind::Table(_) if from.written(key) => {
+                T::read(from, key, base.and_then(Option::as_ref)).map(Some)
+            }
+            _ => from.get(key),
+        }
+    }
+    fn show(&self, kind: &Kind) -> Option<String> {
+        match (self, kind) {
+            (Some(value), Kind::WordOr(_, inner)) => value.show(inner),
+            (Some(value), _) => value.show(kind),
+            (None, Kind::WordOr(word, _) | Kind::WordOrTable(word, _)) => Some((*word).to_owned()),
+            (None, _) => None,
+        }
+    }
+}
+
+/// Exact, also where a float would not be.
+fn time(d: Duration) -> String {
+    if d.as_nanos() < 1 << f64::MANTISSA_DIGITS {
+        d.to_string()
+    } else {
+        format!("{} ns", d.as_nanos())
+    }
+}
+
+/// In the largest unit that comes out even, beyond what is better read in bytes.
+fn size(bytes: Bytes) -> String {
+    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.iter().find(|(_, unit)| bytes.get() >= *unit && bytes.get().is_multiple_of(*unit)) {
+        Some((name, unit)) => format!("{} {name}", bytes.get() / unit),
+        None => bytes.to_string(),
+    }
+}
+
+fn list<T>(elements: &[T], show: impl Fn(&T) -> String) -> String {
+    format!("[{}]", elements.iter().map(show).collect::<Vec<_>>().join(", "))
+}

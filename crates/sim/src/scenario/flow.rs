@@ -1,0 +1,194 @@
+//! `[[flow]]` and `[tcp]`: TCP connections and their endpoints.
+
+use super::names::{A_NODE, COUNT, MAX_ELEMENTS};
+use super::node::NodeId;
+use super::traffic::{Network, ends};
+use airtcp_config::Section;
+use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_settings::schema::Fallback::{Absent, Is, Required};
+use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
+use airtcp_settings::{InTable, Name, Settings};
+use airtcp_tcp::TcpConfig;
+use airtcp_tcp::config::{RECEIVER, Recovery, SENDER, SpuriousDetection};
+use std::collections::BTreeSet;
+
+/// One TCP connection and its application. Data flows `from` → `to`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Unique name; also names its random streams ("flow/ftp0/isn").
+    pub name: String,
+    /// Data sender; it opens the connection.
+    pub from: NodeId,
+    /// Data receiver.
+    pub to: NodeId,
+    /// When the application opens the connection, at the earliest.
+    pub start: Instant,
+    /// It does so later by a uniform random time up to this (stream "flow/ftp0/start").
+    pub jitter: Duration,
+    /// Bytes to transfer (then FIN), or an endless source.
+    pub bytes: Option<Bytes>,
+    /// Endpoint of `from`.
+    pub sender: TcpConfig,
+    /// Endpoint of `to`.
+    pub receiver: TcpConfig,
+}
+
+pub(super) static FLOW: Table = Table::new(
+    "flow",
+    "A TCP connection and its application: a transfer from `from` to `to`.",
+    &[Key::Fields(&[
+        field(
+            "name",
+            Kind::Name,
+            Absent("`A-B` for a flow from A to B"),
+            "Unique name. A flow made several times (groups, `count`) gets its number \
+             behind the name: `ftp0`, `ftp1`, …; without a name it is `s0-d0`, `s1-d1`, \
+             …, with `count` `s0-d0-0`, `s0-d0-1`, …",
+        ),
+        field(
+            "from",
+            A_NODE,
+            Required,
+            "Data sender; it opens the connection. Two groups of one size are \
+             connected pair by pair.",
+        ),
+        field("to", A_NODE, Required, "Data receiver."),
+        field("count", COUNT, Absent("one flow"), "So many flows (between each pair)."),
+        field("start", TIME, Is("0 s"), "When the application opens the connection."),
+        field(
+            "stagger",
+            TIME,
+            Is("0 s"),
+            "Each further flow of this entry starts later by this much.",
+        ),
+        field(
+            "jitter",
+            TIME,
+            Is("0 s"),
+            "Each flow starts later by a random time, uniform up to this much.",
+        ),
+        field(
+            "bytes",
+            Kind::WordOr("endless", &Kind::Size { min: 1, max: u64::MAX }),
+            Is("endless"),
+            "Bytes to transfer, then the connection is closed.",
+        ),
+        field(
+            "sender",
+            Kind::Table(TcpConfig::TABLE),
+            Absent("as `[tcp]`"),
+            "What differs from `[tcp]` at the data sender.",
+        ),
+        field(
+            "receiver",
+            Kind::Table(TcpConfig::TABLE),
+            Absent("as `[tcp]`"),
+            "What differs from `[tcp]` at the data receiver.",
+        ),
+    ])],
+);
+
+/// Reads the flows.
+pub(super) fn flows(
+    sections: &[Section<'_>],
+    tcp: &Section<'_>,
+    network: &Network<'_>,
+) -> Vec<FlowSpec> {
+    let Network { nodes, duration, .. } = network;
+    let mut flows: Vec<FlowSpec> = Vec::new();
+    let mut taken = BTreeSet::new();
+    for section in sections {
+        let name = section.get::<Option<Name>>("name");
+        let count = section.get::<Option<u64>>("count");
+        let start = section.get::<Instant>("start");
+        let stagger = section.get::<Duration>("stagger");
+        let jitter = section.get::<Duration>("jitter");
+        let bytes = section.get::<Option<Bytes>>("bytes");
+        let endpoints = endpoints(section, tcp);
+        let Some(pairs) = ends(section, network) else { continue };
+        let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
+            (name, count, start, stagger, jitter, bytes)
+        else {
+            continue;
+        };
+        let each = count.unwrap_or(1);
+        let total = pairs.len() as u64 * each;
+        if flows.len() as u64 + total > MAX_ELEMENTS {
+            let most = format!("at most {MAX_ELEMENTS} flows");
+            section.push(section.problem("count", "makes too many flows").expected(most));
+            continue;
+        }
+        let last_start = start.since_start() + stagger * (total - 1) + jitter;
+        if duration.is_some_and(|d| last_start >= d) {
+            let keys = ["jitter", "stagger"];
+            let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("start");
+            let message = format!("a flow starts at {last_start}, after the end of the run");
+            section.push(section.problem(key, message).expected("a start before `duration`"));
+        }
+        let Some((sender, receiver)) = endpoints else { continue };
+        for k in 0..total {
+            let (from, to) = pairs[(k / each) as usize];
+            let name = match &name {
+                Some(name) if total == 1 => name.text.clone(),
+                Some(name) => format!("{}{k}", name.text),
+                None => {
+                    let [a, b] = [from, to].map(|id| &nodes[id.0 as usize].name);
+                    match count {
+                        Some(_) => format!("{a}-{b}-{}", k % each),
+                        None => format!("{a}-{b}"),
+                    }
+                }
+            };
+            if !taken.insert(name.clone()) {
+                let key = if section.has("name") { "name" } else { "from" };
+                let expected = "a name of its own for each flow";
+                let problem = section.problem(key, format!("a second flow {name:?}"));
+                section.push(problem.expected(expected));
+                break;
+            }
+            flows.push(FlowSpec {
+                name,
+                from,
+                to,
+                start: start + stagger * k,
+                jitter,
+                bytes,
+                sender: sender.clone(),
+                receiver: receiver.clone(),
+            });
+        }
+    }
+    flows
+}
+
+/// The sender's and the receiver's configuration of a flow, and what they must agree on.
+fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpConfig)> {
+    let sender = tcp.overridden_by(flow, "sender");
+    let receiver = tcp.overridden_by(flow, "receiver");
+    for (own, key, other, end) in [
+        (flow.merged("sender"), "sender", "receiver", RECEIVER),
+        (flow.merged("receiver"), "receiver", "sender", SENDER),
+    ] {
+        for (field, spot) in own.own_keys().filter(|(field, _)| field.matters_to == Some(end)) {
+            let message = format!("has no effect at a flow's {key}");
+            let problem = own.problem_at(spot, field.key, message);
+            own.push(problem.expected(format!("{other}.{}", field.key)));
+        }
+    }
+    let (s, r) = (TcpConfig::read(&sender, None), TcpConfig::read(&receiver, None));
+    let (s, r) = (s?, r?);
+    if s.recovery == Recovery::Sack && r.recovery != Recovery::Sack {
+        let problem = sender.problem("recovery", "the receiver does not offer SACK");
+        sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
+    }
+    if s.spurious == SpuriousDetection::Eifel && !(s.timestamps && r.timestamps) {
+        let problem = sender.problem("spurious", "Eifel needs timestamps");
+        sender.push(problem.expected("timestamps = true at both ends, such as in [tcp]"));
+    }
+    if r.receive_buffer > Bytes(65_535) && !(s.window_scaling && r.window_scaling) {
+        let message = format!("a window of {} needs window scaling", r.receive_buffer);
+        let problem = receiver.problem("receive-buffer", message);
+        receiver.push(problem.expected("at most 65535 B, or window-scaling = true at both ends"));
+    }
+    Some((s, r))
+}

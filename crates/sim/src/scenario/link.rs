@@ -1,0 +1,108 @@
+//! `[[link]]`: two unidirectional links between nodes.
+
+use super::names::{Names, TWO_NODES, pairs, resolve};
+use super::node::{Node, NodeId};
+use airtcp_config::Section;
+use airtcp_net::config::LinkConfig;
+use airtcp_settings::schema::Fallback::{Absent, Required};
+use airtcp_settings::schema::{Key, Kind, Table, field};
+use airtcp_settings::{Name, Settings};
+use std::collections::BTreeSet;
+
+/// A unidirectional link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// `"BS>MH"`; also names its random streams ("link/BS>MH/loss").
+    pub name: String,
+    /// Sending node.
+    pub from: NodeId,
+    /// Receiving node.
+    pub to: NodeId,
+    /// The model.
+    pub config: LinkConfig,
+}
+
+pub(super) static LINK: Table = Table::new(
+    "link",
+    "A duplex link: a link in each direction, which differ only in what `forward` and `backward` override. \
+     The one from A to B is called `A>B`.",
+    &[
+        Key::Fields(&[
+            field(
+                "between",
+                TWO_NODES,
+                Required,
+                "The two nodes (or groups; two groups of one size are linked pair by pair).",
+            ),
+            field(
+                "name",
+                Kind::Name,
+                Absent("`A-B` for `between = [\"A\", \"B\"]`"),
+                "Unique name, for `--set link.NAME…`.",
+            ),
+        ]),
+        Key::All(LinkConfig::KEYS),
+        Key::Fields(&[
+            field(
+                "forward",
+                Kind::Table(&DIRECTION),
+                Absent("as the link"),
+                "What differs from the first node of `between` to the second.",
+            ),
+            field(
+                "backward",
+                Kind::Table(&DIRECTION),
+                Absent("as the link"),
+                "What differs from the second node to the first.",
+            ),
+        ]),
+    ],
+);
+
+static DIRECTION: Table = Table::new(
+    "link.forward, link.backward",
+    "Replaces keys of the link in one direction.",
+    &[Key::Otherwise("as the link", LinkConfig::KEYS)],
+);
+
+/// Reads the links.
+pub(super) fn links(sections: &[Section<'_>], nodes: &[Node], names: &Names) -> Vec<Link> {
+    let mut links = Vec::new();
+    let mut linked = BTreeSet::new();
+    let mut taken = BTreeSet::new();
+    for section in sections {
+        let name = section.get::<Option<Name>>("name");
+        let ends = section.get::<Vec<Name>>("between");
+        let forward = LinkConfig::read(&section.overridden_by(section, "forward"), None);
+        let backward = LinkConfig::read(&section.overridden_by(section, "backward"), None);
+        let Some(ends) = ends else { continue };
+        let label = match name {
+            Some(Some(name)) => name.text,
+            Some(None) => format!("{}-{}", ends[0].text, ends[1].text),
+            None => continue,
+        };
+        if !taken.insert(label.clone()) {
+            let key = if section.has("name") { "name" } else { "between" };
+            section.push(section.problem(key, format!("a second link {label:?}")));
+            continue;
+        }
+        let a = resolve(section, "between", &ends[0], names);
+        let b = resolve(section, "between", &ends[1], names);
+        let (Some(a), Some(b)) = (a, b) else { continue };
+        let Some(pairs) = pairs(section, "between", a, b) else { continue };
+        let (Some(forward), Some(backward)) = (forward, backward) else { continue };
+        for (a, b) in pairs {
+            let name_of = |id: NodeId| &nodes[id.0 as usize].name;
+            if !linked.insert((a.min(b), a.max(b))) {
+                let message = format!("{} and {} are linked already", name_of(a), name_of(b));
+                section.push(section.problem("between", message));
+                break;
+            }
+            for (from, to, config) in [(a, b, &forward), (b, a, &backward)] {
+                let name = format!("{}>{}", name_of(from), name_of(to));
+                links.push(Link { name, from, to, config: config.clone() });
+            }
+        }
+    }
+    links
+}

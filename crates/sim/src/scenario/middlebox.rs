@@ -1,0 +1,174 @@
+//! `middlebox` of a `[[node]]`: the mechanism of an edge node, and what it learns of its mobiles'
+//! outages.
+
+use super::flow::FlowSpec;
+use super::names::{NODES, Names, resolve};
+use super::node::{Node, NodeId};
+use airtcp_config::Section;
+use airtcp_core::{Bytes, Duration};
+use airtcp_edge::MechanismConfig;
+use airtcp_settings::schema::Fallback::{Absent, Is, Required};
+use airtcp_settings::schema::{Key, Kind, PROBABILITY, TIME, Table, field, words};
+use airtcp_settings::{Name, Reader, Settings};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// A mechanism of `airtcp-edge` and where its mobile side is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MiddleboxSpec {
+    /// Which mechanism.
+    pub mechanism: MechanismConfig,
+    /// Payload bytes held for all connections together; zero for a mechanism that holds none.
+    pub memory: Bytes,
+    /// Nodes reached over the wireless side: a segment to one of them goes Fixed → Mobile, a
+    /// segment from one of them Mobile → Fixed; others pass untouched.
+    pub mobiles: Vec<NodeId>,
+    /// What the node learns of its mobiles' outages; `None`: nothing.
+    pub signal: Option<SignalSpec>,
+}
+
+/// The signals an edge node gets about the outages of each of its mobiles: `Fading`, `Down` and
+/// `Up`. One that the next change of the link overtakes is not sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignalSpec {
+    /// `Fading` comes this long before an outage; zero: not at all.
+    pub lead: Duration,
+    /// `Down` comes this long after the outage began.
+    pub late: Duration,
+    /// `Up` comes this long after the outage ended.
+    pub delay: Duration,
+    /// Probability that a signal is lost.
+    pub missing: f64,
+}
+
+/// `mechanism = "none"`.
+const NONE: &str = "none";
+/// Any other.
+const ANY: [&str; MechanismConfig::WORDS.len()] = words(MechanismConfig::WORDS);
+
+pub(super) static MIDDLEBOX: Table = Table::new(
+    "middlebox",
+    "A mechanism of an edge node.",
+    &[
+        Key::Instead {
+            fields: &[field(
+                "mechanism",
+                Kind::WordOr(NONE, &Kind::Choice(MechanismConfig::WORDS)),
+                Required,
+                "Which mechanism; `none`: plain forwarding.",
+            )],
+            keys: MechanismConfig::KEYS,
+        },
+        Key::Fields(&[
+            field(
+                "mobiles",
+                NODES,
+                Required,
+                "Nodes on the wireless side; the mechanism works on segments from and to them.",
+            )
+            .only("mechanism", &ANY),
+            field(
+                "memory",
+                Kind::Size { min: 1, max: u64::MAX },
+                Is("64 MiB"),
+                "Copies kept for all connections together.",
+            )
+            .only("mechanism", MechanismConfig::WITH_COPIES),
+            field(
+                "signal",
+                Kind::WordOrTable(NONE, &SIGNAL),
+                Absent("its defaults"),
+                "What the node learns of its mobiles' outages; `none`: nothing.",
+            )
+            .only("mechanism", MechanismConfig::WITH_SIGNALS),
+        ]),
+    ],
+)
+.formerly(&[("kind", "mechanism")]);
+
+static SIGNAL: Table = Table::new(
+    "middlebox.signal",
+    "The disconnection feedback about each mobile, made from its `outage`: *fading* ahead \
+            of an outage, *down* at its beginning, *up* at its end. A signal that the link's next \
+            change overtakes is not sent.",
+    &[Key::Fields(&[
+        field(
+            "lead",
+            TIME,
+            Absent("50 ms; without `late` only"),
+            "How long before an outage the mobile is reported as fading; 0: not at all.",
+        )
+        .source("M-TCP+ §3"),
+        field(
+            "late",
+            TIME,
+            Is("0 s"),
+            "How long after the beginning of an outage it is reported. Not together with `lead`.",
+        ),
+        field("delay", TIME, Is("0 s"), "How long after its end the end is reported."),
+        field("missing", PROBABILITY, Is("0"), "Probability that a signal is lost."),
+    ])],
+);
+
+/// Reads a mechanism and where its mobiles are; `None` for none and for a wrong one.
+pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
+    if section.get::<Option<&str>>("mechanism")?.is_none() {
+        Reader::chosen(section, "mechanism", NONE);
+        return None;
+    }
+    let mechanism = MechanismConfig::read(section, None);
+    // What holds nothing has no key for it.
+    let memory = match mechanism {
+        Some(mechanism) if mechanism.fifo().is_none() => Some(Bytes(0)),
+        _ => section.get("memory"),
+    };
+    let mobiles = section.get::<Vec<Name>>("mobiles");
+    let signal = signal(section);
+    let mobiles = mobiles?;
+    let ids: Option<Vec<Range<u32>>> =
+        mobiles.iter().map(|name| resolve(section, "mobiles", name, names)).collect();
+    let ids: BTreeSet<NodeId> = ids?.into_iter().flatten().map(NodeId).collect();
+    let (mechanism, memory, signal) = (mechanism?, memory?, signal?);
+    Some(MiddleboxSpec { mechanism, memory, mobiles: ids.into_iter().collect(), signal })
+}
+
+/// What a middlebox is told: `None` when that is wrong.
+fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
+    const LEAD: Duration = Duration::from_millis(50);
+    let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
+    let Some(table) = section.chosen("signal") else {
+        if section.has("signal") {
+            // "none", or not a value for it.
+            return section.get::<Option<&str>>("signal").map(|_| None);
+        }
+        return Some(Some(SignalSpec { lead: LEAD, late, delay, missing }));
+    };
+    let lead = table.get::<Option<Duration>>("lead");
+    let late = table.get::<Duration>("late");
+    let (delay, missing) = (table.get("delay"), table.get("missing"));
+    if table.has("lead") && table.has("late") {
+        let problem = table.problem("late", "contradicts lead");
+        table.push(problem.expected("either lead or late"));
+    }
+    let default_lead = if table.has("late") { Duration::ZERO } else { LEAD };
+    let lead = lead?.unwrap_or(default_lead);
+    Some(Some(SignalSpec { lead, late: late?, delay: delay?, missing: missing? }))
+}
+
+/// A FIFO smaller than a segment would never hold a copy.
+pub(super) fn fifos(sections: &[Section<'_>], nodes: &[Node], names: &Names, flows: &[FlowSpec]) {
+    for section in sections {
+        let node = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
+        let spec = node.and_then(|node| nodes.get(node.start as usize));
+        let Some(spec) = spec.and_then(|node| node.middlebox.as_ref()) else { continue };
+        let Some(fifo) = spec.mechanism.fifo() else { continue };
+        let to_mobile = flows.iter().filter(|f| spec.mobiles.binary_search(&f.to).is_ok());
+        let Some(mss) = to_mobile.map(|flow| u64::from(flow.sender.mss)).max() else { continue };
+        if fifo.get() < mss {
+            let Some(middlebox) = section.chosen("middlebox") else { continue };
+            let message = format!("{fifo} hold no segment of {mss} B");
+            let problem = middlebox.problem("fifo", message);
+            middlebox.push(problem.expected("at least the largest mss of a flow to a mobile"));
+        }
+    }
+}

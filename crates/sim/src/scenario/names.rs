@@ -1,0 +1,68 @@
+//! Names of nodes and groups, and the pairs of nodes that links and traffic run between.
+
+use super::node::NodeId;
+use airtcp_config::Section;
+use airtcp_settings::Name;
+use airtcp_settings::schema::{Count, Kind, TextKind};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The name of a node or of a group of nodes.
+static NODE_NAME: TextKind = TextKind {
+    name: "node",
+    plural: "nodes",
+    expected: "the name of a node",
+    expected_plural: "names of nodes",
+};
+pub(super) const A_NODE: Kind = Kind::Text(&NODE_NAME);
+pub(super) const NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Some };
+pub(super) const TWO_NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Two };
+
+/// The most nodes or flows one scenario may have: 10.0.0.0/8 holds them, and a slip of the finger
+/// does not exhaust memory.
+pub(super) const MAX_ELEMENTS: u64 = 1_000_000;
+pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MAX_ELEMENTS };
+
+/// Groups and single nodes by name.
+pub(super) type Names = BTreeMap<String, Range<u32>>;
+
+/// The nodes that a name stands for; an unknown one is reported.
+pub(super) fn resolve(
+    section: &Section<'_>,
+    key: &str,
+    name: &Name,
+    names: &Names,
+) -> Option<Range<u32>> {
+    let range = names.get(&name.text).cloned();
+    if range.is_none() {
+        let message = format!("no node is called {:?}", name.text);
+        let known = names.keys().map(String::as_str);
+        section.push(section.problem_at(name.spot, key, message).nearest(&name.text, known));
+    }
+    range
+}
+
+/// Pairs of nodes for two names: one with one, one with each of a group, or two groups of one size.
+pub(super) fn pairs(
+    section: &Section<'_>,
+    key: &str,
+    a: Range<u32>,
+    b: Range<u32>,
+) -> Option<Vec<(NodeId, NodeId)>> {
+    let pairs: Vec<(NodeId, NodeId)> = match (a.len(), b.len()) {
+        (1, _) => b.map(|b| (NodeId(a.start), NodeId(b))).collect(),
+        (_, 1) => a.map(|a| (NodeId(a), NodeId(b.start))).collect(),
+        (m, n) if m == n => a.zip(b).map(|(a, b)| (NodeId(a), NodeId(b))).collect(),
+        (m, n) => {
+            let message = format!("a group of {m} and a group of {n}");
+            let expected = "groups of one size, or a single node at one end";
+            section.push(section.problem(key, message).expected(expected));
+            return None;
+        }
+    };
+    if pairs.iter().any(|(a, b)| a == b) {
+        section.push(section.problem(key, "both ends are one node").expected("two nodes"));
+        return None;
+    }
+    Some(pairs)
+}

@@ -1,0 +1,166 @@
+//! `[[node]]`: hosts, routers and edge nodes; and when one is out of reach.
+
+use super::middlebox::{self, MiddleboxSpec};
+use super::names::{COUNT, MAX_ELEMENTS, Names};
+use airtcp_config::Section;
+use airtcp_core::Duration;
+use airtcp_net::config::Schedule;
+use airtcp_settings::schema::Fallback::{Absent, Required};
+use airtcp_settings::schema::{Key, Kind, Table, field};
+use airtcp_settings::{InTable, Name, Settings, choice, settings};
+
+/// A node, by its index in [`Scenario::nodes`](super::Scenario::nodes).
+pub use airtcp_routing::NodeId;
+
+/// A host, a router, or an edge node with a mechanism.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Unique name.
+    pub name: String,
+    /// Mechanism running in this node on the segments it forwards.
+    pub middlebox: Option<MiddleboxSpec>,
+    /// When the node is out of reach.
+    pub outage: Option<NodeOutage>,
+}
+
+settings! {
+    #[partial]
+    /// When a node is out of reach: either `listed`, or `period` with `end`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("node.outage", whole)]
+    pub struct NodeOutage {
+        /// When.
+        #[keys_of(Schedule)]
+        pub schedule: Schedule,
+        /// Where it happens.
+        #[source = "M-TCP §3.3"]
+        pub layer: OutageLayer = OutageLayer::AboveMac,
+        /// How long before an outage the node's own radio foretells it to the endpoints on the
+        /// node; 0: not at all. See `tcp.on-link`.
+        #[source = "Freeze-TCP (Goff et al. 2000)"]
+        pub warning: Duration = Duration::from_millis(50),
+    }
+}
+
+impl NodeOutage {
+    /// Above the MAC, unforetold.
+    pub fn above_mac(schedule: Schedule) -> Self {
+        Self { schedule, layer: OutageLayer::AboveMac, warning: Duration::ZERO }
+    }
+}
+
+choice! {
+    /// Where an outage of a node happens.
+    #[default(AboveMac)]
+    pub enum OutageLayer {
+        /// the node's IP layer drops every packet in both directions except TCP SYN and FIN; its
+        /// radio goes on acknowledging frames
+        AboveMac = "above-mac",
+        /// the node's radios neither send nor hear, so that the others' MACs retry, give up, and
+        /// their queues build
+        Phy = "phy",
+    }
+}
+
+pub(super) static NODE: Table = Table::new(
+    "node",
+    "A host, a router, or an edge node with a mechanism. Packets take a path with the \
+            fewest hops.",
+    &[Key::Fields(&[
+        field("name", Kind::Name, Required, "Unique name."),
+        field(
+            "count",
+            COUNT,
+            Absent("one node"),
+            "Makes a group: `name = \"s\"`, `count = 3` are the nodes s0, s1 and s2. A \
+             link or flow that names the group is made once for each member.",
+        ),
+        field(
+            "middlebox",
+            Kind::Table(&middlebox::MIDDLEBOX),
+            Absent("plain forwarding"),
+            "Mechanism this node runs on the segments it forwards.",
+        ),
+        field(
+            "outage",
+            Kind::Table(NodeOutage::TABLE),
+            Absent("none"),
+            "When the node is out of reach.",
+        ),
+        field(
+            "position",
+            Kind::Point,
+            Absent("a cell none of whose stations has one has them on a line, 1 m apart"),
+            "Where the node's radios are, `[x, y]`.",
+        ),
+        field(
+            "spacing",
+            Kind::Point,
+            Absent("a group is in one place"),
+            "From the position of each node of a group to that of the next.",
+        ),
+    ])],
+);
+
+/// Where each node is, metres, as far as the file says so.
+pub(super) type Positions = Vec<Option<(f64, f64)>>;
+
+/// Reads the nodes.
+pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
+    let mut nodes = Vec::new();
+    let mut positions = Positions::new();
+    let mut names = Names::new();
+    for section in sections {
+        let name = section.get::<Name>("name");
+        let count = section.get::<Option<u64>>("count");
+        let outage = section.chosen("outage").and_then(|table| outage(&table));
+        let position = section.get::<Option<(f64, f64)>>("position");
+        let spacing = section.get::<Option<(f64, f64)>>("spacing");
+        if section.has("spacing") && !(section.has("count") && section.has("position")) {
+            let problem = section.problem("spacing", "has no effect without count and position");
+            section.push(problem.expected("a group with a position"));
+        }
+        let (Some(name), Some(count)) = (name, count) else { continue };
+        if nodes.len() as u64 + count.unwrap_or(1) > MAX_ELEMENTS {
+            let most = format!("at most {MAX_ELEMENTS} nodes");
+            section.push(section.problem("count", "makes too many nodes").expected(most));
+            continue;
+        }
+        let first = nodes.len() as u32;
+        let members = match count {
+            None => vec![name.text.clone()],
+            Some(n) => (0..n).map(|i| format!("{}{i}", name.text)).collect(),
+        };
+        for (id, member) in (first..).zip(members) {
+            if names.insert(member.clone(), id..id + 1).is_some() {
+                section.push(section.problem("name", format!("a second node {member:?}")));
+            }
+            nodes.push(Node { name: member, middlebox: None, outage: outage.clone() });
+            let (dx, dy) = spacing.flatten().unwrap_or_default();
+            let i = f64::from(id - first);
+            positions.push(position.flatten().map(|(x, y)| (x + i * dx, y + i * dy)));
+        }
+        if count.is_some() && names.insert(name.text.clone(), first..nodes.len() as u32).is_some() {
+            section.push(section.problem("name", format!("a second node {:?}", name.text)));
+        }
+    }
+    // Mobiles may be named before they are defined.
+    for section in sections {
+        let Some(spec) = section.chosen("middlebox") else { continue };
+        let Some(spec) = middlebox::read(&spec, &names) else { continue };
+        let name = section.get::<Name>("name").and_then(|n| names.get(&n.text).cloned());
+        for id in name.into_iter().flatten() {
+            if spec.mobiles.contains(&NodeId(id)) {
+                section.push(section.problem("middlebox", "a node cannot be its own mobile"));
+            }
+            nodes[id as usize].middlebox = Some(spec.clone());
+        }
+    }
+    (nodes, names, positions)
+}
+
+/// `None` when there is no outage or it is wrong.
+fn outage(section: &Section<'_>) -> Option<NodeOutage> {
+    let outage = NodeOutage::read(section, None)?;
+    (outage.schedule != Schedule::Listed(Vec::new())).then_some(outage)
+}

@@ -1,0 +1,173 @@
+//! `[[udp]]`: sources of datagrams.
+
+use super::names::{A_NODE, MAX_ELEMENTS};
+use super::node::NodeId;
+use super::traffic::{Network, ends};
+use airtcp_config::Section;
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_settings::schema::Fallback::{Absent, Is, Required};
+use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, TIME, Table, field};
+use airtcp_settings::{Name, Value, choice};
+use std::collections::BTreeSet;
+
+/// A source of UDP datagrams of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UdpSpec {
+    /// Unique name; also names its random stream ("cbr/noise").
+    pub name: String,
+    /// Where the datagrams come from.
+    pub from: NodeId,
+    /// Where they go.
+    pub to: NodeId,
+    /// When it starts.
+    pub start: Instant,
+    /// When it stops; `None`: with the run.
+    pub stop: Option<Instant>,
+    /// Size of the IP packet.
+    pub size: Bytes,
+    /// How fast; `None`: saturated, there is always a packet waiting in front of the first hop.
+    pub rate: Option<DataRate>,
+    /// Pauses.
+    pub on_off: Option<OnOff>,
+}
+
+/// Periods of sending and of silence in turn, beginning with the former.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnOff {
+    /// Mean length of a period of sending.
+    pub on: Duration,
+    /// Mean length of a pause.
+    pub off: Duration,
+    /// Lengths are exponentially distributed; otherwise all are the same.
+    pub exponential: bool,
+}
+
+choice! {
+    /// How the lengths of periods vary.
+    pub enum Periods {
+        /// their lengths are exponentially distributed
+        Exponential = "exponential",
+        /// all are of the mean length
+        Constant = "constant",
+    }
+}
+
+pub(super) static UDP: Table = Table::new(
+    "udp",
+    "UDP cross traffic: datagrams of one size at a constant rate, perhaps with pauses, or as fast as they go.",
+    &[Key::Fields(&[
+        field(
+            "name",
+            Kind::Name,
+            Absent("`A-B` for a source on A that sends to B"),
+            "Unique name. A source made several times (groups) gets its number behind it.",
+        ),
+        field("from", A_NODE, Required, "Where the datagrams come from."),
+        field("to", A_NODE, Required, "Where they go; paired with `from` as a flow's ends."),
+        field(
+            "rate",
+            Kind::WordOr("saturated", &Kind::Rate),
+            Required,
+            "IP packets, while sending. `saturated`: there is always one waiting in front of \
+             the first hop.",
+        ),
+        field(
+            "size",
+            Kind::Size { min: 28, max: 65_535 },
+            Is("1500 B"),
+            "IP packet, headers (28 B) included.",
+        ),
+        field("start", TIME, Is("0 s"), "When it starts."),
+        field("stop", POSITIVE_TIME, Absent("with the run"), "When it stops."),
+        field(
+            "on",
+            POSITIVE_TIME,
+            Absent("no pauses"),
+            "Mean length of a period of sending; needs `off`.",
+        ),
+        field("off", POSITIVE_TIME, Absent("no pauses"), "Mean length of a pause; needs `on`."),
+        field(
+            "periods",
+            Periods::KIND,
+            Is("exponential"),
+            "How the lengths of `on` and `off` vary.",
+        ),
+    ])],
+);
+
+/// Reads the sources.
+pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<UdpSpec> {
+    let mut sources: Vec<UdpSpec> = Vec::new();
+    let mut taken = BTreeSet::new();
+    for section in sections {
+        let name = section.get::<Option<Name>>("name");
+        let rate = section.get::<Option<DataRate>>("rate");
+        let size = section.get::<Bytes>("size");
+        let start = section.get::<Instant>("start");
+        let stop = section.get::<Option<Instant>>("stop");
+        let on_off = on_off(section);
+        let pairs = ends(section, network);
+        let (Some(name), Some(rate), Some(size)) = (name, rate, size) else { continue };
+        let (Some(start), Some(stop), Some(on_off)) = (start, stop, on_off) else { continue };
+        let Some(pairs) = pairs else { continue };
+        if network.duration.is_some_and(|d| start.since_start() >= d) {
+            let message = format!("starts at {}, after the end of the run", start.since_start());
+            section.push(section.problem("start", message).expected("a start before `duration`"));
+        }
+        if stop.is_some_and(|stop| stop <= start) {
+            let message = format!("not after the start at {}", start.since_start());
+            section.push(section.problem("stop", message).expected("a stop after `start`"));
+        }
+        if rate.is_none() && on_off.is_some() {
+            let problem = section.problem("on", "has no effect with rate = \"saturated\"");
+            section.push(problem.expected("a rate such as \"250 kbit/s\""));
+        }
+        if sources.len() + pairs.len() > MAX_ELEMENTS as usize {
+            let most = format!("at most {MAX_ELEMENTS} sources");
+            section.push(section.problem("from", "makes too many sources").expected(most));
+            continue;
+        }
+        let several = pairs.len() > 1;
+        for (k, (from, to)) in pairs.into_iter().enumerate() {
+            let name = match &name {
+                Some(name) if several => format!("{}{k}", name.text),
+                Some(name) => name.text.clone(),
+                None => {
+                    let [a, b] = [from, to].map(|id| &network.nodes[id.0 as usize].name);
+                    format!("{a}-{b}")
+                }
+            };
+            if !taken.insert(name.clone()) {
+                let key = if section.has("name") { "name" } else { "from" };
+                let problem = section.problem(key, format!("a second source {name:?}"));
+                section.push(problem.expected("a name of its own for each source"));
+                break;
+            }
+            sources.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });
+        }
+    }
+    sources
+}
+
+/// The pauses of a source: `None` when they are wrong.
+fn on_off(section: &Section<'_>) -> Option<Option<OnOff>> {
+    let (on, off) = (section.get::<Option<Duration>>("on"), section.get::<Option<Duration>>("off"));
+    let periods = section.get::<Periods>("periods");
+    match (on?, off?) {
+        (Some(on), Some(off)) => {
+            Some(Some(OnOff { on, off, exponential: periods? == Periods::Exponential }))
+        }
+        (None, None) => {
+            if section.has("periods") {
+                let problem = section.problem("periods", "has no effect without on and off");
+                section.push(problem.expected("on and off, whose lengths it describes"));
+            }
+            Some(None)
+        }
+        (on, _) => {
+            let missing = if on.is_none() { "on" } else { "off" };
+            section.push(section.problem(missing, "missing").expected("both on and off, or none"));
+            None
+        }
+    }
+}
