@@ -52,7 +52,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The same work for all simulators: `NAME.toml`, `NAME.tcl`, `NAME.cc`."""
+    """The same work for all simulators: `NAME.toml`, `NAME.tcl` and, for ns-3, `NAME.cc`."""
 
     name: str
     measure: str
@@ -64,6 +64,7 @@ class Benchmark:
     digits: int
     """Decimals of the Mbit/s printed."""
     ns3_libraries: tuple[str, ...]
+    """None at all: ns-3 takes no part."""
     more: Callable[[dict[str, Any], float], list[Line]]
     """Further lines, from our result and our median time."""
 
@@ -133,12 +134,12 @@ def check_prerequisites() -> None:
 def compare(benchmark: Benchmark, runs: int) -> list[Line]:
     """Runs a benchmark: one line for each peer, then the benchmark's own."""
     name, measure = benchmark.name, benchmark.measure
-    program = compile_ns3(HERE / f"{name}.cc", benchmark.ns3_libraries)
     commands: dict[str, list[str | Path]] = {
         "airtcp": airtcp(HERE / f"{name}.toml"),
         "ns-2": ["ns", HERE / f"{name}.tcl"],
-        "ns-3": [program],
     }
+    if benchmark.ns3_libraries:
+        commands["ns-3"] = [compile_ns3(HERE / f"{name}.cc", benchmark.ns3_libraries)]
     samples: dict[str, list[Sample]] = {simulator: [] for simulator in commands}
     for number in range(1, runs + 1):
         for simulator, command in commands.items():
@@ -150,7 +151,7 @@ def compare(benchmark: Benchmark, runs: int) -> list[Line]:
     result = samples["airtcp"][0].result
     ours = benchmark.of_ours(result)
     lines: list[Line] = []
-    for peer in ("ns-2", "ns-3"):
+    for peer in list(commands)[1:]:
         theirs = float(samples[peer][0].result[measure])
         mbit = [f"{rate / 1e6:.{benchmark.digits}f}" for rate in (ours, theirs)]
         rates = f"{measure} {mbit[0]} against {mbit[1]} Mbit/s"
@@ -229,6 +230,15 @@ BENCHMARKS = {
             tolerance=0.03,
             digits=2,
             ns3_libraries=("wifi", "propagation", "mobility", "network", "core"),
+            more=lambda result, seconds: [],
+        ),
+        Benchmark(
+            name="chain7",
+            measure="goodput",
+            of_ours=goodput_of_flows,
+            tolerance=0.02,
+            digits=3,
+            ns3_libraries=(),
             more=lambda result, seconds: [],
         ),
     )

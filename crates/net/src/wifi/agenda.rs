@@ -42,6 +42,11 @@ impl Moment {
         Self { order: self.order + 1, ..self }
     }
 
+    /// The number of the frame.
+    pub(crate) fn frame(self) -> u32 {
+        self.order & ((1 << FRAME_BITS) - 1)
+    }
+
     /// Whether it is the end of a frame.
     pub(crate) fn is_end(self) -> bool {
         self.order >> FRAME_BITS == 0

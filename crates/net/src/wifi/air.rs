@@ -88,12 +88,24 @@ pub(crate) struct Copied {
 pub(crate) struct Signal {
     /// What comes next of it, its beginning or its end.
     pub(crate) moment: Moment,
-    /// The slot of the frame.
-    pub(crate) flight: u32,
+    /// When it will have passed.
+    pub(crate) end: Instant,
     pub(crate) power: Power,
+    /// The slot of the frame, or [`SENSED_ONLY`].
+    pub(crate) flight: u32,
     /// The next signal of the station.
     next: u32,
 }
+
+impl Signal {
+    /// When it will have passed, in the order of events.
+    pub(crate) fn passes(&self) -> Moment {
+        Moment::end(self.end, self.moment.frame())
+    }
+}
+
+/// No slot: the frame is too weak to be received, so that it does not matter what it says.
+pub(crate) const SENSED_ONLY: u32 = u32::MAX;
 
 /// The signals of a station, by what comes first.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +141,9 @@ impl<T> Air<T> {
     /// One needs a frame no more.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
+        if slot == SENSED_ONLY {
+            return;
+        }
         let flight = &mut self.flights[slot];
         flight.users -= 1;
         if flight.users == 0 {
@@ -164,18 +179,18 @@ impl<T> Air<T> {
         std::iter::successors(self.first(of), |signal| self.first(Signals(signal.next)))
     }
 
-    /// Adds the signal of a frame, of which slot and number are given, that will reach a station at `at`.
+    /// Adds a signal that will reach a station.
     #[inline]
     pub(crate) fn add(
         &mut self,
         to: &mut Signals,
-        (flight, number): (u32, u32),
-        at: Instant,
+        (beginning, end): (Moment, Instant),
         power: Power,
+        flight: u32,
     ) {
-        let moment = Moment::beginning(at, number);
-        let place = self.signals.insert(Signal { moment, flight, power, next: NONE });
-        self.enter(to, place, moment);
+        let signal = Signal { moment: beginning, end, power, flight, next: NONE };
+        let place = self.signals.insert(signal);
+        self.enter(to, place, beginning);
     }
 
     /// The first signal of a station has begun: what comes next of it is its end.

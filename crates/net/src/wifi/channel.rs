@@ -24,7 +24,7 @@
 use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
-use crate::wifi::air::{Air, Copied, Flight};
+use crate::wifi::air::{Air, Copied, Flight, SENSED_ONLY};
 use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::{Effects, Rules};
@@ -442,14 +442,7 @@ impl<T: Copy> Channel<T> {
         if sender.dcf.heeds_all_frames(&common.rules) {
             let shows = sender.dcf.may_give_up(&common.rules);
             for signal in air.all(sender.signals) {
-                let flight = air.flight(signal.flight);
-                let passes = if signal.moment.is_end() {
-                    signal.moment
-                } else {
-                    let late = signal.moment.at.since(flight.start);
-                    Moment::end(flight.end + late, flight.number)
-                };
-                agenda.add(passes, Task::Passed(station), shows);
+                agenda.add(signal.passes(), Task::Passed(station), shows);
             }
         }
 
@@ -458,7 +451,8 @@ impl<T: Copy> Channel<T> {
         let mut receiver = None;
         let mut users = 0;
         for &Neighbour { station, power, delay } in audience {
-            if to == Receiver::Station(StationId(station)) && power >= common.radio.rx_threshold {
+            let receives = power >= common.radio.rx_threshold;
+            if receives && to == Receiver::Station(StationId(station)) {
                 receiver = Some(delay);
             }
             let terminal = &mut stations[station as usize];
@@ -468,12 +462,14 @@ impl<T: Copy> Channel<T> {
             // What has passed it meanwhile leads to nothing, or the agenda would have had it.
             let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
             debug_assert!(nothing.is_none());
-            air.add(&mut terminal.signals, (slot, number), now + delay, power);
-            users += 1;
+            let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
+            let flight = if receives { slot } else { SENSED_ONLY };
+            air.add(&mut terminal.signals, (beginning, end), power, flight);
+            users += u32::from(receives);
             if heeding && terminal.dcf.heeds_all_frames(&common.rules) {
                 let shows = terminal.dcf.may_give_up(&common.rules);
                 let passed = Task::Passed(StationId(station));
-                agenda.add(Moment::end(end + delay, number), passed, shows);
+                agenda.add(Moment::end(end, number), passed, shows);
             }
         }
         air.flight_mut(slot).users += users;

@@ -55,7 +55,7 @@ pub(crate) fn propagation_delay(distance: f64) -> Duration {
 /// A frame as it reaches a radio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// Tells it from all other frames on the air.
+    /// Its number, which tells it from all other frames on the air.
     pub(crate) frame: u32,
     pub(crate) power: Power,
     /// When it will have passed.

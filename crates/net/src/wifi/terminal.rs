@@ -74,26 +74,25 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) -> Option<Heard> {
         loop {
-            let Signal { moment, flight: slot, power, .. } = *air.first(self.signals)?;
+            let signal = *air.first(self.signals)?;
+            let Signal { moment, end, power, flight: slot, .. } = signal;
             if moment >= until {
                 return None;
             }
             let now = moment.at;
             let overheard = if moment.is_end() {
                 let was_busy = self.radio.is_busy(&common.radio);
-                let outcome = self.radio.end(now, &common.radio, slot, power);
+                let outcome = self.radio.end(now, &common.radio, moment.frame(), power);
                 let idle = was_busy && !self.radio.is_busy(&common.radio);
-                self.passed(air.flight(slot), common, now, (outcome, idle), out)
+                self.passed(air, slot, common, now, (outcome, idle), out)
             } else {
-                let flight = air.flight(slot);
-                let end = flight.end + now.since(flight.start);
-                let end_moment = Moment::end(end, flight.number);
+                let passes = signal.passes();
                 let alone = self.radio.is_quiet()
-                    && end_moment < until
-                    && air.first_is_alone(self.signals, end_moment);
+                    && passes < until
+                    && air.first_is_alone(self.signals, passes);
                 if !alone {
-                    air.begin_first(&mut self.signals, end_moment);
-                    self.reached(common, now, Arrival { frame: slot, power, end });
+                    air.begin_first(&mut self.signals, passes);
+                    self.reached(common, now, Arrival { frame: moment.frame(), power, end });
                     continue;
                 }
                 // The usual case, taken in one go.
@@ -102,7 +101,7 @@ impl<T: Copy> Terminal<T> {
                     self.busy_from = now.max(self.busy_from);
                     self.dcf.carrier_busy(now, &common.rules);
                 }
-                self.passed(flight, common, end, (outcome, busy), out)
+                self.passed(air, slot, common, end, (outcome, busy), out)
             };
             air.remove_first(&mut self.signals);
             air.release(slot);
@@ -130,7 +129,8 @@ impl<T: Copy> Terminal<T> {
     #[inline]
     fn passed(
         &mut self,
-        flight: &Flight<T>,
+        air: &Air<T>,
+        slot: u32,
         common: &Common,
         now: Instant,
         (outcome, idle): (Outcome, bool),
@@ -138,14 +138,16 @@ impl<T: Copy> Terminal<T> {
     ) -> bool {
         let rules = &common.rules;
         let mut overheard = false;
+        let intact = |errors: &mut Stream| {
+            let Flight { cut, intact, .. } = *air.flight(slot);
+            now <= cut && (intact >= 1.0 || errors.chance(intact))
+        };
         match outcome {
             Outcome::None => {}
-            Outcome::Frame
-                if now <= flight.cut
-                    && (flight.intact >= 1.0 || self.errors.chance(flight.intact)) =>
-            {
-                self.dcf.frame_received(now, rules, &flight.frame, out);
-                overheard = self.overhears && self.is_news_for_others(&flight.frame);
+            Outcome::Frame if intact(&mut self.errors) => {
+                let frame = &air.flight(slot).frame;
+                self.dcf.frame_received(now, rules, frame, out);
+                overheard = self.overhears && self.is_news_for_others(frame);
             }
             Outcome::Frame | Outcome::Error => {
                 self.dcf.counters.errors += 1;
