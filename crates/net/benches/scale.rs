@@ -1,9 +1,10 @@
-//! What a frame on the air costs with few and with many stations at the same density, and what memory 100,000
-//! stations take: `cargo bench -p airtcp-net --bench scale`.
+//! What a frame on the air costs with few and with many stations at the same density, and what
+//! memory 100,000 stations take: `cargo bench -p airtcp-net --bench scale`.
 //!
-//! Stations are placed at random in a square of such a size that 25 others sense a frame, and 5 to 7 can receive it,
-//! on average over all places, borders included. Each sends a packet of 1000 B with RTS every second to one of those
-//! in range. Throughput is counted in frames, so that its inverse is the CPU time of one. `docs/channel.md` plots it.
+//! Stations are placed at random in a square of such a size that 25 others sense a frame, and 5 to
+//! 7 can receive it, on average over all places, borders included. Each sends a packet of 1000 B
+//! with RTS every second to one of those in range. Throughput is counted in frames, so that its
+//! inverse is the CPU time of one. `docs/channel.md` plots it.
 
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_net::wifi::{
@@ -21,7 +22,8 @@ const SENSING_RANGE: f64 = 550.0;
 /// Between the packets of a station.
 const GAP: Duration = Duration::from_millis(1000);
 
-/// Of how many of `n` stations in a square with this side a station is sensed, on average over all places.
+/// Of how many of `n` stations in a square with this side a station is sensed, on average over all
+/// places.
 fn sensing(n: u32, side: f64) -> f64 {
     let r = SENSING_RANGE / side;
     // The mean part of the square that is within a radius r < 1 of a random point of it.

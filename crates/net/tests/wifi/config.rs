@@ -8,7 +8,7 @@ use airtcp_net::wifi::{
 
 #[test]
 fn frames_take_as_long_as_the_table_says() {
-    // Spec §5: RTS, CTS, ACK at 1 Mbit/s, long preamble.
+    // IEEE Std 802.11-1999 §7.2.1, §15.2: RTS, CTS, ACK at 1 Mbit/s, long preamble.
     let phy = preset::ns2().phy;
     let at_1 = |bytes| phy.frame(DataRate::mbps(1), Bytes(bytes));
     assert_eq!(at_1(20), Duration::from_micros(352));
