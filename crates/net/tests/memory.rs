@@ -54,7 +54,7 @@ fn send(channel: &mut Channel<u32>, from: Instant, until: Instant) {
         };
         let _ = channel.send(now, StationId(station), to, packet, Bytes(500));
         while channel.poll(now).is_some() {}
-        now = now + Duration::from_micros(667);
+        now += Duration::from_micros(667);
     }
 }
 
