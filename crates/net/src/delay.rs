@@ -44,8 +44,8 @@ impl Distribution {
         }
     }
 
-    /// The expectation. For [`Distribution::Normal`] that of max(X, 0), above `mean` when the cut-off
-    /// matters.
+    /// The expectation. For [`Distribution::Normal`] that of max(X, 0), above `mean` when the
+    /// cut-off matters.
     pub fn mean(&self) -> Duration {
         match self {
             Self::Constant(delay) => *delay,
@@ -102,7 +102,8 @@ impl Delay {
         Self { base: config.base, variation }
     }
 
-    /// The delay of the packet that departs at `departure`; call once a packet, in order of departure.
+    /// The delay of the packet that departs at `departure`; call once a packet, in order of
+    /// departure.
     #[inline]
     pub(crate) fn draw(&mut self, departure: Instant) -> Duration {
         match &mut self.variation {

@@ -1,23 +1,25 @@
 //! A unidirectional link as a state machine: queue, server, flight.
 //!
-//! A packet offered with [`Link::send`] passes the queue discipline or is handed back, waits for the server,
-//! is serialised at the link's rate, and after the propagation delay comes out of [`Link::poll`]: delivered,
-//! or dropped with the reason. Rules:
+//! A packet offered with [`Link::send`] passes the queue discipline or is handed back, waits for
+//! the server, is serialised at the link's rate, and after the propagation delay comes out of
+//! [`Link::poll`]: delivered, or dropped with the reason. Rules:
 //!
-//! - Time is logical. Service starts at the later of arrival and previous departure, departure is start plus
-//!   transmission time, arrival at the far end is departure plus delay; none of them depends on when the
-//!   machine is called. A caller that polls late, or more often, sees the same packets with the same times.
-//! - The server is first in, first out, and everything about it is known beforehand. So a packet's times and
-//!   fate are decided when it is accepted; there is no "transmission complete" event, and a caller needs one
-//!   wake-up a packet, at [`Link::next_deadline`].
-//! - Loss and delay are drawn once a packet, in the order of departure, each from its own stream. A packet
-//!   that meets an outage has its draws too, so that an outage does not shift those of the packets behind it.
+//! - Time is logical. Service starts at the later of arrival and previous departure, departure is
+//!   start plus transmission time, arrival at the far end is departure plus delay; none of them
+//!   depends on when the machine is called. A caller that polls late, or more often, sees the same
+//!   packets with the same times.
+//! - The server is first in, first out, and everything about it is known beforehand. So a packet's
+//!   times and fate are decided when it is accepted; there is no "transmission complete" event, and
+//!   a caller needs one wake-up a packet, at [`Link::next_deadline`].
+//! - Loss and delay are drawn once a packet, in the order of departure, each from its own stream. A
+//!   packet that meets an outage has its draws too, so that an outage does not shift those of the
+//!   packets behind it.
 //! - A lost packet is reported at the instant it would have arrived.
 //! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
 //! - At equal times a departure comes before an arrival to the queue.
-//! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third rule: what
-//!   will happen is not known beforehand, so a packet is decided when its service starts, which is one more
-//!   wake-up. Its times are the same.
+//! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third
+//!   rule: what will happen is not known beforehand, so a packet is decided when its service
+//!   starts, which is one more wake-up. Its times are the same.
 
 use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
 use crate::delay::Delay;
@@ -95,7 +97,8 @@ pub struct LinkCounters {
 pub struct Link<T> {
     /// That of the server, or the mean of its trace.
     rate: DataRate,
-    /// The latest packet size and its transmission time: packets come in few sizes, divisions are slow.
+    /// The latest packet size and its transmission time: packets come in few sizes, divisions are
+    /// slow.
     transmission: (Bytes, Duration),
     /// Instead of the rate.
     opportunities: Option<Box<Opportunities>>,
@@ -120,7 +123,8 @@ pub struct Link<T> {
 /// A packet's place in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// When its service starts; in a steered link known of the first only, [`Instant::MAX`] of the others.
+    /// When its service starts; in a steered link known of the first only, [`Instant::MAX`] of the
+    /// others.
     start: Instant,
     size: Bytes,
 }
@@ -192,16 +196,16 @@ impl<T> Link<T> {
         }
     }
 
-    /// The link with the recorded rate of `trace` instead of its constant one; before the first packet. RED counts
-    /// its idle time in packets of the trace's mean rate.
+    /// The link with the recorded rate of `trace` instead of its constant one; before the first
+    /// packet. RED counts its idle time in packets of the trace's mean rate.
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.rate = trace.mean_rate();
         self.opportunities = Some(Box::new(Opportunities::new(trace)));
         self
     }
 
-    /// The link with [`Link::take_down`] and [`Link::take_up`], whose outages do to packets what `mode` says;
-    /// before the first packet.
+    /// The link with [`Link::take_down`] and [`Link::take_up`], whose outages do to packets what
+    /// `mode` says; before the first packet.
     pub fn steered(mut self, mode: OutageMode) -> Self {
         self.steering = Some(Box::new(Steering {
             mode,
@@ -213,8 +217,8 @@ impl<T> Link<T> {
         self
     }
 
-    /// A steered link that keeps its departures for [`Link::next_departure`]; before the first packet. Without
-    /// effect on a link that is not steered.
+    /// A steered link that keeps its departures for [`Link::next_departure`]; before the first
+    /// packet. Without effect on a link that is not steered.
     pub fn reporting_departures(mut self) -> Self {
         if let Some(steering) = &mut self.steering {
             steering.departures = Some(VecDeque::new());
@@ -222,11 +226,11 @@ impl<T> Link<T> {
         self
     }
 
-    /// Begins an outage at `now` that ends at [`Link::take_up`]. It does what one of the schedule between the
-    /// same instants does, to the packets in the queue and in service too: those in the queue wait or are lost as
-    /// their turn comes, the one in service arrives (under [`OutageMode::Hold`]) or is lost (under
-    /// [`OutageMode::Drop`]), those that have left the server arrive. Without effect on a link that is taken
-    /// down already or not steered.
+    /// Begins an outage at `now` that ends at [`Link::take_up`]. It does what one of the schedule
+    /// between the same instants does, to the packets in the queue and in service too: those in the
+    /// queue wait or are lost as their turn comes, the one in service arrives (under
+    /// [`OutageMode::Hold`]) or is lost (under [`OutageMode::Drop`]), those that have left the
+    /// server arrive. Without effect on a link that is taken down already or not steered.
     pub fn take_down(&mut self, now: Instant) {
         self.start_services_before(now);
         let Some(steering) = self.steering.as_mut().filter(|steering| !steering.down) else {
@@ -268,7 +272,8 @@ impl<T> Link<T> {
             || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
     }
 
-    /// The next packet that has left the server by `now`, if the link reports them; call until `None`.
+    /// The next packet that has left the server by `now`, if the link reports them; call until
+    /// `None`.
     pub fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         self.start_services(now);
         let departures = self.steering.as_mut()?.departures.as_mut()?;
@@ -422,7 +427,8 @@ impl<T> Link<T> {
         }
     }
 
-    /// Whether a packet that comes now, to be served from `start` on, finds neither packets nor an outage.
+    /// Whether a packet that comes now, to be served from `start` on, finds neither packets nor an
+    /// outage.
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
         // By a trace nothing is served at once.
@@ -430,7 +436,8 @@ impl<T> Link<T> {
         start == now || (awaits_trace() && self.free_at <= now)
     }
 
-    /// When the server starts on a packet that comes now: at once, or when it is free and the link up.
+    /// When the server starts on a packet that comes now: at once, or when it is free and the link
+    /// up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
         let now = match &self.steering {
@@ -491,8 +498,8 @@ impl<T> Link<T> {
     }
 }
 
-// Most links have neither outages nor random delays nor RED: what serves these alone is kept out of line, so
-// that the common path stays short.
+// Most links have neither outages nor random delays nor RED: what serves these alone is kept out of
+// line, so that the common path stays short.
 
 /// When a server that could start at `earliest` does, in view of the link's outages.
 #[inline(never)]
@@ -503,7 +510,8 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     }
 }
 
-/// The first opportunity of a packet that comes now: one at which the link is up, or lets packets be lost.
+/// The first opportunity of a packet that comes now: one at which the link is up, or lets packets
+/// be lost.
 #[inline(never)]
 fn start_by_trace(
     opportunities: &Opportunities,

@@ -8,8 +8,8 @@ use airtcp_core::Stream;
 pub(crate) enum Loss {
     /// Independent losses.
     Bernoulli { p: f64, stream: Stream },
-    /// Gilbert-Elliott. Starts in the good state; a packet is lost by the state it meets, then the chain
-    /// takes its step.
+    /// Gilbert-Elliott. Starts in the good state; a packet is lost by the state it meets, then the
+    /// chain takes its step.
     GilbertElliott { step: [f64; 2], loss: [f64; 2], bad: bool, stream: Stream },
     /// Ordinals of data packets, ascending from `next` on; `data_packets` have passed so far.
     List { ordinals: Vec<u64>, next: usize, data_packets: u64 },
@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn gilbert_elliott_has_its_stationary_rate_and_burst_length() {
-        // Gilbert 1960: bad fraction g/(g+b), bursts of mean length 1/b when all is lost in the bad state.
+        // Gilbert 1960: bad fraction g/(g+b), bursts of mean length 1/b when all is lost in the bad
+        // state.
         let (g, b) = (0.01, 0.25);
         let config = LossConfig::GilbertElliott {
             good_to_bad: g,

@@ -1,9 +1,9 @@
 //! Admission to the queue in front of a link's server: drop-tail, and Random Early Detection.
 //!
-//! RED follows S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM
-//! ToN 1(4), 1993: figure 2 for the average (with its correction for idle time) and for the drops, spaced
-//! by the count since the last one; "gentle" is Floyd's later recommendation of a slope instead of a jump
-//! at the maximum threshold.
+//! RED follows S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM ToN 1(4), 1993: figure 2 for the average (with its correction for idle time) and for
+//! the drops, spaced by the count since the last one; "gentle" is Floyd's later recommendation of a
+//! slope instead of a jump at the maximum threshold.
 
 use crate::config::{QueueConfig, QueueLimit};
 use airtcp_core::{Bytes, Duration, Stream};
@@ -48,8 +48,8 @@ impl Admission {
         }
     }
 
-    /// Whether the packet may enter. `mean_transmission` is the mean transmission time of a packet, asked
-    /// for only when the discipline needs it.
+    /// Whether the packet may enter. `mean_transmission` is the mean transmission time of a packet,
+    /// asked for only when the discipline needs it.
     #[inline]
     pub(crate) fn admits(
         &mut self,
@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn red_spaces_drops_uniformly() {
         // Average 10 is half way: p_b = 0.5 max_p = 0.05. After a drop the count runs 1, 2, … and
-        // p_b / (1 - count p_b) makes the gap uniform on 1 ..= 1/p_b - 1 = 19: mean 1 / (2 p_b) = 10.
+        // p_b / (1 - count p_b) makes the gap uniform on 1 ..= 1/p_b - 1 = 19: mean 1 / (2 p_b) =
+        // 10.
         let drops = run(&mut red(0.1, 1.0, false), 10, 100_000);
         let at: Vec<usize> = (0..drops.len()).filter(|&i| drops[i]).collect();
         let gaps: Vec<usize> = at.windows(2).map(|w| w[1] - w[0]).collect();

@@ -13,7 +13,8 @@ impl Schedule {
     pub fn next_up(&self, at: Instant) -> Option<Instant> {
         match self {
             Self::Listed(outages) => {
-                // Adjacent intervals make one outage, so the end of one may be the start of the next.
+                // Adjacent intervals make one outage, so the end of one may be the start of the
+                // next.
                 let mut up = at;
                 for &(start, end) in &outages[first_ending_after(outages, at)..] {
                     if start > up {
@@ -54,7 +55,8 @@ impl Schedule {
         }
     }
 
-    /// The first outage that ends after `at`: its start and its end (`None`: never), but not before `at`.
+    /// The first outage that ends after `at`: its start and its end (`None`: never), but not before
+    /// `at`.
     pub fn next_outage(&self, at: Instant) -> Option<(Instant, Option<Instant>)> {
         let start = if self.is_down(at) { at } else { self.next_change(at)? };
         Some((start, self.next_up(start)))
@@ -90,8 +92,9 @@ fn first_ending_after(outages: &[(Instant, Instant)], at: Instant) -> usize {
     outages.partition_point(|&(_, end)| end <= at)
 }
 
-/// Disconnection emulated above the MAC (M-TCP §3.3): the mobile's IP layer drops TCP packets in both
-/// directions while the radio goes on acknowledging frames, so that the access point sees no failure.
+/// Disconnection emulated above the MAC (M-TCP §3.3): the mobile's IP layer drops TCP packets in
+/// both directions while the radio goes on acknowledging frames, so that the access point sees no
+/// failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AboveMac {
     schedule: Schedule,
@@ -103,7 +106,8 @@ impl AboveMac {
         Self { schedule }
     }
 
-    /// True when a TCP segment with these flags is dropped at `now`: every one but SYN and FIN while down.
+    /// True when a TCP segment with these flags is dropped at `now`: every one but SYN and FIN
+    /// while down.
     pub fn drops(&self, now: Instant, flags: Flags) -> bool {
         !flags.intersects(Flags::SYN | Flags::FIN) && self.schedule.is_down(now)
     }

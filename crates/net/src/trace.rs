@@ -1,9 +1,10 @@
 //! A rate that follows a recording: Mahimahi's packet-delivery traces.
 //!
-//! Read first: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, §4. A line
-//! of a trace is a time in milliseconds at which the link can carry 1504 bytes; the trace repeats from its
-//! last line. Packets share an opportunity, a packet may need several, and what finds no packet waiting is
-//! lost. A packet counts 4 bytes more than its IP size, the header that Mahimahi's TUN device adds.
+//! Read first: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC
+//! 2015, §4. A line of a trace is a time in milliseconds at which the link can carry 1504 bytes;
+//! the trace repeats from its last line. Packets share an opportunity, a packet may need several,
+//! and what finds no packet waiting is lost. A packet counts 4 bytes more than its IP size, the
+//! header that Mahimahi's TUN device adds.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 
@@ -88,7 +89,8 @@ impl Trace {
         Instant::ZERO + self.period() * (number / count) + within
     }
 
-    /// The first opportunity after `now`: at the time of one a packet that has just come is too late.
+    /// The first opportunity after `now`: at the time of one a packet that has just come is too
+    /// late.
     fn first_after(&self, now: Instant) -> u64 {
         self.first_at(now + Duration::from_nanos(1))
     }
@@ -128,8 +130,8 @@ impl Opportunities {
         self.trace.time(self.next.max(self.trace.first_after(now)))
     }
 
-    /// Serves a packet from the opportunity at `start` on, which [`Opportunities::start`] named; when its last
-    /// byte leaves.
+    /// Serves a packet from the opportunity at `start` on, which [`Opportunities::start`] named;
+    /// when its last byte leaves.
     pub(crate) fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
         let mut need = size + HEADER;
         if self.last.0 < start {

@@ -1,9 +1,9 @@
-//! Who may be near whom: the plane in square cells as wide as the range asked about, so that whatever is within
-//! it lies in the 3 x 3 cells around.
+//! Who may be near whom: the plane in square cells as wide as the range asked about, so that
+//! whatever is within it lies in the 3 x 3 cells around.
 //!
-//! A moving station is entered in the cell where it is, at any instant: the instants at which it crosses into
-//! another cell, or at which its leg ends, are kept in a heap, and are caught up with ([`Grid::advance`]) before
-//! anybody asks. A station that stands still costs nothing.
+//! A moving station is entered in the cell where it is, at any instant: the instants at which it
+//! crosses into another cell, or at which its leg ends, are kept in a heap, and are caught up with
+//! ([`Grid::advance`]) before anybody asks. A station that stands still costs nothing.
 
 use super::{Leg, Mobility, Stationary};
 use airtcp_core::{Duration, Instant, Position};
@@ -71,8 +71,8 @@ impl Grid {
             (low, all().fold(low, f64::max) - low)
         };
         let ((x, across), (y, up)) = (extent(|p| p.x), extent(|p| p.y));
-        // A little wider than the range: crossings are known to a nanosecond only. Where stations are few and far
-        // between, so wide that there are not many more cells than stations.
+        // A little wider than the range: crossings are known to a nanosecond only. Where stations
+        // are few and far between, so wide that there are not many more cells than stations.
         let stations = positions.len().max(1) as f64;
         let few = (across * up / stations).sqrt().max(across.max(up) / stations);
         let width = (range * (1.0 + 1e-9) + 1e-3).max(few);
@@ -118,7 +118,8 @@ impl Grid {
         self.stations[station as usize].leg.position(at)
     }
 
-    /// Changes whenever the neighbourhood of stations that stand still does; see [`Grid::moves_around`].
+    /// Changes whenever the neighbourhood of stations that stand still does; see
+    /// [`Grid::moves_around`].
     pub(crate) fn generation(&self) -> u32 {
         self.generation
     }
@@ -141,8 +142,8 @@ impl Grid {
         }
     }
 
-    /// Calls `found` with each station within the range of `station` at `at`, and its distance in metres.
-    /// [`Grid::advance`] must have come as far.
+    /// Calls `found` with each station within the range of `station` at `at`, and its distance in
+    /// metres. [`Grid::advance`] must have come as far.
     pub(crate) fn within_range(&self, station: u32, at: Instant, mut found: impl FnMut(u32, f64)) {
         let here = self.position(station, at);
         for cell in self.around(station) {
@@ -273,7 +274,8 @@ mod tests {
     }
 
     proptest! {
-        /// Movers leave the area of the first positions, pause, jump, and are told to move otherwise.
+        /// Movers leave the area of the first positions, pause, jump, and are told to move
+        /// otherwise.
         #[test]
         fn finds_whom_a_look_at_all_finds(
             first in prop::collection::vec((0.0..800.0_f64, 0.0..500.0_f64), 2..30),

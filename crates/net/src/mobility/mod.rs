@@ -1,8 +1,9 @@
 //! Where stations are, and how they move: one file a model.
 //!
-//! A model says where a station is at any instant as a sequence of [`Leg`]s: on each it stands still or moves in a
-//! straight line at constant speed. That is all the channel wants to know: within a leg it works out by itself
-//! when a station comes near another one. Models whose curves are no straight lines are cut into short legs.
+//! A model says where a station is at any instant as a sequence of [`Leg`]s: on each it stands
+//! still or moves in a straight line at constant speed. That is all the channel wants to know:
+//! within a leg it works out by itself when a station comes near another one. Models whose curves
+//! are no straight lines are cut into short legs.
 
 pub(crate) mod grid;
 mod path;

@@ -1,10 +1,12 @@
-//! From one place to the next in straight lines, each at constant speed: the form that traces of movement have
-//! (the `setdest` commands of ns-2, the files of BonnMotion), and to which random models reduce.
+//! From one place to the next in straight lines, each at constant speed: the form that traces of
+//! movement have (the `setdest` commands of ns-2, the files of BonnMotion), and to which random
+//! models reduce.
 
 use super::Leg;
 use airtcp_core::{Instant, Position};
 
-/// A path through waypoints. Before the first of them the station is there already, after the last it stays.
+/// A path through waypoints. Before the first of them the station is there already, after the last
+/// it stays.
 ///
 /// Two waypoints at one place are a pause; two at one time are a jump.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,9 @@ use airtcp_core::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A place in the order of events: at equal times first the ends of frames, then the deadlines of stations, then the
-/// beginnings of frames; ends and beginnings each in the order in which the frames were sent.
+/// A place in the order of events: at equal times first the ends of frames, then the deadlines of
+/// stations, then the beginnings of frames; ends and beginnings each in the order in which the
+/// frames were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     pub(crate) at: Instant,
@@ -69,7 +70,8 @@ pub(crate) enum Task {
     Deadline(StationId),
 }
 
-/// Time (64 bits), order (32 bits), station or slot (32 bits): one comparison of integers orders it.
+/// Time (64 bits), order (32 bits), station or slot (32 bits): one comparison of integers orders
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
@@ -113,8 +115,8 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Adds a task. `shows`: something may come out of the channel when it is carried out. What does not show leads
-    /// to frames at most.
+    /// Adds a task. `shows`: something may come out of the channel when it is carried out. What
+    /// does not show leads to frames at most.
     #[inline]
     pub(crate) fn add(&mut self, moment: Moment, task: Task, shows: bool) {
         let heap = if shows { &mut self.showing } else { &mut self.silent };

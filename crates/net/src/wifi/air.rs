@@ -1,8 +1,9 @@
 //! Frames on their way: what of each has still to happen at whom.
 //!
-//! A frame is sent to its audience as one [`Signal`] for each station that senses it. A station's signals are a list
-//! ordered by what happens next, its first bit or its last. Nothing happens at a station but its signals and its
-//! deadline, so that each station can go through its list by itself, whenever somebody asks what became of it.
+//! A frame is sent to its audience as one [`Signal`] for each station that senses it. A station's
+//! signals are a list ordered by what happens next, its first bit or its last. Nothing happens at a
+//! station but its signals and its deadline, so that each station can go through its list by
+//! itself, whenever somebody asks what became of it.
 
 use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
@@ -61,7 +62,8 @@ pub(crate) struct Flight<T> {
     pub(crate) number: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// When its sender's radio changed before it was complete; whom it passes later finds it in error.
+    /// When its sender's radio changed before it was complete; whom it passes later finds it in
+    /// error.
     pub(crate) cut: Instant,
     /// Probability that no bit is wrong.
     pub(crate) intact: f64,
@@ -71,7 +73,8 @@ pub(crate) struct Flight<T> {
     pub(crate) delivered: bool,
     /// The latest station to receive a shared packet, not yet told.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: signals, and the [`Task`](super::agenda::Task) that ends a shared one.
+    /// How many still need it: signals, and the [`Task`](super::agenda::Task) that ends a shared
+    /// one.
     pub(crate) users: u32,
 }
 

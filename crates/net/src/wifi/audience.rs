@@ -15,8 +15,8 @@ pub(crate) struct Neighbour {
     pub(crate) delay: Duration,
 }
 
-/// The neighbours of all stations. Those of a station around which nobody moves are kept; others are found when they
-/// are asked for, from the positions at that time.
+/// The neighbours of all stations. Those of a station around which nobody moves are kept; others
+/// are found when they are asked for, from the positions at that time.
 #[derive(Clone, Debug)]
 pub(crate) struct Audience {
     radio: RadioConfig,

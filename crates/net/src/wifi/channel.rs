@@ -1,25 +1,29 @@
 //! A wireless medium and its stations as one state machine, driven like [`crate::Link`].
 //!
-//! [`Channel::send`] queues a packet at a station; [`Channel::poll`] carries out what is due and says what came
-//! of packets. Rules:
+//! [`Channel::send`] queues a packet at a station; [`Channel::poll`] carries out what is due and
+//! says what came of packets. Rules:
 //!
-//! - A frame reaches each station that can sense it after distance/c, and has passed it one frame duration
-//!   later. Where stations are is looked up when the frame is sent; while it is on the air nobody moves.
-//! - Nothing happens at a station but its deadline, and the beginnings and ends of the frames that reach it. Frames
-//!   are noted at each ([`crate::wifi`]'s `air`), and it goes through them when it matters: at its own deadline,
-//!   and at the end of a frame that is for it. To a station that only senses, a frame costs one touch.
-//! - The agenda holds what matters, by time; no step looks at all stations. A deadline in it is a lower bound: most
-//!   frames only freeze back-offs, which can make a deadline later, never earlier; a station that is called too
-//!   early goes back into the agenda.
-//! - A caller needs to wake up only when something may come out, which is known well ahead: while a frame is on
-//!   the air, and while it is answered, nothing does. What happens in between is carried out in one go.
-//! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So stations whose
-//!   back-offs end together collide, even at the same place: a radio needs time to notice a signal. Ends come in
-//!   the order in which the frames were sent, deadlines in the order of the stations.
-//! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for each
-//!   station that received it, and a packet that others overhear once for each of them, too. The latest copy is
-//!   held back until the next, or until the frame has passed all stations in range (within a microsecond or so):
-//!   then it is the last.
+//! - A frame reaches each station that can sense it after distance/c, and has passed it one frame
+//!   duration later. Where stations are is looked up when the frame is sent; while it is on the air
+//!   nobody moves.
+//! - Nothing happens at a station but its deadline, and the beginnings and ends of the frames that
+//!   reach it. Frames are noted at each ([`crate::wifi`]'s `air`), and it goes through them when it
+//!   matters: at its own deadline, and at the end of a frame that is for it. To a station that only
+//!   senses, a frame costs one touch.
+//! - The agenda holds what matters, by time; no step looks at all stations. A deadline in it is a
+//!   lower bound: most frames only freeze back-offs, which can make a deadline later, never
+//!   earlier; a station that is called too early goes back into the agenda.
+//! - A caller needs to wake up only when something may come out, which is known well ahead: while a
+//!   frame is on the air, and while it is answered, nothing does. What happens in between is
+//!   carried out in one go.
+//! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So
+//!   stations whose back-offs end together collide, even at the same place: a radio needs time to
+//!   notice a signal. Ends come in the order in which the frames were sent, deadlines in the order
+//!   of the stations.
+//! - A unicast packet comes out exactly once, delivered or dropped. A broadcast comes out once for
+//!   each station that received it, and a packet that others overhear once for each of them, too.
+//!   The latest copy is held back until the next, or until the frame has passed all stations in
+//!   range (within a microsecond or so): then it is the last.
 
 use crate::link::Dropped;
 use crate::mobility::Mobility;
@@ -46,10 +50,12 @@ pub enum Output<T> {
         from: StationId,
         /// The packet.
         packet: T,
-        /// No further copy comes out. True of a unicast packet, unless a station further away may overhear it.
+        /// No further copy comes out. True of a unicast packet, unless a station further away may
+        /// overhear it.
         last: bool,
     },
-    /// A station that asked for it ([`Channel::set_overhearing`]) received a packet for another one.
+    /// A station that asked for it ([`Channel::set_overhearing`]) received a packet for another
+    /// one.
     Overhear {
         /// Who overheard it.
         station: StationId,
@@ -62,8 +68,9 @@ pub enum Output<T> {
         /// No further copy comes out: the station it was for has it, too.
         last: bool,
     },
-    /// The packet never reached its receiver ([`DropReason::Retries`]), or a broadcast no station at all
-    /// ([`DropReason::Unheard`]), or an urgent packet took its place in the queue ([`DropReason::Queue`]).
+    /// The packet never reached its receiver ([`DropReason::Retries`]), or a broadcast no station
+    /// at all ([`DropReason::Unheard`]), or an urgent packet took its place in the queue
+    /// ([`DropReason::Queue`]).
     Drop {
         /// The sender.
         station: StationId,
@@ -72,8 +79,9 @@ pub enum Output<T> {
         /// Why.
         reason: DropReason,
     },
-    /// A station gave up on a neighbour after its last attempt: routing's link-failure callback. Said whether
-    /// or not the packet had arrived (its ACKs may have been lost); a [`Output::Drop`] of it comes before.
+    /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
+    /// Said whether or not the packet had arrived (its ACKs may have been lost); a [`Output::Drop`]
+    /// of it comes before.
     LinkFailure {
         /// The sender.
         station: StationId,
@@ -82,7 +90,8 @@ pub enum Output<T> {
     },
 }
 
-/// A shared medium that carries packets of type `T`, handles in the simulator. Calls must not go back in time.
+/// A shared medium that carries packets of type `T`, handles in the simulator. Calls must not go
+/// back in time.
 #[derive(Clone, Debug)]
 pub struct Channel<T> {
     common: Common,
@@ -103,8 +112,8 @@ pub struct Channel<T> {
 }
 
 impl<T: Copy> Channel<T> {
-    /// An idle channel at the start of the run; `streams` in the order of `stations`. The configuration should
-    /// have passed [`ChannelConfig::check`].
+    /// An idle channel at the start of the run; `streams` in the order of `stations`. The
+    /// configuration should have passed [`ChannelConfig::check`].
     ///
     /// # Panics
     /// If there are not as many streams as stations.
@@ -144,8 +153,9 @@ impl<T: Copy> Channel<T> {
         self.enqueue(now, station, to, (packet, size), false)
     }
 
-    /// Queues a packet before all that wait, as ns-2 does with those of routing protocols (`PriQueue`). Where it
-    /// does not fit, those that wait last come out as dropped; it is handed back if it would not fit alone.
+    /// Queues a packet before all that wait, as ns-2 does with those of routing protocols
+    /// (`PriQueue`). Where it does not fit, those that wait last come out as dropped; it is handed
+    /// back if it would not fit alone.
     pub fn send_urgent(
         &mut self,
         now: Instant,
@@ -180,14 +190,15 @@ impl<T: Copy> Channel<T> {
         Ok(())
     }
 
-    /// Takes the packets that wait at `station` for the neighbour `to` out of the queue, and adds them to `taken` in
-    /// their order: after a link failure they may go another way. The one in the MAC stays.
+    /// Takes the packets that wait at `station` for the neighbour `to` out of the queue, and adds
+    /// them to `taken` in their order: after a link failure they may go another way. The one in the
+    /// MAC stays.
     pub fn take_back(&mut self, station: StationId, to: StationId, taken: &mut Vec<T>) {
         self.stations[station.index()].dcf.take_back(to, taken);
     }
 
-    /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out exactly at the last
-    /// such deadline before it; `None` while there is nothing to wait for.
+    /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out
+    /// exactly at the last such deadline before it; `None` while there is nothing to wait for.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.outputs.is_empty() {
             return Some(self.now);
@@ -195,14 +206,15 @@ impl<T: Copy> Channel<T> {
         self.agenda.shows(self.common.rules.shortest_frame())
     }
 
-    /// Carries out what is due by `now` and returns the next thing that came of it; call until `None`.
+    /// Carries out what is due by `now` and returns the next thing that came of it; call until
+    /// `None`.
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         while self.outputs.is_empty() && self.step(now) {}
         self.outputs.pop_front()
     }
 
-    /// Carries out everything due by `now`, at all stations. What the counters say is then what has happened by
-    /// then; what comes out waits for [`Channel::poll`].
+    /// Carries out everything due by `now`, at all stations. What the counters say is then what has
+    /// happened by then; what comes out waits for [`Channel::poll`].
     pub fn catch_up(&mut self, now: Instant) {
         self.run(now);
         for station in (0..self.stations.len() as u32).map(StationId) {
@@ -210,7 +222,8 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// The frames sent since the last call, or, at the first call, none: from then on they are noted.
+    /// The frames sent since the last call, or, at the first call, none: from then on they are
+    /// noted.
     pub fn monitor(&mut self) -> Vec<SentFrame> {
         self.monitor.replace(Vec::new()).unwrap_or_default()
     }
@@ -225,12 +238,14 @@ impl<T: Copy> Channel<T> {
         self.stations[station.index()].dcf.queue_len()
     }
 
-    /// Whether `to` can receive frames of `from` (bit errors and interference apart), as of the latest call.
+    /// Whether `to` can receive frames of `from` (bit errors and interference apart), as of the
+    /// latest call.
     pub fn reachable(&self, from: StationId, to: StationId) -> bool {
         from != to && self.common.radio.in_range(self.position(from), self.position(to))
     }
 
-    /// The stations that can receive frames of `from`, in ascending order; see [`Channel::reachable`].
+    /// The stations that can receive frames of `from`, in ascending order; see
+    /// [`Channel::reachable`].
     pub fn in_range_of(&self, from: StationId) -> impl Iterator<Item = StationId> {
         self.audience.in_range_of(from.0, self.now).into_iter().map(StationId)
     }
@@ -246,17 +261,18 @@ impl<T: Copy> Channel<T> {
         self.audience.set_mobility(now, station.0, mobility);
     }
 
-    /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the next frame on.
-    /// A packet that its receiver has got already is not overheard again when only its ACK was lost.
+    /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the
+    /// next frame on. A packet that its receiver has got already is not overheard again when only
+    /// its ACK was lost.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
         let before = &mut self.stations[station.index()].overhears;
         self.overhearing = self.overhearing - usize::from(*before) + usize::from(overhears);
         *before = overhears;
     }
 
-    /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it hears
-    /// nothing. Its MAC does not know: it goes on sending, retrying and giving up. What is on the air at the
-    /// change is lost.
+    /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it
+    /// hears nothing. Its MAC does not know: it goes on sending, retrying and giving up. What is on
+    /// the air at the change is lost.
     pub fn set_down(&mut self, now: Instant, station: StationId, down: bool) {
         self.run(now);
         self.go_through(station, Moment::after(now));
@@ -377,7 +393,8 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// A station has received a shared packet: it is told when the next one has, or nobody else can.
+    /// A station has received a shared packet: it is told when the next one has, or nobody else
+    /// can.
     fn tell(&mut self, station: StationId, slot: u32, overheard: bool) {
         let held = self.air.flight_mut(slot).held.replace(Copied { station, overheard });
         if let Some(copied) = held {
@@ -485,7 +502,8 @@ impl<T: Copy> Channel<T> {
         self.air.release(slot);
     }
 
-    /// Sees to it that all who may want the packet of a frame just sent get it, and that somebody is the last.
+    /// Sees to it that all who may want the packet of a frame just sent get it, and that somebody
+    /// is the last.
     #[inline(never)]
     fn share(&mut self, slot: u32) {
         let Self { common, stations, audience, air, agenda, .. } = self;

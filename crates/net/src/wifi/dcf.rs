@@ -1,13 +1,14 @@
 //! One station's MAC: the distributed coordination function (IEEE Std 802.11-1999, clause 9.2).
 //!
-//! A state machine without I/O. In: the medium becomes busy or idle, a frame was received or spoilt, the
-//! deadline has come, a packet is to be sent. Out ([`Effects`]): send a frame, deliver a packet, give one up.
+//! A state machine without I/O. In: the medium becomes busy or idle, a frame was received or
+//! spoilt, the deadline has come, a packet is to be sent. Out ([`Effects`]): send a frame, deliver
+//! a packet, give one up.
 //!
-//! - *Phase* says where the station is in an exchange. Outside of one it contends: its back-off counts while
-//!   the medium is idle.
-//! - Nothing happens in the slots of a back-off. So a back-off is one deadline, `counting_from` plus
-//!   `backoff`; when the medium becomes busy the whole slots gone by are subtracted. Without a packet to send
-//!   there is no deadline either.
+//! - *Phase* says where the station is in an exchange. Outside of one it contends: its back-off
+//!   counts while the medium is idle.
+//! - Nothing happens in the slots of a back-off. So a back-off is one deadline, `counting_from`
+//!   plus `backoff`; when the medium becomes busy the whole slots gone by are subtracted. Without a
+//!   packet to send there is no deadline either.
 //! - The NAV is a date, not a timer: the count begins DIFS after it.
 
 use crate::config::QueueLimit;
@@ -34,8 +35,8 @@ pub(crate) struct Rules {
     cts_timeout: Duration,
     /// From the end of data to noticing that no ACK comes.
     ack_timeout: Duration,
-    /// Within [`Self::cts_timeout`] and [`Self::ack_timeout`], from the first bit of a response to the PHY's
-    /// report that a reception has begun.
+    /// Within [`Self::cts_timeout`] and [`Self::ack_timeout`], from the first bit of a response to
+    /// the PHY's report that a reception has begun.
     rx_start_delay: Duration,
     /// What a station that waits for data allows for propagation.
     data_margin: Duration,
@@ -179,7 +180,8 @@ pub(crate) struct Effects<T> {
     pub(crate) transmit: Option<Frame<T>>,
     /// A packet has arrived: from whom, its number at the sender, the packet.
     pub(crate) deliver: Option<(StationId, u32, T)>,
-    /// The attempts for a packet are used up: receiver, packet, whether it has arrived nevertheless.
+    /// The attempts for a packet are used up: receiver, packet, whether it has arrived
+    /// nevertheless.
     pub(crate) give_up: Option<(StationId, T, bool)>,
 }
 
@@ -220,7 +222,8 @@ pub(crate) struct Dcf<T> {
     queue: VecDeque<Job<T>>,
     queue_bytes: Bytes,
     next_sequence: u32,
-    /// The latest packet from each station that has sent one, in the order of the stations: the duplicate filter.
+    /// The latest packet from each station that has sent one, in the order of the stations: the
+    /// duplicate filter.
     latest: Vec<(StationId, u32)>,
     stream: Stream,
     pub(crate) counters: StationCounters,
@@ -261,8 +264,9 @@ impl<T: Copy> Dcf<T> {
         self.deadline
     }
 
-    /// Whatever frames come, the deadline will not be earlier, unless one is for this station (or it heeds all).
-    /// `None`: there will be none. While the medium is busy, it is until `busy_until` at least.
+    /// Whatever frames come, the deadline will not be earlier, unless one is for this station (or
+    /// it heeds all). `None`: there will be none. While the medium is busy, it is until
+    /// `busy_until` at least.
     #[inline]
     pub(crate) fn earliest_deadline(
         &self,
@@ -300,7 +304,8 @@ impl<T: Copy> Dcf<T> {
         self.queue.len()
     }
 
-    /// A packet to send, before those that wait if it is `urgent`. False: the queue is full, or too small for it.
+    /// A packet to send, before those that wait if it is `urgent`. False: the queue is full, or too
+    /// small for it.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -720,8 +725,8 @@ impl<T: Copy> Dcf<T> {
 
     // The end of an attempt.
 
-    /// Any frame but the response means that the attempt failed, if the standard's rule is in force and the frame
-    /// began after the own one.
+    /// Any frame but the response means that the attempt failed, if the standard's rule is in force
+    /// and the frame began after the own one.
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && rules.reception_ends_attempts()

@@ -45,7 +45,8 @@ pub struct SentFrame {
 pub(crate) struct Frame<T> {
     pub(crate) from: StationId,
     pub(crate) to: Receiver,
-    /// How long the medium is reserved after the frame (the Duration field, here to the nanosecond).
+    /// How long the medium is reserved after the frame (the Duration field, here to the
+    /// nanosecond).
     pub(crate) reserves: Duration,
     /// How long the frame takes.
     pub(crate) duration: Duration,

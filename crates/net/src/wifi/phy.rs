@@ -1,4 +1,5 @@
-//! How long a frame takes (802.11b-1999 §18.3.4): PLCP preamble and header at their own rate, then the MPDU.
+//! How long a frame takes (802.11b-1999 §18.3.4): PLCP preamble and header at their own rate, then
+//! the MPDU.
 
 use crate::wifi::config::{PhyConfig, Preamble};
 use airtcp_core::{Bytes, DataRate, Duration};

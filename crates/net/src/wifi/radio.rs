@@ -1,7 +1,8 @@
 //! One station's radio: which of the frames that reach it, it receives.
 //!
-//! The two reception models are described in [`Reception`]. Both keep a *lock*: the frame the receiver
-//! follows, which it gives to the MAC when the frame ends, if nothing destroyed it until then.
+//! The two reception models are described in [`Reception`]. Both keep a *lock*: the frame the
+//! receiver follows, which it gives to the MAC when the frame ends, if nothing destroyed it until
+//! then.
 
 use crate::wifi::config::{Power, Propagation, RadioConfig, Reception};
 use airtcp_core::{Bytes, Duration, Instant, Position};
@@ -40,14 +41,15 @@ impl RadioConfig {
         }
     }
 
-    /// Whether a frame from one place can be received at the other (bit errors and interference apart).
+    /// Whether a frame from one place can be received at the other (bit errors and interference
+    /// apart).
     pub fn in_range(&self, from: Position, to: Position) -> bool {
         self.received(from.distance(to)) >= self.rx_threshold
     }
 }
 
-/// Time over `distance` metres, rounded up to a nanosecond. (Rounded up, distances on the clock still keep the
-/// triangle inequality, and stations on one line still agree about slots.)
+/// Time over `distance` metres, rounded up to a nanosecond. (Rounded up, distances on the clock
+/// still keep the triangle inequality, and stations on one line still agree about slots.)
 pub(crate) fn propagation_delay(distance: f64) -> Duration {
     Duration::from_nanos(libm::ceil(distance * 1e9 / LIGHT_SPEED) as u64)
 }
@@ -147,8 +149,9 @@ impl Radio {
         self.lock.is_none() && self.energy == Power::ZERO
     }
 
-    /// A signal arrives at `begin` and has passed at `end`, and no other meets it: what [`Radio::start`] and
-    /// [`Radio::end`] come to. Whether the medium was sensed busy meanwhile, and what the end means.
+    /// A signal arrives at `begin` and has passed at `end`, and no other meets it: what
+    /// [`Radio::start`] and [`Radio::end`] come to. Whether the medium was sensed busy meanwhile,
+    /// and what the end means.
     #[inline]
     pub(crate) fn hear_alone(
         &self,
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_classic_radio_reaches_250_m_and_is_sensed_at_550_m() {
-        // ns-2's thresholds, two-ray ground (spec §5).
+        // ns-2's thresholds, two-ray ground (ns-2, tcl/lib/ns-default.tcl, `Phy/WirelessPhy`).
         let radio = preset::ns2().radio;
         assert!(radio.received(250.0) >= radio.rx_threshold);
         assert!(radio.received(251.0) < radio.rx_threshold);
@@ -268,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_signal_weakens_with_the_fourth_power_beyond_the_cross_over() {
-        // 200 m against 400 m: 12 dB (spec §5).
+        // 200 m against 400 m: 12 dB (Rappaport, Wireless Communications, 2nd ed., §4.6).
         let radio = preset::ns2().radio;
         let ratio = radio.received(200.0).as_watts() / radio.received(400.0).as_watts();
         assert!((ratio - 16.0).abs() < 1e-6, "{ratio}");

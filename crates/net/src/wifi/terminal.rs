@@ -64,7 +64,8 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// Goes through the signals, up to the first that leads to something, or to what comes before `until`.
+    /// Goes through the signals, up to the first that leads to something, or to what comes before
+    /// `until`.
     #[inline]
     pub(crate) fn go_through(
         &mut self,
@@ -125,7 +126,8 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// The last bit of a frame passes the station, and the medium may become idle. True if it overhears a packet.
+    /// The last bit of a frame passes the station, and the medium may become idle. True if it
+    /// overhears a packet.
     #[inline]
     fn passed(
         &mut self,

@@ -1,5 +1,5 @@
-//! What holds for every link and every arrival pattern (oracles.md §11.6), and the reordering of the
-//! Packet Control paper's delay generator (experiments.md §4).
+//! What holds for every link and every arrival pattern (oracles.md §11.6), and the reordering of
+//! the Packet Control paper's delay generator (experiments.md §4).
 
 use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -225,8 +225,8 @@ proptest! {
 
     #[test]
     fn little_s_law_holds_on_the_queue(sends in traffic(), kbps in 100u64..3000) {
-        // With a constant delay and no loss, an arrival tells when service started, so the sum of the waits
-        // must equal the integral of the queue length.
+        // With a constant delay and no loss, an arrival tells when service started, so the sum of
+        // the waits must equal the integral of the queue length.
         let config = LinkConfig { rate: DataRate::kbps(kbps), ..plain() };
         let log = delivered(&run(&mut link(&config), &sends));
         let start = |&(at, id): &(Instant, u32)| {
@@ -259,8 +259,8 @@ proptest! {
 
 #[test]
 fn packet_control_delays_reorder_as_computed() {
-    // experiments.md §4: one-way delays of Table I, drawn independently, packets 33.28 ms apart (back to back
-    // at 250 kbit/s), no loss: P(overtaken by >= 1, 3, 6, 9, 12 later packets).
+    // experiments.md §4: one-way delays of Table I, drawn independently, packets 33.28 ms apart
+    // (back to back at 250 kbit/s), no loss: P(overtaken by >= 1, 3, 6, 9, 12 later packets).
     let part = |weight, low, high| (weight, Distribution::Uniform { low: ms(low), high: ms(high) });
     let distribution = Distribution::Mixture(vec![
         part(80.0, 153, 195),
@@ -287,7 +287,8 @@ fn packet_control_delays_reorder_as_computed() {
             *bin += f64::from(u8::from(by >= threshold)) * 100.0 / n as f64;
         }
     }
-    // Four standard errors (binomial; packets far apart are independent) and the rounding of the reference.
+    // Four standard errors (binomial; packets far apart are independent) and the rounding of the
+    // reference.
     for (percent, expected) in overtaken.into_iter().zip([15.5f64, 3.7, 1.43, 0.81, 0.21]) {
         let error = 4.0 * (expected * (100.0 - expected) / n as f64).sqrt() + 0.05;
         assert!((percent - expected).abs() < error, "{percent} against {expected}");

@@ -1,4 +1,5 @@
-//! Links taken down at run time: what they do is what the same outages do when they are in the schedule.
+//! Links taken down at run time: what they do is what the same outages do when they are in the
+//! schedule.
 
 use crate::common::Fate::{Delivered, Lost};
 use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
@@ -46,7 +47,8 @@ fn spike() -> [(Instant, Instant); 1] {
 
 #[test]
 fn an_outage_by_hand_that_holds_stops_the_queue_too() {
-    // Packet 0 is in service when the outage starts and still departs; 1 waits in the queue; 2 comes in it.
+    // Packet 0 is in service when the outage starts and still departs; 1 waits in the queue; 2
+    // comes in it.
     let sends = [4_990_000, 4_995_000, 7_000_000, 11_200_000].map(|us| (at_us(us), PACKET));
     let mut link = link(&plain()).steered(OutageMode::Hold);
     assert_eq!(

@@ -123,8 +123,8 @@ fn spike(mode: OutageMode) -> Option<OutageConfig> {
 fn a_hold_releases_the_queue_back_to_back_at_its_end() {
     let mut config = plain();
     config.outage = spike(OutageMode::Hold);
-    // Packet 0 is in service when the outage starts and still departs; 1 is due to start in it; 2 arrives
-    // in it.
+    // Packet 0 is in service when the outage starts and still departs; 1 is due to start in it; 2
+    // arrives in it.
     let sends = [
         (at_us(4_990_000), PACKET),
         (at_us(4_995_000), PACKET),

@@ -21,8 +21,8 @@ use airtcp_net::wifi::{
 /// A back-off: so many slots, drawn from so many values.
 pub(crate) type Draw = (u64, u64);
 
-/// Stations A, B, C, … on a line at these places, metres, and the back-offs that each draws first. Stations at
-/// one place hear each other without delay.
+/// Stations A, B, C, … on a line at these places, metres, and the back-offs that each draws first.
+/// Stations at one place hear each other without delay.
 pub(crate) fn line(config: &ChannelConfig, places: &[(f64, &[Draw])]) -> Channel<u32> {
     let stations: Vec<_> =
         places.iter().map(|&(x, _)| StationConfig { position: Position { x, y: 0.0 } }).collect();

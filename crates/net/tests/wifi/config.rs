@@ -8,7 +8,7 @@ use airtcp_net::wifi::{
 
 #[test]
 fn frames_take_as_long_as_the_table_says() {
-    // Spec §5: RTS, CTS, ACK at 1 Mbit/s, long preamble.
+    // IEEE Std 802.11-1999 §7.2.1, §15.2: RTS, CTS, ACK at 1 Mbit/s, long preamble.
     let phy = preset::ns2().phy;
     let at_1 = |bytes| phy.frame(DataRate::mbps(1), Bytes(bytes));
     assert_eq!(at_1(20), Duration::from_micros(352));
@@ -39,37 +39,37 @@ fn refused(change: impl FnOnce(&mut ChannelConfig)) -> String {
 fn what_cannot_work_is_refused_with_the_reason() {
     assert_eq!(
         refused(|c| c.phy.control_rate = DataRate::mbps(54)),
-        "control_rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s"
+        "control-rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s"
     );
     assert_eq!(
         refused(|c| c.mac.cw_min = 32),
-        "cw_min is 32: a contention window is 2^k - 1 slots (31, 63, ... 1023)"
+        "cw-min is 32: a contention window is 2^k - 1 slots (31, 63, ... 1023)"
     );
-    assert_eq!(refused(|c| c.mac.cw_max = 15), "cw_min is 31, above cw_max, 15");
+    assert_eq!(refused(|c| c.mac.cw_max = 15), "cw-min is 31, above cw-max, 15");
     assert_eq!(
         refused(|c| c.phy.sifs = c.phy.difs),
         "sifs is 50 us, difs is 50 us: sifs must be shorter, or responses lose the medium"
     );
     assert_eq!(
         refused(|c| c.mac.long_retry_limit = 0),
-        "long_retry_limit is 0: the first attempt counts, so at least 1"
+        "long-retry-limit is 0: the first attempt counts, so at least 1"
     );
     assert_eq!(
         refused(|c| c.radio.rx_threshold = Power::from_watts(1.0)),
-        "rx_threshold is 1e0 W, tx_power is 2.8183815e-1 W: no frame reaches the threshold at any distance"
+        "rx-threshold is 1e0 W, tx-power is 2.8183815e-1 W: no frame reaches the threshold at any distance"
     );
     assert_eq!(
         refused(|c| c.radio.cs_threshold = Power::from_watts(1e-9)),
-        "cs_threshold is 1e-9 W, above rx_threshold, 3.652e-10 W: a station would receive what it does not notice"
+        "cs-threshold is 1e-9 W, above rx-threshold, 3.652e-10 W: a station would receive what it does not notice"
     );
     assert_eq!(
         refused(|c| c.radio.bit_error_rate = 1.0),
-        "bit_error_rate is 1: expected a probability below 1"
+        "bit-error-rate is 1: expected a probability below 1"
     );
     let blind = Reception::FirstLock { capture_ratio: f64::NAN, ignored_frame_sets_nav: true };
     assert_eq!(
         refused(|c| c.radio.reception = blind),
-        "capture_ratio is NaN: expected a ratio of at least 1"
+        "capture-ratio is NaN: expected a ratio of at least 1"
     );
     assert_eq!(preset_without_slots(), Err(WifiError::Slot));
 }

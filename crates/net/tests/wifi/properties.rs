@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 struct Scenario {
     config: ChannelConfig,
     places: Vec<Position>,
-    /// When (microseconds after the one before), from which station, to which (itself: to all), how many bytes.
+    /// When (microseconds after the one before), from which station, to which (itself: to all), how
+    /// many bytes.
     packets: Vec<(u64, usize, usize, u64)>,
     seed: u64,
 }
@@ -246,7 +247,8 @@ fn noisy(errors: f64, rts: bool) -> Scenario {
 
 #[test]
 fn a_packet_whose_ack_was_lost_is_acknowledged_again_but_not_delivered_again() {
-    // §9.2.9. One ACK in 9 is lost, four data frames in five: 1000 packets need more than 5000 attempts.
+    // §9.2.9. One ACK in 9 is lost, four data frames in five: 1000 packets need more than 5000
+    // attempts.
     let mut scenario = noisy(1e-3, false);
     scenario.packets = vec![(0, 0, 1, 100); 1000];
     let (channel, log) = run(&scenario);
@@ -269,7 +271,8 @@ fn a_link_failure_is_told_even_of_a_packet_that_has_arrived() {
 
 #[test]
 fn data_after_cts_are_sent_until_their_counter_reaches_the_long_retry_limit() {
-    // §9.2.5.3. No data frame gets through (12 288 bits), most control frames do: 4 attempts each, RTS apart.
+    // §9.2.5.3. No data frame gets through (12 288 bits), most control frames do: 4 attempts each,
+    // RTS apart.
     let mut scenario = noisy(1e-3, true);
     scenario.config.mac.short_retry_limit = 100;
     let (channel, _) = run(&scenario);
@@ -280,7 +283,8 @@ fn data_after_cts_are_sent_until_their_counter_reaches_the_long_retry_limit() {
 
 #[test]
 fn bit_errors_are_as_frequent_as_configured() {
-    // A broadcast of 1500 B is 12 288 bits: at 3e-5, 69.2 % arrive. 1000 broadcasts: 4 standard errors are 6 %.
+    // A broadcast of 1500 B is 12 288 bits: at 3e-5, 69.2 % arrive. 1000 broadcasts: 4 standard
+    // errors are 6 %.
     let mut scenario = noisy(3e-5, false);
     scenario.packets = vec![(0, 0, 0, 1500); 1000];
     let (_, log) = run(&scenario);

@@ -1,4 +1,5 @@
-//! What routing asks of a channel: overhearing, urgent packets, packets taken back, and stations that move.
+//! What routing asks of a channel: overhearing, urgent packets, packets taken back, and stations
+//! that move.
 
 use crate::common::{line, play};
 use airtcp_core::event::DropReason;
@@ -71,7 +72,8 @@ fn what_is_overheard_but_not_delivered_stays_with_its_sender() {
 
 #[test]
 fn a_packet_that_has_arrived_is_not_overheard_again() {
-    // Half of the ACKs are lost; a packet handed over for good must not come out again with its retries.
+    // Half of the ACKs are lost; a packet handed over for good must not come out again with its
+    // retries.
     let mut config = basic();
     config.radio.bit_error_rate = 3e-3;
     config.mac.queue = QueueLimit::Packets(1000);
@@ -199,7 +201,8 @@ fn pings(cell: &mut Channel<u32>, count: u64) -> Vec<(u32, bool)> {
 
 #[test]
 fn a_station_is_heard_where_it_is_when_the_frame_is_sent() {
-    // At 100 m/s from 205 m: B passes 250 m, the range of the classic radio, after 450 ms, and comes back.
+    // At 100 m/s from 205 m: B passes 250 m, the range of the classic radio, after 450 ms, and
+    // comes back.
     let mut config = preset::ns2();
     config.mac.short_retry_limit = 2;
     let mut cell = line(&config, &[(0.0, &[]), (205.0, &[])]);

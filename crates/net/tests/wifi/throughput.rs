@@ -1,5 +1,6 @@
-//! Throughput of one cell against numbers worked out elsewhere: Bianchi's model (IEEE JSAC 18(3), 2000), the
-//! bounds of Jun, Peddabachagari and Sichitiu (2003), and downloads measured with ns-2.35.
+//! Throughput of one cell against numbers worked out elsewhere: Bianchi's model (IEEE JSAC 18(3),
+//! 2000), the bounds of Jun, Peddabachagari and Sichitiu (2003), and downloads measured with
+//! ns-2.35.
 //!
 //! Acceptance windows are those of the validation plan: 3 % for up to 10 stations, 5 % above.
 
@@ -23,8 +24,9 @@ fn assumptions(mut config: ChannelConfig, data_rate: u64, rts: bool) -> ChannelC
     config
 }
 
-/// Mbit/s of packets of `size` bytes from `n` saturated senders to one sink, over `seconds`. The senders are
-/// on a circle of 100 m around it: all in range of each other, and no frame stronger than another.
+/// Mbit/s of packets of `size` bytes from `n` saturated senders to one sink, over `seconds`. The
+/// senders are on a circle of 100 m around it: all in range of each other, and no frame stronger
+/// than another.
 fn throughput(config: &ChannelConfig, n: u32, size: u64, seconds: u64) -> f64 {
     let at = |x, y| StationConfig { position: Position { x, y } };
     let senders = (0..n).map(|id| {
@@ -52,8 +54,8 @@ fn throughput(config: &ChannelConfig, n: u32, size: u64, seconds: u64) -> f64 {
     delivered as f64 * size as f64 * 8e-6 / seconds as f64
 }
 
-/// Saturation throughput of Bianchi's model, Mbit/s, with EIFS for bystanders of a collision: 2 Mbit/s basic
-/// and RTS, 11 Mbit/s basic and RTS, for packets of 1000 B, then 1500 B.
+/// Saturation throughput of Bianchi's model, Mbit/s, with EIFS for bystanders of a collision: 2
+/// Mbit/s basic and RTS, 11 Mbit/s basic and RTS, for packets of 1000 B, then 1500 B.
 const BIANCHI: [(u32, [f64; 8]); 6] = [
     (1, [1.6064, 1.4139, 4.9516, 3.4879, 1.7192, 1.5670, 6.0628, 4.5159]),
     (2, [1.6075, 1.4454, 5.2966, 3.6856, 1.7053, 1.5926, 6.3659, 4.7351]),
@@ -132,7 +134,8 @@ fn the_table_is_bianchis_formula() {
 
 #[test]
 fn a_single_sender_reaches_the_theoretical_maximum() {
-    // Jun, Peddabachagari, Sichitiu 2003: MAC overhead 34 B, mean back-off 310 us; MSDU 1500 B, Mbit/s.
+    // Jun, Peddabachagari, Sichitiu 2003: MAC overhead 34 B, mean back-off 310 us; MSDU 1500 B,
+    // Mbit/s.
     let maxima = [(1, 0.913, 0.869), (2, 1.714, 1.563), (11, 6.056, 4.515)];
     for (rate, basic, rts) in maxima {
         for (with_rts, maximum) in [(false, basic), (true, rts)] {
@@ -144,8 +147,8 @@ fn a_single_sender_reaches_the_theoretical_maximum() {
     }
 }
 
-/// Seconds for 1e8 bytes in segments of 1460 B through an access point, with six of them outstanding and an
-/// ACK for every `per_ack` of them; each packet has `headers` bytes of headers.
+/// Seconds for 1e8 bytes in segments of 1460 B through an access point, with six of them
+/// outstanding and an ACK for every `per_ack` of them; each packet has `headers` bytes of headers.
 fn download(config: &ChannelConfig, per_ack: u32, headers: u64) -> f64 {
     const SEGMENTS: u32 = 68_494;
     let (access_point, mobile) = (StationId(0), StationId(1));
@@ -186,10 +189,10 @@ fn download(config: &ChannelConfig, per_ack: u32, headers: u64) -> f64 {
 
 #[test]
 fn the_download_of_m_tcp_plus_takes_as_long_as_in_ns2() {
-    // M-TCP+ §5 without outage: 5.5 Mbit/s data and control rate, long preamble, RTS for frames above 256 B.
-    // ns-2.35 with NewReno and a window of 6: 259.2 s with delayed ACKs and 282.8 s without; in another set-up,
-    // where its routing adds an IP header of 20 B to every packet, 262.0 s and 286.4 s. (The paper prints 261.0
-    // and 287.4.)
+    // M-TCP+ §5 without outage: 5.5 Mbit/s data and control rate, long preamble, RTS for frames
+    // above 256 B. ns-2.35 with NewReno and a window of 6: 259.2 s with delayed ACKs and 282.8 s
+    // without; in another set-up, where its routing adds an IP header of 20 B to every packet,
+    // 262.0 s and 286.4 s. (The paper prints 261.0 and 287.4.)
     let mut config = preset::ns2();
     config.phy.data_rate = DataRate::kbps(5500);
     config.phy.control_rate = DataRate::kbps(5500);
@@ -202,7 +205,8 @@ fn the_download_of_m_tcp_plus_takes_as_long_as_in_ns2() {
     }
 }
 
-/// kbit/s of 1500-B packets over a chain of `hops` hops of 200 m whose source is saturated, mean of three runs.
+/// kbit/s of 1500-B packets over a chain of `hops` hops of 200 m whose source is saturated, mean of
+/// three runs.
 fn chain(config: &ChannelConfig, hops: u32) -> f64 {
     const SECONDS: u64 = 30;
     let stations: Vec<_> = (0..=hops)
@@ -237,8 +241,8 @@ fn chain(config: &ChannelConfig, hops: u32) -> f64 {
 
 #[test]
 fn a_chain_forwards_as_much_as_in_ns2() {
-    // ns-2.35, RTS, 2 Mbit/s offered. Four hops on hide stations from each other, and depend on its reception rule
-    // and, a little, on the routing that is not here.
+    // ns-2.35, RTS, 2 Mbit/s offered. Four hops on hide stations from each other, and depend on its
+    // reception rule and, a little, on the routing that is not here.
     let ns2 =
         [(1, 1568.0, 0.01), (2, 781.0, 0.01), (3, 513.0, 0.01), (4, 358.0, 0.06), (5, 234.0, 0.06)];
     for (hops, kbps, tolerance) in ns2 {

@@ -1,7 +1,7 @@
 //! Each rule of the MAC as a timeline. Section numbers are those of IEEE Std 802.11-1999.
 //!
-//! Durations that recur, microseconds: at 1 Mbit/s RTS 352, CTS and ACK 304; at 2 Mbit/s CTS and ACK 248; a packet
-//! of 1500 B in the `basic` cell 192 + 1528 * 8 / 2 = 6304, one of 100 B 704.
+//! Durations that recur, microseconds: at 1 Mbit/s RTS 352, CTS and ACK 304; at 2 Mbit/s CTS and
+//! ACK 248; a packet of 1500 B in the `basic` cell 192 + 1528 * 8 / 2 = 6304, one of 100 B 704.
 
 use crate::common::{line, play};
 use airtcp_core::{Bytes, DataRate, Duration};
@@ -103,7 +103,8 @@ fn glomosim_waits_difs_before_every_first_access() {
 
 #[test]
 fn an_interrupted_wait_for_difs_becomes_a_back_off() {
-    // §9.2.5.1: A would have been sent at 1050; it draws 2 slots, which count from DIFS after the ACK at 2058.
+    // §9.2.5.1: A would have been sent at 1050; it draws 2 slots, which count from DIFS after the
+    // ACK at 2058.
     let mut config = basic();
     config.mac.first_access = FirstAccess::AfterDifs;
     config.mac.post_backoff = false;
@@ -162,7 +163,8 @@ fn a_back_off_freezes_while_the_medium_is_busy() {
     );
 }
 
-/// A's second packet has 5 slots to wait from 1068; C's first access interrupts in the middle of the third.
+/// A's second packet has 5 slots to wait from 1068; C's first access interrupts in the middle of
+/// the third.
 fn interrupt_in_a_slot(repeat: bool, last_exchange: &str) {
     let mut config = basic();
     config.mac.repeat_interrupted_slot = repeat;
@@ -194,7 +196,8 @@ fn glomosim_counts_part_of_an_interrupted_slot() {
 
 #[test]
 fn a_back_off_follows_every_success() {
-    // §9.2.5.2. The second packet comes during the post-back-off that ends at 1068 + 100, and waits for it.
+    // §9.2.5.2. The second packet comes during the post-back-off that ends at 1068 + 100, and waits
+    // for it.
     let mut cell = line(&basic(), &[(0.0, &[(5, 32)]), (0.0, &[])]);
     play(
         &mut cell,
@@ -346,8 +349,9 @@ fn in_ns2_a_response_is_missing_when_all_of_it_could_have_come_and_difs_follows(
 
 #[test]
 fn a_frame_that_is_not_the_response_ends_the_attempt() {
-    // §9.2.8. The RTS of A, in vain, overlaps a frame of D that it does not hear. C's ACK to D begins within the
-    // time-out, which would end at 724: A waits for the end of it, and only then gives up.
+    // §9.2.8. The RTS of A, which nobody answers, overlaps a frame of D that A does not hear. C's
+    // ACK to D begins within the time-out, which would end at 724: A waits for the end of it, and
+    // only then gives up.
     let mut config = deaf_beyond_range(basic());
     config.mac.rts_threshold = Bytes(100);
     config.mac.short_retry_limit = 1;
@@ -422,8 +426,8 @@ fn only_frames_longer_than_the_threshold_need_an_rts() {
 
 #[test]
 fn an_rts_keeps_those_quiet_who_hear_only_the_sender() {
-    // §9.2.5.4. C hears A alone, the end of its data at 1382.004. It waits for the ACK that it cannot hear, as the
-    // data say, SIFS and 304 us; then DIFS.
+    // §9.2.5.4. C hears A alone, the end of its data at 1382.004. It waits for the ACK that it
+    // cannot hear, as the data say, SIFS and 304 us; then DIFS.
     let config = deaf_beyond_range(with_rts());
     let mut cell =
         line(&config, &[(200.0, &[(9, 32)]), (0.0, &[]), (400.0, &[(0, 32)]), (600.0, &[])]);
@@ -519,7 +523,8 @@ fn an_rts_is_not_answered_while_the_nav_is_set() {
 
 #[test]
 fn in_ns2_a_cts_waits_for_an_idle_medium_too() {
-    // The RTS ends while B hears nothing, but SIFS later D's broadcast has reached B, and will destroy the data.
+    // The RTS ends while B hears nothing, but SIFS later D's broadcast has reached B, and will
+    // destroy the data.
     let mut config = deaf_beyond_range(with_rts());
     config.mac.short_retry_limit = 1;
     config.mac.long_retry_limit = 1;
@@ -553,8 +558,9 @@ fn in_ns2_a_cts_waits_for_an_idle_medium_too() {
 
 #[test]
 fn ns2_looks_at_the_medium_between_cts_and_data() {
-    // C misses A's RTS behind a broadcast of its own, and the CTS is out of its range. Its next broadcast is on the
-    // air when A's data are due. In ns-2 A draws from the doubled window and starts again with an RTS.
+    // C misses A's RTS behind a broadcast of its own, and the CTS is out of its range. Its next
+    // broadcast is on the air when A's data are due. In ns-2 A draws from the doubled window and
+    // starts again with an RTS.
     let mut config = deaf_beyond_range(with_rts());
     config.phy.broadcast_rate = DataRate::mbps(2);
     let script = "
@@ -587,8 +593,8 @@ fn ns2_looks_at_the_medium_between_cts_and_data() {
 
 #[test]
 fn in_ns2_a_station_that_sent_a_cts_waits_for_the_data() {
-    // C's broadcast destroys the CTS at A. B has a packet of its own: it is sent DIFS after the CTS, or DIFS after the
-    // data should have come: 666.668 + SIFS + 704 + 20.
+    // C's broadcast destroys the CTS at A. B has a packet of its own: it is sent DIFS after the
+    // CTS, or DIFS after the data should have come: 666.668 + SIFS + 704 + 20.
     let mut config = deaf_beyond_range(with_rts());
     config.phy.broadcast_rate = DataRate::mbps(2);
     config.mac.short_retry_limit = 1;
@@ -752,7 +758,8 @@ const HIDDEN_FIRST: &str = "
 
 #[test]
 fn a_weak_frame_that_came_first_costs_a_strong_one() {
-    // Spec §5: a later, stronger frame never captures; a frame too weak to be received takes the receiver.
+    // ns-2, mac/mac-802_11.cc, recv() and collision(): a later, stronger frame never captures; a
+    // frame too weak to be received takes the receiver.
     hidden_terminal(
         &first_lock(),
         &format!(

@@ -1,0 +1,89 @@
+//! What a channel allocates, by a counting allocator.
+#![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
+
+use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_net::mobility::{Mobility, Path};
+use airtcp_net::wifi::{
+    Channel, Position, Receiver, StationConfig, StationId, StationStreams, preset,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, counting per thread: other tests do not disturb.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; the counter is a thread-local cell
+// without destructor, so that touching it neither allocates nor fails.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's obligations are the same.
+        unsafe { System.realloc(ptr, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const STATIONS: u32 = 30;
+
+/// Each station sends a packet to the next one, or to all, every 20 ms from `from` to `until`.
+fn send(channel: &mut Channel<u32>, from: Instant, until: Instant) {
+    let mut now = from;
+    for packet in 0.. {
+        if now >= until {
+            return;
+        }
+        let station = packet % STATIONS;
+        let to = match packet % 7 {
+            0 => Receiver::Broadcast,
+            _ => Receiver::Station(StationId((station + 1) % STATIONS)),
+        };
+        let _ = channel.send(now, StationId(station), to, packet, Bytes(500));
+        while channel.poll(now).is_some() {}
+        now += Duration::from_micros(667);
+    }
+}
+
+#[test]
+fn stations_that_move_allocate_nothing_in_steady_state() {
+    let at = |x, y| Position { x, y };
+    let places = (0..STATIONS).map(|id| at(f64::from(id % 6) * 150.0, f64::from(id / 6) * 150.0));
+    let stations: Vec<_> = places.map(|position| StationConfig { position }).collect();
+    let streams = (0..STATIONS).map(|id| StationStreams::named(1, &format!("memory/{id}")));
+    let mut channel = Channel::new(&preset::ns2(), &stations, streams.collect());
+    // To and fro over three cells of the grid; a third of them stands still.
+    for id in (0..STATIONS).filter(|id| id % 3 > 0) {
+        let way = (0..60).map(|turn| {
+            let x = f64::from(id % 6) * 150.0 + if turn % 2 == 0 { 0.0 } else { 900.0 };
+            (Instant::from_secs(turn), at(x, stations[id as usize].position.y))
+        });
+        let path = Path::new(way.collect()).expect("a path");
+        channel.set_mobility(Instant::ZERO, StationId(id), Mobility::Path(path));
+    }
+    send(&mut channel, Instant::ZERO, Instant::from_secs(40));
+    let sent = |channel: &Channel<u32>| {
+        let of = |id| channel.counters(StationId(id));
+        (0..STATIONS).map(of).map(|c| c.data_sent + c.broadcasts_sent).sum::<u64>()
+    };
+    let before = (ALLOCATIONS.get(), sent(&channel));
+
+    send(&mut channel, Instant::from_secs(40), Instant::from_secs(55));
+
+    let frames = sent(&channel) - before.1;
+    assert!(frames > 2_000, "{frames} packets");
+    assert_eq!(ALLOCATIONS.get() - before.0, 0, "in {frames} packets");
+}
