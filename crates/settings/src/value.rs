@@ -211,12 +211,13 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// Exact, also where a float would not be.
+/// Exact, also where a float would not be; whole minutes as such.
 fn time(d: Duration) -> String {
-    if d.as_nanos() < 1 << f64::MANTISSA_DIGITS {
-        d.to_string()
-    } else {
-        format!("{} ns", d.as_nanos())
+    const MINUTE: u64 = 60_000_000_000;
+    match d.as_nanos() {
+        n if n > MINUTE && n.is_multiple_of(MINUTE) => format!("{} min", n / MINUTE),
+        n if n < 1 << f64::MANTISSA_DIGITS => d.to_string(),
+        n => format!("{n} ns"),
     }
 }
 
