@@ -16,6 +16,7 @@ use common::{Network, wire};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::Drain;
 
 fn scenario(text: &str) -> Scenario {
@@ -136,9 +137,9 @@ const CHAIN: &str = r#"
     position = ["0 m", "50 m"]
     [[node]]
     name = "n"
-    count = 4
+    count = 3
     position = ["0 m", "0 m"]
-    spacing = ["200 m", "0 m"]
+    spacing = ["100 m", "0 m"]
     [[link]]
     between = ["h", "n0"]
     rate = "10 Mbit/s"
@@ -149,7 +150,7 @@ const CHAIN: &str = r#"
     preset = "ns2"
     [[flow]]
     from = "h"
-    to = "n3"
+    to = "n2"
     [[udp]]
     from = "n2"
     to = "h"
@@ -188,16 +189,96 @@ fn a_router_with_the_static_routes_makes_the_same_run() {
     let scenario = scenario(CHAIN);
     let (by_table, metrics) = log(World::new(&scenario, 1));
     assert!(metrics.flows[0].goodput > 50_000.0 && metrics.udp[0].packets_received > 50);
-    assert!(metrics.flows[0].mac_drops > 0, "nothing was given up");
-    let step = |at: u32, to: u32| if to > at { at + 1 } else { at - 1 };
+    // What is taken back from a failed link would make a difference.
+    assert_eq!(metrics.stations.iter().map(|s| s.link_failures).sum::<u64>(), 0);
+    let step = |at: u32, to: u32| match at {
+        0 => 1,
+        _ if to == 0 && at > 1 => 1,
+        _ => to,
+    };
     let router = |NodeId(node): NodeId| {
-        let others = (0..5).filter(|&to| to != node);
+        let others = (0..4).filter(|&to| to != node);
         let next = others.map(|to| (NodeId(to), NodeId(step(node, to)))).collect();
         Some(Box::new(Fixed { node: NodeId(node), next }) as Box<dyn Router>)
     };
     let (by_router, routed) = log(World::with_routers(&scenario, 1, router));
     assert_eq!(by_router.events, by_table.events);
     assert_eq!((routed.flows, routed.stations), (metrics.flows, metrics.stations));
+}
+
+/// Forwards as another router does, and counts what it overhears.
+struct Curious(Fixed, Arc<AtomicU64>);
+
+impl Router for Curious {
+    fn on_packet(
+        &mut self,
+        context: &Context<'_>,
+        from: Option<NodeId>,
+        packet: Routed,
+        out: &mut Actions,
+    ) {
+        self.0.on_packet(context, from, packet, out);
+    }
+    fn overhears(&self) -> bool {
+        true
+    }
+    fn on_overheard(
+        &mut self,
+        _: &Context<'_>,
+        from: NodeId,
+        to: NodeId,
+        packet: &Routed,
+        _: &mut Actions,
+    ) {
+        assert!(from != self.0.node && to != self.0.node);
+        let Routed::Data(data) = packet else { panic!("nobody sends control packets") };
+        assert!(data.ttl >= 61);
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+    fn on_link_failure(
+        &mut self,
+        context: &Context<'_>,
+        neighbour: NodeId,
+        packets: Drain<'_, Routed>,
+        out: &mut Actions,
+    ) {
+        self.0.on_link_failure(context, neighbour, packets, out);
+    }
+    fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Node 0 of a chain hears node 1 pass its packets on; it changes nothing, even to a source that counts the
+/// packets on the first link.
+#[test]
+fn a_router_overhears_what_neighbours_send_to_others() {
+    let scenario = scenario(
+        r#"
+        duration = "10 s"
+        node = [{ name = "n", count = 4, position = ["0 m", "0 m"], spacing = ["200 m", "0 m"] }]
+        wlan = [{ name = "air", stations = ["n"], preset = "ns2" }]
+        udp = [{ from = "n0", to = "n3", rate = "saturated", size = "1000 B" }]"#,
+    );
+    let heard: [Arc<AtomicU64>; 4] = Default::default();
+    let run = |overhear: bool| {
+        let router = |node: NodeId| {
+            let next = [(NodeId(3), NodeId(node.0 + 1))].into();
+            let fixed = Fixed { node, next };
+            let router: Box<dyn Router> = match overhear {
+                true => Box::new(Curious(fixed, heard[node.0 as usize].clone())),
+                false => Box::new(fixed),
+            };
+            Some(router)
+        };
+        log(World::with_routers(&scenario, 1, router))
+    };
+    let ((watched, metrics), (plain, expected)) = (run(true), run(false));
+    let heard = heard.map(|count| count.load(Ordering::Relaxed));
+    assert!(heard[0] > 100 && heard[1] > 100 && heard[3] == 0, "{heard:?}");
+    assert_eq!(watched.events, plain.events);
+    assert_eq!((metrics.udp, metrics.stations), (expected.udp, expected.stations));
 }
 
 /// Asks all its neighbours for routes that it does not know, as on-demand protocols do.
@@ -343,6 +424,8 @@ fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
     assert!(told("Node(0) RouteFailed { to: 10.0.0.4 }") == 1, "{:?}", told("RouteFailed"));
     assert_eq!(told("Node(0) RouteFound { to: 10.0.0.4 }"), 2);
     assert!(log.control >= 2 * 3, "{} control packets", log.control);
+    // What waited for the failed neighbour went another way, and did not fail packet by packet.
+    assert_eq!((told("Node(0) Dropped"), metrics.stations[0].link_failures), (0, 1));
     // A static route would have carried it for the first 5 s alone.
     let (_, fixed) = self::log(World::new(&scenario, 1));
     assert!(flow.goodput > 2.5 * fixed.flows[0].goodput, "{flow:?} {:?}", fixed.flows[0]);
