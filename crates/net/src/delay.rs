@@ -112,6 +112,11 @@ impl Delay {
         }
     }
 
+    /// Every packet has the same.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.variation.is_none()
+    }
+
     /// Packets may overtake each other.
     pub(crate) fn reorders(&self) -> bool {
         self.variation.as_ref().is_some_and(|v| !v.fifo)
@@ -164,7 +169,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_packet_control_mixture_has_mean_190_3_ms() {
-        // experiments.md §4: 0.8·174 + 0.1·210 + 0.08·261 + 0.02·459 = 190.26 ms.
+        // 0.8·174 + 0.1·210 + 0.08·261 + 0.02·459 = 190.26 ms.
         assert_eq!(packet_control_delay().mean(), Duration::from_micros(190_260));
         assert_eq!(packet_control_delay().lower_bound(), ms(153));
     }

@@ -17,6 +17,8 @@
 //! - A lost packet is reported at the instant it would have arrived.
 //! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
 //! - At equal times a departure comes before an arrival to the queue.
+//! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller
+//!   that looks after the rest itself.
 //! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third
 //!   rule: what will happen is not known beforehand, so a packet is decided when its service
 //!   starts, which is one more wake-up. Its times are the same.
@@ -112,6 +114,8 @@ pub struct Link<T> {
     waiting_bytes: Bytes,
     /// When the server becomes, or became, free.
     free_at: Instant,
+    /// The latest arrival of a packet so far accepted.
+    latest_arrival: Instant,
     in_flight: InFlight<T>,
     /// Of a link that can be taken down at run time.
     steering: Option<Box<Steering<T>>>,
@@ -166,6 +170,9 @@ pub struct Departure {
 /// A packet between acceptance and arrival. In order, it comes out when its predecessors have, too.
 #[derive(Clone, Debug)]
 struct Flight<T> {
+    /// Since when its arrival has been the next one of the link, if packets keep their order; else when it was
+    /// offered.
+    next_since: Instant,
     arrival: Instant,
     size: Bytes,
     item: T,
@@ -191,6 +198,7 @@ impl<T> Link<T> {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             free_at: Instant::ZERO,
+            latest_arrival: Instant::ZERO,
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
         }
@@ -284,11 +292,69 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
+        match self.admit(now, meta) {
+            Ok(start) if self.steering.is_some() => self.accept_steered(now, start, item, meta),
+            Ok(start) => {
+                let flight = self.serve(now, start, item, meta);
+                self.in_flight.push(flight);
+            }
+            Err(reason) => return Err(Dropped(item, reason)),
+        }
+        Ok(())
+    }
+
+    /// Offers a packet at `now` as [`Link::send`] does. If it will arrive by `until`, the link does not keep it:
+    /// it says when, and counts the packet as one that has come out. Only for a link that
+    /// [keeps order](Link::keeps_order).
+    #[inline]
+    pub fn pass(
+        &mut self,
+        now: Instant,
+        item: T,
+        meta: PacketMeta,
+        until: Instant,
+    ) -> Result<Option<Instant>, Dropped<T>> {
+        let start = match self.admit(now, meta) {
+            Ok(start) => start,
+            Err(reason) => return Err(Dropped(item, reason)),
+        };
+        let flight = self.serve(now, start, item, meta);
+        if flight.lost.is_none() && flight.arrival <= until {
+            self.counters.packets_sent += 1;
+            self.counters.bytes_sent += flight.size;
+            return Ok(Some(flight.arrival));
+        }
+        self.in_flight.push(flight);
+        Ok(None)
+    }
+
+    /// Takes out, ahead of their time, the packets that will arrive by `until` and that are wanted; `take`
+    /// is told when each arrives, first one first. Only for a link that [keeps order](Link::keeps_order).
+    pub fn pass_on(&mut self, until: Instant, mut take: impl FnMut(Instant, &T) -> bool) {
+        let InFlight::InOrder(queue) = &mut self.in_flight else { return };
+        let counters = &mut self.counters;
+        queue.retain(|flight| {
+            let goes = flight.lost.is_none() && flight.arrival <= until;
+            let taken = goes && take(flight.arrival, &flight.item);
+            counters.packets_sent += u64::from(taken);
+            counters.bytes_sent += if taken { flight.size } else { Bytes::ZERO };
+            !taken
+        });
+    }
+
+    /// Whether packets arrive in the order in which they are offered, at times known beforehand.
+    pub fn keeps_order(&self) -> bool {
+        self.steering.is_none() && self.delay.is_constant()
+    }
+
+    /// Whether the entrance takes a packet, and when its service starts, as far as that is known.
+    #[inline(always)]
+    fn admit(&mut self, now: Instant, meta: PacketMeta) -> Result<Instant, DropReason> {
         let PacketMeta { size, data } = meta;
         self.start_services(now);
         if self.loss_place == LossPlace::BeforeQueue && self.loses(data) {
             self.counters.loss_drops += 1;
-            return Err(Dropped(item, DropReason::Loss));
+            return Err(DropReason::Loss);
         }
         let start = self.service_start_of_new(now);
         let arrival = Arrival {
@@ -300,7 +366,7 @@ impl<T> Link<T> {
         let (rate, accepted) = (self.rate, self.accepted);
         if !self.admission.admits(arrival, || mean_transmission(rate, accepted)) {
             self.counters.queue_drops += 1;
-            return Err(Dropped(item, DropReason::Queue));
+            return Err(DropReason::Queue);
         }
         if start > now {
             self.waiting_bytes += size;
@@ -310,12 +376,7 @@ impl<T> Link<T> {
         }
         self.accepted.0 += 1;
         self.accepted.1 += size;
-        if self.steering.is_some() {
-            self.accept_steered(now, start, item, meta);
-        } else {
-            self.serve(start, item, meta);
-        }
-        Ok(())
+        Ok(start)
     }
 
     /// When [`Link::poll`] next has something; `None` while there is nothing to wait for.
@@ -329,6 +390,13 @@ impl<T> Link<T> {
         }
         // A packet behind an outage without end never arrives.
         next.filter(|&next| next < Instant::MAX)
+    }
+
+    /// From when on [`Link::next_deadline`] says what it says now, in a link that keeps its packets until they
+    /// arrive: with packets that were [passed on](Link::pass) ahead of it that is in the future.
+    #[inline]
+    pub fn next_since(&self) -> Option<Instant> {
+        self.in_flight.next_since()
     }
 
     /// The next packet that has come out by `now`, in the order of logical time; call until `None`.
@@ -409,7 +477,9 @@ impl<T> Link<T> {
         let Some(Undecided { arrived, item, meta }) = steering.undecided.pop_front() else {
             return;
         };
-        let lost = self.serve(start, item, meta).is_some();
+        let flight = self.serve(arrived, start, item, meta);
+        let lost = flight.lost.is_some();
+        self.in_flight.push(flight);
         let departure = Departure { arrived, at: self.free_at, size: meta.size, lost };
         if let Some(departures) = self.steering.as_mut().and_then(|s| s.departures.as_mut()) {
             departures.push_back(departure);
@@ -457,14 +527,15 @@ impl<T> Link<T> {
         }
     }
 
-    /// Decides the packet's times and fate; whether and why it is lost.
-    #[inline]
+    /// Decides the packet's times and fate.
+    #[inline(always)]
     fn serve(
         &mut self,
+        offered: Instant,
         start: Instant,
         item: T,
         PacketMeta { size, data }: PacketMeta,
-    ) -> Option<DropReason> {
+    ) -> Flight<T> {
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),
             None => {
@@ -482,8 +553,12 @@ impl<T> Link<T> {
             unlucky.then_some(DropReason::Loss)
         };
         self.free_at = departure;
-        self.in_flight.push(Flight { arrival, size, item, lost });
-        lost
+        let next_since = match self.in_flight {
+            InFlight::InOrder(_) => offered.max(self.latest_arrival),
+            InFlight::Overtaking(_) => offered,
+        };
+        self.latest_arrival = self.latest_arrival.max(arrival);
+        Flight { next_since, arrival, size, item, lost }
     }
 
     #[inline]
@@ -578,6 +653,14 @@ impl<T> InFlight<T> {
         match self {
             Self::InOrder(queue) => queue.front().map(|flight| flight.arrival),
             Self::Overtaking(flights) => flights.next_arrival(),
+        }
+    }
+
+    #[inline]
+    fn next_since(&self) -> Option<Instant> {
+        match self {
+            Self::InOrder(queue) => queue.front().map(|flight| flight.next_since),
+            Self::Overtaking(flights) => flights.heap.peek().map(|first| first.flight.next_since),
         }
     }
 

@@ -76,6 +76,15 @@ impl NextHops {
         }
     }
 
+    /// All routes: node, destination and link.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, NodeId, u32)> + '_ {
+        (0..).map(NodeId).zip(&self.tables).flat_map(|(node, &Table { start, mask })| {
+            let entries = &self.entries[start as usize..=(start + mask) as usize];
+            let used = entries.iter().filter(|e| e.destination != Entry::EMPTY.destination);
+            used.map(move |entry| (node, NodeId(entry.destination), entry.link))
+        })
+    }
+
     /// Changes the numbers of the links.
     pub fn renumber(&mut self, mut number: impl FnMut(u32) -> u32) {
         let used = |entry: &&mut Entry| entry.destination != Entry::EMPTY.destination;
@@ -96,6 +105,8 @@ mod tests {
         ) {
             let triple = |(&(node, to), &link): (&(u32, u32), &u32)| (NodeId(node), NodeId(to), link);
             let next_hops = NextHops::new(5, routes.iter().map(triple).collect());
+            let all: BTreeMap<_, _> = next_hops.iter().map(|(n, to, link)| ((n.0, to.0), link)).collect();
+            prop_assert_eq!(&all, &routes);
             for (node, to) in (0..5).flat_map(|node| (0..300).map(move |to| (node, to))) {
                 let found = next_hops.link(NodeId(node), NodeId(to));
                 prop_assert_eq!(found, routes.get(&(node, to)).copied());

@@ -152,6 +152,12 @@ pub trait Router: Send {
         out: &mut Actions,
     );
 
+    /// Whether control packets go to the head of the interface queue, as they do in ns-2 (`PriQueue`) and in
+    /// GloMoSim, or wait behind data.
+    fn control_first(&self) -> bool {
+        true
+    }
+
     /// Whether [`Router::on_overheard`] is to be called; asked once, before the run.
     fn overhears(&self) -> bool {
         false

@@ -14,7 +14,8 @@ pub struct RunMetrics {
     pub seed: u64,
     /// Simulated time, s.
     pub duration: f64,
-    /// Events processed: wake-ups of links, channels, endpoints, middleboxes and so on.
+    /// Events processed: packets that came out of links, and wake-ups of channels, endpoints, middleboxes and
+    /// so on.
     pub events: u64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowMetrics>,

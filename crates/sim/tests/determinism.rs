@@ -1,15 +1,16 @@
-//! One trajectory for each scenario and seed (DESIGN.md, "Engine"): compared by a fingerprint of every
-//! packet at every node and every event.
+//! One trajectory for each scenario and seed, compared by a fingerprint of every packet at every node and every
+//! event.
 
 mod common;
 
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
-use airtcp_net::config::{Distribution, LossConfig, Variation};
-use airtcp_sim::scenario::NodeId;
+use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
 use airtcp_sim::scenario::Scenario;
+use airtcp_sim::scenario::{NodeId, UdpSpec};
 use airtcp_sim::trace::{Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
+use proptest::prelude::*;
 use std::fmt::{self, Write};
 
 /// FNV-1a over the text of what it sees.
@@ -44,7 +45,7 @@ impl PacketTap for Fingerprint {
 /// Everything random at once: losses, a varying delay that reorders, a queue that overflows, flows that end.
 fn busy() -> Scenario {
     let mut wireless = common::wire(DataRate::kbps(2000), Duration::from_millis(30), 20);
-    wireless.loss.model = LossConfig::Bernoulli { p: 0.01 };
+    wireless.loss = LossConfig::Bernoulli { p: 0.01 }.into();
     wireless.delay.variation = Some(Variation {
         from: Instant::from_millis(500),
         distribution: Distribution::Exponential {
@@ -115,7 +116,80 @@ fn observers_do_not_influence_the_run() {
     assert_eq!(watched.metrics(), world.metrics());
 }
 
-/// oracles §11.3: Packet Control with R = 3 and nothing to do for its data filter is as if it were absent.
+/// A tree of nodes with links of few kinds, so that much happens at one time: short queues, RED, losses, an
+/// outage, several flows and datagrams. Each node hangs on one before it.
+fn tree(parents: &[usize], kinds: &[u8], ends: &[(usize, usize, bool)]) -> Scenario {
+    let mut network = common::Network::new(Duration::from_secs(3));
+    let nodes: Vec<_> = (0..=parents.len()).map(|_| network.node()).collect();
+    for (n, (&parent, &kind)) in parents.iter().zip(kinds).enumerate() {
+        let rate = DataRate::mbps(if kind & 1 == 0 { 1 } else { 10 });
+        let delay = Duration::from_millis(if kind & 2 == 0 { 2 } else { 5 });
+        let mut link = common::wire(rate, delay, if kind & 4 == 0 { 3 } else { 50 });
+        match kind >> 3 {
+            0 => link.loss = LossConfig::Bernoulli { p: 0.02 }.into(),
+            1 => {
+                let schedule =
+                    Schedule::Listed(vec![(Instant::from_secs(1), Instant::from_millis(1500))]);
+                link.outage = Some(OutageConfig { schedule, mode: OutageMode::Hold });
+            }
+            2 => {
+                let uniform = |low, high| Distribution::Uniform {
+                    low: Duration::from_millis(low),
+                    high: Duration::from_millis(high),
+                };
+                let from = Instant::ZERO;
+                link.delay.variation =
+                    Some(Variation { from, distribution: uniform(1, 9), fifo: false });
+            }
+            _ => {}
+        }
+        network.connect(nodes[parent % (n + 1)], nodes[n + 1], &link);
+    }
+    for (k, &(from, to, udp)) in ends.iter().enumerate() {
+        let [from, to] = [from, to].map(|end| nodes[end % nodes.len()]);
+        if from == to {
+            continue;
+        }
+        if udp {
+            let rate = (k % 3 > 0).then(|| DataRate::kbps(400));
+            let (start, stop, size, on_off) = (Instant::ZERO, None, Bytes(500), None);
+            let name = format!("u{k}");
+            network.0.udp.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });
+        } else {
+            network.flow(from, to, None, &TcpConfig { mss: 1000, ..TcpConfig::default() });
+        }
+    }
+    network.0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Without observers packets go through some nodes ahead of time. In the end, and whenever somebody looks,
+    /// it comes to the same.
+    #[test]
+    fn a_run_that_nobody_watches_comes_to_the_same(
+        parents in proptest::collection::vec(0..8usize, 2..8),
+        kinds in proptest::collection::vec(0..64u8, 8),
+        ends in proptest::collection::vec((0..9usize, 0..9usize, proptest::bool::weighted(0.3)), 1..6),
+        slices in proptest::collection::vec((1..1500u64, any::<bool>()), 0..6),
+    ) {
+        let scenario = tree(&parents, &kinds, &ends);
+        let (mut watched, mut alone) = (World::new(&scenario, 1), World::new(&scenario, 1));
+        let mut now = 0;
+        for (ms, both) in slices.into_iter().chain([(3000, false)]) {
+            now = (now + ms).min(3000);
+            let mut events = Fingerprint::EMPTY;
+            let mut observers = Observers { events: Some(&mut events), packets: None };
+            watched.run_until(Instant::from_millis(now), &mut observers);
+            let mut observers = if both { observers } else { Observers::default() };
+            alone.run_until(Instant::from_millis(now), &mut observers);
+            prop_assert_eq!(alone.metrics(), watched.metrics());
+        }
+    }
+}
+
+/// Packet Control with R = 3 and nothing to do for its data filter is as if it were absent.
 /// Here data overtakes by one or two, so that there are duplicate ACKs but no retransmissions, and ACKs do not
 /// (the filter drops old ones at any R).
 #[test]

@@ -1,6 +1,6 @@
 //! Fall and Floyd 1996: one to four drops in one window of data tell Tahoe, Reno, NewReno and SACK apart.
 //!
-//! oracles.md §8 lists what ns-2.35 does; this is the same set-up. Tolerance: 1 ms in time (our SYN carries
+//! What is expected is what ns-2.35 does in this set-up. Tolerance: 1 ms in time (our SYN carries
 //! an MSS option, ns-2's does not: 0.04 ms on the slow link), none in packets.
 
 mod common;
@@ -53,7 +53,7 @@ impl Subscriber for Trace {
     }
 }
 
-/// oracles.md §8 with ns-2's conventions: what a loss halves is the send window in whole packets.
+/// ns-2's conventions: what a loss halves is the send window in whole packets.
 fn ns2(recovery: Recovery) -> TcpConfig {
     let tick = Duration::from_millis(10);
     TcpConfig {
@@ -210,7 +210,7 @@ fn sack_repairs_all_holes_in_little_more_than_a_round_trip() {
 #[test]
 fn rfc_6675_repairs_exactly_the_holes_without_a_timeout() {
     // Not in ns-2's table: IsLost waits for three SACKed segments above a hole, so the times differ from
-    // Fall and Floyd's counter; the rules of oracles.md §8 hold.
+    // Fall and Floyd's counter; what their paper says of SACK holds.
     let tcp = TcpConfig {
         sack_pipe: SackPipe::Rfc6675,
         loss_window: LossWindow::FlightSize,

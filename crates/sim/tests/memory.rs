@@ -49,8 +49,7 @@ fn packets(world: &World) -> u64 {
     world.metrics().links.iter().map(|link| link.packets_sent).sum()
 }
 
-/// DESIGN.md, "Engine": no allocation per packet in steady state. Queues overflow meanwhile, and flows
-/// recover from losses.
+/// No allocation per packet in steady state, while queues overflow and flows recover from losses.
 #[test]
 fn steady_state_allocates_nothing() {
     let bottleneck = common::wire(DataRate::mbps(100), Duration::from_millis(10), 300);
@@ -94,7 +93,7 @@ fn a_cell_in_steady_state_allocates_nothing() {
     assert_eq!(allocations, 0, "in {sent} frames");
 }
 
-/// Issue 2, "Speed and memory": 10,000 concurrent flows stay under 100 MB; the scenario counts, too.
+/// 10,000 concurrent flows stay under 100 MB, scenario included.
 #[test]
 fn ten_thousand_flows_fit_in_100_megabytes() {
     let before = LIVE_BYTES.get();

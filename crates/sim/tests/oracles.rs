@@ -1,4 +1,5 @@
-//! TCP against closed formulas: PFTK and Mathis (oracles.md §5), windows and the sawtooth (§6).
+//! TCP against closed formulas: throughput under random loss (Padhye, Firoiu, Towsley and Kurose 1998,
+//! "PFTK"; Mathis, Semke, Mahdavi and Ott 1997), window limits, the sawtooth, slow start.
 
 mod common;
 
@@ -11,7 +12,7 @@ use common::{Network, wire};
 
 const MSS: f64 = 1460.0;
 
-/// PFTK full model, packets/s (Padhye 1998; oracles.md §5), without a window limit.
+/// The full model of PFTK, packets/s, without a window limit.
 fn pftk(p: f64, rtt: f64, t0: f64, b: f64) -> f64 {
     let c = (2.0 + b) / (3.0 * b);
     let w = c + (8.0 * (1.0 - p) / (3.0 * b * p) + c * c).sqrt();
@@ -88,7 +89,7 @@ fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> UnderLoss {
 
 #[test]
 fn formulas_give_the_printed_numbers() {
-    // oracles.md §5, Mb/s at MSS 1460, RTT 100 ms, T0 1 s.
+    // Mbit/s at MSS 1460 B, RTT 100 ms, T0 1 s, computed apart.
     let mbps = |packets: f64| packets * MSS * 8.0 / 1e6;
     for (p, m, full) in [(1e-3, 4.524, 4.399), (1e-2, 1.431, 1.154), (2e-2, 1.012, 0.691)] {
         assert!((mbps(mathis(p, 0.1, 1.0)) - m).abs() < 6e-4);
@@ -96,7 +97,7 @@ fn formulas_give_the_printed_numbers() {
     }
 }
 
-/// oracles.md §5: within 20 % of PFTK for 1e-3 ≤ p ≤ 2e-2.
+/// Within 20 % of PFTK for 1e-3 ≤ p ≤ 2e-2.
 ///
 /// PFTK's p is the rate of loss *indications* (a fast retransmit, a sequence of time-outs), all further
 /// losses of the same round belonging to the first; its authors divide their number by that of the packets
@@ -127,7 +128,7 @@ fn throughput_under_random_loss_follows_pftk() {
     }
 }
 
-/// oracles.md §5: slope −½ in log-log below 1e-2 (Mathis).
+/// Mathis et al.: a slope of −½ in log-log below 1e-2.
 #[test]
 fn throughput_falls_with_the_square_root_of_loss() {
     let at = |p: f64| under_loss(Recovery::Sack, AckConfig::Every, p).goodput;
@@ -136,7 +137,8 @@ fn throughput_falls_with_the_square_root_of_loss() {
     assert!((-0.55..=-0.45).contains(&slope), "{slope:.3}");
 }
 
-/// oracles.md §6: utilisation of one flow over a drop-tail buffer, U = ¾(1+β)²/(1+β+β²), ±1.5 %.
+/// Utilisation by one Reno flow over a drop-tail buffer of β bandwidth-delay products, from the area under its
+/// sawtooth: U = ¾(1+β)²/(1+β+β²), ±1.5 %.
 #[test]
 fn sawtooth_utilisation_depends_on_the_buffer() {
     let (rate, rtt_ms, mss) = (DataRate::mbps(20), 100, 1000_u64);
@@ -180,7 +182,7 @@ fn sawtooth_utilisation_depends_on_the_buffer() {
     }
 }
 
-/// oracles.md §6: W·MSS/RTT while the window is the limit, else the link.
+/// W·MSS/RTT while the window is the limit, else the link.
 #[test]
 fn window_limited_goodput_is_window_over_rtt() {
     for (window, rate) in [(8_u64, DataRate::mbps(10)), (20, DataRate::kbps(250))] {
@@ -204,8 +206,8 @@ fn window_limited_goodput_is_window_over_rtt() {
     }
 }
 
-/// oracles.md §6: after k round trips 2^k − 1 segments from IW 1 with an ACK for each segment; about 1.5
-/// for 2 with delayed ACKs.
+/// RFC 5681 §3.1: after k round trips 2^k − 1 segments from IW 1 with an ACK for each segment; a factor of about
+/// 1.5 instead of 2 with delayed ACKs.
 #[test]
 fn slow_start_doubles_each_round_trip() {
     let sent_after = |ack, round_trips: u64| {

@@ -16,6 +16,7 @@ use common::{Network, wire};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::Drain;
 
 fn scenario(text: &str) -> Scenario {
@@ -200,6 +201,81 @@ fn a_router_with_the_static_routes_makes_the_same_run() {
     assert_eq!((routed.flows, routed.stations), (metrics.flows, metrics.stations));
 }
 
+/// Forwards as another router does, and counts what it overhears.
+struct Curious(Fixed, Arc<AtomicU64>);
+
+impl Router for Curious {
+    fn on_packet(
+        &mut self,
+        context: &Context<'_>,
+        from: Option<NodeId>,
+        packet: Routed,
+        out: &mut Actions,
+    ) {
+        self.0.on_packet(context, from, packet, out);
+    }
+    fn overhears(&self) -> bool {
+        true
+    }
+    fn on_overheard(
+        &mut self,
+        _: &Context<'_>,
+        from: NodeId,
+        to: NodeId,
+        packet: &Routed,
+        _: &mut Actions,
+    ) {
+        assert!(from != self.0.node && to != self.0.node);
+        let Routed::Data(data) = packet else { panic!("nobody sends control packets") };
+        assert!(data.ttl >= 61);
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+    fn on_link_failure(
+        &mut self,
+        context: &Context<'_>,
+        neighbour: NodeId,
+        packets: Drain<'_, Routed>,
+        out: &mut Actions,
+    ) {
+        self.0.on_link_failure(context, neighbour, packets, out);
+    }
+    fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Node 0 of a chain hears node 1 pass its packets on; it changes nothing, even to a source that counts the
+/// packets on the first link.
+#[test]
+fn a_router_overhears_what_neighbours_send_to_others() {
+    let scenario = scenario(
+        r#"
+        duration = "10 s"
+        node = [{ name = "n", count = 4, position = ["0 m", "0 m"], spacing = ["200 m", "0 m"] }]
+        wlan = [{ name = "air", stations = ["n"], preset = "ns2" }]
+        udp = [{ from = "n0", to = "n3", rate = "saturated", size = "1000 B" }]"#,
+    );
+    let heard: [Arc<AtomicU64>; 4] = Default::default();
+    let run = |overhear: bool| {
+        let router = |node: NodeId| {
+            let next = [(NodeId(3), NodeId(node.0 + 1))].into();
+            let fixed = Fixed { node, next };
+            let router: Box<dyn Router> = match overhear {
+                true => Box::new(Curious(fixed, heard[node.0 as usize].clone())),
+                false => Box::new(fixed),
+            };
+            Some(router)
+        };
+        log(World::with_routers(&scenario, 1, router))
+    };
+    let ((watched, metrics), (plain, expected)) = (run(true), run(false));
+    let heard = heard.map(|count| count.load(Ordering::Relaxed));
+    assert!(heard[0] > 100 && heard[1] > 100 && heard[3] > 100, "{heard:?}");
+    assert_eq!(watched.events, plain.events);
+    assert_eq!((metrics.udp, metrics.stations), (expected.udp, expected.stations));
+}
+
 /// Asks all its neighbours for routes that it does not know, as on-demand protocols do.
 struct Asking {
     node: NodeId,
@@ -343,6 +419,8 @@ fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
     assert!(told("Node(0) RouteFailed { to: 10.0.0.4 }") == 1, "{:?}", told("RouteFailed"));
     assert_eq!(told("Node(0) RouteFound { to: 10.0.0.4 }"), 2);
     assert!(log.control >= 2 * 3, "{} control packets", log.control);
+    // What waited for the failed neighbour went another way, and did not fail packet by packet.
+    assert_eq!((told("Node(0) Dropped"), metrics.stations[0].link_failures), (0, 1));
     // A static route would have carried it for the first 5 s alone.
     let (_, fixed) = self::log(World::new(&scenario, 1));
     assert!(flow.goodput > 2.5 * fixed.flows[0].goodput, "{flow:?} {:?}", fixed.flows[0]);

@@ -31,8 +31,8 @@ fn one_link(config: &airtcp_net::config::LinkConfig, tcp: &TcpConfig, seconds: u
     network.0
 }
 
-/// oracles §6: goodput = W·MSS/RTT while the window is the limit. RTT here: both serialisations and both
-/// propagation delays; the window leaves back to back, one RTT a round.
+/// While the window is the limit, goodput is W·MSS/RTT. RTT is both serialisations and both propagation
+/// delays here; the window leaves back to back, once a round trip.
 #[test]
 fn a_window_limited_flow_sends_one_window_a_round_trip() {
     let rate = DataRate::mbps(10);
@@ -47,7 +47,7 @@ fn a_window_limited_flow_sends_one_window_a_round_trip() {
     assert!((flow.srtt.expect("sampled") - rtt).abs() < 1e-4, "{:?}", flow.srtt);
 }
 
-/// oracles §6: with the window above the bandwidth-delay product the link is the limit.
+/// With the window above the bandwidth-delay product the link is the limit.
 #[test]
 fn one_flow_saturates_a_link() {
     let link = wire(DataRate::mbps(1), Duration::from_millis(10), 100);
@@ -241,7 +241,7 @@ fn recorded_series_agree_with_the_metrics() {
     assert!(last(Series::Acks) <= flow.delivered_bytes as f64);
 }
 
-/// algorithms §1.3: with a threshold above the sender's three the base station holds back duplicate ACKs.
+/// Packet Control §V: with a threshold above the sender's three the base station holds back duplicate ACKs.
 #[test]
 fn packet_control_acts_on_the_flows_of_its_mobiles() {
     let long = Duration::from_secs(100);

@@ -7,7 +7,7 @@ use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 
-/// A fixed host behind an access point, and a mobile host in its cell (experiments §1).
+/// A fixed host behind an access point, and a mobile host in its cell (M-TCP+ §4).
 const DOWNLOAD: &str = r#"
     duration = "60 s"
     [[node]]
@@ -66,7 +66,7 @@ fn a_download_crosses_the_cell() {
     assert!(*rts_sent >= 687 && mh.cts_sent >= 687 && mh.ack_frames_sent >= 687, "{ap:?} {mh:?}");
 }
 
-/// Routing is by hop count over whoever can be received: 250 m (spec §5).
+/// Routing is by hop count over whoever can be received: up to 250 m by ns-2's default radio.
 #[test]
 fn stations_out_of_range_are_reached_by_way_of_others() {
     struct Nodes(Vec<u32>);
@@ -112,7 +112,7 @@ fn an_outage_of_the_radio_costs_retries_and_one_above_the_mac_does_not() {
     assert!(phy.outage_dead_time.is_some_and(|dead| dead < 6.0), "{:?}", phy.outage_dead_time);
 }
 
-/// experiments §1, outage arithmetic: from an RTO of 1 s the sender tries again 2^k - 1 s after it was cut
+/// RFC 6298 §5.5: from an RTO of 1 s the sender tries again 2^k - 1 s after it was cut
 /// off, so that outages of 5, 10 and 30 s cost it 2, 5 and 1 s.
 #[test]
 fn a_sender_without_help_loses_what_its_back_off_says() {

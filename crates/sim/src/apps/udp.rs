@@ -100,6 +100,11 @@ impl UdpSource {
         }
     }
 
+    /// There is always a packet waiting in front of the first link.
+    pub(crate) fn is_saturated(&self) -> bool {
+        matches!(self.pace, Pace::Saturated { .. })
+    }
+
     /// When it has something to send.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {

@@ -10,33 +10,56 @@
 //! that sleeps on plays its matches again up to the final. That path is fixed, so that nothing in it is
 //! unpredictable to the processor: it is faster than a binary heap (`benches/wakeups.rs`).
 //!
-//! Ties are first in, first out: the key is (time, insertion number), so a run is one trajectory.
+//! Ties are first in, first out: of two deadlines at one time, the one known for longer comes first, and of two
+//! that became known at one time, that of the component with the lower number. So a run is one trajectory.
+//! What counts is when a deadline becomes known to the simulated world, which the caller says; the simulator
+//! may foresee it.
 
 use airtcp_core::Instant;
+use std::hint::select_unpredictable;
 
 /// A component, by a number the world assigns.
 pub type ComponentId = u32;
 
-/// Time (64 bits), insertion number (40 bits), component (24 bits): one comparison of integers orders it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u128);
+/// When a component wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    nanos: u64,
+    /// How long ahead the time was known (40 bits: up to 18 minutes are told apart), the longest first; and the
+    /// component (24 bits).
+    rank: u64,
+}
 
 const COMPONENT_BITS: u32 = 24;
-const MAX_INSERTIONS: u64 = 1 << (64 - COMPONENT_BITS);
+const LONGEST_AHEAD: u64 = (1 << (64 - COMPONENT_BITS)) - 1;
 
 impl Key {
     /// Later than every entry.
-    const NEVER: Self = Self(u128::MAX);
+    const NEVER: Self = Self { nanos: u64::MAX, rank: u64::MAX };
 
-    fn new(time: Instant, insertion: u64, component: ComponentId) -> Self {
-        let low = (insertion << COMPONENT_BITS) | u64::from(component);
-        Self((u128::from(time.as_nanos()) << 64) | u128::from(low))
+    fn new(time: Instant, known: Instant, component: ComponentId) -> Self {
+        let ahead = time.as_nanos().saturating_sub(known.as_nanos()).min(LONGEST_AHEAD);
+        let rank = ((LONGEST_AHEAD - ahead) << COMPONENT_BITS) | u64::from(component);
+        Self { nanos: time.as_nanos(), rank }
     }
+
     fn time(self) -> Instant {
-        Instant::from_nanos((self.0 >> 64) as u64)
+        Instant::from_nanos(self.nanos)
     }
+
     fn component(self) -> ComponentId {
-        self.0 as u32 & ((1 << COMPONENT_BITS) - 1)
+        self.rank as u32 & ((1 << COMPONENT_BITS) - 1)
+    }
+
+    /// The earlier one of two, found without a branch: which it is cannot be predicted.
+    #[inline]
+    fn min(self, other: Self) -> Self {
+        let order = |key: Self| (u128::from(key.nanos) << 64) | u128::from(key.rank);
+        let first = order(self) < order(other);
+        Self {
+            nanos: select_unpredictable(first, self.nanos, other.nanos),
+            rank: select_unpredictable(first, self.rank, other.rank),
+        }
     }
 }
 
@@ -53,7 +76,6 @@ pub struct Wakeups {
     earliest: Key,
     /// For each component the time of its key; [`Instant::MAX`] without one.
     armed: Vec<Instant>,
-    insertions: u64,
     now: Instant,
 }
 
@@ -67,7 +89,6 @@ impl Wakeups {
             matches: vec![[Key::NEVER; 4]; matches],
             earliest: Key::NEVER,
             armed: vec![Instant::MAX; components],
-            insertions: 0,
             now: Instant::ZERO,
         }
     }
@@ -75,17 +96,23 @@ impl Wakeups {
     /// Sees to it that `component` wakes up at `deadline` or before; a deadline in the past is due now.
     #[inline]
     pub fn arm(&mut self, component: ComponentId, deadline: Option<Instant>) {
+        self.arm_ahead(component, deadline, self.now);
+    }
+
+    /// The same, for a deadline that becomes known at `known`.
+    #[inline]
+    pub fn arm_ahead(&mut self, component: ComponentId, deadline: Option<Instant>, known: Instant) {
         if let Some(deadline) = deadline
             && deadline < self.armed[component as usize]
         {
-            self.enter_anew(component, deadline);
+            self.enter_anew(component, deadline, known);
         }
     }
 
     /// Seldom: nearly all keys enter by [`Wakeups::sleep`].
     #[inline(never)]
-    fn enter_anew(&mut self, component: ComponentId, deadline: Instant) {
-        self.enter(component, deadline);
+    fn enter_anew(&mut self, component: ComponentId, deadline: Instant, known: Instant) {
+        self.enter(component, deadline, known);
     }
 
     /// The next component to wake up, if that is at `until` or before. It counts as awake until
@@ -103,8 +130,19 @@ impl Wakeups {
     /// Ends the wake-up that [`Wakeups::next`] returned: the component sleeps until `deadline`.
     #[inline]
     pub fn sleep(&mut self, component: ComponentId, deadline: Option<Instant>) {
+        self.sleep_ahead(component, deadline, self.now);
+    }
+
+    /// The same, for a deadline that becomes known at `known`.
+    #[inline]
+    pub fn sleep_ahead(
+        &mut self,
+        component: ComponentId,
+        deadline: Option<Instant>,
+        known: Instant,
+    ) {
         match deadline {
-            Some(deadline) => self.enter(component, deadline),
+            Some(deadline) => self.enter(component, deadline, known),
             None => {
                 self.armed[component as usize] = Instant::MAX;
                 self.play(self.place(component), Key::NEVER);
@@ -118,7 +156,7 @@ impl Wakeups {
     }
 
     /// Puts a key in a place, and whatever follows from it up to the final.
-    #[inline]
+    #[inline(always)]
     fn play(&mut self, mut place: usize, mut key: Key) {
         while place > 0 {
             let (number, side) = ((place - 1) / 4, (place - 1) % 4);
@@ -132,30 +170,10 @@ impl Wakeups {
     }
 
     #[inline]
-    fn enter(&mut self, component: ComponentId, deadline: Instant) {
-        if self.insertions == MAX_INSERTIONS {
-            self.renumber();
-        }
+    fn enter(&mut self, component: ComponentId, deadline: Instant, known: Instant) {
         let time = deadline.max(self.now);
         self.armed[component as usize] = time;
-        let key = Key::new(time, self.insertions, component);
-        self.insertions += 1;
-        self.play(self.place(component), key);
-    }
-
-    /// Starts the insertion numbers over, keeping the order: a very long run exhausts 40 bits.
-    #[cold]
-    fn renumber(&mut self) {
-        let places = self.matches.as_flattened();
-        let mut armed = places[self.place(0) - 1..].to_vec();
-        armed.retain(|&key| key != Key::NEVER);
-        armed.sort_unstable();
-        self.insertions = 0;
-        for key in armed {
-            let renumbered = Key::new(key.time(), self.insertions, key.component());
-            self.insertions += 1;
-            self.play(self.place(key.component()), renumbered);
-        }
+        self.play(self.place(component), Key::new(time, known, component));
     }
 }
 
@@ -179,14 +197,18 @@ mod tests {
     }
 
     #[test]
-    fn in_the_order_of_time_then_of_insertion() {
-        let mut w = Wakeups::new(4);
+    fn in_the_order_of_time_then_of_knowledge_then_of_number() {
+        let mut w = Wakeups::new(5);
         w.arm(3, Some(ms(5)));
         w.arm(1, Some(ms(5)));
         w.arm(0, Some(ms(2)));
         w.arm(2, None);
-        assert_eq!(drain(&mut w, ms(4)), [(ms(2), 0)]);
-        assert_eq!(drain(&mut w, ms(9)), [(ms(5), 3), (ms(5), 1)]);
+        assert_eq!(w.next(ms(4)), Some((ms(2), 0)));
+        // Known later than the others, or to be known.
+        w.arm_ahead(4, Some(ms(5)), ms(3));
+        w.sleep(0, Some(ms(5)));
+        assert_eq!(drain(&mut w, ms(4)), []);
+        assert_eq!(drain(&mut w, ms(9)), [1, 3, 0, 4].map(|component| (ms(5), component)));
     }
 
     #[test]
@@ -195,7 +217,6 @@ mod tests {
         for n in 0..1000 {
             w.arm(0, Some(ms(1000 + n)));
         }
-        assert_eq!(w.insertions, 1);
         // The early wake-up: the component sleeps on until its true deadline.
         assert_eq!(w.next(Instant::MAX), Some((ms(1000), 0)));
         w.sleep(0, Some(ms(1999)));
@@ -223,28 +244,16 @@ mod tests {
         assert_eq!(drain(&mut w, Instant::MAX), [(ms(10), 1)]);
     }
 
-    #[test]
-    fn insertion_numbers_start_over_without_a_change_of_order() {
-        let mut w = Wakeups::new(4);
-        w.insertions = MAX_INSERTIONS - 3;
-        w.arm(2, Some(ms(7)));
-        w.arm(2, Some(ms(5)));
-        w.arm(3, Some(ms(5)));
-        w.arm(1, Some(ms(5)));
-        assert!(w.insertions < 10);
-        assert_eq!(drain(&mut w, Instant::MAX), [(ms(5), 2), (ms(5), 3), (ms(5), 1)]);
-    }
-
     proptest! {
-        /// Against a model: the deadlines in a plain list, the earliest armed and then the first wins.
+        /// Against a model: the deadlines in a plain list, with the times at which they became known.
         #[test]
         fn wakes_as_a_sorted_list_would(
             actions in proptest::collection::vec((0..6u32, 0..50u64, any::<bool>()), 1..200)
         ) {
             let mut w = Wakeups::new(6);
-            let mut model: Vec<(u64, usize, u32)> = Vec::new();
+            let mut model: Vec<(u64, u64, u32)> = Vec::new();
             let mut now = 0;
-            for (n, (component, after, wake)) in actions.into_iter().enumerate() {
+            for (component, after, wake) in actions {
                 let at = now + after;
                 if wake {
                     let woken = w.next(Instant::MAX);
@@ -253,14 +262,14 @@ mod tests {
                     if let Some((t, _, c)) = expected {
                         now = t;
                         model.retain(|e| e.2 != c);
-                        model.push((now + after, n, c));
+                        model.push((now + after, now, c));
                         w.sleep(c, Some(ms(now + after)));
                     }
                 } else {
                     w.arm(component, Some(ms(at)));
                     match model.iter_mut().find(|e| e.2 == component) {
-                        None => model.push((at, n, component)),
-                        Some(e) if at < e.0 => *e = (at, n, component),
+                        None => model.push((at, now, component)),
+                        Some(e) if at < e.0 => *e = (at, now, component),
                         Some(_) => {}
                     }
                 }

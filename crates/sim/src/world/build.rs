@@ -49,21 +49,26 @@ impl World {
                     link: Link::new(&l.config, LinkStreams::named(seed, &l.name)),
                     from: l.from,
                     to: l.to,
+                    feeds: false,
                 })
                 .collect(),
             channels,
             next_hops,
             radio_links,
             sockets: Vec::with_capacity(2 * flows.len()),
+            fed_by: Vec::new(),
+            feeders: Vec::new(),
+            horizon: Instant::ZERO,
+            going: Vec::new(),
             mechanisms: Vec::new(),
             udp: (0..).zip(udp).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
             feeds: Vec::new(),
             routers: Vec::new(),
-            positions: Vec::new(),
             packets: Packets::default(),
             outbox: Vec::new(),
             actions: Actions::new(),
             routing_actions: Vec::new(),
+            taken: Vec::new(),
             failed: Vec::new(),
             node_names: nodes.iter().map(|n| n.name.clone()).collect(),
             link_names: links.iter().map(|l| l.name.clone()).collect(),
@@ -94,7 +99,9 @@ impl World {
             world.nodes[node.0 as usize].router = Some(world.routers.len() as u32);
             world.routers.push(NodeRouter::new(node, router));
         }
-        if !world.routers.is_empty() {
+        if world.routers.is_empty() {
+            world.join_links();
+        } else {
             world.connect_routers(scenario);
         }
         world.arm_all();
@@ -129,7 +136,7 @@ impl World {
         });
     }
 
-    /// Gives routers the ways out of their nodes, and positions.
+    /// Gives routers the ways out of their nodes.
     fn connect_routers(&mut self, scenario: &Scenario) {
         let Self { nodes, routers, channels, .. } = self;
         let router = |node: NodeId| nodes[node.0 as usize].router;
@@ -141,13 +148,11 @@ impl World {
         for (channel, state) in (0..).zip(channels) {
             for (station, &node) in (0..).map(StationId).zip(&state.nodes) {
                 if let Some(router) = router(node) {
-                    routers[router as usize].add_station(channel, station);
+                    let router = &mut routers[router as usize];
+                    router.add_station(channel, station);
+                    state.channel.set_overhearing(station, router.overhears());
                 }
             }
-        }
-        self.positions = vec![None; scenario.nodes.len()];
-        for station in scenario.wlans.iter().flat_map(|wlan| &wlan.stations) {
-            self.positions[station.node.0 as usize] = Some(station.config.position);
         }
     }
 
@@ -291,10 +296,8 @@ fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, V
 
 /// The links from each station of a channel to those in its range, in the order of the stations.
 fn in_range(channel: u32, state: &ChannelState) -> impl Iterator<Item = RadioLink> + '_ {
-    let stations = 0..state.nodes.len() as u32;
-    stations.clone().map(StationId).flat_map(move |from| {
-        let in_range = move |&to: &StationId| to != from && state.channel.reachable(from, to);
-        stations.clone().map(StationId).filter(in_range).map(move |to| RadioLink {
+    (0..state.nodes.len() as u32).map(StationId).flat_map(move |from| {
+        state.channel.in_range_of(from).map(move |to| RadioLink {
             channel,
             from,
             to,

@@ -5,7 +5,7 @@
 //! unless the node has a router to ask.
 
 use super::packets::TTL;
-use super::{RadioLink, World};
+use super::{LinkState, RadioLink, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
 use crate::trace::Direction;
@@ -108,8 +108,10 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
+        let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
+        let segment = segment.clone();
         let hops = TTL.saturating_sub(*self.packets.ttl(packet)) + 1;
-        let Packet::Tcp(segment) = self.packets.remove(packet) else { return };
+        self.packets.remove(packet);
         let now = self.now;
         self.call(socket, observers, |socket, io| {
             socket.endpoint.on_segment_over(now, segment, Some(hops), io);
@@ -161,7 +163,10 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let out = &mut self.links[link as usize].link;
+        let LinkState { link: out, feeds, .. } = &mut self.links[link as usize];
+        if *feeds && self.horizon > self.now {
+            return self.send_through(self.now, link, packet, observers);
+        }
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
                 self.wakeups.arm(link, out.next_deadline());
@@ -186,8 +191,13 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         let size = self.packets.meta(packet).size;
+        let urgent = self.is_urgent(node, packet);
         let machine = &mut self.channels[channel as usize].channel;
-        match machine.send(self.now, from, to, packet, size) {
+        let sent = match urgent {
+            true => machine.send_urgent(self.now, from, to, packet, size),
+            false => machine.send(self.now, from, to, packet, size),
+        };
+        match sent {
             Ok(()) => {
                 let deadline = machine.next_deadline();
                 self.wakeups.arm(self.components.channels + channel, deadline);
@@ -265,7 +275,9 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         let ttl = *self.packets.ttl(packet);
-        let Packet::Tcp(segment) = self.packets.remove(packet) else { return };
+        let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
+        let segment = segment.clone();
+        self.packets.remove(packet);
         let machine = self.mechanisms[mechanism as usize].middlebox();
         machine.on_segment(self.now, side, segment, &mut self.actions);
         self.settle(mechanism, ttl, observers);

@@ -2,7 +2,7 @@
 //! driven by one event queue.
 //!
 //! Here is what there is, and what wakes up; [`build`] makes it from a scenario, [`forward`] moves packets
-//! from hop to hop, [`routers`] asks the routing protocols of nodes whose routes change, and [`report`] sums
+//! from hop to hop, [`through`] ahead of time where that is the same, [`routers`] asks the routing protocols of nodes whose routes change, and [`report`] sums
 //! the run up.
 //!
 //! A packet costs one event a hop: the wake-up of the link that delivers it, in which the next link takes
@@ -19,6 +19,7 @@ mod packets;
 mod report;
 mod routers;
 mod signals;
+mod through;
 
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
@@ -27,8 +28,7 @@ use crate::packet::Packet;
 use crate::trace::{Direction, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
-    Bytes, Duration, Event, Events, Flags, Instant, Length, LinkSignal, Position, Segment, Source,
-    Subscriber,
+    Bytes, Duration, Event, Events, Flags, Instant, Length, LinkSignal, Segment, Source, Subscriber,
 };
 use airtcp_edge::{Actions, Middlebox};
 use airtcp_net::wifi::{self, Channel, StationId};
@@ -74,6 +74,8 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
+    /// Some link gets all its packets from this one.
+    feeds: bool,
 }
 
 /// A wireless channel, and which nodes its stations are.
@@ -192,14 +194,20 @@ pub struct World {
     radio_links: Vec<RadioLink>,
     /// Sender and receiver of each flow, in turn.
     sockets: Vec<Socket>,
+    /// For each link the one from which it gets all its packets, if there is one.
+    fed_by: Vec<Option<u32>>,
+    /// The links that feed others, those furthest on first.
+    feeders: Vec<u32>,
+    /// Up to when [`through`] looks ahead.
+    horizon: Instant,
+    /// What it is moving on, and to which link; empty between calls.
+    going: Vec<(Instant, PacketId, u32)>,
     /// Of the nodes that have one.
     mechanisms: Vec<EdgeNode>,
     udp: Vec<UdpSource>,
     feeds: Vec<Feed>,
     /// Of the nodes that have one.
     routers: Vec<NodeRouter>,
-    /// Where each node is, if it has a radio; for routers.
-    positions: Vec<Option<Position>>,
     packets: Packets,
     /// What the endpoint being called sends; empty between calls.
     outbox: Vec<Segment<Length>>,
@@ -207,6 +215,8 @@ pub struct World {
     actions: Actions<Length>,
     /// Lists for what routers want done; one for each that is being called.
     routing_actions: Vec<airtcp_routing::Actions>,
+    /// Packets being taken back out of an interface queue; empty between calls.
+    taken: Vec<PacketId>,
     /// What a MAC gave up, until its channel says which link failed.
     failed: Vec<airtcp_routing::router::Packet>,
     node_names: Vec<String>,
@@ -223,12 +233,17 @@ impl World {
 
     /// Runs up to and including `until`. A run in slices is the same run.
     pub fn run_until(&mut self, until: Instant, observers: &mut Observers<'_>) {
+        let observed = observers.events.is_some() || observers.packets.is_some();
+        self.look_ahead(if observed { Instant::ZERO } else { until });
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
-            self.events_processed += 1;
             let Components { channels, sockets, mechanisms, udp, feeds, routers } = self.components;
             let deadline = if component < channels {
-                self.wake_link(component, observers)
+                self.wake_link(component, observers);
+                let link = &self.links[component as usize].link;
+                let known = link.next_since().map_or(now, |since| since.max(now));
+                self.wakeups.sleep_ahead(component, link.next_deadline(), known);
+                continue;
             } else if component < sockets {
                 self.wake_channel(component - channels, observers)
             } else if component < mechanisms {
@@ -242,6 +257,7 @@ impl World {
             } else {
                 self.wake_router(component - routers, observers)
             };
+            self.events_processed += 1;
             self.wakeups.sleep(component, deadline);
         }
         self.now = self.now.max(until);
@@ -255,27 +271,28 @@ impl World {
         self.now
     }
 
-    /// Wake-ups processed so far.
+    /// Events so far: packets that came out of links, and wake-ups of all else.
     pub fn events_processed(&self) -> u64 {
         self.events_processed
     }
 
     #[inline]
-    fn wake_link(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
+    fn wake_link(&mut self, index: u32, observers: &mut Observers<'_>) {
         loop {
-            let LinkState { link, from, to } = &mut self.links[index as usize];
+            let LinkState { link, from, to, .. } = &mut self.links[index as usize];
             let (output, from, to) = (link.poll(self.now), *from, *to);
-            let deadline = link.next_deadline();
+            // Nothing a delivery causes can come out of this link at this instant.
+            let more = link.next_deadline().is_some_and(|due| due <= self.now);
+            let Some(output) = output else { return };
+            self.events_processed += 1;
             match output {
-                None => return deadline,
-                Some(Output::Deliver(packet)) => self.arrive(to, from, packet, observers),
-                Some(Output::Drop(packet, reason)) => {
+                Output::Deliver(packet) => self.arrive(to, from, packet, observers),
+                Output::Drop(packet, reason) => {
                     self.discard(packet, reason, Source::Link(index), observers);
                 }
             }
-            // Nothing a delivery causes can reach this link again at this instant.
-            if deadline.is_none_or(|due| due > self.now) {
-                return deadline;
+            if !more {
+                return;
             }
         }
     }
@@ -290,6 +307,13 @@ impl World {
                     let packet = if last { packet } else { self.packets.copy(packet) };
                     self.packets.reaches(packet, to);
                     self.arrive(to, from, packet, observers);
+                }
+                wifi::Output::Overhear { station, from, to, packet, last } => {
+                    let [node, from, to] = [station, from, to].map(node);
+                    self.overhear(node, from, to, packet, observers);
+                    if last {
+                        self.packets.remove(packet);
+                    }
                 }
                 wifi::Output::Drop { station, packet, reason } => {
                     let node = node(station);
@@ -306,11 +330,11 @@ impl World {
                 wifi::Output::LinkFailure { station, to } => {
                     let (node, neighbour) = (node(station), node(to));
                     if let Some(router) = self.nodes[node.0 as usize].router {
+                        let machine = &mut self.channels[index as usize].channel;
+                        machine.take_back(station, to, &mut self.taken);
                         self.link_failed(router, neighbour, observers);
                     }
                 }
-                // Nobody asks to overhear.
-                wifi::Output::Overhear { .. } => {}
             }
         }
         self.channels[index as usize].channel.next_deadline()

@@ -37,7 +37,7 @@ pub(super) struct Packets {
 
 impl Packets {
     /// Takes in a packet for a node that may cross `ttl` links.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, destination: NodeId, ttl: u8, packet: Packet) -> PacketId {
         let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
         let first_hop = matches!(packet, Packet::Udp(_));
@@ -58,8 +58,8 @@ impl Packets {
         let written = self.take_written(id);
         let Header { destination, ttl, .. } = self.headers[id.0 as usize];
         let copy = self.insert(destination, ttl, self.packets[id.0 as usize].clone());
-        // The source counts one packet.
-        self.leaves_first_hop(copy);
+        // The source counts one packet: the first copy.
+        self.headers[copy.0 as usize].first_hop = self.leaves_first_hop(id);
         self.write(copy, written.clone());
         self.write(id, written);
         copy
@@ -67,12 +67,11 @@ impl Packets {
 
     /// Removes a packet; its place is free for another.
     #[inline]
-    pub(super) fn remove(&mut self, id: PacketId) -> Packet {
+    pub(super) fn remove(&mut self, id: PacketId) {
         self.free.push(id);
         if let Some(written) = self.written.get_mut(id.0 as usize) {
             *written = None;
         }
-        self.packets[id.0 as usize].clone()
     }
 
     #[inline]
@@ -132,16 +131,27 @@ impl Packets {
 
     /// A packet in the hands of a router. Data keeps its place here.
     pub(super) fn lend(&mut self, id: PacketId) -> router::Packet {
-        if let Packet::Control(Control { message, .. }) = &self.packets[id.0 as usize] {
-            let message = Arc::clone(message);
+        if let Packet::Control(_) = &self.packets[id.0 as usize] {
+            let packet = self.show(id);
             self.remove(id);
-            return router::Packet::Control(message);
+            return packet;
+        }
+        let packet = self.show(id);
+        self.take_written(id);
+        packet
+    }
+
+    /// A packet as a router sees it.
+    pub(super) fn show(&self, id: PacketId) -> router::Packet {
+        let packet = &self.packets[id.0 as usize];
+        if let Packet::Control(Control { message, .. }) = packet {
+            return router::Packet::Control(Arc::clone(message));
         }
         let Header { destination, ttl, .. } = self.headers[id.0 as usize];
-        let (flow, ..) = self.packets[id.0 as usize].summary();
+        let (flow, ..) = packet.summary();
         // Segments and datagrams are made with the addresses of nodes.
         let source = addr::node(flow.src.ip).unwrap_or(destination);
-        let header = self.take_written(id);
+        let header = self.written.get(id.0 as usize).cloned().flatten();
         router::Packet::Data(Data { id, source, destination, ttl, header })
     }
 
@@ -195,7 +205,8 @@ mod tests {
         let b = packets.insert(NodeId(9), TTL, segment(0));
         assert_eq!((packets.destination(a), packets.destination(b)), (NodeId(5), NodeId(9)));
         assert!(packets.meta(a).data && !packets.meta(b).data);
-        assert_eq!(packets.remove(a), segment(1000));
+        assert_eq!(packets.packet(a), &segment(1000));
+        packets.remove(a);
         assert_eq!(packets.insert(NodeId(0), 1, segment(7)), a);
         assert_eq!(packets.packet(b), &segment(0));
         assert_eq!(packets.headers.len(), 2);

@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::addr;
+use crate::packet::Packet;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Event, Instant, Source};
@@ -33,6 +34,10 @@ impl NodeRouter {
     /// Adds a radio.
     pub(super) fn add_station(&mut self, channel: u32, station: StationId) {
         self.stations.push((channel, station));
+    }
+
+    pub(super) fn overhears(&self) -> bool {
+        self.router.overhears()
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
@@ -76,6 +81,9 @@ impl World {
         neighbour: NodeId,
         observers: &mut Observers<'_>,
     ) {
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.drain(..).for_each(|packet| self.give_back(packet));
+        self.taken = taken;
         let mut failed = std::mem::take(&mut self.failed);
         self.ask(index, observers, |router, context, out| {
             router.on_link_failure(context, neighbour, failed.drain(..), out);
@@ -83,13 +91,41 @@ impl World {
         self.failed = failed;
     }
 
-    /// Takes a packet that the MAC gave up out of the network until the channel says which link failed.
+    /// Lets a node's router know of a packet between others.
+    pub(super) fn overhear(
+        &mut self,
+        node: NodeId,
+        from: NodeId,
+        to: NodeId,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        let state = &self.nodes[node.0 as usize];
+        let Some(router) = state.router else { return };
+        if state.drops(self.now, self.packets.packet(packet)) {
+            return;
+        }
+        let packet = self.packets.show(packet);
+        self.ask(router, observers, |router, context, out| {
+            router.on_overheard(context, from, to, &packet, out);
+        });
+    }
+
+    /// Takes a packet that a link did not carry out of the network until the router is told of the link.
     pub(super) fn give_back(&mut self, packet: PacketId) {
         if self.packets.leaves_first_hop(packet) {
             self.left_first_hop(packet, true);
         }
         let packet = self.packets.lend(packet);
         self.failed.push(packet);
+    }
+
+    /// Whether a packet goes to the head of the interface queue.
+    #[inline]
+    pub(super) fn is_urgent(&self, node: NodeId, packet: PacketId) -> bool {
+        let router = || self.nodes[node.0 as usize].router;
+        matches!(self.packets.packet(packet), Packet::Control(_))
+            && router().is_some_and(|r| self.routers[r as usize].router.control_first())
     }
 
     /// Calls a router, and does what it asks for.
@@ -102,8 +138,10 @@ impl World {
         // What it asks for may lead to another call before it is all done.
         let mut actions = self.routing_actions.pop().unwrap_or_default();
         let NodeRouter { router, node, .. } = &mut self.routers[index as usize];
-        let (node, positions) = (*node, &self.positions);
-        let position_of = |node: NodeId| *positions.get(node.0 as usize)?;
+        let (node, channels) = (*node, &self.channels);
+        let position_of = |node: NodeId| {
+            channels.iter().find_map(|state| Some(state.channel.position(state.station(node)?)))
+        };
         let context = Context { now: self.now, position_of: &position_of };
         question(router.as_mut(), &context, &mut actions);
         let deadline = router.next_deadline();

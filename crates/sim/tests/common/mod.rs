@@ -61,7 +61,7 @@ impl Network {
 }
 
 /// A fixed host (node 0), a base station (1) and a mobile (2) over a link of 250 kbit/s whose random delay
-/// reorders (experiments §4, Table I); Packet Control at the base station with `threshold`, if any.
+/// reorders (Packet Control, Table I); Packet Control at the base station with `threshold`, if any.
 pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario {
     let uniform = |low, high| Distribution::Uniform {
         low: Duration::from_millis(low),
