@@ -3,7 +3,7 @@
 use crate::fields::{FieldError, Fields};
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{FlowTableConfig, MechanismConfig};
-use airtcp_settings::schema::{Fallback, Field, Kind, Table};
+use airtcp_settings::schema::{Field, Kind, Table};
 use airtcp_settings::{Decoded, Reader, Settings, Value};
 use std::cell::{Cell, RefCell};
 
@@ -116,15 +116,15 @@ impl Written<'_> {
         self.declared.iter().find(counts).expect("a key is declared before it is read")
     }
 
+    /// Without its default, which may be another today: only what is not set is not written.
     fn read<T: Value>(&self, field: &Field) -> Result<T, FieldError> {
-        let default = field.fallback.text();
-        match (self.fields.find(field.key), default, field.fallback) {
-            (Some(text), _, _) => decode(&field.kind, field.key, text),
-            (None, Some(text), _) => decode(&field.kind, field.key, &text),
-            (None, None, Fallback::Absent(_)) => {
-                T::from_decoded(Decoded::Absent).ok_or(FieldError::Missing { key: field.key })
-            }
-            (None, None, _) => Err(FieldError::Missing { key: field.key }),
+        let unset = match field.kind {
+            Kind::WordOr(..) => T::from_decoded(Decoded::Absent),
+            _ => None,
+        };
+        match self.fields.find(field.key) {
+            Some(text) => decode(&field.kind, field.key, text),
+            None => unset.ok_or(FieldError::Missing { key: field.key }),
         }
     }
 }
@@ -134,8 +134,9 @@ impl Reader for Written<'_> {
         self.fields.find(key).is_some()
     }
 
-    fn has_default(&self, key: &str) -> bool {
-        self.field(key).fallback.text().is_some()
+    /// No default is taken without [`Self::get`], which reports what is missing.
+    fn has_default(&self, _key: &str) -> bool {
+        true
     }
 
     fn get<T: Value>(&self, key: &str) -> Option<T> {

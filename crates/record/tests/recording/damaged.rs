@@ -73,7 +73,7 @@ fn a_wrong_word_is_told_with_what_was_expected() {
         (
             "MECHANISM=m-tcp-plus",
             "MECHANISM=m-tcp-slow",
-            "block 5: mechanism=m-tcp-slow: expected packet-control, m-tcp, m-tcp-plus, holdover or snoop",
+            "block 5: mechanism=m-tcp-slow: expected \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\" or \"snoop\"",
         ),
         ("SIGNAL=fading", "SIGNAL=foggyy", "signal=foggyy: expected fading, down or up"),
         (
