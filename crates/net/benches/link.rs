@@ -1,8 +1,8 @@
-//! Nanoseconds a packet through a link: `cargo bench -p airtcp-net`.
+//! Nanoseconds per packet through a link: `cargo bench -p airtcp-net`.
 //!
 //! The caller keeps a window of packets on the link and sends the next one when one arrives, as a
-//! window-limited TCP flow does: one send, one deadline and one delivery a packet, with the queue
-//! never empty.
+//! window-limited TCP flow does. Each packet costs one send, one deadline and one delivery, and the
+//! queue is never empty.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::{

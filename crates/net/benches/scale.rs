@@ -1,10 +1,10 @@
-//! What a frame on the air costs with few and with many stations at the same density, and what
+//! What a frame on the air costs as the number of stations grows at constant density, and how much
 //! memory 100,000 stations take: `cargo bench -p airtcp-net --bench scale`.
 //!
-//! Stations are placed at random in a square of such a size that 25 others sense a frame, and 5 to
-//! 7 can receive it, on average over all places, borders included. Each sends a packet of 1000 B
-//! with RTS every second to one of those in range. Throughput is counted in frames, so that its
-//! inverse is the CPU time of one. `docs/channel.md` plots it.
+//! Stations are placed at random in a square. Its size is chosen so that on average, borders
+//! included, 25 others sense a frame and 5 to 7 can receive it. Each station sends a packet of 1000
+//! B with RTS every second to a station in range. Throughput is counted in frames, so its inverse
+//! is the CPU time per frame. `docs/channel.md` plots it.
 
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_net::wifi::{
@@ -17,16 +17,16 @@ use std::f64::consts::PI;
 
 /// How many stations sense a frame, on average.
 const SENSE: f64 = 25.0;
-/// Metres, of the classic radio.
+/// Carrier-sense range of the classic radio, metres.
 const SENSING_RANGE: f64 = 550.0;
-/// Between the packets of a station.
+/// Time between the packets of a station.
 const GAP: Duration = Duration::from_millis(1000);
 
-/// Of how many of `n` stations in a square with this side a station is sensed, on average over all
+/// By how many of `n` stations in a square with this side a station is sensed, on average over all
 /// places.
 fn sensing(n: u32, side: f64) -> f64 {
     let r = SENSING_RANGE / side;
-    // The mean part of the square that is within a radius r < 1 of a random point of it.
+    // The mean fraction of the square within a radius r < 1 of a random point in it.
     f64::from(n) * (PI * r * r - 8.0 / 3.0 * r * r * r + r * r * r * r / 2.0)
 }
 
@@ -88,8 +88,8 @@ impl Network {
     }
 }
 
-/// What the thread has computed so far: other work on the machine does not count. Wall-clock time
-/// where Linux does not say.
+/// CPU time of this thread, so that other work on the machine does not count; wall-clock time where
+/// Linux does not report it.
 fn cpu_time() -> std::time::Duration {
     let nanoseconds = || {
         let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -101,7 +101,7 @@ fn cpu_time() -> std::time::Duration {
 
 static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
 
-/// The largest resident set so far, MB; `None` where Linux does not say.
+/// The largest resident set so far, MB; `None` where Linux does not report it.
 fn peak_megabytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
@@ -111,7 +111,7 @@ fn peak_megabytes() -> Option<u64> {
 fn benchmark(c: &mut Criterion) {
     let mut group = c.benchmark_group("a frame at constant density");
     for n in [50, 200, 1_000, 10_000] {
-        // Everyone has sent, so that all neighbours are known; then about 20,000 frames.
+        // All stations have sent, so all neighbours are known. Then about 20,000 frames.
         let start = Instant::ZERO + GAP * 2;
         let end = start + Duration::from_millis(5_000_000 / u64::from(n));
         let mut network = Network::new(n);
@@ -137,7 +137,7 @@ fn benchmark(c: &mut Criterion) {
     network.run(Instant::ZERO + GAP * 2);
     if let Some(peak) = peak_megabytes() {
         let frames = network.frames();
-        println!("100,000 stations, {frames} frames: {peak} MB of memory at most");
+        println!("100,000 stations, {frames} frames: peak memory {peak} MB");
         assert!(peak < 2_000, "{peak} MB");
     }
 }

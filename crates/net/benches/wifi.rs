@@ -1,8 +1,8 @@
 //! Saturated cells and a download through an access point: `cargo bench -p airtcp-net --bench
 //! wifi`.
 //!
-//! Throughput is counted in simulated exchanges (packets delivered), so that its inverse is the CPU
-//! time of one.
+//! Throughput is counted in simulated exchanges (packets delivered), so its inverse is the CPU time
+//! per exchange.
 
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::wifi::{
@@ -20,8 +20,8 @@ fn config(rts: bool) -> ChannelConfig {
     config
 }
 
-/// `senders` saturated stations on a circle of 100 m around the sink: packets of 1500 B delivered
-/// in `seconds`.
+/// `senders` saturated stations on a circle of 100 m around the sink; returns the 1500-B packets
+/// delivered in `seconds`.
 fn saturation(config: &ChannelConfig, senders: u32, seconds: u64) -> u64 {
     let at = |x, y| StationConfig { position: Position { x, y } };
     let circle = (0..senders).map(|id| {

@@ -1,5 +1,5 @@
-//! What a link is made of, and how it is written in files. All values are validated by their
-//! constructors or when they are read; the models themselves never fail.
+//! What a link is made of, and how it is written in files. Constructors or file readers validate
+//! all values; the models themselves never fail.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{
@@ -36,7 +36,7 @@ settings! {
 pub struct DelayConfig {
     /// Constant delay; also in force before `variation` starts.
     pub base: Duration,
-    /// From when on the delay of each packet is drawn instead.
+    /// When the delay of each packet begins to be drawn at random.
     pub variation: Option<Variation>,
 }
 
@@ -149,7 +149,7 @@ pub enum Distribution {
     Mixture(Vec<(f64, Distribution)>),
 }
 
-/// Distributions that are no mixtures.
+/// Distributions other than mixtures.
 const SIMPLE: &[Field] = &[
     field("constant", TIME, Fallback::Absent("not constant"), "Always the same."),
     field(
@@ -162,7 +162,7 @@ const SIMPLE: &[Field] = &[
         "normal",
         Kind::Table(&NORMAL),
         Fallback::Absent("not normal"),
-        "Normal, cut off below at zero.",
+        "Normal, truncated at zero.",
     ),
     field(
         "exponential",
@@ -173,7 +173,7 @@ const SIMPLE: &[Field] = &[
 ];
 static NORMAL: Table = Table::new(
     "normal",
-    "A normal distribution of delays, cut off below at zero.",
+    "A normal distribution of delays, with negative draws counted as zero.",
     &[Key::Fields(&[
         field("mean", TIME, Fallback::Required, "Mean before the cut."),
         field("deviation", TIME, Fallback::Required, "Standard deviation before the cut."),
@@ -201,8 +201,8 @@ static MIXTURE: Table = Table::new(
     ],
 );
 
-/// The distribution among the keys of `table`: `Some(None)` when there is none, `None` when it is
-/// wrong.
+/// The distribution among the keys of `table`. `Some(None)` if there is none, `None` if it is
+/// invalid.
 fn distribution<R: Reader>(table: &R, mixture: bool) -> Option<Option<Distribution>> {
     type Read<R> = fn(&R, &str) -> Option<Distribution>;
     let readers: [(&str, Read<R>); 5] = [
@@ -287,8 +287,8 @@ alternatives! {
             #[kind = PROBABILITY]
             p: f64,
         },
-        /// a two-state Markov chain, good at the start: each packet meets the present state, then
-        /// the chain takes a step
+        /// a two-state Markov chain that starts in the good state: each packet is lost with the
+        /// probability of the current state, then the chain takes a step
         "gilbert-elliott" => GilbertElliott {
             /// Probability of a step from good to bad.
             #[kind = PROBABILITY]
@@ -305,8 +305,8 @@ alternatives! {
         },
         /// exactly these packets
         "list" => List(
-            /// Numbers, from 0, among the data-carrying packets sent over the link; a
-            /// retransmission counts as a further packet.
+            /// Ordinals, from 0, of the data packets sent over the link; a retransmission has an
+            /// ordinal of its own.
             packets: Vec<u64>
         ),
     }
@@ -379,11 +379,11 @@ impl Settings for Schedule {
         if !from.written("period") {
             for key in ["start", "end", "origin"].into_iter().filter(|key| from.written(key)) {
                 let message = "has no effect without period".to_owned();
-                from.refuse(Some(key), message, "period, of which this is a part");
+                from.refuse(Some(key), message, "`period` beside it");
             }
             if !from.written("listed") {
                 let expected = "listed = [[start, end], …] or period and end";
-                from.refuse(None, "does not say when".to_owned(), expected);
+                from.refuse(None, "has no times".to_owned(), expected);
             }
             return listed?.map(Self::Listed);
         }
@@ -436,8 +436,7 @@ choice! {
     /// What an outage does to packets.
     #[default(Drop)]
     pub enum OutageMode {
-        /// a packet whose serialisation overlaps the outage is lost, and the queue drains into
-        /// nothing
+        /// a packet whose serialisation overlaps the outage is lost; the queue keeps draining
         Drop = "drop",
         /// a packet due to start during the outage waits in the queue and starts at its end,
         /// followed by the others back to back: a delay spike
@@ -455,13 +454,13 @@ alternatives! {
     pub enum QueueConfig {
         /// first in, first out; arrivals to a full queue are dropped
         "drop-tail" => DropTail {
-            /// Capacity, the packet in service not counted. (ns-2 does not count it either, but its
-            /// `limit_` of L holds L - 1 waiting packets.)
+            /// Capacity, not counting the packet in service. (ns-2 does not count it either, but
+            /// its `limit_` of L holds L - 1 waiting packets.)
             limit: QueueLimit = QueueLimit::Packets(50),
         },
         /// Random Early Detection, by packets, dropping
         "red" => Red {
-            /// Hard limit, the packet in service not counted.
+            /// Hard limit, not counting the packet in service.
             #[kind = Kind::WholePackets]
             limit: u64 = 50,
             /// Average queue, in packets, at which dropping begins.
@@ -481,7 +480,7 @@ alternatives! {
             #[source = "Floyd, Jacobson 1993"]
             weight: f64 = 0.002,
             /// Raise the probability from `max-p` to 1 between `max-threshold` and twice that,
-            /// instead of a jump.
+            /// instead of jumping to 1.
             gentle: bool = false,
         },
     }

@@ -9,7 +9,7 @@ impl Distribution {
         match self {
             Self::Constant(delay) => *delay,
             Self::Uniform { low, high } => stream.duration(*low, *high),
-            // The conversion turns a negative draw into zero: the cut-off.
+            // Negative draws become zero in the conversion.
             Self::Normal { mean, deviation } => {
                 Duration::from_secs_f64(stream.normal(mean.as_secs_f64(), deviation.as_secs_f64()))
             }
@@ -25,13 +25,13 @@ impl Distribution {
                     }
                     rest -= weight;
                 }
-                // Only rounding in the sums gets here.
+                // Reached only through rounding in the sums.
                 parts.last().map_or(Duration::ZERO, |(_, part)| part.sample(stream))
             }
         }
     }
 
-    /// No draw is below this.
+    /// The lower bound of all draws.
     pub fn lower_bound(&self) -> Duration {
         match self {
             Self::Constant(delay) => *delay,
@@ -44,8 +44,8 @@ impl Distribution {
         }
     }
 
-    /// The expectation. For [`Distribution::Normal`] that of max(X, 0), above `mean` when the
-    /// cut-off matters.
+    /// The expectation. For [`Distribution::Normal`] it is that of max(X, 0), which exceeds `mean`
+    /// if negative draws matter.
     pub fn mean(&self) -> Duration {
         match self {
             Self::Constant(delay) => *delay,
@@ -102,7 +102,7 @@ impl Delay {
         Self { base: config.base, variation }
     }
 
-    /// The delay of the packet that departs at `departure`; call once a packet, in order of
+    /// The delay of the packet that departs at `departure`. Call once per packet, in order of
     /// departure.
     #[inline]
     pub(crate) fn draw(&mut self, departure: Instant) -> Duration {
@@ -112,12 +112,12 @@ impl Delay {
         }
     }
 
-    /// Every packet has the same.
+    /// Whether all packets have the same delay.
     pub(crate) fn is_constant(&self) -> bool {
         self.variation.is_none()
     }
 
-    /// Packets may overtake each other.
+    /// Whether packets may overtake each other.
     pub(crate) fn reorders(&self) -> bool {
         self.variation.as_ref().is_some_and(|v| !v.fifo)
     }
@@ -150,7 +150,7 @@ pub(crate) mod tests {
             Distribution::Constant(ms(10)),
             Distribution::Uniform { low: ms(10), high: ms(30) },
             Distribution::Normal { mean: ms(50), deviation: ms(5) },
-            // Cut off: a third of the draws would be negative.
+            // A third of the draws would be negative without the cut.
             Distribution::Normal { mean: ms(10), deviation: ms(20) },
             Distribution::Exponential { offset: ms(7), mean: ms(20) },
             packet_control_delay(),
@@ -161,7 +161,7 @@ pub(crate) mod tests {
             let draws: Vec<_> = (0..n).map(|_| distribution.sample(&mut stream)).collect();
             let mean = draws.iter().copied().sum::<Duration>() / n;
             let expected = distribution.mean();
-            // 2 %: four standard errors of the widest of them (20 ms / sqrt(n) = 0.1 ms).
+            // 2 %: four standard errors of the widest distribution (20 ms / sqrt(n) = 0.1 ms).
             assert!(mean.abs_diff(expected) <= expected / 50, "{distribution:?}: {mean}");
             assert!(draws.iter().all(|&d| d >= distribution.lower_bound()));
         }

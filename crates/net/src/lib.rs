@@ -4,7 +4,7 @@
 //! flight), then its parts, each readable alone: [`queue`] (drop-tail and RED admission), [`loss`],
 //! [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a recorded rate).
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
-//! [`mobility`] says where these are.
+//! [`mobility`] says where the stations are.
 //!
 //! Time and randomness are arguments: a simulator calls [`Link::poll`] at the instants
 //! [`Link::next_deadline`] names, a real-time emulator whenever it wakes up, and both see the same

@@ -46,11 +46,11 @@ pub struct PacketMeta {
 /// The random streams of one link.
 #[derive(Clone, Debug)]
 pub struct LinkStreams {
-    /// Of the loss model.
+    /// For the loss model.
     pub loss: Stream,
-    /// Of the delay variation.
+    /// For the delay variation.
     pub delay: Stream,
-    /// Of RED.
+    /// For RED.
     pub red: Stream,
 }
 
@@ -81,7 +81,7 @@ pub enum Output<T> {
 pub struct LinkCounters {
     /// Packets that have come out of the link, lost ones included.
     pub packets_sent: u64,
-    /// Bytes of these.
+    /// Total size of these packets, bytes.
     pub bytes_sent: Bytes,
     /// Packets the queue refused.
     pub queue_drops: u64,
@@ -89,7 +89,7 @@ pub struct LinkCounters {
     pub loss_drops: u64,
     /// Packets an outage took.
     pub outage_drops: u64,
-    /// Longest queue, packets, the one in service not counted.
+    /// Longest queue in packets, not counting the one in service.
     pub max_queue_packets: u64,
 }
 
@@ -97,12 +97,12 @@ pub struct LinkCounters {
 /// real-time emulator. Calls must not go back in time.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
-    /// That of the server, or the mean of its trace.
+    /// The server's rate, or the mean rate of its trace.
     rate: DataRate,
-    /// The latest packet size and its transmission time: packets come in few sizes, divisions are
-    /// slow.
+    /// The latest packet size and its transmission time, cached: packets come in few sizes, and
+    /// divisions are slow.
     transmission: (Bytes, Duration),
-    /// Instead of the rate.
+    /// Replaces the rate.
     opportunities: Option<Box<Opportunities>>,
     delay: Delay,
     loss: Option<Box<Loss>>,
@@ -117,7 +117,7 @@ pub struct Link<T> {
     /// The latest arrival of a packet so far accepted.
     latest_arrival: Instant,
     in_flight: InFlight<T>,
-    /// Of a link that can be taken down at run time.
+    /// Present in a link that can be taken down at run time.
     steering: Option<Box<Steering<T>>>,
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
@@ -127,13 +127,13 @@ pub struct Link<T> {
 /// A packet's place in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// When its service starts; in a steered link known of the first only, [`Instant::MAX`] of the
-    /// others.
+    /// When its service starts. In a steered link only the first packet's is known; for the others
+    /// it is [`Instant::MAX`].
     start: Instant,
     size: Bytes,
 }
 
-/// What a link needs that can be taken down at run time.
+/// What a link that can be taken down at run time needs.
 #[derive(Clone, Debug)]
 struct Steering<T> {
     mode: OutageMode,
@@ -142,7 +142,7 @@ struct Steering<T> {
     up_since: Instant,
     /// The packets in the queue, not yet decided.
     undecided: VecDeque<Undecided<T>>,
-    /// Departures not yet reported, when there is somebody to report them to.
+    /// Departures not yet reported, if the caller asked for them.
     departures: Option<VecDeque<Departure>>,
 }
 
@@ -163,11 +163,11 @@ pub struct Departure {
     pub at: Instant,
     /// Size on the link.
     pub size: Bytes,
-    /// It will not arrive: an outage or the loss model took it.
+    /// It will not arrive: an outage or a loss took it.
     pub lost: bool,
 }
 
-/// A packet between acceptance and arrival. In order, it comes out when its predecessors have, too.
+/// A packet between acceptance and arrival. In a FIFO link it comes out after its predecessors.
 #[derive(Clone, Debug)]
 struct Flight<T> {
     /// Since when its arrival has been the next one of the link, if packets keep their order; else when it was
@@ -212,8 +212,8 @@ impl<T> Link<T> {
         self
     }
 
-    /// The link with [`Link::take_down`] and [`Link::take_up`], whose outages do to packets what
-    /// `mode` says; before the first packet.
+    /// The link with [`Link::take_down`] and [`Link::take_up`]; `mode` says what these outages do
+    /// to packets. Call before the first packet.
     pub fn steered(mut self, mode: OutageMode) -> Self {
         self.steering = Some(Box::new(Steering {
             mode,
@@ -225,8 +225,8 @@ impl<T> Link<T> {
         self
     }
 
-    /// A steered link that keeps its departures for [`Link::next_departure`]; before the first
-    /// packet. Without effect on a link that is not steered.
+    /// A steered link that keeps its departures for [`Link::next_departure`]. Call before the first
+    /// packet. No effect on a link that is not steered.
     pub fn reporting_departures(mut self) -> Self {
         if let Some(steering) = &mut self.steering {
             steering.departures = Some(VecDeque::new());
@@ -234,11 +234,11 @@ impl<T> Link<T> {
         self
     }
 
-    /// Begins an outage at `now` that ends at [`Link::take_up`]. It does what one of the schedule
-    /// between the same instants does, to the packets in the queue and in service too: those in the
-    /// queue wait or are lost as their turn comes, the one in service arrives (under
-    /// [`OutageMode::Hold`]) or is lost (under [`OutageMode::Drop`]), those that have left the
-    /// server arrive. Without effect on a link that is taken down already or not steered.
+    /// Begins an outage at `now` that lasts until [`Link::take_up`]. It does what a scheduled
+    /// outage over the same interval does. Packets in the queue wait or are lost as their turn
+    /// comes. The one in service arrives under [`OutageMode::Hold`] and is lost under
+    /// [`OutageMode::Drop`]. Packets that have left the server arrive. No effect if the link has
+    /// already been taken down or is not steered.
     pub fn take_down(&mut self, now: Instant) {
         self.start_services_before(now);
         let Some(steering) = self.steering.as_mut().filter(|steering| !steering.down) else {
@@ -261,7 +261,7 @@ impl<T> Link<T> {
         }
     }
 
-    /// Ends the outage that [`Link::take_down`] began, if one did. One of the schedule goes on.
+    /// Ends the outage that [`Link::take_down`] began, if any. A scheduled outage goes on.
     pub fn take_up(&mut self, now: Instant) {
         self.start_services_before(now);
         let Some(steering) = self.steering.as_mut().filter(|steering| steering.down) else {
@@ -450,7 +450,7 @@ impl<T> Link<T> {
         self.start_services(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
     }
 
-    /// When the service of a packet that comes now starts, as far as that is known.
+    /// When the service of a packet that arrives now starts, as far as that is known.
     #[inline]
     fn service_start_of_new(&self, now: Instant) -> Instant {
         // In a steered link that depends on those before it.
@@ -497,17 +497,17 @@ impl<T> Link<T> {
         }
     }
 
-    /// Whether a packet that comes now, to be served from `start` on, finds neither packets nor an
-    /// outage.
+    /// Whether a packet that arrives now, to be served from `start`, finds neither queued packets
+    /// nor an outage.
     #[inline]
     fn is_idle(&self, now: Instant, start: Instant) -> bool {
-        // By a trace nothing is served at once.
+        // A server with a trace serves nothing at once.
         let awaits_trace = || self.opportunities.is_some() && self.waiting.is_empty();
         start == now || (awaits_trace() && self.free_at <= now)
     }
 
-    /// When the server starts on a packet that comes now: at once, or when it is free and the link
-    /// up.
+    /// When the server starts on a packet that arrives now: at once, or when the server is free and
+    /// the link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
         let now = match &self.steering {
@@ -576,7 +576,7 @@ impl<T> Link<T> {
 // Most links have neither outages nor random delays nor RED: what serves these alone is kept out of
 // line, so that the common path stays short.
 
-/// When a server that could start at `earliest` does, in view of the link's outages.
+/// When a server that could start at `earliest` does start, given the link's outages.
 #[inline(never)]
 fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     match outage.mode {
@@ -585,8 +585,7 @@ fn start_beside(outage: &OutageConfig, earliest: Instant) -> Instant {
     }
 }
 
-/// The first opportunity of a packet that comes now: one at which the link is up, or lets packets
-/// be lost.
+/// The first opportunity for a packet that arrives now at which the link is up, or loses packets.
 #[inline(never)]
 fn start_by_trace(
     opportunities: &Opportunities,
@@ -675,7 +674,7 @@ impl<T> InFlight<T> {
         }
     }
 
-    /// An outage takes the packet pushed last.
+    /// Marks the packet pushed last as lost to an outage.
     fn lose_newest(&mut self) {
         match self {
             Self::InOrder(queue) => {

@@ -1,4 +1,4 @@
-//! Loss models: one decision a packet, in the order of departure.
+//! Loss models: one decision per packet, in order of departure.
 
 use crate::config::LossConfig;
 use airtcp_core::Stream;
@@ -8,10 +8,11 @@ use airtcp_core::Stream;
 pub(crate) enum Loss {
     /// Independent losses.
     Bernoulli { p: f64, stream: Stream },
-    /// Gilbert-Elliott. Starts in the good state; a packet is lost by the state it meets, then the
-    /// chain takes its step.
+    /// Gilbert-Elliott. Starts in the good state. Each packet is lost with the probability of the
+    /// current state, then the chain takes a step.
     GilbertElliott { step: [f64; 2], loss: [f64; 2], bad: bool, stream: Stream },
-    /// Ordinals of data packets, ascending from `next` on; `data_packets` have passed so far.
+    /// Ordinals of data packets, ascending; `next` indexes the next one, `data_packets` have passed
+    /// so far.
     List { ordinals: Vec<u64>, next: usize, data_packets: u64 },
 }
 
@@ -34,7 +35,7 @@ impl Loss {
         }
     }
 
-    /// Whether the next packet is lost; `data` tells whether it carries payload.
+    /// Whether the next packet is lost; `data` says whether it carries payload.
     #[inline(never)]
     pub(crate) fn loses(&mut self, data: bool) -> bool {
         match self {
@@ -76,7 +77,7 @@ mod tests {
         let mut loss = model(&LossConfig::Bernoulli { p: 0.01 });
         let n = 200_000;
         let lost = (0..n).filter(|_| loss.loses(true)).count() as f64;
-        // 2000 expected, standard deviation 44.5; gate at four of them.
+        // 2000 expected, standard deviation 44.5; the window is four of them.
         assert!((lost - 2000.0).abs() < 178.0, "{lost}");
     }
 
@@ -104,7 +105,7 @@ mod tests {
         let losses = lost.iter().filter(|&&l| l).count() as f64;
         let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
         let rate = losses / f64::from(n);
-        // About 3850 bursts: 4 standard errors are 7 % of either figure.
+        // About 3850 bursts: four standard errors are 7 % of either figure.
         assert!((rate / (g / (g + b)) - 1.0).abs() < 0.07, "{rate}");
         assert!((losses / bursts * b - 1.0).abs() < 0.07, "{}", losses / bursts);
     }

@@ -8,16 +8,16 @@
 use crate::config::{QueueConfig, QueueLimit};
 use airtcp_core::{Bytes, Duration, Stream};
 
-/// What admission looks at when a packet arrives.
+/// What admission needs to know when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     /// Size of the packet.
     pub(crate) size: Bytes,
-    /// Packets waiting, the one in service not counted.
+    /// Packets waiting, not counting the one in service.
     pub(crate) packets: usize,
     /// Bytes waiting.
     pub(crate) bytes: Bytes,
-    /// How long the server had been without work; `None` when it is busy or packets are waiting.
+    /// How long the server has been idle; `None` if it is busy or packets are waiting.
     pub(crate) idle: Option<Duration>,
 }
 
@@ -48,8 +48,8 @@ impl Admission {
         }
     }
 
-    /// Whether the packet may enter. `mean_transmission` is the mean transmission time of a packet,
-    /// asked for only when the discipline needs it.
+    /// Whether the packet may enter. `mean_transmission` returns the mean transmission time of a
+    /// packet; it is called only if the discipline needs it.
     #[inline]
     pub(crate) fn admits(
         &mut self,
@@ -93,7 +93,7 @@ impl Red {
     fn update_average(&mut self, arrival: Arrival, mean_transmission: impl FnOnce() -> Duration) {
         match arrival.idle {
             None => self.average += self.weight * (arrival.packets as f64 - self.average),
-            // As if m small packets had arrived at an empty queue during the idle time.
+            // As if m small packets had arrived at an empty queue while the server was idle.
             Some(idle) => {
                 let transmission = mean_transmission();
                 if !transmission.is_zero() {
@@ -104,7 +104,7 @@ impl Red {
         }
     }
 
-    /// The paper's p_b at the present average; `None` below the minimum threshold.
+    /// The paper's p_b at the current average; `None` below the minimum threshold.
     fn probability(&self) -> Option<f64> {
         let Self { min_threshold, max_threshold, max_p, gentle, average, .. } = *self;
         if average < min_threshold {
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Admits `n` packets at a fixed queue length with weight 1, that is, at a fixed average.
+    /// Admits `n` packets at a fixed queue length with weight 1, and so at a fixed average.
     fn run(red: &mut Red, packets: usize, n: u32) -> Vec<bool> {
         (0..n).map(|_| !red.admits(busy(packets), || TRANSMISSION)).collect()
     }
@@ -217,13 +217,13 @@ mod tests {
     #[test]
     fn red_spaces_drops_uniformly() {
         // Average 10 is half way: p_b = 0.5 max_p = 0.05. After a drop the count runs 1, 2, … and
-        // p_b / (1 - count p_b) makes the gap uniform on 1 ..= 1/p_b - 1 = 19: mean 1 / (2 p_b) =
-        // 10.
+        // p_b / (1 - count p_b) makes the gap uniform on 1 ..= 1/p_b - 1 = 19, with mean 1 / (2
+        // p_b) = 10.
         let drops = run(&mut red(0.1, 1.0, false), 10, 100_000);
         let at: Vec<usize> = (0..drops.len()).filter(|&i| drops[i]).collect();
         let gaps: Vec<usize> = at.windows(2).map(|w| w[1] - w[0]).collect();
         assert!(gaps.iter().all(|&g| (1..=19).contains(&g)));
-        // Standard deviation of a gap 5.5, about 10,000 gaps: 4 standard errors are 2.2 %.
+        // The standard deviation of a gap is 5.5; with about 10,000 gaps, 4 standard errors are 2.2 %.
         assert!((rate(&drops) / 0.1 - 1.0).abs() < 0.022, "{}", rate(&drops));
         let short = gaps.iter().filter(|&&g| g <= 5).count() as f64 / gaps.len() as f64;
         assert!((short - 5.0 / 19.0).abs() < 0.018, "{short}");

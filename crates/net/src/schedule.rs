@@ -4,16 +4,16 @@ use crate::config::Schedule;
 use airtcp_core::{Flags, Instant};
 
 impl Schedule {
-    /// True while down.
+    /// Whether `at` is in an outage.
     pub fn is_down(&self, at: Instant) -> bool {
         self.outage_around(at).is_some()
     }
 
-    /// The first instant not before `at` that is up; `None` when it stays down for ever.
+    /// The first instant at or after `at` that is up; `None` if the outage never ends.
     pub fn next_up(&self, at: Instant) -> Option<Instant> {
         match self {
             Self::Listed(outages) => {
-                // Adjacent intervals make one outage, so the end of one may be the start of the
+                // Adjacent intervals form one outage, so the end of one may be the start of the
                 // next.
                 let mut up = at;
                 for &(start, end) in &outages[first_ending_after(outages, at)..] {
@@ -32,7 +32,7 @@ impl Schedule {
         }
     }
 
-    /// The first change between up and down after `at`; `None` when there is none.
+    /// The first change between up and down after `at`; `None` if there is none.
     pub fn next_change(&self, at: Instant) -> Option<Instant> {
         if self.is_down(at) {
             return self.next_up(at);
@@ -55,14 +55,14 @@ impl Schedule {
         }
     }
 
-    /// The first outage that ends after `at`: its start and its end (`None`: never), but not before
-    /// `at`.
+    /// The first outage that ends after `at`: its start, or `at` if that is later, and its end
+    /// (`None`: never).
     pub fn next_outage(&self, at: Instant) -> Option<(Instant, Option<Instant>)> {
         let start = if self.is_down(at) { at } else { self.next_change(at)? };
         Some((start, self.next_up(start)))
     }
 
-    /// True when some instant of [start, end), or `start` itself, is down.
+    /// Whether any instant of [start, end), or `start` itself, is down.
     pub fn overlaps(&self, start: Instant, end: Instant) -> bool {
         self.is_down(start) || self.next_change(start).is_some_and(|down| down < end)
     }
@@ -106,8 +106,8 @@ impl AboveMac {
         Self { schedule }
     }
 
-    /// True when a TCP segment with these flags is dropped at `now`: every one but SYN and FIN
-    /// while down.
+    /// Whether a TCP segment with these flags is dropped at `now`. During an outage all are, except
+    /// SYN and FIN.
     pub fn drops(&self, now: Instant, flags: Flags) -> bool {
         !flags.intersects(Flags::SYN | Flags::FIN) && self.schedule.is_down(now)
     }
@@ -174,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn periodic_outages_that_meet_or_fill_the_cycle() {
-        // The half-open interval that ends with the cycle, then up again at the start of the next.
+    fn periodic_outages_may_end_with_or_fill_the_cycle() {
+        // The half-open interval ends with the cycle; the link is up at the start of the next.
         assert_eq!(periodic(0, 10, 8, 10).next_up(s(9)), Some(s(10)));
         assert_eq!(periodic(0, 10, 0, 10).next_up(s(3)), None);
         assert_eq!(periodic(0, 10, 0, 10).next_change(s(3)), None);

@@ -1,22 +1,22 @@
-//! A rate that follows a recording: Mahimahi's packet-delivery traces.
+//! A link rate that follows a recording: Mahimahi's packet-delivery traces.
 //!
 //! Read first: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC
-//! 2015, §4. A line of a trace is a time in milliseconds at which the link can carry 1504 bytes;
-//! the trace repeats from its last line. Packets share an opportunity, a packet may need several,
-//! and what finds no packet waiting is lost. A packet counts 4 bytes more than its IP size, the
-//! header that Mahimahi's TUN device adds.
+//! 2015, §4. Each line of a trace is a time in milliseconds at which the link can carry 1504 bytes;
+//! the trace repeats after its last line. Several packets may share an opportunity, and a packet
+//! may need several. An opportunity that finds no packet waiting is lost. A packet counts 4 bytes
+//! more than its IP size, the header that Mahimahi's TUN device adds.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 
-/// Bytes an opportunity carries.
+/// Bytes carried by one opportunity.
 pub const OPPORTUNITY: Bytes = Bytes(1504);
-/// What a packet has in front of it.
+/// Header bytes added to each packet.
 pub const HEADER: Bytes = Bytes(4);
 
-/// A trace; it never fails to give a next opportunity.
+/// A trace. There is always a next opportunity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Ascending, not empty; the last is above zero, and is the period.
+    /// Ascending, not empty; the last is above zero and is the period.
     times: Vec<Duration>,
 }
 
@@ -28,7 +28,7 @@ pub enum TraceError {
     NotATime {
         /// Line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         found: String,
     },
     /// Times go back.
@@ -36,7 +36,7 @@ pub enum TraceError {
     GoesBack {
         /// Line, from 1.
         line: usize,
-        /// What stands there.
+        /// The time on the line.
         found: u64,
     },
     /// No line, or none above zero.
@@ -48,7 +48,7 @@ impl Trace {
     /// Reads a trace file's text.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// The first wrong line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times: Vec<Duration> = Vec::new();
         for (i, found) in text.lines().enumerate() {
@@ -73,29 +73,29 @@ impl Trace {
         self.times[self.times.len() - 1]
     }
 
-    /// What the link can carry in the long run.
+    /// The long-run mean rate.
     pub fn mean_rate(&self) -> DataRate {
         let bits = 8 * OPPORTUNITY.get() as u128 * self.times.len() as u128;
         let rate = bits * 1_000_000_000 / u128::from(self.period().as_nanos());
         let rate = DataRate::from_bits_per_sec(u64::try_from(rate).unwrap_or(u64::MAX));
-        // A trace of years has less than a bit a second.
+        // A trace that lasts years may have less than one bit per second.
         rate.unwrap_or(const { DataRate::from_bits_per_sec(1).unwrap() })
     }
 
-    /// When the opportunity with this number, from 0, is.
+    /// The time of the opportunity with this number, counted from 0.
     pub fn time(&self, number: u64) -> Instant {
         let count = self.times.len() as u64;
         let within = self.times[(number % count) as usize];
         Instant::ZERO + self.period() * (number / count) + within
     }
 
-    /// The first opportunity after `now`: at the time of one a packet that has just come is too
-    /// late.
+    /// The first opportunity after `now`: a packet is too late for an opportunity at the instant of
+    /// its arrival.
     fn first_after(&self, now: Instant) -> u64 {
         self.first_at(now + Duration::from_nanos(1))
     }
 
-    /// The first opportunity not before `at`.
+    /// The first opportunity at or after `at`.
     fn first_at(&self, at: Instant) -> u64 {
         // The end of a round belongs to that round.
         let since = at.since_start();
@@ -110,9 +110,9 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
     trace: Trace,
-    /// The first that no packet has used.
+    /// The first opportunity that no packet has used.
     next: u64,
-    /// The last used: when it is, and what it can still carry.
+    /// The last opportunity used: its time, and the bytes it can still carry.
     last: (Instant, Bytes),
 }
 
@@ -121,7 +121,7 @@ impl Opportunities {
         Self { trace, next: 0, last: (Instant::ZERO, Bytes::ZERO) }
     }
 
-    /// When a packet that waits from `now` on is first served.
+    /// When a packet that waits from `now` is first served.
     pub(crate) fn start(&self, now: Instant) -> Instant {
         let (time, left) = self.last;
         if time > now && left > Bytes::ZERO {
@@ -130,8 +130,8 @@ impl Opportunities {
         self.trace.time(self.next.max(self.trace.first_after(now)))
     }
 
-    /// Serves a packet from the opportunity at `start` on, which [`Opportunities::start`] named;
-    /// when its last byte leaves.
+    /// Serves a packet from the opportunity at `start`, which [`Opportunities::start`] returned.
+    /// Returns when its last byte leaves.
     pub(crate) fn serve(&mut self, start: Instant, size: Bytes) -> Instant {
         let mut need = size + HEADER;
         if self.last.0 < start {
@@ -167,7 +167,7 @@ mod tests {
         Instant::from_millis(n)
     }
 
-    /// A server and the packets that come to it.
+    /// A server and the packets that arrive at it.
     struct Server(Opportunities);
 
     fn server(text: &str) -> Server {
@@ -213,7 +213,7 @@ mod tests {
     fn an_opportunity_without_a_packet_is_lost() {
         let mut server = server("10\n20\n30\n");
         assert_eq!(server.serve(ms(0), Bytes(100)), ms(10));
-        // What the first had left went unused.
+        // The rest of the first opportunity went unused.
         assert_eq!(server.serve(ms(10), Bytes(100)), ms(20));
         assert_eq!(server.serve(ms(25), Bytes(100)), ms(30));
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_that_holds_leaves_opportunities_unused() {
+    fn opportunities_during_a_holding_outage_go_unused() {
         let config = LinkConfig {
             rate: DataRate::mbps(1),
             delay: DelayConfig { base: Duration::from_millis(3), variation: None },
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_with_its_line() {
+    fn an_invalid_trace_is_refused_with_its_line() {
         let error = |text| Trace::parse(text).unwrap_err().to_string();
         assert!(error("1\nx\n").starts_with("line 2: \"x\" is not a time"));
         assert!(error("5\n4\n").starts_with("line 2: 4 ms comes before"));

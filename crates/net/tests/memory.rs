@@ -1,4 +1,4 @@
-//! What a channel allocates, by a counting allocator.
+//! What a channel allocates, measured with a counting allocator.
 #![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
 
 use airtcp_core::{Bytes, Duration, Instant};
@@ -9,15 +9,15 @@ use airtcp_net::wifi::{
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, counting per thread: other tests do not disturb.
+/// The system's allocator with a count per thread, so that other tests do not disturb it.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counter is a thread-local cell
-// without destructor, so that touching it neither allocates nor fails.
+// SAFETY: every call goes to the system's allocator unchanged. The counter is a thread-local cell
+// without a destructor, so touching it neither allocates nor fails.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -65,7 +65,7 @@ fn stations_that_move_allocate_nothing_in_steady_state() {
     let stations: Vec<_> = places.map(|position| StationConfig { position }).collect();
     let streams = (0..STATIONS).map(|id| StationStreams::named(1, &format!("memory/{id}")));
     let mut channel = Channel::new(&preset::ns2(), &stations, streams.collect());
-    // To and fro over three cells of the grid; a third of them stands still.
+    // To and fro over three cells of the grid; a third of the stations stand still.
     for id in (0..STATIONS).filter(|id| id % 3 > 0) {
         let way = (0..60).map(|turn| {
             let x = f64::from(id % 6) * 150.0 + if turn % 2 == 0 { 0.0 } else { 900.0 };

@@ -1,9 +1,9 @@
-//! Who may be near whom: the plane in square cells as wide as the range asked about, so that
-//! whatever is within it lies in the 3 x 3 cells around.
+//! Spatial index of stations: the plane is divided into square cells as wide as the query range, so
+//! that everything within range of a station lies in the 3 x 3 cells around it.
 //!
-//! A moving station is entered in the cell where it is, at any instant: the instants at which it
-//! crosses into another cell, or at which its leg ends, are kept in a heap, and are caught up with
-//! ([`Grid::advance`]) before anybody asks. A station that stands still costs nothing.
+//! A moving station is always entered in the cell where it is. A heap holds the instants at which
+//! it crosses into another cell or its leg ends; [`Grid::advance`] processes them before a query. A
+//! station that stands still costs nothing.
 
 use super::{Leg, Mobility, Stationary};
 use airtcp_core::{Duration, Instant, Position};
@@ -19,20 +19,20 @@ pub(crate) struct Grid {
     stations: Vec<Entry>,
     /// How each station moves.
     mobility: Vec<Mobility>,
-    /// Metres; nothing further away than that is looked for.
+    /// Query range, metres.
     range: f64,
     /// Width of a cell, metres.
     width: f64,
-    /// The corner of the first cell. What lies outside of all cells belongs to the outermost.
+    /// The corner of the first cell. Points outside all cells belong to the outermost ones.
     corner: Position,
     columns: usize,
     rows: usize,
     cells: Vec<Cell>,
     /// How many stations move.
     movers: u32,
-    /// When the entry of a moving station is next looked after.
+    /// When the entry of each moving station must next be updated.
     changes: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Changes whenever one that moved stands still for good, or the other way round.
+    /// Changes whenever a station comes to rest for good, or a resting one begins to move.
     generation: u32,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Grid {
 struct Entry {
     /// The leg the station is on.
     leg: Leg,
-    /// When this entry is next looked after; [`Instant::MAX`] for never.
+    /// When this entry must next be updated; [`Instant::MAX`] for never.
     due: Instant,
     cell: u32,
     /// The next station in the same cell.
@@ -48,7 +48,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// It moves, or will.
+    /// The station moves, or will move.
     fn is_mover(&self) -> bool {
         self.leg.until < Instant::MAX
     }
@@ -56,14 +56,14 @@ impl Entry {
 
 #[derive(Clone, Copy, Debug)]
 struct Cell {
-    /// The first of its stations.
+    /// The first station in the cell.
     first: u32,
-    /// How many of them move.
+    /// How many of its stations move.
     movers: u32,
 }
 
 impl Grid {
-    /// Stations that stand still at `positions`, looked for within `range` metres.
+    /// Stations that stand still at `positions`, to be found within `range` metres.
     pub(crate) fn new(positions: &[Position], range: f64) -> Self {
         let extent = |coordinate: fn(&Position) -> f64| {
             let all = || positions.iter().map(coordinate);
@@ -71,8 +71,8 @@ impl Grid {
             (low, all().fold(low, f64::max) - low)
         };
         let ((x, across), (y, up)) = (extent(|p| p.x), extent(|p| p.y));
-        // A little wider than the range: crossings are known to a nanosecond only. Where stations
-        // are few and far between, so wide that there are not many more cells than stations.
+        // A little wider than the range, because crossings are rounded to a nanosecond. Where
+        // stations are sparse, wide enough that there are not many more cells than stations.
         let stations = positions.len().max(1) as f64;
         let few = (across * up / stations).sqrt().max(across.max(up) / stations);
         let width = (range * (1.0 + 1e-9) + 1e-3).max(few);
@@ -98,14 +98,14 @@ impl Grid {
             changes: BinaryHeap::new(),
             generation: 0,
         };
-        // In reverse, so that the stations of a cell stand in it in ascending order.
+        // In reverse, so that each cell lists its stations in ascending order.
         for station in (0..positions.len() as u32).rev() {
             grid.enter(station, Instant::ZERO);
         }
         grid
     }
 
-    /// From `now` on a station moves like this.
+    /// Sets how a station moves from `now` on.
     pub(crate) fn set_mobility(&mut self, now: Instant, station: u32, mobility: Mobility) {
         self.advance(now);
         self.mobility[station as usize] = mobility;
@@ -113,7 +113,7 @@ impl Grid {
         self.generation += 1;
     }
 
-    /// Where a station is at `at`; [`Grid::advance`] must have come as far.
+    /// Where a station is at `at`. [`Grid::advance`] must have been called up to that time.
     pub(crate) fn position(&self, station: u32, at: Instant) -> Position {
         self.stations[station as usize].leg.position(at)
     }
@@ -124,26 +124,26 @@ impl Grid {
         self.generation
     }
 
-    /// Whether a station, or any that may be in range of it, moves.
+    /// Whether this station moves, or any that may be in its range.
     #[inline]
     pub(crate) fn moves_around(&self, station: u32) -> bool {
         self.movers > 0 && self.around(station).any(|cell| self.cells[cell].movers > 0)
     }
 
-    /// Enters everyone where he is at `now`.
+    /// Updates the entries of all stations to `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Instant) {
         while let Some(&Reverse((at, station))) = self.changes.peek().filter(|c| c.0.0 <= now) {
             self.changes.pop();
-            // A station that was told to move otherwise has left an entry behind.
+            // A change of movement leaves the station's old entry in the heap.
             if self.stations[station as usize].due == at {
                 self.look_after(station, at);
             }
         }
     }
 
-    /// Calls `found` with each station within the range of `station` at `at`, and its distance in
-    /// metres. [`Grid::advance`] must have come as far.
+    /// Calls `found` with each station within range of `station` at `at`, and its distance in
+    /// metres. [`Grid::advance`] must have been called up to that time.
     pub(crate) fn within_range(&self, station: u32, at: Instant, mut found: impl FnMut(u32, f64)) {
         let here = self.position(station, at);
         for cell in self.around(station) {
@@ -159,7 +159,7 @@ impl Grid {
         }
     }
 
-    /// The 3 x 3 cells around that of a station.
+    /// The 3 x 3 cells around a station's cell.
     fn around(&self, station: u32) -> impl Iterator<Item = usize> + use<> {
         let (column, row) = self.place(self.stations[station as usize].cell);
         let columns = self.columns;
@@ -173,7 +173,7 @@ impl Grid {
         (cell as usize % self.columns, cell as usize / self.columns)
     }
 
-    /// Puts a station onto its leg of `now` and into its cell.
+    /// Sets a station's current leg and cell.
     fn look_after(&mut self, station: u32, now: Instant) {
         self.leave(station);
         let entry = &mut self.stations[station as usize];
@@ -236,7 +236,7 @@ impl Grid {
             }
             let border = corner + self.width * ahead as f64;
             let after = left * ((border - from) / (to - from)).max(0.0);
-            // A nanosecond at least, so that time goes on.
+            // At least a nanosecond, so that time advances.
             now.max(leg.since) + Duration::from_nanos((after as u64).saturating_add(1))
         };
         let across = crossing(here.x, leg.to.x, self.corner.x, column, self.columns);
@@ -257,7 +257,7 @@ mod tests {
         Instant::ZERO + Duration::from_secs_f64(s)
     }
 
-    /// Who is within range of a station, by looking at all of them.
+    /// The stations within range, by brute force.
     fn among_all(mobility: &[Mobility], of: usize, at: Instant) -> Vec<u32> {
         let here = mobility[of].position(at);
         let near = |&(other, m): &(u32, &Mobility)| {
@@ -274,10 +274,9 @@ mod tests {
     }
 
     proptest! {
-        /// Movers leave the area of the first positions, pause, jump, and are told to move
-        /// otherwise.
+        /// Movers leave the area of the first positions, pause, jump, and change their movement.
         #[test]
-        fn finds_whom_a_look_at_all_finds(
+        fn finds_the_stations_that_brute_force_finds(
             first in prop::collection::vec((0.0..800.0_f64, 0.0..500.0_f64), 2..30),
             paths in prop::collection::vec(
                 (
@@ -331,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn stations_far_apart_have_no_cells_between_them() {
+    fn sparse_stations_do_not_need_many_cells() {
         let far = |x: f64| Position { x, y: x };
         let grid = Grid::new(&[far(0.0), far(1e9), far(2e9)], RANGE);
         assert!(grid.cells.len() < 20, "{} cells", grid.cells.len());

@@ -1,9 +1,8 @@
-//! Where stations are, and how they move: one file a model.
+//! Where stations are and how they move; one file per model.
 //!
-//! A model says where a station is at any instant as a sequence of [`Leg`]s: on each it stands
-//! still or moves in a straight line at constant speed. That is all the channel wants to know:
-//! within a leg it works out by itself when a station comes near another one. Models whose curves
-//! are no straight lines are cut into short legs.
+//! A model describes movement as a sequence of [`Leg`]s. On each, a station stands still or moves
+//! in a straight line at constant speed. The channel needs no more: within a leg it computes by
+//! itself when stations come into range. Models with curved paths approximate them by short legs.
 
 pub(crate) mod grid;
 mod path;
@@ -14,7 +13,7 @@ pub use stationary::Stationary;
 
 use airtcp_core::{Instant, Position};
 
-/// A stay at one place, or a way in a straight line at constant speed.
+/// A pause at one place, or a straight line at constant speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
     /// Where it begins.
@@ -23,12 +22,12 @@ pub struct Leg {
     pub since: Instant,
     /// Where it ends.
     pub to: Position,
-    /// When it ends, and the next one begins; [`Instant::MAX`] for never.
+    /// When it ends and the next one begins; [`Instant::MAX`] for never.
     pub until: Instant,
 }
 
 impl Leg {
-    /// A stay at `place` from `since` to `until`.
+    /// A pause at `place` from `since` to `until`.
     pub const fn stay(place: Position, since: Instant, until: Instant) -> Self {
         Self { from: place, since, to: place, until }
     }
@@ -38,7 +37,7 @@ impl Leg {
         self.from != self.to
     }
 
-    /// Where the station is; before the leg where it begins, after it where it ends.
+    /// The position at an instant: the start before the leg begins, the end after it ends.
     pub fn position(&self, at: Instant) -> Position {
         if at <= self.since || !self.moves() {
             self.from
@@ -56,14 +55,14 @@ impl Leg {
 /// How a station moves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mobility {
-    /// It does not.
+    /// Not at all.
     Stationary(Stationary),
     /// From one place to the next.
     Path(Path),
 }
 
 impl Mobility {
-    /// The leg at `at`; where one ends and another begins, the latter.
+    /// The leg at `at`; where one ends and another begins, the later one.
     pub fn leg(&self, at: Instant) -> Leg {
         match self {
             Self::Stationary(stationary) => stationary.leg(),
@@ -76,7 +75,7 @@ impl Mobility {
         self.leg(at).position(at)
     }
 
-    /// When its speed or direction next changes after `at`; `None` for never.
+    /// When the speed or direction next changes after `at`; `None` for never.
     pub fn next_change(&self, at: Instant) -> Option<Instant> {
         Some(self.leg(at).until).filter(|&until| until < Instant::MAX)
     }

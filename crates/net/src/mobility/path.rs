@@ -1,14 +1,13 @@
-//! From one place to the next in straight lines, each at constant speed: the form that traces of
-//! movement have (the `setdest` commands of ns-2, the files of BonnMotion), and to which random
-//! models reduce.
+//! Straight lines between waypoints, each at constant speed. This is the form of movement traces
+//! (the `setdest` commands of ns-2, the files of BonnMotion), and random models reduce to it.
 
 use super::Leg;
 use airtcp_core::{Instant, Position};
 
-/// A path through waypoints. Before the first of them the station is there already, after the last
-/// it stays.
+/// A path through waypoints. The station waits at the first one until its time and stays at the
+/// last.
 ///
-/// Two waypoints at one place are a pause; two at one time are a jump.
+/// Two waypoints at the same place are a pause; two at the same time are a jump.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path(Vec<(Instant, Position)>);
 
@@ -18,17 +17,17 @@ pub enum PathError {
     /// There is no waypoint.
     #[error("a path without waypoints: expected at least one")]
     Empty,
-    /// Time goes back.
-    #[error("waypoint {index} is at {at} s, before the one that precedes it, at {previous} s")]
+    /// Times go back.
+    #[error("waypoint {index} is at {at} s, earlier than the waypoint before it, at {previous} s")]
     Backwards {
         /// Number of the waypoint, from 0.
         index: usize,
         /// Its time.
         at: Instant,
-        /// The time of the one before.
+        /// The time of the waypoint before.
         previous: Instant,
     },
-    /// A coordinate that is no number.
+    /// A coordinate that is not finite.
     #[error("waypoint {index} is at ({x} m, {y} m): expected finite coordinates")]
     Nowhere {
         /// Number of the waypoint, from 0.
@@ -41,7 +40,7 @@ pub enum PathError {
 }
 
 impl Path {
-    /// The path through these waypoints, whose times ascend.
+    /// The path through these waypoints, in ascending order of time.
     pub fn new(waypoints: Vec<(Instant, Position)>) -> Result<Self, PathError> {
         if waypoints.is_empty() {
             return Err(PathError::Empty);
@@ -114,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused() {
+    fn an_impossible_path_is_refused() {
         assert_eq!(Path::new(vec![]), Err(PathError::Empty));
         let error = Path::new(vec![at(2, 0.0, 0.0), at(1, 0.0, 0.0)]).expect_err("time goes back");
         assert_eq!(
             error.to_string(),
-            "waypoint 1 is at 1.000000000 s, before the one that precedes it, at 2.000000000 s"
+            "waypoint 1 is at 1.000000000 s, earlier than the waypoint before it, at 2.000000000 s"
         );
         let nowhere = Path::new(vec![at(0, f64::NAN, 0.0)]);
         assert!(matches!(nowhere, Err(PathError::Nowhere { index: 0, .. })), "{nowhere:?}");

@@ -19,7 +19,7 @@ mod tests {
     use crate::mobility::Mobility;
 
     #[test]
-    fn it_is_where_it_was_and_nothing_changes() {
+    fn a_stationary_station_never_moves() {
         let place = Position { x: 3.0, y: -4.0 };
         let mobility = Mobility::Stationary(Stationary(place));
         assert_eq!(mobility.position(Instant::ZERO), place);

@@ -1,4 +1,4 @@
-//! In which order things happen: what is decided next, and before when nothing comes of it.
+//! The order of events: which decision comes next, and until when nothing comes out of the channel.
 
 use crate::wifi::station::StationId;
 use airtcp_core::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(crate) struct Moment {
 const FRAME_BITS: u32 = 30;
 
 impl Moment {
-    /// The frame `number` has passed someone.
+    /// The frame `number` has passed a station.
     pub(crate) fn end(at: Instant, number: u32) -> Self {
         Self::new(at, 0, number)
     }
@@ -28,17 +28,17 @@ impl Moment {
         Self::new(at, 1, 0)
     }
 
-    /// The frame `number` has reached someone.
+    /// The frame `number` has reached a station.
     pub(crate) fn beginning(at: Instant, number: u32) -> Self {
         Self::new(at, 2, number)
     }
 
-    /// Behind everything that happens at `at`.
+    /// After everything that happens at `at`.
     pub(crate) fn after(at: Instant) -> Self {
         Self::new(at, 3, 0)
     }
 
-    /// Just behind this one.
+    /// Just after this one.
     pub(crate) fn next(self) -> Self {
         Self { order: self.order + 1, ..self }
     }
@@ -53,18 +53,18 @@ impl Moment {
         self.order >> FRAME_BITS == 0
     }
 
-    // Of 2^30 frames no two meet.
+    // Frame numbers wrap at 2^30; two frames so far apart are never on the air together.
     fn new(at: Instant, what: u32, number: u32) -> Self {
         Self { at, order: (what << FRAME_BITS) | (number & ((1 << FRAME_BITS) - 1)) }
     }
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A frame that matters to this station has passed it.
     Passed(StationId),
-    /// The frame in this slot has passed everyone who may want it.
+    /// The frame in this slot has passed every station that may want it.
     PassedAll(u32),
     /// A station's deadline has come, or may have.
     Deadline(StationId),
@@ -75,7 +75,8 @@ pub(crate) enum Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
-/// Marks a slot. So a frame has passed everyone after it has passed each one.
+/// Marks a slot. It sorts last, so a frame has passed each station before it counts as having
+/// passed all.
 const SLOT: u32 = 1 << 31;
 
 impl Entry {
@@ -107,7 +108,8 @@ impl Entry {
     }
 }
 
-/// All that is to be decided, by time: what may show, and what cannot show at once.
+/// All pending decisions by time, in two heaps: those that may produce output, and those that
+/// cannot produce any at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     showing: BinaryHeap<Reverse<Entry>>,
@@ -115,8 +117,8 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Adds a task. `shows`: something may come out of the channel when it is carried out. What
-    /// does not show leads to frames at most.
+    /// Adds a task. `shows` says that carrying it out may produce output of the channel. The other
+    /// tasks lead to new frames at most.
     #[inline]
     pub(crate) fn add(&mut self, moment: Moment, task: Task, shows: bool) {
         let heap = if shows { &mut self.showing } else { &mut self.silent };
@@ -141,7 +143,7 @@ impl Agenda {
         Some((next.moment(), next.task()))
     }
 
-    /// Before then nothing shows, if frames take `frame` at least.
+    /// The time before which nothing comes out, given that every frame takes at least `frame`.
     #[inline]
     pub(crate) fn shows(&self, frame: Duration) -> Option<Instant> {
         let showing = self.showing.peek().map(|entry| entry.0.at());

@@ -1,9 +1,9 @@
-//! Frames on their way: what of each has still to happen at whom.
+//! Frames on the air: what each has yet to do at which station.
 //!
-//! A frame is sent to its audience as one [`Signal`] for each station that senses it. A station's
-//! signals are a list ordered by what happens next, its first bit or its last. Nothing happens at a
-//! station but its signals and its deadline, so that each station can go through its list by
-//! itself, whenever somebody asks what became of it.
+//! A frame is sent to its audience as one [`Signal`] for each station that senses it. The signals
+//! of a station are a list ordered by what happens next, the first bit or the last. Nothing else
+//! happens at a station but its deadline, so each can process its list by itself whenever the
+//! result is needed.
 
 use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
@@ -11,7 +11,7 @@ use crate::wifi::frame::Frame;
 use airtcp_core::Instant;
 use std::ops::{Index, IndexMut};
 
-/// Values in places that are used again: steady state allocates nothing.
+/// A slab whose places are reused, so that steady state allocates nothing.
 #[derive(Clone, Debug)]
 struct Pool<V> {
     places: Vec<V>,
@@ -62,19 +62,19 @@ pub(crate) struct Flight<T> {
     pub(crate) number: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// When its sender's radio changed before it was complete; whom it passes later finds it in
-    /// error.
+    /// When its sender's radio changed before the frame was complete; stations that it passes later
+    /// receive it in error.
     pub(crate) cut: Instant,
-    /// Probability that no bit is wrong.
+    /// Probability that no bit is in error.
     pub(crate) intact: f64,
-    /// Of a packet that more than one station may receive.
+    /// For a packet that more than one station may receive.
     pub(crate) shared: bool,
-    /// It has reached the station it was for.
+    /// It has reached its receiver.
     pub(crate) delivered: bool,
     /// The latest station to receive a shared packet, not yet told.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: signals, and the [`Task`](super::agenda::Task) that ends a shared
-    /// one.
+    /// How many still need it: its signals, and the [`Task`](super::agenda::Task) that ends a
+    /// shared packet.
     pub(crate) users: u32,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Copied {
 /// A frame at one station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal {
-    /// What comes next of it, its beginning or its end.
+    /// What comes next, its beginning or its end.
     pub(crate) moment: Moment,
     /// When it will have passed.
     pub(crate) end: Instant,
@@ -101,16 +101,16 @@ pub(crate) struct Signal {
 }
 
 impl Signal {
-    /// When it will have passed, in the order of events.
+    /// When it will have passed, as a place in the order of events.
     pub(crate) fn passes(&self) -> Moment {
         Moment::end(self.end, self.moment.frame())
     }
 }
 
-/// No slot: the frame is too weak to be received, so that it does not matter what it says.
+/// In place of a slot: the frame is too weak to be received, so its content does not matter.
 pub(crate) const SENSED_ONLY: u32 = u32::MAX;
 
-/// The signals of a station, by what comes first.
+/// The signals of a station, in the order of what comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals(u32);
 
@@ -136,12 +136,12 @@ impl<T> Air<T> {
         Self { flights: Pool::new(), signals: Pool::new() }
     }
 
-    /// Puts a frame on the air: its slot.
+    /// Puts a frame on the air and returns its slot.
     pub(crate) fn launch(&mut self, flight: Flight<T>) -> u32 {
         self.flights.insert(flight)
     }
 
-    /// One needs a frame no more.
+    /// One user fewer of a frame.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
         if slot == SENSED_ONLY {
@@ -177,7 +177,7 @@ impl<T> Air<T> {
         if of.is_empty() { None } else { Some(&self.signals[of.0]) }
     }
 
-    /// The signals of a station, what comes first first.
+    /// The signals of a station, earliest first.
     pub(crate) fn all(&self, of: Signals) -> impl Iterator<Item = &Signal> {
         std::iter::successors(self.first(of), |signal| self.first(Signals(signal.next)))
     }
@@ -196,7 +196,7 @@ impl<T> Air<T> {
         self.enter(to, place, beginning);
     }
 
-    /// The first signal of a station has begun: what comes next of it is its end.
+    /// The first signal of a station has begun; its end comes next.
     #[inline]
     pub(crate) fn begin_first(&mut self, of: &mut Signals, end: Moment) {
         let place = of.0;

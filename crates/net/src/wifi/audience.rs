@@ -15,13 +15,14 @@ pub(crate) struct Neighbour {
     pub(crate) delay: Duration,
 }
 
-/// The neighbours of all stations. Those of a station around which nobody moves are kept; others
-/// are found when they are asked for, from the positions at that time.
+/// The neighbours of all stations. They are kept for a station near which nothing moves; for others
+/// they are found anew at each request, from the positions at that time.
 #[derive(Clone, Debug)]
 pub(crate) struct Audience {
     radio: RadioConfig,
     grid: Grid,
-    /// Of each station that has asked, and in which generation of the grid.
+    /// The neighbours of each station that has asked, with the generation of the grid they belong
+    /// to.
     kept: Vec<Option<(u32, Box<[Neighbour]>)>>,
     found: Vec<Neighbour>,
 }
@@ -45,13 +46,13 @@ impl Audience {
         self.grid.position(station, now)
     }
 
-    /// Time goes on to `now`.
+    /// Advances time to `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Instant) {
         self.grid.advance(now);
     }
 
-    /// Who senses a frame that `station` sends at `now`.
+    /// The stations that sense a frame sent by `station` at `now`.
     #[inline]
     pub(crate) fn of(&mut self, station: u32, now: Instant) -> &[Neighbour] {
         self.grid.advance(now);
@@ -62,7 +63,7 @@ impl Audience {
         let generation = self.grid.generation();
         if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
             self.find(station, now);
-            // In ascending order, as they stand in memory.
+            // In ascending order, as the stations lie in memory.
             self.found.sort_unstable_by_key(|neighbour| neighbour.station);
             self.kept[station as usize] = Some((generation, self.found.as_slice().into()));
         }
@@ -95,7 +96,7 @@ impl Audience {
     }
 }
 
-/// Weaker signals do not matter at all.
+/// Weaker signals have no effect.
 fn floor(radio: &RadioConfig) -> Power {
     match radio.reception {
         Reception::FirstLock { .. } => radio.cs_threshold,
@@ -115,7 +116,7 @@ fn range(radio: &RadioConfig, floor: Power) -> f64 {
         }
         (near, far) = (far, 2.0 * far);
     }
-    // Until nothing is between them.
+    // Until no number lies between them.
     loop {
         let middle = (near + far) / 2.0;
         if middle <= near || middle >= far {

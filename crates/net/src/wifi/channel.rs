@@ -1,20 +1,20 @@
 //! A wireless medium and its stations as one state machine, driven like [`crate::Link`].
 //!
-//! [`Channel::send`] queues a packet at a station; [`Channel::poll`] carries out what is due and
-//! says what came of packets. Rules:
+//! [`Channel::send`] queues a packet at a station. [`Channel::poll`] carries out what is due and
+//! returns what comes out. Rules:
 //!
 //! - A frame reaches each station that can sense it after distance/c, and has passed it one frame
-//!   duration later. Where stations are is looked up when the frame is sent; while it is on the air
-//!   nobody moves.
-//! - Nothing happens at a station but its deadline, and the beginnings and ends of the frames that
-//!   reach it. Frames are noted at each ([`crate::wifi`]'s `air`), and it goes through them when it
-//!   matters: at its own deadline, and at the end of a frame that is for it. To a station that only
-//!   senses, a frame costs one touch.
-//! - The agenda holds what matters, by time; no step looks at all stations. A deadline in it is a
-//!   lower bound: most frames only freeze back-offs, which can make a deadline later, never
-//!   earlier; a station that is called too early goes back into the agenda.
-//! - A caller needs to wake up only when something may come out, which is known well ahead: while a
-//!   frame is on the air, and while it is answered, nothing does. What happens in between is
+//!   duration later. Positions are looked up when the frame is sent; while it is on the air
+//!   stations do not move.
+//! - Only its deadline, and the beginnings and ends of the frames that reach it, affect a station.
+//!   Frames are noted at each station (in `air`). A station processes them when it matters: at its
+//!   own deadline, and at the end of a frame addressed to it. A station that only senses a frame is
+//!   touched once.
+//! - The agenda holds what matters, by time; no step looks at all stations. Its deadlines are lower
+//!   bounds: most frames only freeze back-offs, which can make a deadline later, never earlier. A
+//!   station that is called too early goes back into the agenda.
+//! - A caller needs to wake up only when something may come out. That is known well ahead, because
+//!   nothing comes out while a frame is on the air or being answered. What happens in between is
 //!   carried out in one go.
 //! - At equal times ends of frames come first, then deadlines, then beginnings of frames. So
 //!   stations whose back-offs end together collide, even at the same place: a radio needs time to
@@ -50,26 +50,26 @@ pub enum Output<T> {
         from: StationId,
         /// The packet.
         packet: T,
-        /// No further copy comes out. True of a unicast packet, unless a station further away may
+        /// No further copy comes out. True for a unicast packet, unless a station further away may
         /// overhear it.
         last: bool,
     },
-    /// A station that asked for it ([`Channel::set_overhearing`]) received a packet for another
-    /// one.
+    /// A station that asked for it ([`Channel::set_overhearing`]) received a packet addressed to
+    /// another.
     Overhear {
         /// Who overheard it.
         station: StationId,
         /// The sender.
         from: StationId,
-        /// Whom it was for.
+        /// The intended receiver.
         to: StationId,
         /// The packet.
         packet: T,
-        /// No further copy comes out: the station it was for has it, too.
+        /// No further copy comes out: the intended receiver has it, too.
         last: bool,
     },
-    /// The packet never reached its receiver ([`DropReason::Retries`]), or a broadcast no station
-    /// at all ([`DropReason::Unheard`]), or an urgent packet took its place in the queue
+    /// The packet never reached its receiver ([`DropReason::Retries`]), no station received the
+    /// broadcast ([`DropReason::Unheard`]), or an urgent packet took its place in the queue
     /// ([`DropReason::Queue`]).
     Drop {
         /// The sender.
@@ -80,8 +80,8 @@ pub enum Output<T> {
         reason: DropReason,
     },
     /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
-    /// Said whether or not the packet had arrived (its ACKs may have been lost); a [`Output::Drop`]
-    /// of it comes before.
+    /// Reported whether or not the packet arrived (its ACKs may have been lost), and after the
+    /// packet's [`Output::Drop`], if there is one.
     LinkFailure {
         /// The sender.
         station: StationId,
@@ -103,9 +103,9 @@ pub struct Channel<T> {
     /// How many stations overhear.
     overhearing: usize,
     outputs: VecDeque<Output<T>>,
-    /// What a station wants after a call; empty between calls.
+    /// The effects of one call; empty between calls.
     wanted: Effects<T>,
-    /// Frames sent, if someone wants to know.
+    /// Frames sent, if the caller asked for them.
     monitor: Option<Vec<SentFrame>>,
     /// The latest event.
     now: Instant,
@@ -153,9 +153,9 @@ impl<T: Copy> Channel<T> {
         self.enqueue(now, station, to, (packet, size), false)
     }
 
-    /// Queues a packet before all that wait, as ns-2 does with those of routing protocols
-    /// (`PriQueue`). Where it does not fit, those that wait last come out as dropped; it is handed
-    /// back if it would not fit alone.
+    /// Queues a packet ahead of all waiting ones, as ns-2 does with those of routing protocols
+    /// (`PriQueue`). If the queue is full, the packets that wait last come out as dropped. A packet
+    /// too large for the queue is handed back.
     pub fn send_urgent(
         &mut self,
         now: Instant,
@@ -190,15 +190,15 @@ impl<T: Copy> Channel<T> {
         Ok(())
     }
 
-    /// Takes the packets that wait at `station` for the neighbour `to` out of the queue, and adds
-    /// them to `taken` in their order: after a link failure they may go another way. The one in the
-    /// MAC stays.
+    /// Takes the packets that wait at `station` for the neighbour `to` out of the queue and appends
+    /// them to `taken` in order: after a link failure they may go another way. The one in the MAC
+    /// stays.
     pub fn take_back(&mut self, station: StationId, to: StationId, taken: &mut Vec<T>) {
         self.stations[station.index()].dcf.take_back(to, taken);
     }
 
-    /// Before then nothing comes out of [`Channel::poll`], and what comes out first comes out
-    /// exactly at the last such deadline before it; `None` while there is nothing to wait for.
+    /// Nothing comes out of [`Channel::poll`] before this time, and every output comes out exactly
+    /// at one of these deadlines; `None` while there is nothing to wait for.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.outputs.is_empty() {
             return Some(self.now);
@@ -206,15 +206,14 @@ impl<T: Copy> Channel<T> {
         self.agenda.shows(self.common.rules.shortest_frame())
     }
 
-    /// Carries out what is due by `now` and returns the next thing that came of it; call until
-    /// `None`.
+    /// Carries out what is due by `now` and returns the next output; call until `None`.
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         while self.outputs.is_empty() && self.step(now) {}
         self.outputs.pop_front()
     }
 
-    /// Carries out everything due by `now`, at all stations. What the counters say is then what has
-    /// happened by then; what comes out waits for [`Channel::poll`].
+    /// Carries out everything due by `now`, at all stations, so that the counters are exact at
+    /// `now`. Outputs wait for [`Channel::poll`].
     pub fn catch_up(&mut self, now: Instant) {
         self.run(now);
         for station in (0..self.stations.len() as u32).map(StationId) {
@@ -222,18 +221,17 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// The frames sent since the last call, or, at the first call, none: from then on they are
-    /// noted.
+    /// The frames sent since the last call. The first call returns none and starts the recording.
     pub fn monitor(&mut self) -> Vec<SentFrame> {
         self.monitor.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// Counts from the start to the latest [`Channel::catch_up`], or a little later.
+    /// Counts from the start to the latest [`Channel::catch_up`], or slightly later.
     pub fn counters(&self, station: StationId) -> StationCounters {
         self.stations[station.index()].dcf.counters
     }
 
-    /// Packets waiting at a station, the one in the MAC not counted.
+    /// Packets waiting at a station, not counting the one in the MAC.
     pub fn queue_len(&self, station: StationId) -> usize {
         self.stations[station.index()].dcf.queue_len()
     }
@@ -255,24 +253,23 @@ impl<T: Copy> Channel<T> {
         self.audience.position(station.0, self.now)
     }
 
-    /// From `now` on a station moves like this. Frames already on the air do not notice.
+    /// Sets how a station moves from `now` on. Frames already on the air are not affected.
     pub fn set_mobility(&mut self, now: Instant, station: StationId, mobility: Mobility) {
         self.run(now);
         self.audience.set_mobility(now, station.0, mobility);
     }
 
     /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the
-    /// next frame on. A packet that its receiver has got already is not overheard again when only
-    /// its ACK was lost.
+    /// next frame on. If only the ACK of a packet is lost, its retries are not overheard.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
         let before = &mut self.stations[station.index()].overhears;
         self.overhearing = self.overhearing - usize::from(*before) + usize::from(overhears);
         *before = overhears;
     }
 
-    /// Takes a station's radio down or up again: while it is down, nothing it sends is heard and it
-    /// hears nothing. Its MAC does not know: it goes on sending, retrying and giving up. What is on
-    /// the air at the change is lost.
+    /// Takes a station's radio down or up again. While it is down, the station neither hears nor is
+    /// heard. Its MAC does not know: it goes on sending, retrying and giving up. Frames on the air
+    /// at the change are lost to it.
     pub fn set_down(&mut self, now: Instant, station: StationId, down: bool) {
         self.run(now);
         self.go_through(station, Moment::after(now));
@@ -311,7 +308,7 @@ impl<T: Copy> Channel<T> {
         true
     }
 
-    /// A station's deadline has come, if no signal has put it off.
+    /// A station's deadline has come, unless a signal has put it off.
     fn deadline(&mut self, station: StationId, moment: Moment) {
         let now = moment.at;
         let terminal = &mut self.stations[station.index()];
@@ -327,7 +324,7 @@ impl<T: Copy> Channel<T> {
         self.arm(station);
     }
 
-    /// Lets a station go through its signals, as far as they come before `until`.
+    /// Lets a station process its signals up to `until`.
     #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
         let signals = self.stations[station.index()].signals;
@@ -349,7 +346,7 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// Enters a station's deadline into the agenda, unless an earlier one of it is there.
+    /// Enters a station's deadline into the agenda, unless an earlier entry is there.
     fn arm(&mut self, station: StationId) {
         let Self { stations, air, agenda, common, now, .. } = self;
         let terminal = &mut stations[station.index()];
@@ -366,7 +363,7 @@ impl<T: Copy> Channel<T> {
         agenda.add(Moment::deadline(deadline), Task::Deadline(station), shows);
     }
 
-    /// Does what a station wants; `flight` is the slot of the frame that it has received.
+    /// Carries out a station's effects; `flight` is the slot of the frame that it has received.
     fn carry_out(&mut self, station: StationId, flight: Option<u32>) {
         if let (Some((from, sequence, packet)), Some(slot)) = (self.wanted.deliver.take(), flight) {
             let flight = self.air.flight_mut(slot);
@@ -393,8 +390,8 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// A station has received a shared packet: it is told when the next one has, or nobody else
-    /// can.
+    /// A station has received a shared packet. It is reported when the next station has received it
+    /// too, or when no other can.
     fn tell(&mut self, station: StationId, slot: u32, overheard: bool) {
         let held = self.air.flight_mut(slot).held.replace(Copied { station, overheard });
         if let Some(copied) = held {
@@ -419,7 +416,7 @@ impl<T: Copy> Channel<T> {
         let Flight { frame, held, delivered, .. } = self.air.flight_mut(slot);
         let (from, to, delivered) = (frame.from, frame.to, *delivered);
         match (held.take(), to, frame.body) {
-            // Its sender still has a packet that its receiver has not got.
+            // The sender still holds a packet that its receiver has not received.
             (Some(copied), _, _) => self.tell_now(slot, copied, delivered),
             (None, Receiver::Broadcast, Body::Data { packet, .. }) => {
                 let reason = DropReason::Unheard;
@@ -476,7 +473,7 @@ impl<T: Copy> Channel<T> {
             if terminal.down {
                 continue;
             }
-            // What has passed it meanwhile leads to nothing, or the agenda would have had it.
+            // Signals that passed it meanwhile have no effect, or they would be in the agenda.
             let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
             debug_assert!(nothing.is_none());
             let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
@@ -502,8 +499,8 @@ impl<T: Copy> Channel<T> {
         self.air.release(slot);
     }
 
-    /// Sees to it that all who may want the packet of a frame just sent get it, and that somebody
-    /// is the last.
+    /// Schedules the deliveries of a frame just sent to all stations that may want its packet, and
+    /// the end of a shared one, so that one copy is the last.
     #[inline(never)]
     fn share(&mut self, slot: u32) {
         let Self { common, stations, audience, air, agenda, .. } = self;
@@ -512,7 +509,7 @@ impl<T: Copy> Channel<T> {
         let audience = if sender.down { &[] } else { audience.of(frame.from.0, start) };
         let broadcast = frame.to == Receiver::Broadcast;
         let mut shared = broadcast;
-        // The nearest that senses it, and the furthest that may want it, stations breaking ties.
+        // The nearest station that senses it and the furthest that may want it; ties by station.
         let mut nearest = None;
         let mut furthest = None;
         for &Neighbour { station, power, delay } in audience {

@@ -1,8 +1,8 @@
 //! What a wireless channel and its stations are made of.
 //!
-//! Where a simulator departs from IEEE Std 802.11-1999, the departure is a parameter here and its
-//! docstring says who does it; [`crate::wifi::preset`] collects them by simulator. "ns-2" is
-//! version 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
+//! Departures of simulators from IEEE Std 802.11-1999 are parameters here, and their docstrings
+//! name the simulators; [`crate::wifi::preset`] collects the choices of each. "ns-2" is version
+//! 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
 use crate::config::QueueLimit;
 use airtcp_core::{Bytes, DataRate, Duration, Position};
@@ -88,7 +88,8 @@ settings! {
         #[key = "mac-header"]
         #[kind = SIZE]
         pub header: Bytes,
-        /// LLC and SNAP headers in front of the packet: 8 B in reality, none in the simulators.
+        /// LLC and SNAP headers in front of the packet: 8 B in the standard, none in the
+        /// simulators.
         #[kind = SIZE]
         pub llc: Bytes,
         /// Unicast frames longer than this, MAC header and FCS included, use RTS and CTS. (The same
@@ -151,8 +152,8 @@ settings! {
         /// (optional). ns-2 and GloMoSim: no.
         #[source = "802.11 §9.2.5.4"]
         pub nav_reset: bool,
-        /// Capacity of each station's interface queue, drop-tail; the packet the MAC works on is
-        /// not counted.
+        /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
+        /// MAC.
         pub queue: QueueLimit,
     }
 }
@@ -170,10 +171,10 @@ choice! {
 choice! {
     /// What a retry limit L means.
     pub enum Attempts {
-        /// so many attempts in all: the packet is dropped when the counter reaches the limit (ns-2
+        /// the number of attempts: the packet is dropped when the counter reaches the limit (ns-2
         /// too)
         Limit = "limit",
-        /// so many retries after the first attempt (GloMoSim)
+        /// the number of retries after the first attempt (GloMoSim)
         LimitPlusOne = "limit-plus-one",
     }
 }
@@ -185,7 +186,7 @@ choice! {
         Immediate = "immediate",
         /// DIFS after its arrival (GloMoSim)
         AfterDifs = "after-difs",
-        /// a random back-off and DIFS after its arrival (ns-2)
+        /// after a random back-off and DIFS from its arrival (ns-2)
         Backoff = "backoff",
     }
 }
@@ -195,7 +196,7 @@ choice! {
     pub enum EifsRule {
         /// EIFS replaces DIFS until a frame is received
         Interval = "interval",
-        /// EIFS is added to the NAV and DIFS follows it: in all DIFS longer (ns-2)
+        /// EIFS is added to the NAV and DIFS follows, so the wait is DIFS longer (ns-2)
         Nav = "nav",
     }
 }
@@ -206,12 +207,12 @@ alternatives! {
     #[choice("response-timeout", "When a missing CTS or ACK is noticed.")]
     #[source = "802.11 §9.2.8"]
     pub enum ResponseTimeout {
-        /// if its reception has not begun by SIFS, a slot and the PLCP after the frame; a reception
-        /// that has is waited for, and anything but the response is a failure, then an ordinary
-        /// frame
+        /// if its reception has not begun by SIFS, a slot and the PLCP after the frame. A reception
+        /// in progress is awaited; anything but the response is a failure, and then processed as an
+        /// ordinary frame
         "reception-start" => ReceptionStart,
         /// if it is not received by SIFS, its own duration and `response-margin` after the frame;
-        /// frames that ask for a response themselves are ignored meanwhile (ns-2, GloMoSim)
+        /// until then, frames that ask for a response are ignored (ns-2, GloMoSim)
         "whole-frame" => WholeFrame {
             /// Allowance for propagation. ns-2: 4 us; GloMoSim: a slot.
             #[key = "response-margin"]
@@ -232,7 +233,7 @@ choice! {
 
 settings! {
     #[partial]
-    /// Radios and the space between them; all stations have the same.
+    /// The radio, the same for all stations, and the propagation between them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct RadioConfig {
         /// Transmitted power.
@@ -247,9 +248,9 @@ settings! {
         /// Which of overlapping frames is received.
         #[keys_of(Reception)]
         pub reception: Reception,
-        /// Probability that a received bit is wrong, independently; one makes the frame useless.
-        /// Applies to all bits of a frame behind the PLCP, of control frames too, at each receiver
-        /// by itself.
+        /// Probability that a received bit is wrong, independently; one wrong bit spoils the frame.
+        /// Applies to all bits after the PLCP, in control frames too, and separately at each
+        /// receiver.
         #[kind = PROBABILITY]
         pub bit_error_rate: f64,
     }
@@ -280,10 +281,11 @@ alternatives! {
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[choice("reception", "Which of overlapping frames is received.")]
     pub enum Reception {
-        /// the rule of ns-2: the first frame takes the receiver. A later one whose power is
-        /// `capture-ratio` or more below is ignored; by any other both are lost, also by a stronger
-        /// one. A frame below the receive threshold takes the receiver too, and is received in
-        /// error, as is one that meets the station's own transmission. Interference is not summed
+        /// the rule of ns-2: the receiver locks on the first frame. A later frame is ignored if its
+        /// power is lower by `capture-ratio` or more; otherwise both are lost, even if the later
+        /// one is stronger. A frame below the receive threshold also locks the receiver, and is
+        /// received in error, as is one that overlaps the station's own transmission. Interference
+        /// is not summed
         "first-lock" => FirstLock {
             /// Ratio of powers above which a later, weaker frame is ignored.
             #[kind = RATIO]
@@ -292,9 +294,9 @@ alternatives! {
             /// does not report the medium busy until then.
             ignored_frame_sets_nav: bool = true,
         },
-        /// a frame is received if its power is at least `min-sinr` times noise and the sum of all
-        /// other signals, all the time; a later frame that has this much over all others takes the
-        /// receiver over. The medium is busy while the sum of all signals reaches the carrier-sense
+        /// a frame is received if its power is at least `min-sinr` times noise plus the sum of all
+        /// other signals throughout; a later frame that exceeds all others by this ratio captures
+        /// the receiver. The medium is busy while the sum of all signals reaches the carrier-sense
         /// threshold
         "cumulative-sinr" => CumulativeSinr {
             /// Thermal noise.
@@ -384,10 +386,10 @@ impl fmt::Display for Power {
     }
 }
 
-/// A channel that cannot work.
+/// A channel configuration that cannot work.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WifiError {
-    /// A rate the PHY has not.
+    /// A rate that 802.11b does not have.
     #[error("{which} is {rate}: 802.11b has 1, 2, 5.5 and 11 Mbit/s")]
     Rate {
         /// Which of the rates.
@@ -411,7 +413,7 @@ pub enum WifiError {
         /// CWmax.
         max: u32,
     },
-    /// A response would not come before other stations may send.
+    /// Other stations could send before a response.
     #[error("sifs is {sifs}, difs is {difs}: sifs must be shorter, or responses lose the medium")]
     Sifs {
         /// SIFS.
@@ -419,7 +421,7 @@ pub enum WifiError {
         /// DIFS.
         difs: Duration,
     },
-    /// Slots without duration.
+    /// A slot of zero length.
     #[error("slot is 0 s: a back-off would take no time")]
     Slot,
     /// A retry limit of zero.
@@ -438,9 +440,9 @@ pub enum WifiError {
         /// The transmitted power.
         power: Power,
     },
-    /// Frames would be received without being noticed.
+    /// Frames could be received without being sensed.
     #[error(
-        "cs-threshold is {cs}, above rx-threshold, {rx}: a station would receive what it does not notice"
+        "cs-threshold is {cs}, above rx-threshold, {rx}: a station would receive frames it does not sense"
     )]
     CarrierSense {
         /// The carrier-sense threshold.
@@ -461,7 +463,7 @@ pub enum WifiError {
 }
 
 impl ChannelConfig {
-    /// Refuses what cannot work, with the reason.
+    /// Checks the configuration.
     pub fn check(&self) -> Result<(), WifiError> {
         self.phy.check()?;
         self.mac.check()?;
@@ -470,7 +472,7 @@ impl ChannelConfig {
 }
 
 impl WifiError {
-    /// The key that it is about.
+    /// The key in question.
     pub fn key(&self) -> &'static str {
         match self {
             Self::Rate { which, .. }

@@ -1,14 +1,14 @@
 //! One station's MAC: the distributed coordination function (IEEE Std 802.11-1999, clause 9.2).
 //!
 //! A state machine without I/O. In: the medium becomes busy or idle, a frame was received or
-//! spoilt, the deadline has come, a packet is to be sent. Out ([`Effects`]): send a frame, deliver
-//! a packet, give one up.
+//! received in error, the deadline has come, a packet is to be sent. Out ([`Effects`]): send a
+//! frame, deliver a packet, give one up.
 //!
 //! - *Phase* says where the station is in an exchange. Outside of one it contends: its back-off
 //!   counts while the medium is idle.
-//! - Nothing happens in the slots of a back-off. So a back-off is one deadline, `counting_from`
-//!   plus `backoff`; when the medium becomes busy the whole slots gone by are subtracted. Without a
-//!   packet to send there is no deadline either.
+//! - Nothing happens during the slots of a back-off. So a back-off is one deadline, `counting_from`
+//!   plus `backoff`; when the medium becomes busy, the whole slots elapsed are subtracted. Without
+//!   a packet to send there is no deadline either.
 //! - The NAV is a date, not a timer: the count begins DIFS after it.
 
 use crate::config::QueueLimit;
@@ -22,7 +22,7 @@ use crate::wifi::station::{Receiver, StationCounters, StationId};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
 use std::collections::VecDeque;
 
-/// The configuration, and what follows from it.
+/// The configuration, and values derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     phy: PhyConfig,
@@ -80,12 +80,12 @@ impl Rules {
         self.shortest_frame
     }
 
-    /// A frame received can be the end of another station's attempt.
+    /// Whether receiving a frame can end another station's attempt.
     pub(crate) fn reception_ends_attempts(&self) -> bool {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
     }
 
-    /// How often a packet is tried that has this retry limit.
+    /// The number of attempts that a retry limit allows.
     fn attempts(&self, limit: u32) -> u32 {
         match self.mac.attempts {
             Attempts::Limit => limit,
@@ -107,14 +107,14 @@ struct Job<T> {
     sequence: u32,
     /// It has been sent without being acknowledged.
     retry: bool,
-    /// Its receiver has it, even if the ACK was lost.
+    /// Its receiver has it, although the ACK may have been lost.
     delivered: bool,
 }
 
 /// Where a station is in an exchange of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// In none.
+    /// No exchange.
     Contend,
     /// It has sent an RTS.
     AwaitCts,
@@ -122,7 +122,7 @@ enum Phase {
     AwaitAck,
     /// A frame is due, SIFS after one received.
     Respond(Response),
-    /// It sends a CTS or an ACK that it expects nothing after.
+    /// It sends a CTS or an ACK and expects nothing after it.
     Sending,
     /// It sends a broadcast.
     Broadcasting,
@@ -142,12 +142,12 @@ enum Response {
 #[derive(Clone, Copy, Debug)]
 struct Nav {
     until: Instant,
-    /// If an RTS set it: when it falls back, and to what, unless a frame comes first.
+    /// If an RTS set it: when it is reset, and to what, unless a frame arrives first.
     fallback: Option<(Instant, Instant)>,
 }
 
 impl Nav {
-    /// When it ends, if no frame comes.
+    /// When it ends, if no frame arrives.
     fn end(&self) -> Instant {
         match self.fallback {
             Some((at, until)) => self.until.min(until.max(at)),
@@ -155,7 +155,7 @@ impl Nav {
         }
     }
 
-    /// A frame comes, or time has gone by: decides whether the NAV falls back.
+    /// A frame arrives, or time has passed: decides whether the NAV is reset.
     fn settle(&mut self, now: Instant) {
         if let Some((at, until)) = self.fallback.take()
             && now >= at
@@ -180,7 +180,7 @@ pub(crate) struct Effects<T> {
     pub(crate) transmit: Option<Frame<T>>,
     /// A packet has arrived: from whom, its number at the sender, the packet.
     pub(crate) deliver: Option<(StationId, u32, T)>,
-    /// The attempts for a packet are used up: receiver, packet, whether it has arrived
+    /// All attempts for a packet are used up: receiver, packet, and whether it arrived
     /// nevertheless.
     pub(crate) give_up: Option<(StationId, T, bool)>,
 }
@@ -213,7 +213,7 @@ pub(crate) struct Dcf<T> {
     nav: Nav,
     /// While contending on an idle medium: when the inter-frame space and the NAV end.
     counting_from: Option<Instant>,
-    /// What remained of the back-off at `counting_from`; `None` when no back-off is in progress.
+    /// What remained of the back-off at `counting_from`; `None` if no back-off is in progress.
     backoff: Option<Duration>,
     cw: u32,
     short_retries: u32,
@@ -240,7 +240,7 @@ impl<T: Copy> Dcf<T> {
             sent_until: Instant::ZERO,
             after_error: false,
             nav: Nav { until: Instant::ZERO, fallback: None },
-            // The medium has been idle for ever.
+            // The medium has always been idle.
             counting_from: Some(Instant::ZERO),
             backoff: None,
             cw: rules.mac.cw_min,
@@ -264,9 +264,9 @@ impl<T: Copy> Dcf<T> {
         self.deadline
     }
 
-    /// Whatever frames come, the deadline will not be earlier, unless one is for this station (or
-    /// it heeds all). `None`: there will be none. While the medium is busy, it is until
-    /// `busy_until` at least.
+    /// A lower bound on the deadline, whatever frames arrive, unless one is for this station (or it
+    /// heeds all). `None`: there is no deadline. While the medium is busy, that lasts until at
+    /// least `busy_until`.
     #[inline]
     pub(crate) fn earliest_deadline(
         &self,
@@ -287,12 +287,12 @@ impl<T: Copy> Dcf<T> {
         Some(self.deadline.min(now + rules.shortest_frame + rules.phy.difs + rest))
     }
 
-    /// Any frame that passes may be the end of its attempt.
+    /// Whether any frame that passes may end the attempt.
     pub(crate) fn heeds_all_frames(&self, rules: &Rules) -> bool {
         rules.reception_ends_attempts() && matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
     }
 
-    /// Whether the end of the attempt in progress may be that of a packet's last one.
+    /// Whether the attempt in progress may be the last one for its packet.
     pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
         let (short, long) = (self.short_retries, self.long_retries);
         matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
@@ -304,8 +304,8 @@ impl<T: Copy> Dcf<T> {
         self.queue.len()
     }
 
-    /// A packet to send, before those that wait if it is `urgent`. False: the queue is full, or too
-    /// small for it.
+    /// Accepts a packet to send, ahead of the waiting ones if it is `urgent`. False if the queue is
+    /// full, or too small for it.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -314,7 +314,7 @@ impl<T: Copy> Dcf<T> {
         (packet, packet_size): (T, Bytes),
         urgent: bool,
     ) -> bool {
-        // Others make room for an urgent one.
+        // Waiting packets make room for an urgent one.
         let room = if urgent { (0, Bytes::ZERO) } else { (self.queue.len(), self.queue_bytes) };
         let arrival = Arrival {
             size: packet_size,
@@ -359,7 +359,7 @@ impl<T: Copy> Dcf<T> {
         true
     }
 
-    /// Takes out the packet that waits last, if the queue is longer than its limit.
+    /// Takes out the last waiting packet if the queue exceeds its limit.
     pub(crate) fn overflow(&mut self, rules: &Rules) -> Option<T> {
         let full = match rules.mac.queue {
             QueueLimit::Packets(limit) => self.queue.len() as u64 > limit,
@@ -371,7 +371,7 @@ impl<T: Copy> Dcf<T> {
         Some(job.packet)
     }
 
-    /// Takes the packets for a station out of the queue, in their order; the one in the MAC stays.
+    /// Takes the packets for a station out of the queue, in order; the one in the MAC stays.
     pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
         let bytes = &mut self.queue_bytes;
         self.queue.retain(|job| {
@@ -451,7 +451,8 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    /// The deadline has come. `receiving_since`: the receiver has followed a frame since then.
+    /// The deadline has come. `receiving_since`: since when the receiver has been following a
+    /// frame.
     pub(crate) fn timer(
         &mut self,
         now: Instant,
@@ -464,7 +465,7 @@ impl<T: Copy> Dcf<T> {
             Phase::Contend => self.access(now, rules, out),
             Phase::AwaitCts | Phase::AwaitAck => {
                 let begun = receiving_since.is_some_and(|at| at + rules.rx_start_delay <= now);
-                // A reception that has begun decides by its end.
+                // The outcome waits for the end of a reception that has begun.
                 if !rules.reception_ends_attempts() || !begun {
                     self.fail(now, rules, out);
                 }
@@ -515,7 +516,7 @@ impl<T: Copy> Dcf<T> {
         self.backoff = Some(rules.phy.slot * self.stream.below(values));
     }
 
-    /// The medium is no longer idle: subtracts what has been counted.
+    /// The medium is no longer idle: subtracts the slots counted so far.
     fn freeze(&mut self, now: Instant, rules: &Rules) {
         let Some(from) = self.counting_from.take() else { return };
         self.deadline = Instant::MAX;
@@ -528,13 +529,13 @@ impl<T: Copy> Dcf<T> {
                 let done = counted >= rest && self.current.is_none();
                 self.backoff = (!done).then_some(rest - counted);
             }
-            // A packet was about to be sent without back-off.
+            // A packet was about to be sent without a back-off.
             None if self.current.is_some() => self.draw_backoff(rules),
             None => {}
         }
     }
 
-    /// Goes on counting, if the medium is idle and no exchange in progress.
+    /// Resumes the count if the medium is idle and no exchange is in progress.
     fn resume(&mut self, now: Instant, rules: &Rules) {
         if self.carrier || self.phase != Phase::Contend {
             return;
@@ -691,7 +692,7 @@ impl<T: Copy> Dcf<T> {
     fn receive_rts(&mut self, now: Instant, rules: &Rules, rts: &Frame<T>) {
         let ready = match rules.mac.cts {
             CtsRule::NavIdle => now >= self.nav.end(),
-            // Looked at when the CTS is due.
+            // Checked when the CTS is due.
             CtsRule::MediumIdle => true,
         };
         if self.phase == Phase::Contend && ready {
@@ -725,8 +726,8 @@ impl<T: Copy> Dcf<T> {
 
     // The end of an attempt.
 
-    /// Any frame but the response means that the attempt failed, if the standard's rule is in force
-    /// and the frame began after the own one.
+    /// Under the standard's rule, any frame but the response ends the attempt in failure, if it
+    /// began after the station's own.
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && rules.reception_ends_attempts()
@@ -766,7 +767,7 @@ impl<T: Copy> Dcf<T> {
     /// The current packet is acknowledged, or was broadcast.
     fn succeed(&mut self, rules: &Rules) {
         self.next_packet(rules);
-        // The medium is still busy with the ACK: counting begins when it is not.
+        // The medium is still busy with the ACK; counting begins when it is idle.
         self.phase = Phase::Contend;
         self.deadline = Instant::MAX;
     }

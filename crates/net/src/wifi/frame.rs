@@ -23,12 +23,12 @@ pub enum FrameKind {
     Data,
 }
 
-/// A frame put on the air, as a monitor would note it.
+/// A frame put on the air, as a monitor would record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentFrame {
     /// When its first bit left.
     pub at: Instant,
-    /// How long it took.
+    /// How long it lasted.
     pub duration: Duration,
     /// The sender.
     pub from: StationId,
@@ -48,7 +48,7 @@ pub(crate) struct Frame<T> {
     /// How long the medium is reserved after the frame (the Duration field, here to the
     /// nanosecond).
     pub(crate) reserves: Duration,
-    /// How long the frame takes.
+    /// How long the frame lasts.
     pub(crate) duration: Duration,
     /// Length, MAC header and FCS included.
     pub(crate) size: Bytes,
@@ -63,7 +63,7 @@ pub(crate) enum Body<T> {
     Ack,
     Data {
         packet: T,
-        /// Numbers the packets of a sender.
+        /// The sender's number of the packet.
         sequence: u32,
         /// It has been sent before.
         retry: bool,

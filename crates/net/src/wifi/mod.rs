@@ -2,11 +2,11 @@
 //!
 //! Read first: IEEE Std 802.11-1999, clause 9.2 (DCF) and 802.11b-1999, clause 18 (high-rate PHY).
 //! Then here: [`config`] (every choice, and who makes which), [`preset`] (the choices of the
-//! standard and of the simulators the papers used), [`channel`] (the machine). Its parts can be read
-//! alone, from the bottom up: `station` and `frame` (the words), `phy` (how long a frame takes),
-//! `radio` (which frame a station receives), `dcf` (one station's MAC), `audience` (who senses
-//! whom), `agenda` (what comes next), `air` (frames on their way), `terminal` (one station with all
-//! of that).
+//! standard and of the simulators the papers used), [`channel`] (the machine). Its parts can be
+//! read alone, from the bottom up: `station` and `frame` (the vocabulary), `phy` (how long a frame
+//! takes), `radio` (which frame a station receives), `dcf` (one station's MAC), `audience` (who
+//! senses whom), `agenda` (what comes next), `air` (frames on the air), `terminal` (one whole
+//! station).
 //!
 //! A frame leaves the MAC of one station, reaches every station in range after distance/c, is
 //! received or destroyed by that station's radio, and enters its MAC. The MAC knows no radio, the

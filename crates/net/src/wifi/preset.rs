@@ -11,7 +11,7 @@ use airtcp_settings::choice;
 choice! {
     /// A named set of choices.
     pub enum Preset {
-        /// 802.11b as the standard has it, 11 Mbit/s
+        /// 802.11b as in the standard, 11 Mbit/s
         Ieee = "ieee",
         /// ns-2.35 at 2 Mbit/s, RTS always
         Ns2 = "ns2",
@@ -23,10 +23,10 @@ choice! {
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 4] = [Self::Ieee, Self::Ns2, Self::Glomosim, Self::Opnet];
 
-    /// The choices.
+    /// The channel configuration of the preset.
     pub fn config(self) -> ChannelConfig {
         match self {
             Self::Ieee => ieee(),
@@ -91,8 +91,8 @@ pub fn ieee() -> ChannelConfig {
     }
 }
 
-/// ns-2.35 as the papers use it: 2 Mbit/s data, 1 Mbit/s control and broadcast, RTS always. (Unless
-/// told otherwise ns-2 sends data at 1 Mbit/s, too.)
+/// ns-2.35 as the papers use it: 2 Mbit/s data, 1 Mbit/s control and broadcast, RTS always. (By
+/// default ns-2 sends data at 1 Mbit/s, too.)
 pub fn ns2() -> ChannelConfig {
     let ChannelConfig { phy, mac, radio } = ieee();
     ChannelConfig {

@@ -1,14 +1,13 @@
-//! One station's radio: which of the frames that reach it, it receives.
+//! One station's radio: which of the frames that reach it are received.
 //!
-//! The two reception models are described in [`Reception`]. Both keep a *lock*: the frame the
-//! receiver follows, which it gives to the MAC when the frame ends, if nothing destroyed it until
-//! then.
+//! [`Reception`] describes the two reception models. Both keep a *lock*: the frame that the
+//! receiver follows and hands to the MAC when it ends, unless something destroyed it.
 
 use crate::wifi::config::{Power, Propagation, RadioConfig, Reception};
 use airtcp_core::{Bytes, Duration, Instant, Position};
 use std::f64::consts::PI;
 
-/// Metres a second.
+/// Speed of light, metres per second.
 pub(crate) const LIGHT_SPEED: f64 = 299_792_458.0;
 
 impl RadioConfig {
@@ -26,7 +25,7 @@ impl RadioConfig {
             let reflected = height * height / (distance * distance);
             reflected * reflected
         };
-        // Friis' formula does not hold within a fraction of the wavelength: no antenna gains power.
+        // Friis' formula fails within a fraction of the wavelength; received power never exceeds sent.
         Power::from_watts(self.tx_power.as_watts() * gain.min(1.0))
     }
 }
@@ -41,15 +40,15 @@ impl RadioConfig {
         }
     }
 
-    /// Whether a frame from one place can be received at the other (bit errors and interference
-    /// apart).
+    /// Whether a frame sent at one place can be received at the other, bit errors and interference
+    /// apart.
     pub fn in_range(&self, from: Position, to: Position) -> bool {
         self.received(from.distance(to)) >= self.rx_threshold
     }
 }
 
-/// Time over `distance` metres, rounded up to a nanosecond. (Rounded up, distances on the clock
-/// still keep the triangle inequality, and stations on one line still agree about slots.)
+/// Propagation time over `distance` metres, rounded up to a nanosecond. (Rounding up keeps the
+/// triangle inequality, and stations on one line still agree about slots.)
 pub(crate) fn propagation_delay(distance: f64) -> Duration {
     Duration::from_nanos(libm::ceil(distance * 1e9 / LIGHT_SPEED) as u64)
 }
@@ -57,7 +56,7 @@ pub(crate) fn propagation_delay(distance: f64) -> Duration {
 /// A frame as it reaches a radio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// Its number, which tells it from all other frames on the air.
+    /// Its number, unique on the air.
     pub(crate) frame: u32,
     pub(crate) power: Power,
     /// When it will have passed.
@@ -67,11 +66,11 @@ pub(crate) struct Arrival {
 /// What the end of a signal means to the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing: the receiver followed another one.
+    /// Nothing: the receiver was following another frame.
     None,
     /// A frame, as far as interference goes.
     Frame,
-    /// A frame too weak, or cut by the station's own transmission: an error.
+    /// A frame too weak, or cut short by the station's own transmission: an error.
     Error,
     /// Destroyed by another frame: an error.
     Collision,
@@ -105,12 +104,12 @@ impl Radio {
         self.lock.is_some() || (self.energy > Power::ZERO && self.energy >= config.cs_threshold)
     }
 
-    /// Since when the receiver has followed the present frame.
+    /// Since when the receiver has been following the present frame.
     pub(crate) fn receiving_since(&self) -> Option<Instant> {
         self.lock.map(|lock| lock.since)
     }
 
-    /// Until when the receiver follows the present frame, if not longer.
+    /// The earliest end of the present reception.
     pub(crate) fn receiving_until(&self) -> Option<Instant> {
         self.lock.map(|lock| lock.signal.end)
     }
@@ -128,7 +127,7 @@ impl Radio {
         }
     }
 
-    /// A signal arrives. True if the receiver ignores it and the MAC ought to know (see
+    /// A signal arrives. True if the receiver ignores it and the MAC must know (see
     /// [`Reception::FirstLock`]).
     pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> bool {
         match config.reception {
@@ -143,15 +142,15 @@ impl Radio {
         }
     }
 
-    /// No signal is present.
+    /// Whether no signal is present.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.lock.is_none() && self.energy == Power::ZERO
     }
 
-    /// A signal arrives at `begin` and has passed at `end`, and no other meets it: what
-    /// [`Radio::start`] and [`Radio::end`] come to. Whether the medium was sensed busy meanwhile,
-    /// and what the end means.
+    /// A signal arrives at `begin` and has passed at `end`, and overlaps no other: [`Radio::start`]
+    /// and [`Radio::end`] in one step. Returns whether the medium was sensed busy meanwhile, and
+    /// what the end means.
     #[inline]
     pub(crate) fn hear_alone(
         &self,
@@ -192,7 +191,7 @@ impl Radio {
         match self.lock {
             Some(lock) if lock.signal.frame == frame => {
                 self.lock = None;
-                // A station that is transmitting notices nothing.
+                // A transmitting station senses nothing.
                 if now < self.sending_until { Outcome::None } else { lock.fate }
             }
             _ => Outcome::None,

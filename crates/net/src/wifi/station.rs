@@ -1,4 +1,4 @@
-//! Who takes part: the names of stations, their random streams, and what is counted of each.
+//! Stations as callers see them: identifiers, random streams and counters.
 
 use airtcp_core::{Duration, Stream};
 
@@ -12,7 +12,7 @@ impl StationId {
     }
 }
 
-/// For whom a packet is.
+/// The receiver of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Receiver {
     /// One station.
@@ -24,9 +24,9 @@ pub enum Receiver {
 /// The random streams of one station.
 #[derive(Clone, Debug)]
 pub struct StationStreams {
-    /// Of back-offs.
+    /// For back-offs.
     pub backoff: Stream,
-    /// Of bit errors at this receiver.
+    /// For bit errors at this receiver.
     pub errors: Stream,
 }
 
@@ -56,18 +56,18 @@ pub struct StationCounters {
     pub retries: u64,
     /// Packets given up that had not reached their receiver.
     pub mac_drops: u64,
-    /// Packets given up, including those of which only the ACK was lost.
+    /// Packets given up, including those that lost only their ACK.
     pub link_failures: u64,
     /// Packets refused by the full queue, or pushed out of it by an urgent one.
     pub queue_drops: u64,
-    /// Frames destroyed by others at this receiver.
+    /// Frames destroyed by other frames at this receiver.
     pub collisions: u64,
     /// Frames received in error for other reasons: too weak, bit errors, own transmission.
     pub errors: u64,
-    /// Packets received again, and filtered.
+    /// Duplicates, filtered.
     pub duplicates: u64,
-    /// Longest queue, packets, not counting the one in the MAC.
+    /// Longest queue in packets, not counting the one in the MAC.
     pub max_queue: u64,
-    /// Time with the medium busy or the station sending.
+    /// Time during which the medium was busy or the station was sending.
     pub busy: Duration,
 }

@@ -1,4 +1,4 @@
-//! One station: its radio, its MAC, and the signals that it has not gone through yet.
+//! One station: its radio, its MAC, and the signals that it has not processed yet.
 
 use crate::wifi::agenda::Moment;
 use crate::wifi::air::{Air, Flight, Signal, Signals};
@@ -21,29 +21,29 @@ pub(crate) struct Common {
 pub(crate) struct Terminal<T> {
     pub(crate) dcf: Dcf<T>,
     pub(crate) radio: Radio,
-    /// What reaches it.
+    /// The signals that reach it.
     pub(crate) signals: Signals,
     errors: Stream,
     /// The radio is down: it neither sends nor hears.
     pub(crate) down: bool,
     /// It also receives packets for others.
     pub(crate) overhears: bool,
-    /// While the medium is busy: from when that is not yet in the counters.
+    /// While the medium is busy: since when the busy time is not yet in the counters.
     busy_from: Instant,
-    /// When the agenda next has its deadline.
+    /// When the agenda next calls it for its deadline.
     pub(crate) armed: Instant,
-    /// The deadline that the agenda has last had among what may show.
+    /// The latest deadline entered into the agenda as one that may produce output.
     pub(crate) shown: Instant,
     /// Slot and number of the latest frame it sent.
     pub(crate) latest: Option<(u32, u32)>,
 }
 
-/// A signal led to something.
+/// The effect of a signal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
     /// Slot of its frame.
     pub(crate) flight: u32,
-    /// The packet is for another station, and was overheard.
+    /// The packet is for another station and was overheard.
     pub(crate) overheard: bool,
 }
 
@@ -64,8 +64,7 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// Goes through the signals, up to the first that leads to something, or to what comes before
-    /// `until`.
+    /// Processes signals up to the first that has an effect, or up to `until`.
     #[inline]
     pub(crate) fn go_through(
         &mut self,
@@ -126,8 +125,8 @@ impl<T: Copy> Terminal<T> {
         }
     }
 
-    /// The last bit of a frame passes the station, and the medium may become idle. True if it
-    /// overhears a packet.
+    /// The last bit of a frame passes the station, and the medium may become idle. True if the
+    /// station overhears a packet.
     #[inline]
     fn passed(
         &mut self,
@@ -185,7 +184,7 @@ impl<T: Copy> Terminal<T> {
         self.radio.transmit(&common.radio, end);
     }
 
-    /// The radio goes down or comes up: what is on the air is lost to it.
+    /// The radio goes down or comes up; frames on the air are lost to it.
     pub(crate) fn set_down(
         &mut self,
         air: &mut Air<T>,
@@ -202,7 +201,7 @@ impl<T: Copy> Terminal<T> {
             air.release(flight);
         }
         if self.radio.is_busy(radio) {
-            // A frame half received is one in error.
+            // A frame received in part is in error.
             if self.radio.receiving_since().is_some() {
                 self.dcf.counters.errors += 1;
                 self.dcf.frame_spoilt(now, rules, out);
@@ -225,7 +224,7 @@ impl<T: Copy> Terminal<T> {
         self.dcf.earliest_deadline(now, &common.rules, busy_until)
     }
 
-    /// Until when the medium is busy, if not longer.
+    /// The earliest end of the present busy time.
     fn busy_until(&self, air: &Air<T>, radio: &RadioConfig) -> Instant {
         match radio.reception {
             Reception::FirstLock { .. } => self.radio.receiving_until().unwrap_or(Instant::ZERO),
@@ -233,7 +232,7 @@ impl<T: Copy> Terminal<T> {
                 let present = || air.all(self.signals).filter(|signal| signal.moment.is_end());
                 let busy_alone = present().filter(|signal| signal.power >= radio.cs_threshold);
                 let until = busy_alone.map(|signal| signal.moment.at).max();
-                // Or together with others: until one of them has passed.
+                // Or signals together keep it busy: until one of them has passed.
                 let until = until.or_else(|| present().map(|signal| signal.moment.at).next());
                 until.unwrap_or(Instant::ZERO)
             }

@@ -46,7 +46,7 @@ impl Fate {
     }
 }
 
-/// The fate that `output` tells at `at`.
+/// The fate that `output` reports at `at`.
 pub(crate) fn fate(at: Instant, output: Output<u32>) -> Fate {
     match output {
         Output::Deliver(id) => Fate::Delivered(at, id),
@@ -61,11 +61,11 @@ pub(crate) fn run_until(link: &mut Link<u32>, until: Instant, log: &mut Vec<Fate
         while let Some(output) = link.poll(at) {
             log.push(fate(at, output));
         }
-        assert_ne!((log.len(), link.next_deadline()), before, "a wake-up must achieve something");
+        assert_ne!((log.len(), link.next_deadline()), before, "a wake-up must make progress");
     }
 }
 
-/// Sends packets 0, 1, … at `sends`, then runs the link dry.
+/// Sends packets 0, 1, … at `sends`, then polls until nothing is left.
 pub(crate) fn run(link: &mut Link<u32>, sends: &[(Instant, PacketMeta)]) -> Vec<Fate> {
     let mut log = Vec::new();
     for (id, &(at, meta)) in (0..).zip(sends) {

@@ -1,4 +1,4 @@
-//! Links from outside: every rule as a timeline, and what holds for all of them.
+//! Links through their public interface: each rule as a timeline, and properties of all links.
 
 mod common;
 mod properties;

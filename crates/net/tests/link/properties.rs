@@ -1,5 +1,5 @@
-//! What holds for every link and every arrival pattern (oracles.md §11.6), and the reordering of
-//! the Packet Control paper's delay generator (experiments.md §4).
+//! Properties of every link under every arrival pattern (Little's law on the queue, conservation of
+//! packets, determinism), and the reordering by the delay distribution of Packet Control, Table I.
 
 use crate::common::{Fate, PACKET, fate, link, ms, plain, run, run_until};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -186,11 +186,11 @@ proptest! {
         let mut late = link(&config);
         for (id, &(at, meta)) in (0..).zip(&sends) {
             if late.send(at, id, meta).is_err() {
-                // Refused at the entrance, and so never on the link.
+                // Refused at the entrance, so never on the link.
                 reference.retain(|&(refused, _)| refused != id);
             }
         }
-        // Nothing is polled before the end; then everything comes out of one wake-up.
+        // Nothing is polled before the end; then one wake-up yields everything.
         let end = Instant::from_secs(3600);
         let log: Vec<_> =
             std::iter::from_fn(|| late.poll(end)).map(|output| fate(end, output)).collect();
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn outputs_come_in_the_order_of_time(config in links(), sends in traffic()) {
+    fn outputs_come_in_order_of_time(config in links(), sends in traffic()) {
         let log = run(&mut link(&config), &sends);
         prop_assert!(log.is_sorted_by_key(|fate| fate.at()));
     }
@@ -226,7 +226,7 @@ proptest! {
     #[test]
     fn little_s_law_holds_on_the_queue(sends in traffic(), kbps in 100u64..3000) {
         // With a constant delay and no loss, an arrival tells when service started, so the sum of
-        // the waits must equal the integral of the queue length.
+        // the waits must equal the integral of the queue length over time.
         let config = LinkConfig { rate: DataRate::kbps(kbps), ..plain() };
         let log = delivered(&run(&mut link(&config), &sends));
         let start = |&(at, id): &(Instant, u32)| {
@@ -259,8 +259,9 @@ proptest! {
 
 #[test]
 fn packet_control_delays_reorder_as_computed() {
-    // experiments.md §4: one-way delays of Table I, drawn independently, packets 33.28 ms apart
-    // (back to back at 250 kbit/s), no loss: P(overtaken by >= 1, 3, 6, 9, 12 later packets).
+    // One-way delays of Packet Control, Table I, drawn independently, packets 33.28 ms apart (back
+    // to back at 250 kbit/s), no loss. Computed by convolution: P(overtaken by >= 1, 3, 6, 9, 12
+    // later packets).
     let part = |weight, low, high| (weight, Distribution::Uniform { low: ms(low), high: ms(high) });
     let distribution = Distribution::Mixture(vec![
         part(80.0, 153, 195),
@@ -287,7 +288,7 @@ fn packet_control_delays_reorder_as_computed() {
             *bin += f64::from(u8::from(by >= threshold)) * 100.0 / n as f64;
         }
     }
-    // Four standard errors (binomial; packets far apart are independent) and the rounding of the
+    // Four standard errors (binomial; packets far apart are independent), plus the rounding of the
     // reference.
     for (percent, expected) in overtaken.into_iter().zip([15.5f64, 3.7, 1.43, 0.81, 0.21]) {
         let error = 4.0 * (expected * (100.0 - expected) / n as f64).sqrt() + 0.05;

@@ -1,5 +1,4 @@
-//! Links taken down at run time: what they do is what the same outages do when they are in the
-//! schedule.
+//! Links taken down at run time behave as under the same outages in the schedule.
 
 use crate::common::Fate::{Delivered, Lost};
 use crate::common::{Fate, PACKET, at_us, link, ms, plain, run, run_until};
@@ -48,7 +47,7 @@ fn spike() -> [(Instant, Instant); 1] {
 #[test]
 fn an_outage_by_hand_that_holds_stops_the_queue_too() {
     // Packet 0 is in service when the outage starts and still departs; 1 waits in the queue; 2
-    // comes in it.
+    // arrives during the outage.
     let sends = [4_990_000, 4_995_000, 7_000_000, 11_200_000].map(|us| (at_us(us), PACKET));
     let mut link = link(&plain()).steered(OutageMode::Hold);
     assert_eq!(
@@ -64,7 +63,7 @@ fn an_outage_by_hand_that_holds_stops_the_queue_too() {
 
 #[test]
 fn an_outage_by_hand_that_drops_takes_the_packet_in_service_and_what_follows() {
-    // Packet 0 propagates, 1 is in service, 2 waits for the server, 3 comes after the end.
+    // Packet 0 propagates, 1 is in service, 2 waits for the server, 3 arrives after the end.
     let sends = [4_960_000, 4_970_000, 4_980_000, 11_000_000].map(|us| (at_us(us), PACKET));
     let mut link = link(&plain()).steered(OutageMode::Drop);
     assert_eq!(
@@ -99,7 +98,7 @@ fn a_link_that_is_not_steered_cannot_be_taken_down() {
 }
 
 #[test]
-fn a_second_order_of_the_same_kind_changes_nothing() {
+fn taking_down_or_up_twice_changes_nothing() {
     let mut link = link(&plain()).steered(OutageMode::Hold);
     assert_eq!(link.send(at_us(0), 0, PACKET), Ok(()));
     assert_eq!(link.send(at_us(0), 1, PACKET), Ok(()));
@@ -114,7 +113,7 @@ fn a_second_order_of_the_same_kind_changes_nothing() {
 }
 
 #[test]
-fn departures_are_reported_in_their_time_with_what_became_of_the_packet() {
+fn departures_are_reported_at_their_time_with_the_fate_of_the_packet() {
     let mut link = link(&plain()).steered(OutageMode::Drop).reporting_departures();
     assert_eq!(link.send(at_us(0), 0, PACKET), Ok(()));
     assert_eq!(link.send(at_us(10), 1, PACKET), Ok(()));
@@ -142,7 +141,7 @@ fn outages() -> impl Strategy<Value = Vec<(Instant, Instant)>> {
 
 proptest! {
     #[test]
-    fn an_outage_by_hand_is_one_of_the_schedule(
+    fn an_outage_by_hand_equals_one_in_the_schedule(
         mut config in links(), sends in traffic(), outages in outages(), hold in any::<bool>(),
     ) {
         let mode = if hold { OutageMode::Hold } else { OutageMode::Drop };
@@ -174,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn a_steered_link_left_alone_is_the_link(config in links(), sends in traffic()) {
+    fn a_steered_link_never_taken_down_is_an_ordinary_link(config in links(), sends in traffic()) {
         let steered = run(&mut link(&config).steered(OutageMode::Hold), &sends);
         prop_assert_eq!(steered, run(&mut link(&config), &sends));
     }

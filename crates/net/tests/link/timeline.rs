@@ -71,7 +71,7 @@ fn a_queue_in_bytes_takes_what_fits() {
     let accepted: Vec<_> =
         (0..).zip(sizes).map(|(id, meta)| link.send(Instant::ZERO, id, meta).is_ok()).collect();
     assert_eq!(accepted, [true, true, false, true, false]);
-    // The second packet goes into service and leaves its bytes to others.
+    // The second packet goes into service and frees its bytes.
     assert!(link.send(at_us(33_280), 5, PACKET).is_ok());
 }
 
@@ -113,7 +113,7 @@ fn a_loss_in_front_of_the_queue_takes_no_transmission_time() {
     assert_eq!((link.counters().packets_sent, link.counters().loss_drops), (2, 1));
 }
 
-/// The spike of Packet Control scenario III (experiments.md §4).
+/// The delay spike of Packet Control, scenario III.
 fn spike(mode: OutageMode) -> Option<OutageConfig> {
     let schedule = Schedule::Listed(vec![(Instant::from_secs(5), Instant::from_secs(11))]);
     Some(OutageConfig { schedule, mode })
@@ -123,8 +123,8 @@ fn spike(mode: OutageMode) -> Option<OutageConfig> {
 fn a_hold_releases_the_queue_back_to_back_at_its_end() {
     let mut config = plain();
     config.outage = spike(OutageMode::Hold);
-    // Packet 0 is in service when the outage starts and still departs; 1 is due to start in it; 2
-    // arrives in it.
+    // Packet 0 is in service when the outage starts and still departs; 1 is due to start during it;
+    // 2 arrives during it.
     let sends = [
         (at_us(4_990_000), PACKET),
         (at_us(4_995_000), PACKET),
@@ -161,7 +161,7 @@ fn held_packets_count_against_the_queue_limit() {
     let mut link = link(&config);
     let accepted = (0..4).filter(|&id| link.send(at_us(6_000_000), id, PACKET).is_ok()).count();
     assert_eq!((accepted, link.queue_len()), (2, 2));
-    // The first of them starts at the end of the outage.
+    // The first held packet starts at the end of the outage.
     assert_eq!(link.next_deadline(), Some(at_us(11_000_000 + 203_280)));
 }
 
@@ -278,6 +278,6 @@ fn packets_that_arrive_together_come_out_in_the_order_of_departure() {
 fn counters_start_at_zero_and_an_idle_link_is_small() {
     assert_eq!(link(&plain()).counters(), LinkCounters::default());
     assert_eq!(link(&plain()).next_deadline(), None);
-    // 20,000 of them in one run.
+    // A run may have 20,000 links.
     assert!(size_of::<Link<u32>>() < 400, "{}", size_of::<Link<u32>>());
 }

@@ -1,6 +1,6 @@
 //! Shared by the wireless tests: cells of named stations, and scripts.
 //!
-//! A script has one line for each thing that happens, with its time in microseconds:
+//! A script has one line for each event, with its time in microseconds:
 //!
 //! ```text
 //! 0     send A>B 1500      input: packet for B queued at A, 1500 B; packets are numbered from 0
@@ -9,7 +9,7 @@
 //! 1314  B>A ACK
 //! ```
 //!
-//! also `A drop 0` (the packet never arrived), `A lost B` (link failure) and `A full 0` (queue).
+//! Also `A drop 0` (the packet never arrived), `A lost B` (link failure) and `A full 0` (queue).
 
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
@@ -21,8 +21,8 @@ use airtcp_net::wifi::{
 /// A back-off: so many slots, drawn from so many values.
 pub(crate) type Draw = (u64, u64);
 
-/// Stations A, B, C, … on a line at these places, metres, and the back-offs that each draws first.
-/// Stations at one place hear each other without delay.
+/// Stations A, B, C, … on a line at these places, metres, with the first back-offs of each.
+/// Stations at the same place hear each other without delay.
 pub(crate) fn line(config: &ChannelConfig, places: &[(f64, &[Draw])]) -> Channel<u32> {
     let stations: Vec<_> =
         places.iter().map(|&(x, _)| StationConfig { position: Position { x, y: 0.0 } }).collect();
@@ -52,7 +52,7 @@ fn receiver(name: &str) -> Receiver {
     if name == "*" { Receiver::Broadcast } else { Receiver::Station(station(name)) }
 }
 
-/// Microseconds, with the nanoseconds behind a point where there are some.
+/// Microseconds, with nanoseconds as decimals if there are any.
 fn micros(at: Instant) -> String {
     let nanos = at.as_nanos();
     match nanos % 1000 {
@@ -61,7 +61,7 @@ fn micros(at: Instant) -> String {
     }
 }
 
-/// Runs the inputs of the script and compares what happens with the rest of it.
+/// Runs the inputs of the script and compares the events with its other lines.
 pub(crate) fn play(channel: &mut Channel<u32>, script: &str) {
     channel.monitor();
     let lines: Vec<Vec<&str>> = script
@@ -88,7 +88,7 @@ pub(crate) fn play(channel: &mut Channel<u32>, script: &str) {
     }
     run_until(channel, Instant::from_secs(10), &mut happened);
     channel.catch_up(Instant::from_secs(10));
-    // Frames are noted when they are asked for.
+    // Frames are recorded from the first request on.
     happened.sort_by_key(|&(at, _)| at);
     let happened: Vec<_> =
         happened.into_iter().map(|(at, what)| format!("{} {what}", micros(at))).collect();

@@ -28,7 +28,7 @@ fn every_preset_can_work() {
     }
 }
 
-/// What is wrong with the standard's configuration after this change.
+/// The error message of the standard's configuration after this change.
 fn refused(change: impl FnOnce(&mut ChannelConfig)) -> String {
     let mut config = preset::ieee();
     change(&mut config);
@@ -36,7 +36,7 @@ fn refused(change: impl FnOnce(&mut ChannelConfig)) -> String {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_the_reason() {
+fn an_impossible_configuration_is_refused_with_the_reason() {
     assert_eq!(
         refused(|c| c.phy.control_rate = DataRate::mbps(54)),
         "control-rate is 54 Mbit/s: 802.11b has 1, 2, 5.5 and 11 Mbit/s"
@@ -60,7 +60,7 @@ fn what_cannot_work_is_refused_with_the_reason() {
     );
     assert_eq!(
         refused(|c| c.radio.cs_threshold = Power::from_watts(1e-9)),
-        "cs-threshold is 1e-9 W, above rx-threshold, 3.652e-10 W: a station would receive what it does not notice"
+        "cs-threshold is 1e-9 W, above rx-threshold, 3.652e-10 W: a station would receive frames it does not sense"
     );
     assert_eq!(
         refused(|c| c.radio.bit_error_rate = 1.0),
@@ -81,7 +81,7 @@ fn preset_without_slots() -> Result<(), WifiError> {
 }
 
 #[test]
-fn a_station_knows_whom_it_reaches() {
+fn a_station_knows_which_stations_it_reaches() {
     let at = |x| StationConfig { position: Position { x, y: 0.0 } };
     let stream = || Stream::new(1, "unused");
     let streams = || StationStreams { backoff: stream(), errors: stream() };

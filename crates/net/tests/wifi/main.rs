@@ -1,5 +1,5 @@
-//! Wireless channels from outside: every rule of the MAC as a timeline, what holds for all of them,
-//! and throughput against models and ns-2.
+//! Wireless channels through their public interface: each rule of the MAC as a timeline, properties
+//! of all cells, and throughput against models and ns-2.
 
 mod common;
 mod config;

@@ -1,4 +1,4 @@
-//! A radio that is down neither sends nor hears, and its MAC does not know.
+//! A radio that is down neither sends nor hears, and its MAC is unaware of it.
 
 use crate::common::line;
 use airtcp_core::event::DropReason;
@@ -30,7 +30,7 @@ fn run(cell: &mut Channel<u32>, until: Instant) -> Option<(Instant, Result<(), D
     None
 }
 
-/// 802.11 §9.2.5.3: a station out of reach costs all the attempts, in either direction.
+/// 802.11 §9.2.5.3: a station out of reach costs all attempts, in either direction.
 #[test]
 fn to_and_from_a_station_that_is_down_all_attempts_fail() {
     for (from, to) in [(A, B), (B, A)] {
@@ -72,7 +72,7 @@ fn a_frame_on_the_air_at_a_change_is_lost() {
 }
 
 #[test]
-fn the_medium_is_free_again_for_a_station_that_went_down_while_it_was_busy() {
+fn a_station_that_went_down_while_the_medium_was_busy_finds_it_free_again() {
     let mut cell = line(&preset::ns2(), &[(0.0, &[]), (0.0, &[])]);
     send(&mut cell, ms(1), A, B);
     assert_eq!(run(&mut cell, ms(1)), None);

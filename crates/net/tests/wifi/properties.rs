@@ -1,4 +1,4 @@
-//! What holds for every cell, whatever its rules, places and traffic.
+//! Properties of every cell, whatever its rules, positions and traffic.
 
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
@@ -15,8 +15,7 @@ use std::collections::BTreeMap;
 struct Scenario {
     config: ChannelConfig,
     places: Vec<Position>,
-    /// When (microseconds after the one before), from which station, to which (itself: to all), how
-    /// many bytes.
+    /// Microseconds after the previous packet, sender, receiver (itself: to all), bytes.
     packets: Vec<(u64, usize, usize, u64)>,
     seed: u64,
 }
@@ -118,7 +117,7 @@ fn passes(scenario: &Scenario, frame: &SentFrame, station: StationId) -> (Instan
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Invariant 4, conservation: sent = delivered + dropped.
+    /// Conservation: every packet sent is delivered or dropped.
     #[test]
     fn every_unicast_packet_comes_out_exactly_once(scenario in scenario()) {
         let (_, log) = run(&scenario);
@@ -136,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_reaches_a_station_at_most_once_and_only_whom_it_is_for(scenario in scenario()) {
+    fn a_packet_is_delivered_at_most_once_and_only_to_its_receiver(scenario in scenario()) {
         let (_, log) = run(&scenario);
         let mut seen = std::collections::BTreeSet::new();
         for &(_, output) in &log.outputs {
@@ -148,7 +147,7 @@ proptest! {
         }
     }
 
-    /// Invariant 4: a radio receives one frame at a time, and none while it sends.
+    /// A radio receives one frame at a time, and none while it sends.
     #[test]
     fn a_radio_does_one_thing_at_a_time(scenario in scenario()) {
         let (_, log) = run(&scenario);
@@ -204,13 +203,13 @@ proptest! {
         prop_assert_eq!(stations().map(sent).sum::<u64>(), log.frames.len() as u64);
     }
 
-    /// Invariant 5.
+    /// Determinism.
     #[test]
     fn the_same_seed_gives_the_same_run(scenario in scenario()) {
         prop_assert_eq!(run(&scenario).1, run(&scenario).1);
     }
 
-    /// A station has its own streams: one more, far away, changes nothing for the others.
+    /// Each station has its own streams: another one far away changes nothing.
     #[test]
     fn a_station_out_of_reach_changes_nothing(scenario in scenario()) {
         let mut larger = scenario.clone();
@@ -218,7 +217,7 @@ proptest! {
         prop_assert_eq!(run(&scenario).1, run(&larger).1);
     }
 
-    /// How often a caller looks in does not matter.
+    /// How often a caller polls does not matter.
     #[test]
     fn late_polls_see_the_same_packets(scenario in scenario()) {
         let (_, log) = run(&scenario);
@@ -247,7 +246,7 @@ fn noisy(errors: f64, rts: bool) -> Scenario {
 
 #[test]
 fn a_packet_whose_ack_was_lost_is_acknowledged_again_but_not_delivered_again() {
-    // §9.2.9. One ACK in 9 is lost, four data frames in five: 1000 packets need more than 5000
+    // §9.2.9. One ACK in 9 is lost, and four data frames in five: 1000 packets need more than 5000
     // attempts.
     let mut scenario = noisy(1e-3, false);
     scenario.packets = vec![(0, 0, 1, 100); 1000];
@@ -272,7 +271,7 @@ fn a_link_failure_is_told_even_of_a_packet_that_has_arrived() {
 #[test]
 fn data_after_cts_are_sent_until_their_counter_reaches_the_long_retry_limit() {
     // §9.2.5.3. No data frame gets through (12 288 bits), most control frames do: 4 attempts each,
-    // RTS apart.
+    // not counting RTS.
     let mut scenario = noisy(1e-3, true);
     scenario.config.mac.short_retry_limit = 100;
     let (channel, _) = run(&scenario);

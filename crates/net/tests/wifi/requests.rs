@@ -1,5 +1,5 @@
-//! What routing asks of a channel: overhearing, urgent packets, packets taken back, and stations
-//! that move.
+//! What routing needs from a channel: overhearing, urgent packets, packets taken back, and moving
+//! stations.
 
 use crate::common::{line, play};
 use airtcp_core::event::DropReason;
@@ -33,7 +33,7 @@ fn outputs(channel: &mut Channel<u32>, until: Instant) -> Vec<(Instant, Output<u
 
 #[test]
 fn a_station_that_asks_for_it_overhears_and_the_last_copy_says_so() {
-    // C, further away than B, is the last: B is told when C has it, 334 ns later.
+    // C, further away than B, gets the last copy: B's comes out when C has it, 334 ns later.
     let mut cell = line(&basic(), &[(0.0, &[]), (100.0, &[]), (200.0, &[])]);
     cell.set_overhearing(C, true);
     play(
@@ -47,7 +47,7 @@ fn a_station_that_asks_for_it_overhears_and_the_last_copy_says_so() {
 }
 
 #[test]
-fn a_station_overhears_no_longer_when_it_says_so() {
+fn a_station_can_stop_overhearing() {
     let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[]), (0.0, &[])]);
     cell.set_overhearing(C, true);
     cell.set_overhearing(C, false);
@@ -56,7 +56,7 @@ fn a_station_overhears_no_longer_when_it_says_so() {
 
 #[test]
 fn what_is_overheard_but_not_delivered_stays_with_its_sender() {
-    // B is out of range of A, C is not. Two attempts: each is overheard, and neither is the last.
+    // B is out of range of A, C is in range. Both attempts are overheard; neither copy is the last.
     let mut config = basic();
     config.mac.short_retry_limit = 2;
     let mut cell = line(&config, &[(0.0, &[]), (2000.0, &[]), (0.0, &[])]);
@@ -72,8 +72,8 @@ fn what_is_overheard_but_not_delivered_stays_with_its_sender() {
 
 #[test]
 fn a_packet_that_has_arrived_is_not_overheard_again() {
-    // Half of the ACKs are lost; a packet handed over for good must not come out again with its
-    // retries.
+    // Half of the ACKs are lost. A packet handed over for good must not come out again when it is
+    // retried.
     let mut config = basic();
     config.radio.bit_error_rate = 3e-3;
     config.mac.queue = QueueLimit::Packets(1000);
@@ -122,7 +122,7 @@ fn an_urgent_packet_goes_before_those_that_wait() {
             _ => None,
         })
         .collect();
-    // Number 0 is in the MAC already.
+    // Packet 0 is in the MAC already.
     assert_eq!(order, [0, 3, 2, 1]);
 }
 
@@ -168,7 +168,7 @@ fn packets_for_a_failed_neighbour_are_taken_back_in_their_order() {
     while !matches!(cell.poll(at), Some(Output::LinkFailure { .. })) {
         at = cell.next_deadline().unwrap_or(at);
     }
-    // Number 1 is in the MAC by now: it stays.
+    // Packet 1 is in the MAC by now, so it stays.
     cell.take_back(A, B, &mut taken);
     assert_eq!((taken, cell.queue_len(A)), (vec![3], 1));
     // Their bytes are free again.
@@ -182,7 +182,7 @@ fn walk(waypoints: &[(u64, f64)]) -> Mobility {
     Mobility::Path(Path::new(waypoints.iter().map(waypoint).collect()).expect("a path"))
 }
 
-/// When packets sent every 100 ms to B arrive, and when they are given up.
+/// When packets sent to B every 100 ms arrive, and when they are given up.
 fn pings(cell: &mut Channel<u32>, count: u64) -> Vec<(u32, bool)> {
     let mut fates = Vec::new();
     for packet in 0..count {
@@ -215,7 +215,7 @@ fn a_station_is_heard_where_it_is_when_the_frame_is_sent() {
 
 #[test]
 fn the_delay_of_a_frame_is_that_of_the_place_where_it_was_sent() {
-    // 299.792 m are a microsecond; the radio reaches that far with ten times the power.
+    // 299.792 m take a microsecond; with ten times the power the radio reaches that far.
     let mut config = basic();
     config.radio.tx_power = airtcp_net::wifi::Power::from_watts(2.8);
     let mut cell = line(&config, &[(0.0, &[]), (0.0, &[])]);
@@ -228,7 +228,7 @@ fn the_delay_of_a_frame_is_that_of_the_place_where_it_was_sent() {
 
 #[test]
 fn a_station_that_has_come_to_rest_is_a_neighbour_of_those_that_never_moved() {
-    // The neighbours of A, who stands still, are kept; they must not stay what they were.
+    // A stands still, so its neighbours are cached; the cache must be updated.
     let mut cell = line(&preset::ns2(), &[(0.0, &[]), (9000.0, &[]), (10.0, &[])]);
     let heard = |cell: &mut Channel<u32>, ms| {
         let at = Instant::from_millis(ms);

@@ -1,8 +1,7 @@
-//! Throughput of one cell against numbers worked out elsewhere: Bianchi's model (IEEE JSAC 18(3),
-//! 2000), the bounds of Jun, Peddabachagari and Sichitiu (2003), and downloads measured with
-//! ns-2.35.
+//! Throughput of one cell against independent numbers: Bianchi's model (IEEE JSAC 18(3), 2000), the
+//! bounds of Jun, Peddabachagari and Sichitiu (2003), and downloads measured with ns-2.35.
 //!
-//! Acceptance windows are those of the validation plan: 3 % for up to 10 stations, 5 % above.
+//! Acceptance windows: 3 % for up to 10 stations, 5 % above.
 
 use airtcp_core::{Bytes, DataRate, Instant};
 use airtcp_net::wifi::{
@@ -11,7 +10,7 @@ use airtcp_net::wifi::{
 };
 use std::f64::consts::TAU;
 
-/// Bianchi's assumptions: MAC header 28 B, no LLC, control frames at 1 Mbit/s, retries without end.
+/// Bianchi's assumptions: MAC header 28 B, no LLC, control frames at 1 Mbit/s, unlimited retries.
 fn assumptions(mut config: ChannelConfig, data_rate: u64, rts: bool) -> ChannelConfig {
     config.phy.data_rate = DataRate::mbps(data_rate);
     config.phy.control_rate = DataRate::mbps(1);
@@ -25,8 +24,8 @@ fn assumptions(mut config: ChannelConfig, data_rate: u64, rts: bool) -> ChannelC
 }
 
 /// Mbit/s of packets of `size` bytes from `n` saturated senders to one sink, over `seconds`. The
-/// senders are on a circle of 100 m around it: all in range of each other, and no frame stronger
-/// than another.
+/// senders are on a circle of 100 m around it, so that all are in range of each other and no frame
+/// is stronger than another.
 fn throughput(config: &ChannelConfig, n: u32, size: u64, seconds: u64) -> f64 {
     let at = |x, y| StationConfig { position: Position { x, y } };
     let senders = (0..n).map(|id| {
@@ -96,7 +95,7 @@ fn saturation_follows_bianchi_with_the_rules_of_ns2() {
     follows_bianchi(&preset::ns2());
 }
 
-/// Bianchi's formulas (the oracle's oracle), in microseconds and bits: his notation.
+/// Bianchi's formulas, in microseconds and bits, in his notation: they check the table.
 fn bianchi(n: u32, m: i32, (success, collision, slot): (f64, f64, f64), bits: f64) -> f64 {
     let window = 32.0;
     // tau falls with p and p grows with tau: bisection.
@@ -205,7 +204,7 @@ fn the_download_of_m_tcp_plus_takes_as_long_as_in_ns2() {
     }
 }
 
-/// kbit/s of 1500-B packets over a chain of `hops` hops of 200 m whose source is saturated, mean of
+/// kbit/s of 1500-B packets over a chain of `hops` hops of 200 m with a saturated source, mean of
 /// three runs.
 fn chain(config: &ChannelConfig, hops: u32) -> f64 {
     const SECONDS: u64 = 30;
@@ -217,7 +216,7 @@ fn chain(config: &ChannelConfig, hops: u32) -> f64 {
         let streams = (0..=hops).map(|hop| StationStreams::named(seed, &format!("chain/{hop}")));
         let mut channel = Channel::new(config, &stations, streams.collect());
         let forward = |channel: &mut Channel<()>, now, StationId(from)| {
-            // A full queue on the way loses the packet.
+            // A full queue on the way drops the packet.
             let to = Receiver::Station(StationId(from + 1));
             channel.send(now, StationId(from), to, (), Bytes(1500)).is_ok()
         };
@@ -241,8 +240,8 @@ fn chain(config: &ChannelConfig, hops: u32) -> f64 {
 
 #[test]
 fn a_chain_forwards_as_much_as_in_ns2() {
-    // ns-2.35, RTS, 2 Mbit/s offered. Four hops on hide stations from each other, and depend on its
-    // reception rule and, a little, on the routing that is not here.
+    // ns-2.35, RTS, 2 Mbit/s offered. From four hops on, stations are hidden from each other, and
+    // results depend on ns-2's reception rule and, slightly, on its routing, which is absent here.
     let ns2 =
         [(1, 1568.0, 0.01), (2, 781.0, 0.01), (3, 513.0, 0.01), (4, 358.0, 0.06), (5, 234.0, 0.06)];
     for (hops, kbps, tolerance) in ns2 {

@@ -1,7 +1,7 @@
 //! Each rule of the MAC as a timeline. Section numbers are those of IEEE Std 802.11-1999.
 //!
-//! Durations that recur, microseconds: at 1 Mbit/s RTS 352, CTS and ACK 304; at 2 Mbit/s CTS and
-//! ACK 248; a packet of 1500 B in the `basic` cell 192 + 1528 * 8 / 2 = 6304, one of 100 B 704.
+//! Recurring durations, microseconds: at 1 Mbit/s RTS 352, CTS and ACK 304; at 2 Mbit/s CTS and ACK
+//! 248; a packet of 1500 B in the `basic` cell 192 + 1528 * 8 / 2 = 6304, one of 100 B 704.
 
 use crate::common::{line, play};
 use airtcp_core::{Bytes, DataRate, Duration};
@@ -196,8 +196,8 @@ fn glomosim_counts_part_of_an_interrupted_slot() {
 
 #[test]
 fn a_back_off_follows_every_success() {
-    // §9.2.5.2. The second packet comes during the post-back-off that ends at 1068 + 100, and waits
-    // for it.
+    // §9.2.5.2. The second packet arrives during the post-back-off, which ends at 1068 + 100, and
+    // waits for its end.
     let mut cell = line(&basic(), &[(0.0, &[(5, 32)]), (0.0, &[])]);
     play(
         &mut cell,
@@ -349,9 +349,9 @@ fn in_ns2_a_response_is_missing_when_all_of_it_could_have_come_and_difs_follows(
 
 #[test]
 fn a_frame_that_is_not_the_response_ends_the_attempt() {
-    // §9.2.8. The RTS of A, which nobody answers, overlaps a frame of D that A does not hear. C's
-    // ACK to D begins within the time-out, which would end at 724: A waits for the end of it, and
-    // only then gives up.
+    // §9.2.8. Nobody answers A's RTS; it overlaps a frame of D that A does not hear. C's ACK to D
+    // begins within the time-out, which would end at 724: A waits for the end of the ACK, and only
+    // then gives up.
     let mut config = deaf_beyond_range(basic());
     config.mac.rts_threshold = Bytes(100);
     config.mac.short_retry_limit = 1;
@@ -405,7 +405,7 @@ fn rts_cts_data_ack_are_sifs_apart() {
 
 #[test]
 fn only_frames_longer_than_the_threshold_need_an_rts() {
-    // §9.2.5: the MPDU counts, with its 28 B.
+    // §9.2.5: the length of the MPDU counts, its 28 B of header and FCS included.
     let mut config = basic();
     config.mac.rts_threshold = Bytes(128);
     let mut cell = line(&config, &[(0.0, &[(0, 32)]), (0.0, &[])]);
@@ -425,9 +425,9 @@ fn only_frames_longer_than_the_threshold_need_an_rts() {
 }
 
 #[test]
-fn an_rts_keeps_those_quiet_who_hear_only_the_sender() {
-    // §9.2.5.4. C hears A alone, the end of its data at 1382.004. It waits for the ACK that it
-    // cannot hear, as the data say, SIFS and 304 us; then DIFS.
+fn an_rts_silences_stations_that_hear_only_the_sender() {
+    // §9.2.5.4. C hears only A, the end of its data at 1382.004. It stays silent, as the data frame
+    // says, for SIFS and the 304 us of an ACK it cannot hear; then DIFS.
     let config = deaf_beyond_range(with_rts());
     let mut cell =
         line(&config, &[(200.0, &[(9, 32)]), (0.0, &[]), (400.0, &[(0, 32)]), (600.0, &[])]);
@@ -447,8 +447,8 @@ fn an_rts_keeps_those_quiet_who_hear_only_the_sender() {
 }
 
 #[test]
-fn a_cts_keeps_those_quiet_who_hear_only_the_receiver() {
-    // §9.2.5.4. C hears B alone: A's data are silence to it, the ACK ends at 1696.672.
+fn a_cts_silences_stations_that_hear_only_the_receiver() {
+    // §9.2.5.4. C hears only B: it does not sense A's data. The ACK ends at 1696.672.
     let config = deaf_beyond_range(with_rts());
     let mut cell = line(&config, &[(0.0, &[(9, 32)]), (200.0, &[]), (400.0, &[(0, 32)])]);
     play(
@@ -466,7 +466,7 @@ fn a_cts_keeps_those_quiet_who_hear_only_the_receiver() {
 }
 
 /// A's RTS gets no CTS: B is out of range. C has a packet.
-fn rts_in_vain(nav_reset: bool, then: &str) {
+fn unanswered_rts(nav_reset: bool, then: &str) {
     let mut config = with_rts();
     config.mac.nav_reset = nav_reset;
     config.mac.short_retry_limit = 1;
@@ -484,16 +484,16 @@ fn rts_in_vain(nav_reset: bool, then: &str) {
 #[test]
 fn the_nav_is_reset_where_no_data_follow_an_rts() {
     // §9.2.5.4: 2 SIFS, CTS and 2 slots after the RTS, at 716; then DIFS.
-    rts_in_vain(true, "766 C>* DATA\n1982 A got 1");
+    unanswered_rts(true, "766 C>* DATA\n1982 A got 1");
 }
 
 #[test]
 fn ns2_does_not_reset_the_nav() {
     // The RTS reserved 3 SIFS, CTS, 704, ACK: until 1694.
-    rts_in_vain(false, "1744 C>* DATA\n2960 A got 1");
+    unanswered_rts(false, "1744 C>* DATA\n2960 A got 1");
 }
 
-/// C has its NAV set by the exchange of A and B; then D, who hears C alone, has a packet for C.
+/// The exchange of A and B sets C's NAV; then D, which only C hears, has a packet for C.
 fn rts_to_a_silent_station(config: &ChannelConfig, script: &str) {
     let places: [(f64, &[(u64, u64)]); 4] =
         [(0.0, &[(20, 32)]), (200.0, &[]), (400.0, &[]), (600.0, &[(0, 64), (0, 128)])];
@@ -523,7 +523,7 @@ fn an_rts_is_not_answered_while_the_nav_is_set() {
 
 #[test]
 fn in_ns2_a_cts_waits_for_an_idle_medium_too() {
-    // The RTS ends while B hears nothing, but SIFS later D's broadcast has reached B, and will
+    // When the RTS ends B hears nothing, but SIFS later D's broadcast has reached B, and will
     // destroy the data.
     let mut config = deaf_beyond_range(with_rts());
     config.mac.short_retry_limit = 1;
@@ -558,7 +558,7 @@ fn in_ns2_a_cts_waits_for_an_idle_medium_too() {
 
 #[test]
 fn ns2_looks_at_the_medium_between_cts_and_data() {
-    // C misses A's RTS behind a broadcast of its own, and the CTS is out of its range. Its next
+    // C misses A's RTS because of a broadcast of its own, and the CTS is out of its range. Its next
     // broadcast is on the air when A's data are due. In ns-2 A draws from the doubled window and
     // starts again with an RTS.
     let mut config = deaf_beyond_range(with_rts());
@@ -593,8 +593,8 @@ fn ns2_looks_at_the_medium_between_cts_and_data() {
 
 #[test]
 fn in_ns2_a_station_that_sent_a_cts_waits_for_the_data() {
-    // C's broadcast destroys the CTS at A. B has a packet of its own: it is sent DIFS after the
-    // CTS, or DIFS after the data should have come: 666.668 + SIFS + 704 + 20.
+    // C's broadcast destroys the CTS at A. B has a packet of its own, sent DIFS after the CTS, or
+    // DIFS after the data should have arrived: 666.668 + SIFS + 704 + 20.
     let mut config = deaf_beyond_range(with_rts());
     config.phy.broadcast_rate = DataRate::mbps(2);
     config.mac.short_retry_limit = 1;
@@ -650,7 +650,7 @@ fn in_ns2_difs_follows_eifs() {
 
 #[test]
 fn a_frame_received_ends_eifs() {
-    // §9.2.3.4: B receives C's broadcast after the error, and waits for DIFS behind it.
+    // §9.2.3.4: B receives C's broadcast after the error, then waits for DIFS.
     let mut config = preset::ns2();
     config.mac = basic().mac;
     let mut cell = line(&config, &[(0.0, &[]), (400.0, &[(0, 32)]), (600.0, &[(20, 32)])]);
@@ -743,7 +743,7 @@ fn first_lock() -> ChannelConfig {
     config
 }
 
-/// A sends to B from 200 m; C, hidden from A, to everyone around: 400 m from B, 12 dB below A.
+/// A sends to B from 200 m; C, hidden from A, broadcasts: 400 m from B, 12 dB below A.
 fn hidden_terminal(config: &ChannelConfig, script: &str) {
     let mut config = config.clone();
     config.mac.short_retry_limit = 1;
@@ -757,7 +757,7 @@ const HIDDEN_FIRST: &str = "
     100      A>B DATA";
 
 #[test]
-fn a_weak_frame_that_came_first_costs_a_strong_one() {
+fn in_ns2_an_earlier_weak_frame_destroys_a_strong_one() {
     // ns-2, mac/mac-802_11.cc, recv() and collision(): a later, stronger frame never captures; a
     // frame too weak to be received takes the receiver.
     hidden_terminal(
@@ -785,7 +785,7 @@ fn with_cumulative_sinr_a_stronger_frame_captures() {
 }
 
 #[test]
-fn a_frame_10_db_weaker_that_came_later_is_ignored() {
+fn a_later_frame_10_db_weaker_is_ignored() {
     for config in [first_lock(), basic()] {
         hidden_terminal(
             &config,
@@ -801,7 +801,7 @@ fn a_frame_10_db_weaker_that_came_later_is_ignored() {
 }
 
 #[test]
-fn a_frame_less_than_10_db_weaker_that_came_later_destroys_the_first() {
+fn a_later_frame_less_than_10_db_weaker_destroys_the_first() {
     // C is 300 m from B: 7 dB below A.
     for config in [deaf_beyond_range(first_lock()), deaf_beyond_range(basic())] {
         let mut config = config;
@@ -853,7 +853,7 @@ fn in_ns2_the_nav_covers_an_ignored_frame() {
 
 #[test]
 fn a_station_that_sends_receives_nothing() {
-    // Both begin within the other's propagation delay.
+    // Each begins within the other's propagation delay.
     for config in [first_lock(), basic()] {
         let mut cell = line(&config, &[(0.0, &[]), (200.0, &[])]);
         play(

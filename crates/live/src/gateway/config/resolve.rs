@@ -102,7 +102,7 @@ fn groups(sections: &[Section<'_>], limits: Option<Limits>) -> Vec<Group> {
         let (Some(name), Some(interfaces)) = (name, interfaces) else { continue };
         if !names.insert(name.clone()) {
             let problem = section.problem("name", format!("a second group {name:?}"));
-            section.push(problem.expected("a name of its own for each group"));
+            section.push(problem.expected("a unique name for each group"));
         }
         let Some(addresses) = addresses else { continue };
         for (text, prefix) in &addresses {

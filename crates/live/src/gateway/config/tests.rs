@@ -220,7 +220,7 @@ fn groups_need_a_name_and_addresses() {
         TRAIN,
         "name = \"cab\"",
         &[
-            "g.toml:6:8: mobile.cab.name: a second group \"cab\" (expected a name of its own for each group)",
+            "g.toml:6:8: mobile.cab.name: a second group \"cab\" (expected a unique name for each group)",
         ],
     );
     refuses(
