@@ -1,8 +1,9 @@
-//! Addresses in the simulator, and back from an address to who has it.
+//! Addresses in the simulator, and the node or flow that an address belongs to.
 //!
 //! Node `i` is 10.0.0.0 + `i` + 1. The ports of flow `k` name the flow, so that a segment finds its
-//! socket by arithmetic: the sender has 57,001 + `k` mod 8,500, the receiver 49,152 + `k` div 8,500. These
-//! are dynamic ports (RFC 6335 §6): no dissector of Wireshark takes our payload for its own protocol.
+//! socket by arithmetic: the sender has 57,001 + `k` mod 8,500, the receiver 49,152 + `k` div
+//! 8,500. These are dynamic ports (RFC 6335 §6), so no Wireshark dissector takes our payload for
+//! its own protocol.
 
 use airtcp_core::{Addr, Flow};
 use airtcp_routing::NodeId;
@@ -18,7 +19,7 @@ pub fn of_node(node: NodeId) -> IpAddr {
     Ipv4Addr::from(FIRST_NODE + node.0).into()
 }
 
-/// The node with this address, if that is the address of a node.
+/// The node with this address, if there can be one.
 pub fn node(ip: IpAddr) -> Option<NodeId> {
     let IpAddr::V4(ip) = ip else { return None };
     u32::from(ip).checked_sub(FIRST_NODE).map(NodeId)
@@ -40,7 +41,7 @@ pub enum Destination {
     Receiver(u32),
 }
 
-/// Which flow's segment this is, and which end it goes to, by its ports.
+/// The flow and the end that a segment is for, by its ports.
 pub fn destination(flow: &Flow) -> Option<Destination> {
     let index = |sender: u16, receiver: u16| {
         let block = u32::from(receiver.checked_sub(FIRST_RECEIVER_PORT)?);

@@ -1,5 +1,6 @@
-//! Shell 1: the simulator. A [`Scenario`](scenario::Scenario) and a seed make a [`World`]; running it
-//! drives the endpoints, links, wireless channels and middleboxes of the other crates from one event queue.
+//! The simulator. A [`Scenario`](scenario::Scenario) and a seed make a [`World`]; running it drives
+//! the endpoints, links, wireless channels and middleboxes of the other crates from one event
+//! queue.
 //!
 //! Read in this order: [`scenario::model`], [`world`], [`engine`], [`metrics`], [`trace`].
 

@@ -1,11 +1,11 @@
-//! What a run is summed up in. SI units: seconds, bit/s, bytes, segments.
+//! The results of a run. SI units: seconds, bit/s, bytes, segments.
 
 use airtcp_net::link::LinkCounters;
 use airtcp_net::wifi::StationCounters;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// All numbers of one run.
+/// All results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunMetrics {
     /// Name of the scenario.
@@ -14,8 +14,8 @@ pub struct RunMetrics {
     pub seed: u64,
     /// Simulated time, s.
     pub duration: f64,
-    /// Events processed: packets that came out of links, and wake-ups of channels, endpoints, middleboxes and
-    /// so on.
+    /// Events processed: packets that came out of links, and wake-ups of channels, endpoints,
+    /// middleboxes and so on.
     pub events: u64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowMetrics>,
@@ -31,8 +31,8 @@ pub struct RunMetrics {
 
 /// One TCP flow.
 ///
-/// A flow is *active* from its start to the delivery of its last byte, or to the end of the run when it is
-/// endless or unfinished.
+/// A flow is *active* from its start to the delivery of its last byte, or to the end of the run if
+/// it is endless or unfinished.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowMetrics {
     /// Name of the flow.
@@ -49,7 +49,7 @@ pub struct FlowMetrics {
     pub sent_bytes: u64,
     /// Data segments sent, retransmissions included.
     pub data_segments_sent: u64,
-    /// Retransmitted data segments for each one sent the first time.
+    /// Ratio of retransmitted data segments to those sent for the first time.
     pub retransmission_ratio: f64,
     /// Congestion window at the end, bytes.
     pub cwnd: u32,
@@ -59,7 +59,7 @@ pub struct FlowMetrics {
     pub rto: f64,
     /// Smoothed RTT at the end, s; `None` before the first sample.
     pub srtt: Option<f64>,
-    /// Reductions of the congestion window, each congestion event once.
+    /// Reductions of the congestion window; each congestion event counts once.
     pub cwnd_reductions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -71,16 +71,16 @@ pub struct FlowMetrics {
     pub acks_sent: u64,
     /// Window probes sent.
     pub window_probes: u64,
-    /// Packets of the flow, of either direction, that the MAC of a wireless station gave up.
+    /// Packets of the flow, in either direction, that the MAC of a wireless station gave up.
     pub mac_drops: u64,
-    /// Packets of the flow, of either direction, that were dropped because a node had no route.
+    /// Packets of the flow, in either direction, dropped because a node had no route.
     pub no_route_drops: u64,
-    /// Packets of the flow, of either direction, whose TTL expired on their way.
+    /// Packets of the flow, in either direction, whose TTL expired.
     pub ttl_drops: u64,
-    /// Outages of the path that ended and after which the flow went on.
+    /// Outages of the path that ended and after which the flow resumed.
     pub outages: u64,
-    /// Mean time from the end of these to the first new byte at the receiver (or to the next outage), s;
-    /// `None` without one.
+    /// Mean time from the end of these outages to the first new byte at the receiver (or to the
+    /// next outage), s; `None` without one.
     pub outage_dead_time: Option<f64>,
     /// State of the sender's connection at the end.
     pub state: String,
@@ -95,7 +95,7 @@ pub struct LinkMetrics {
     pub name: String,
     /// Packets whose transmission has started, lost ones included.
     pub packets_sent: u64,
-    /// Bytes of these, as IP packets.
+    /// Total size of these packets, as IP packets.
     pub bytes_sent: u64,
     /// Packets the queue refused.
     pub queue_drops: u64,
@@ -133,13 +133,13 @@ pub struct UdpMetrics {
     pub packets_received: u64,
     /// Packets that were lost on the way.
     pub packets_dropped: u64,
-    /// Of these, packets for which a node had no route.
+    /// Of these lost packets, those for which a node had no route.
     pub no_route_drops: u64,
-    /// Of these, packets whose TTL expired.
+    /// Of these lost packets, those whose TTL expired.
     pub ttl_drops: u64,
     /// IP packets that arrived, over the time from its start to its stop, bit/s.
     pub throughput: f64,
-    /// User data of these over the same time, bit/s.
+    /// User data of these packets over the same time, bit/s.
     pub goodput: f64,
 }
 
@@ -162,19 +162,20 @@ pub struct StationMetrics {
     pub retries: u64,
     /// Packets given up that had not reached their receiver.
     pub mac_drops: u64,
-    /// Packets given up, those included of which only the MAC's ACK was lost.
+    /// Packets given up, including those that lost only the MAC's ACK.
     pub link_failures: u64,
     /// Packets refused by the full queue.
     pub queue_drops: u64,
     /// Longest queue, packets.
     pub max_queue_packets: u64,
-    /// Frames destroyed by others at this receiver.
+    /// Frames destroyed by other frames at this receiver.
     pub collisions: u64,
-    /// Frames received in error for other reasons: too weak, bit errors, own transmission, an outage.
+    /// Frames received in error for other reasons: too weak, bit errors, own transmission, an
+    /// outage.
     pub frame_errors: u64,
-    /// Packets received again, and filtered.
+    /// Duplicates, filtered.
     pub duplicates: u64,
-    /// Time with the medium busy or the station sending, s.
+    /// Time during which the medium was busy or the station was sending, s.
     pub busy: f64,
 }
 
@@ -208,8 +209,8 @@ pub struct MiddleboxMetrics {
     pub name: String,
     /// Its mechanism, as the scenario calls it.
     pub kind: &'static str,
-    /// What the mechanism counted, by the names of its counters in `airtcp-edge`; and `segments_refused`, the
-    /// segments it forwarded untouched because its flow table was full.
+    /// What the mechanism counted, by the names of its counters in `airtcp-edge`, and
+    /// `segments_refused`: the segments it forwarded untouched because its flow table was full.
     #[serde(flatten)]
     pub counters: BTreeMap<&'static str, u64>,
 }

@@ -32,14 +32,14 @@ pub struct Datagram {
     pub payload: Length,
 }
 
-/// What one router sends to its neighbours: to one, or to all.
+/// What a router sends to one neighbour, or to all.
 #[derive(Clone, Debug)]
 pub struct Control {
     /// The sender.
     pub from: NodeId,
     /// The receiver; `None`: all.
     pub to: Option<NodeId>,
-    /// What it says.
+    /// The protocol's message.
     pub message: Arc<dyn Message>,
 }
 
@@ -51,7 +51,7 @@ impl Control {
     }
 }
 
-/// Equal if they carry the same message, not one that says the same.
+/// Equal only if both carry the same message object; equal contents are not compared.
 impl PartialEq for Control {
     fn eq(&self, other: &Self) -> bool {
         (self.from, self.to) == (other.from, other.to) && Arc::ptr_eq(&self.message, &other.message)
@@ -81,7 +81,8 @@ impl Packet {
         }
     }
 
-    /// Addresses and ports, first sequence number (of a datagram: its number) and bytes of user data.
+    /// Addresses and ports, first sequence number (for a datagram its number) and bytes of user
+    /// data.
     pub(crate) fn summary(&self) -> (Flow, SeqNum, u32) {
         match self {
             Self::Tcp(Segment { flow, seq, payload, .. }) => (*flow, *seq, payload.0 as u32),

@@ -1,5 +1,5 @@
-//! The applications: at both ends of a TCP flow, which look at their endpoint after each call to it; and
-//! [`udp`], sources of datagrams.
+//! Applications: those at both ends of a TCP flow, which look at their endpoint after each call to
+//! it, and [`udp`], sources of datagrams.
 
 mod outages;
 pub(crate) mod udp;
@@ -33,7 +33,7 @@ impl App {
     }
 }
 
-/// Writes as fast as the send buffer takes it: for ever, or a number of bytes and then closes.
+/// Writes as fast as the send buffer accepts: for ever, or a number of bytes and then closes.
 #[derive(Debug)]
 pub(crate) struct BulkSource {
     /// Bytes not yet written; `None`: endless.
@@ -44,18 +44,19 @@ pub(crate) struct BulkSource {
 }
 
 impl BulkSource {
-    /// Of `bytes`, or endless, into a send buffer of `buffer`.
+    /// For `bytes`, or endless, with a send buffer of `buffer`.
     pub(crate) fn new(bytes: Option<Bytes>, buffer: Bytes) -> Self {
         Self { remaining: bytes.map(Bytes::get), buffer: buffer.get(), closed: false }
     }
 
     #[inline]
     fn poll(&mut self, now: Instant, endpoint: &mut Endpoint<Length>, io: &mut Io<'_, Length>) {
-        // Until the handshake is over there is nobody to write to, and to close would be to give up.
+        // Before the handshake completes nobody reads, and closing would abandon the connection.
         if self.closed || !matches!(endpoint.state(), State::Established | State::CloseWait) {
             return;
         }
-        // With more than half a buffer yet to be sent, a refill can wait: so it is not one for each ACK.
+        // With more than half a buffer unsent, a refill can wait; so it does not happen on every
+        // ACK.
         let space = endpoint.send_space() as u64;
         let unsent = self.buffer.saturating_sub(space + u64::from(endpoint.flight()));
         if unsent > self.buffer / 2 {
@@ -82,17 +83,17 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// With an eye on the outages of the flow's path.
+    /// Also measures recovery from the outages of the flow's path.
     pub(crate) fn new(outages: Option<OutageWatch>) -> Self {
         Self { outages: outages.map(Box::new), ..Self::default() }
     }
 
-    /// What is known of the outages of the flow's path, if it has any.
+    /// The measurements of outages, if the flow's path has any.
     pub(crate) fn outages(&self) -> Option<&OutageWatch> {
         self.outages.as_deref()
     }
 
-    /// When the last byte so far was delivered.
+    /// When the latest byte was delivered.
     pub(crate) fn last_delivery(&self) -> Instant {
         self.last_delivery
     }

@@ -1,15 +1,15 @@
-//! How soon a flow goes on after an outage.
+//! How soon a flow resumes after an outage.
 
 use airtcp_core::{Duration, Event, Events, Instant};
 use airtcp_net::config::Schedule;
 
 /// Watches the deliveries of one flow whose path has outages.
 ///
-/// The dead time of an outage is the time from its end to the next new byte at the receiver; when the next
-/// outage begins before one comes, to that.
+/// The dead time of an outage runs from its end to the next new byte at the receiver, or to the
+/// start of the next outage if that comes first.
 #[derive(Clone, Debug)]
 pub(crate) struct OutageWatch {
-    /// Of everything the flow depends on: it is in an outage while any of them is down.
+    /// The schedules of everything the flow depends on; the path is down while any of them is.
     schedules: Vec<Schedule>,
     /// The end of the first outage after the latest delivery.
     up: Instant,
@@ -18,7 +18,7 @@ pub(crate) struct OutageWatch {
 }
 
 impl OutageWatch {
-    /// From `start` on; `None` when there are no outages.
+    /// From `start` on; `None` if there are no outages.
     pub(crate) fn new(schedules: Vec<Schedule>, start: Instant) -> Option<Self> {
         let mut watch = Self { schedules, up: Instant::MAX, outages: 0, dead: Duration::ZERO };
         let down = watch.next_down(start)?;
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_from_up_to_the_first_new_byte() {
+    fn dead_time_runs_from_up_to_the_first_new_byte() {
         assert_eq!(after(watch(&[&[(10, 20)]]), &[9_000, 22_000, 23_000]), (1, Some(2.0)));
         assert_eq!(after(watch(&[&[(10, 20)]]), &[9_000]), (0, None));
         assert_eq!(after(watch(&[&[(10, 20), (30, 40)]]), &[21_000, 43_000]), (2, Some(2.0)));
     }
 
     #[test]
-    fn an_unused_time_between_two_outages_is_dead_as_a_whole() {
+    fn an_interval_between_outages_without_deliveries_is_all_dead() {
         assert_eq!(after(watch(&[&[(10, 20), (26, 30)]]), &[9_000, 32_000]), (2, Some(4.0)));
     }
 

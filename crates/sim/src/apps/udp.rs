@@ -1,4 +1,4 @@
-//! UDP cross traffic: sources of datagrams of one size, and what became of the datagrams.
+//! UDP cross traffic: sources of datagrams of one size, and the datagrams' fates.
 
 use crate::addr;
 use crate::metrics::UdpMetrics;
@@ -8,15 +8,15 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Flow, Instant, Length, Stream};
 use airtcp_routing::NodeId;
 
-/// How many packets of a saturated source are on its first hop: one in service, one behind it.
+/// Packets of a saturated source on its first hop: one in service, one behind it.
 const SATURATION: u32 = 2;
-/// When a saturated source tries again whose packet the queue refused, because others have filled it.
+/// When a saturated source retries after the queue, filled by other traffic, refused a packet.
 const RETRY: Duration = Duration::from_millis(1);
 
 /// A source at work.
 pub(crate) struct UdpSource {
     name: String,
-    /// Where it is.
+    /// Its node.
     pub(crate) node: NodeId,
     /// Where its datagrams go.
     pub(crate) destination: NodeId,
@@ -34,9 +34,9 @@ pub(crate) struct UdpSource {
 }
 
 enum Pace {
-    /// A packet each `gap`, with pauses.
+    /// A packet every `gap`, with pauses.
     Constant { gap: Duration, next: Instant, pauses: Option<Pauses> },
-    /// Packets that are on the first hop, and when to look after it.
+    /// Packets on the first hop, and when to check it next.
     Saturated { under_way: u32, next: Option<Instant> },
 }
 
@@ -55,7 +55,7 @@ impl Pauses {
         }
     }
 
-    /// The start of the next period of sending that is not over before it begins.
+    /// The start of the next sending period of positive length.
     fn resume(&mut self) -> Instant {
         loop {
             let start = self.until + self.draw(self.spec.off);
@@ -68,7 +68,7 @@ impl Pauses {
 }
 
 impl UdpSource {
-    /// Number `index` of the scenario.
+    /// The source with number `index` in the scenario.
     pub(crate) fn new(index: u32, spec: &UdpSpec, seed: u64) -> Self {
         let UdpSpec { name, from, to, start, stop, size, rate, on_off } = spec;
         let pace = match rate {
@@ -100,12 +100,12 @@ impl UdpSource {
         }
     }
 
-    /// There is always a packet waiting in front of the first link.
+    /// Whether a packet always waits in front of the first link.
     pub(crate) fn is_saturated(&self) -> bool {
         matches!(self.pace, Pace::Saturated { .. })
     }
 
-    /// When it has something to send.
+    /// When it next has something to send.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = match self.pace {
             Pace::Constant { next, .. } => Some(next),
@@ -114,7 +114,7 @@ impl UdpSource {
         next.filter(|&next| self.stop.is_none_or(|stop| next < stop))
     }
 
-    /// How many packets to send now, each by [`UdpSource::datagram`].
+    /// How many packets to send now; [`UdpSource::datagram`] makes each.
     pub(crate) fn wake(&mut self, now: Instant) -> u32 {
         match &mut self.pace {
             Pace::Constant { next, .. } if *next > now => 0,
@@ -130,7 +130,7 @@ impl UdpSource {
             Pace::Saturated { next: Some(next), .. } if *next > now => 0,
             Pace::Saturated { under_way, next } => {
                 let missing = SATURATION - *under_way;
-                // Unless the first hop takes them.
+                // Retry later, unless the first hop takes the packets.
                 *next = Some(now + RETRY);
                 missing
             }
@@ -150,8 +150,8 @@ impl UdpSource {
         Datagram { source: self.index, number, flow: self.flow, payload: self.payload }
     }
 
-    /// A packet is no longer on the first hop: it crossed it (`true`), or it was lost there after the queue
-    /// had taken it, or the queue had refused it (`false`).
+    /// A packet has left the first hop. `true`: it crossed the hop, or was lost on it after the
+    /// queue had accepted it; `false`: the queue refused it.
     pub(crate) fn left_first_hop(&mut self, now: Instant, accepted: bool) {
         if let Pace::Saturated { under_way, next } = &mut self.pace {
             *under_way -= 1;
@@ -165,7 +165,7 @@ impl UdpSource {
         self.received += 1;
     }
 
-    /// A datagram went no further.
+    /// A datagram was lost.
     pub(crate) fn dropped(&mut self, reason: DropReason) {
         self.dropped += 1;
         match reason {
@@ -175,7 +175,7 @@ impl UdpSource {
         }
     }
 
-    /// What became of it by `now`.
+    /// The metrics as of `now`.
     pub(crate) fn metrics(&self, now: Instant) -> UdpMetrics {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let active = end.since(self.start).as_secs_f64();

@@ -1,19 +1,20 @@
 //! The event queue: which component of the world wakes up next.
 //!
-//! The only event there is is a component's wake-up (a link, an endpoint, a middlebox), and each component
-//! has at most one. Timers are lazy: a deadline that moves *later* touches nothing (the component is woken
-//! too early, finds nothing due and sleeps on); only one that moves *earlier* does. Restarting a
-//! retransmission timer on every ACK therefore costs nothing.
+//! The only kind of event is the wake-up of a component (a link, an endpoint, a middlebox), and
+//! each component has at most one. Timers are lazy: moving a deadline *later* does not touch the
+//! queue (the component wakes up too early, finds nothing due and sleeps on); only moving it
+//! *earlier* does. Restarting a retransmission timer on every ACK therefore costs nothing.
 //!
-//! With one entry a component, and nearly every wake-up followed by the next one of the same component, the
-//! queue is a knock-out tournament of the components, the earliest of four winning each match; a component
-//! that sleeps on plays its matches again up to the final. That path is fixed, so that nothing in it is
-//! unpredictable to the processor: it is faster than a binary heap (`benches/wakeups.rs`).
+//! Each component has one entry, and nearly every wake-up is followed by the next one of the same
+//! component. So the queue is a knock-out tournament of the components, in which the earliest of
+//! four wins each match; a component that sleeps again replays its matches up to the final. That
+//! path is fixed, so the processor has nothing to mispredict, and it is faster than a binary heap
+//! (`benches/wakeups.rs`).
 //!
-//! Ties are first in, first out: of two deadlines at one time, the one known for longer comes first, and of two
-//! that became known at one time, that of the component with the lower number. So a run is one trajectory.
-//! What counts is when a deadline becomes known to the simulated world, which the caller says; the simulator
-//! may foresee it.
+//! Ties are first in, first out: of two deadlines at the same time, the one known for longer comes
+//! first. Of two that became known at the same time, the component with the lower number comes
+//! first. So a run is one trajectory. What counts is when a deadline becomes known to the simulated
+//! world; the caller says when, because the simulator may know it earlier.
 
 use airtcp_core::Instant;
 use std::hint::select_unpredictable;
@@ -25,8 +26,8 @@ pub type ComponentId = u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     nanos: u64,
-    /// How long ahead the time was known (40 bits: up to 18 minutes are told apart), the longest first; and the
-    /// component (24 bits).
+    /// How long ahead the time was known (40 bits, enough for 18 minutes), the longest first; then
+    /// the component (24 bits).
     rank: u64,
 }
 
@@ -51,7 +52,7 @@ impl Key {
         self.rank as u32 & ((1 << COMPONENT_BITS) - 1)
     }
 
-    /// The earlier one of two, found without a branch: which it is cannot be predicted.
+    /// The earlier of two, found without a branch, which could not be predicted.
     #[inline]
     fn min(self, other: Self) -> Self {
         let order = |key: Self| (u128::from(key.nanos) << 64) | u128::from(key.rank);
@@ -68,13 +69,13 @@ impl Key {
 /// Use: [`Wakeups::next`], let the component act (others may be armed meanwhile), [`Wakeups::sleep`].
 #[derive(Debug)]
 pub struct Wakeups {
-    /// The keys of the four sides of each match. Winners and components have places, first the former:
-    /// place `p > 0` is side `(p - 1) % 4` of match `(p - 1) / 4`, and the winner of match `m` is in place
-    /// `m`. Match 0 is the final.
+    /// The keys of the four sides of each match. Winners and components have places, winners first:
+    /// place `p > 0` is side `(p - 1) % 4` of match `(p - 1) / 4`, and the winner of match `m` is
+    /// in place `m`. Match 0 is the final.
     matches: Vec<[Key; 4]>,
     /// The winner of the final.
     earliest: Key,
-    /// For each component the time of its key; [`Instant::MAX`] without one.
+    /// The time of each component's key; [`Instant::MAX`] without one.
     armed: Vec<Instant>,
     now: Instant,
 }
@@ -83,7 +84,7 @@ impl Wakeups {
     /// For components 0 to `components` - 1, none armed. At most 2^24 of them.
     pub fn new(components: usize) -> Self {
         assert!(components <= 1 << COMPONENT_BITS, "too many components: {components}");
-        // Each match takes up to four and leaves one.
+        // Each match takes up to four entries and leaves one.
         let matches = components.saturating_sub(1).div_ceil(3).max(1);
         Self {
             matches: vec![[Key::NEVER; 4]; matches],
@@ -93,7 +94,8 @@ impl Wakeups {
         }
     }
 
-    /// Sees to it that `component` wakes up at `deadline` or before; a deadline in the past is due now.
+    /// Ensures that `component` wakes up at `deadline` or earlier; a deadline in the past is due
+    /// now.
     #[inline]
     pub fn arm(&mut self, component: ComponentId, deadline: Option<Instant>) {
         self.arm_ahead(component, deadline, self.now);
@@ -109,14 +111,14 @@ impl Wakeups {
         }
     }
 
-    /// Seldom: nearly all keys enter by [`Wakeups::sleep`].
+    /// Rarely called: nearly all keys enter by [`Wakeups::sleep`].
     #[inline(never)]
     fn enter_anew(&mut self, component: ComponentId, deadline: Instant, known: Instant) {
         self.enter(component, deadline, known);
     }
 
-    /// The next component to wake up, if that is at `until` or before. It counts as awake until
-    /// [`Wakeups::sleep`], which must follow; arming it meanwhile does nothing.
+    /// The next component to wake up, if it is due by `until`. It counts as awake until
+    /// [`Wakeups::sleep`], which must follow; arming it meanwhile has no effect.
     #[inline]
     pub fn next(&mut self, until: Instant) -> Option<(Instant, ComponentId)> {
         let earliest = self.earliest;
@@ -155,14 +157,14 @@ impl Wakeups {
         self.matches.len() + component as usize
     }
 
-    /// Puts a key in a place, and whatever follows from it up to the final.
+    /// Puts a key in a place and replays its matches up to the final.
     #[inline(always)]
     fn play(&mut self, mut place: usize, mut key: Key) {
         while place > 0 {
             let (number, side) = ((place - 1) / 4, (place - 1) % 4);
             let sides = &mut self.matches[number];
             sides[side] = key;
-            // Not `sides[side]` again: the other three do not wait for it.
+            // Not `sides[side]` again, so that the other three need not wait for the store.
             key = key.min(sides[side ^ 1].min(sides[side ^ 2]).min(sides[side ^ 3]));
             place = number;
         }
@@ -197,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn in_the_order_of_time_then_of_knowledge_then_of_number() {
+    fn order_is_by_time_then_by_when_known_then_by_number() {
         let mut w = Wakeups::new(5);
         w.arm(3, Some(ms(5)));
         w.arm(1, Some(ms(5)));
         w.arm(0, Some(ms(2)));
         w.arm(2, None);
         assert_eq!(w.next(ms(4)), Some((ms(2), 0)));
-        // Known later than the others, or to be known.
+        // Known later than the others, or not known yet.
         w.arm_ahead(4, Some(ms(5)), ms(3));
         w.sleep(0, Some(ms(5)));
         assert_eq!(drain(&mut w, ms(4)), []);
@@ -217,7 +219,7 @@ mod tests {
         for n in 0..1000 {
             w.arm(0, Some(ms(1000 + n)));
         }
-        // The early wake-up: the component sleeps on until its true deadline.
+        // Woken early, the component sleeps on until its true deadline.
         assert_eq!(w.next(Instant::MAX), Some((ms(1000), 0)));
         w.sleep(0, Some(ms(1999)));
         assert_eq!(drain(&mut w, Instant::MAX), [(ms(1999), 0)]);

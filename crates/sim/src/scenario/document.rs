@@ -80,7 +80,7 @@ pub fn markdown() -> String {
     out
 }
 
-/// What the presets of a cell say for each key.
+/// A table of the presets' values for each key.
 fn presets() -> String {
     let presets = Preset::ALL.map(|preset| {
         let mut keys = Vec::new();
@@ -106,8 +106,8 @@ fn presets() -> String {
 
 /// The schema as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen
-/// together is checked by [`super::Scenario::parse`].
+/// It covers structure, types and single values; [`super::Scenario::parse`] checks constraints that
+/// involve several keys.
 pub fn json_schema() -> serde_json::Value {
     document::json_schema("airtcp scenario", &SCENARIO)
 }

@@ -21,9 +21,9 @@ pub struct FlowSpec {
     pub from: NodeId,
     /// Data receiver.
     pub to: NodeId,
-    /// When the application opens the connection, at the earliest.
+    /// The earliest time at which the application opens the connection.
     pub start: Instant,
-    /// It does so later by a uniform random time up to this (stream "flow/ftp0/start").
+    /// A uniform random delay up to this is added (stream "flow/ftp0/start").
     pub jitter: Duration,
     /// Bytes to transfer (then FIN), or an endless source.
     pub bytes: Option<Bytes>,
@@ -49,41 +49,41 @@ pub(super) static FLOW: Table = Table::new(
             "from",
             A_NODE,
             Required,
-            "Data sender; it opens the connection. Two groups of one size are \
+            "Data sender; it opens the connection. Two groups of equal size are \
              connected pair by pair.",
         ),
         field("to", A_NODE, Required, "Data receiver."),
-        field("count", COUNT, Absent("one flow"), "So many flows (between each pair)."),
+        field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
         field("start", TIME, Is("0 s"), "When the application opens the connection."),
         field(
             "stagger",
             TIME,
             Is("0 s"),
-            "Each further flow of this entry starts later by this much.",
+            "Each further flow of this entry starts this much later.",
         ),
         field(
             "jitter",
             TIME,
             Is("0 s"),
-            "Each flow starts later by a random time, uniform up to this much.",
+            "Each flow starts later by a random time, uniform from 0 to this.",
         ),
         field(
             "bytes",
             Kind::WordOr("endless", &Kind::Size { min: 1, max: u64::MAX }),
             Is("endless"),
-            "Bytes to transfer, then the connection is closed.",
+            "Bytes to transfer; then the connection is closed.",
         ),
         field(
             "sender",
             Kind::Table(TcpConfig::TABLE),
             Absent("as `[tcp]`"),
-            "What differs from `[tcp]` at the data sender.",
+            "Keys that differ from `[tcp]` at the data sender.",
         ),
         field(
             "receiver",
             Kind::Table(TcpConfig::TABLE),
             Absent("as `[tcp]`"),
-            "What differs from `[tcp]` at the data receiver.",
+            "Keys that differ from `[tcp]` at the data receiver.",
         ),
     ])],
 );
@@ -141,7 +141,7 @@ pub(super) fn flows(
             };
             if !taken.insert(name.clone()) {
                 let key = if section.has("name") { "name" } else { "from" };
-                let expected = "a name of its own for each flow";
+                let expected = "a unique name for each flow";
                 let problem = section.problem(key, format!("a second flow {name:?}"));
                 section.push(problem.expected(expected));
                 break;
@@ -161,7 +161,7 @@ pub(super) fn flows(
     flows
 }
 
-/// The sender's and the receiver's configuration of a flow, and what they must agree on.
+/// The configurations of a flow's sender and receiver, and what they must agree on.
 fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpConfig)> {
     let sender = tcp.overridden_by(flow, "sender");
     let receiver = tcp.overridden_by(flow, "receiver");

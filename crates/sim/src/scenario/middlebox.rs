@@ -1,5 +1,5 @@
-//! `middlebox` of a `[[node]]`: the mechanism of an edge node, and what it learns of its mobiles'
-//! outages.
+//! `middlebox` of a `[[node]]`: the mechanism of an edge node, and the signals it gets about its
+//! mobiles' outages.
 
 use super::flow::FlowSpec;
 use super::names::{NODES, Names, resolve};
@@ -20,22 +20,22 @@ pub struct MiddleboxSpec {
     pub mechanism: MechanismConfig,
     /// Payload bytes held for all connections together; zero for a mechanism that holds none.
     pub memory: Bytes,
-    /// Nodes reached over the wireless side: a segment to one of them goes Fixed → Mobile, a
-    /// segment from one of them Mobile → Fixed; others pass untouched.
+    /// Nodes reached over the wireless side. A segment to one of them goes Fixed → Mobile, a
+    /// segment from one of them Mobile → Fixed; other segments pass untouched.
     pub mobiles: Vec<NodeId>,
-    /// What the node learns of its mobiles' outages; `None`: nothing.
+    /// The signals about its mobiles' outages; `None`: no signals.
     pub signal: Option<SignalSpec>,
 }
 
 /// The signals an edge node gets about the outages of each of its mobiles: `Fading`, `Down` and
-/// `Up`. One that the next change of the link overtakes is not sent.
+/// `Up`. A signal that would come after the next change of the link is not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalSpec {
-    /// `Fading` comes this long before an outage; zero: not at all.
+    /// How long before an outage `Fading` comes; zero: not at all.
     pub lead: Duration,
-    /// `Down` comes this long after the outage began.
+    /// How long after the start of an outage `Down` comes.
     pub late: Duration,
-    /// `Up` comes this long after the outage ended.
+    /// How long after the end of an outage `Up` comes.
     pub delay: Duration,
     /// Probability that a signal is lost.
     pub missing: f64,
@@ -71,14 +71,14 @@ pub(super) static MIDDLEBOX: Table = Table::new(
                 "memory",
                 Kind::Size { min: 1, max: u64::MAX },
                 Is("64 MiB"),
-                "Copies kept for all connections together.",
+                "Memory for the copies of all connections together.",
             )
             .only("mechanism", MechanismConfig::WITH_COPIES),
             field(
                 "signal",
                 Kind::WordOrTable(NONE, &SIGNAL),
                 Absent("its defaults"),
-                "What the node learns of its mobiles' outages; `none`: nothing.",
+                "Signals about its mobiles' outages; `none`: no signals.",
             )
             .only("mechanism", MechanismConfig::WITH_SIGNALS),
         ]),
@@ -103,21 +103,21 @@ static SIGNAL: Table = Table::new(
             "late",
             TIME,
             Is("0 s"),
-            "How long after the beginning of an outage it is reported. Not together with `lead`.",
+            "How long after its start an outage is reported. Not together with `lead`.",
         ),
-        field("delay", TIME, Is("0 s"), "How long after its end the end is reported."),
+        field("delay", TIME, Is("0 s"), "How long after an outage its end is reported."),
         field("missing", PROBABILITY, Is("0"), "Probability that a signal is lost."),
     ])],
 );
 
-/// Reads a mechanism and where its mobiles are; `None` for none and for a wrong one.
+/// Reads a mechanism and where its mobiles are; `None` if there is none or it is wrong.
 pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec> {
     if section.get::<Option<&str>>("mechanism")?.is_none() {
         Reader::chosen(section, "mechanism", NONE);
         return None;
     }
     let mechanism = MechanismConfig::read(section, None);
-    // What holds nothing has no key for it.
+    // A mechanism that holds no copies has no `memory` key.
     let memory = match mechanism {
         Some(mechanism) if mechanism.fifo().is_none() => Some(Bytes(0)),
         _ => section.get("memory"),
@@ -132,13 +132,13 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<MiddleboxSpec
     Some(MiddleboxSpec { mechanism, memory, mobiles: ids.into_iter().collect(), signal })
 }
 
-/// What a middlebox is told: `None` when that is wrong.
+/// Reads the signals of a middlebox; `None` if they are wrong.
 fn signal(section: &Section<'_>) -> Option<Option<SignalSpec>> {
     const LEAD: Duration = Duration::from_millis(50);
     let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
     let Some(table) = section.chosen("signal") else {
         if section.has("signal") {
-            // "none", or not a value for it.
+            // "none", or an invalid value.
             return section.get::<Option<&str>>("signal").map(|_| None);
         }
         return Some(Some(SignalSpec { lead: LEAD, late, delay, missing }));

@@ -1,11 +1,10 @@
-//! Scenarios: the file, its diagnostics, and the model it is resolved to.
+//! Scenarios: the file, its diagnostics, and the model it resolves to.
 //!
-//! One file a table, each with its model, its declaration, and what only shows when several keys
-//! are seen together: `node`, `middlebox`, `link`, `wlan`, `flow`, `udp`. Settings of endpoints,
+//! There is one file per table, each with its model, its declaration, and the checks that involve
+//! several keys: `node`, `middlebox`, `link`, `wlan`, `flow`, `udp`. Settings of endpoints,
 //! mechanisms, links and channels are declared in the crates whose structs they fill. `names`
-//! resolves names of nodes; [`airtcp_config`] reads the file (and `--set` overrides); on the way
-//! mistakes are collected as [`Diagnostic`]s. `document` makes the documentation and the JSON
-//! Schema.
+//! resolves names of nodes. [`airtcp_config`] reads the file (and `--set` overrides) and collects
+//! mistakes as [`Diagnostic`]s. `document` makes the documentation and the JSON Schema.
 
 mod document;
 mod flow;
@@ -100,12 +99,11 @@ impl Scenario {
     ///
     /// `source_name` is what diagnostics call the text (the file's path); the scenario's name
     /// defaults to its stem. Each override is a dotted path (`link.BS-MH.loss.p`, elements of
-    /// arrays by name or by index) and a value in TOML syntax or a bare string; it is applied to
-    /// the text's tree before anything is resolved, later ones over earlier ones.
+    /// arrays by name or by index) and a value in TOML syntax or a bare string. Overrides are
+    /// applied to the text's tree before anything is resolved; later ones win.
     ///
     /// # Errors
-    /// Everything that is wrong with the text and the overrides, as far as one mistake does not
-    /// hide another.
+    /// All errors in the text and the overrides, except those that other errors hide.
     pub fn parse(
         source_name: &str,
         text: &str,
@@ -156,7 +154,7 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
     })
 }
 
-/// `name` of the file without folder and ending, made a name.
+/// The file name without folder and extension, turned into a valid name.
 fn stem(source_name: &str) -> String {
     let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
     let stem = file.strip_suffix(".toml").unwrap_or(file);

@@ -18,8 +18,8 @@ pub(super) const A_NODE: Kind = Kind::Text(&NODE_NAME);
 pub(super) const NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Some };
 pub(super) const TWO_NODES: Kind = Kind::Texts { of: &NODE_NAME, count: Count::Two };
 
-/// The most nodes or flows one scenario may have: 10.0.0.0/8 holds them, and a slip of the finger
-/// does not exhaust memory.
+/// The most nodes or flows one scenario may have. They fit into 10.0.0.0/8, and a typing error does
+/// not exhaust memory.
 pub(super) const MAX_ELEMENTS: u64 = 1_000_000;
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MAX_ELEMENTS };
 
@@ -42,7 +42,8 @@ pub(super) fn resolve(
     range
 }
 
-/// Pairs of nodes for two names: one with one, one with each of a group, or two groups of one size.
+/// Pairs of nodes for two names: one with one, one with each of a group, or two groups of equal
+/// size.
 pub(super) fn pairs(
     section: &Section<'_>,
     key: &str,
@@ -55,13 +56,13 @@ pub(super) fn pairs(
         (m, n) if m == n => a.zip(b).map(|(a, b)| (NodeId(a), NodeId(b))).collect(),
         (m, n) => {
             let message = format!("a group of {m} and a group of {n}");
-            let expected = "groups of one size, or a single node at one end";
+            let expected = "groups of equal size, or a single node at one end";
             section.push(section.problem(key, message).expected(expected));
             return None;
         }
     };
     if pairs.iter().any(|(a, b)| a == b) {
-        section.push(section.problem(key, "both ends are one node").expected("two nodes"));
+        section.push(section.problem(key, "both ends are the same node").expected("two nodes"));
         return None;
     }
     Some(pairs)

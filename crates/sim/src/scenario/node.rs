@@ -1,4 +1,4 @@
-//! `[[node]]`: hosts, routers and edge nodes; and when one is out of reach.
+//! `[[node]]`: hosts, routers and edge nodes, and when each is out of reach.
 
 use super::middlebox::{self, MiddleboxSpec};
 use super::names::{COUNT, MAX_ELEMENTS, Names};
@@ -35,7 +35,7 @@ settings! {
         /// Where it happens.
         #[source = "M-TCP §3.3"]
         pub layer: OutageLayer = OutageLayer::AboveMac,
-        /// How long before an outage the node's own radio foretells it to the endpoints on the
+        /// How long before an outage the node's own radio announces it to the endpoints on the
         /// node; 0: not at all. See `tcp.on-link`.
         #[source = "Freeze-TCP (Goff et al. 2000)"]
         pub warning: Duration = Duration::from_millis(50),
@@ -43,7 +43,7 @@ settings! {
 }
 
 impl NodeOutage {
-    /// Above the MAC, unforetold.
+    /// Above the MAC, unannounced.
     pub fn above_mac(schedule: Schedule) -> Self {
         Self { schedule, layer: OutageLayer::AboveMac, warning: Duration::ZERO }
     }
@@ -56,7 +56,7 @@ choice! {
         /// the node's IP layer drops every packet in both directions except TCP SYN and FIN; its
         /// radio goes on acknowledging frames
         AboveMac = "above-mac",
-        /// the node's radios neither send nor hear, so that the others' MACs retry, give up, and
+        /// the node's radios neither send nor hear, so other stations' MACs retry and give up, and
         /// their queues build
         Phy = "phy",
     }
@@ -90,19 +90,19 @@ pub(super) static NODE: Table = Table::new(
         field(
             "position",
             Kind::Point,
-            Absent("a cell none of whose stations has one has them on a line, 1 m apart"),
+            Absent("if no station of a cell has a position, they are on a line, 1 m apart"),
             "Where the node's radios are, `[x, y]`.",
         ),
         field(
             "spacing",
             Kind::Point,
-            Absent("a group is in one place"),
-            "From the position of each node of a group to that of the next.",
+            Absent("all nodes of a group are at one position"),
+            "Offset from each node of a group to the next.",
         ),
     ])],
 );
 
-/// Where each node is, metres, as far as the file says so.
+/// The position of each node in metres, if the file sets one.
 pub(super) type Positions = Vec<Option<(f64, f64)>>;
 
 /// Reads the nodes.
@@ -159,7 +159,7 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
     (nodes, names, positions)
 }
 
-/// `None` when there is no outage or it is wrong.
+/// `None` if there is no outage or it is wrong.
 fn outage(section: &Section<'_>) -> Option<NodeOutage> {
     let outage = NodeOutage::read(section, None)?;
     (outage.schedule != Schedule::Listed(Vec::new())).then_some(outage)

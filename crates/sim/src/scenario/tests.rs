@@ -1,4 +1,4 @@
-//! What a person is told, word for word, for each kind of mistake; and what a right file means.
+//! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
 use super::{NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -40,7 +40,7 @@ fn parse(text: &str) -> Result<Scenario, super::ConfigError> {
 
 /// The diagnostics of BASE with `old` replaced by `new`.
 fn errors(old: &str, new: &str) -> String {
-    assert_eq!(BASE.matches(old).count(), 1, "{old:?} must stand in BASE once");
+    assert_eq!(BASE.matches(old).count(), 1, "{old:?} must occur in BASE once");
     parse(&BASE.replace(old, new)).expect_err(new).to_string()
 }
 
@@ -284,10 +284,8 @@ fn outages_are_ordered_and_fit_their_cycle() {
     refuses(
         DELAY,
         &outage("{ mode = \"hold\" }"),
-        &[
-            "t.toml:16:10: link.BS-MH.outage: does not say when (expected listed = [[start, end], …] or \
-             period and end)",
-        ],
+        &["t.toml:16:10: link.BS-MH.outage: has no times (expected listed = [[start, end], …] or \
+             period and end)"],
     );
 }
 
@@ -324,7 +322,7 @@ fn keys_without_effect_are_refused() {
         &["t.toml:18:1: tcp.newreno: has no effect with recovery = \"sack\" (expected recovery = \
              \"newreno\")"],
     );
-    // Also beside a default.
+    // Also when the policy is the default.
     for ack in ["policy = \"every\", segments = 2", "segments = 2"] {
         let found = errors(MSS, &format!("ack = {{ {ack} }}"));
         let message = "tcp.ack.segments: has no effect with policy = \"every\" (expected policy = \
@@ -472,7 +470,7 @@ fn names_must_be_known_and_unique() {
         "[tcp]",
         "[[flow]]\nfrom = \"FH\"\nto = \"MH\"\n[tcp]",
         &[
-            "t.toml:22:8: flow.FH-MH.from: a second flow \"FH-MH\" (expected a name of its own for each \
+            "t.toml:22:8: flow.FH-MH.from: a second flow \"FH-MH\" (expected a unique name for each \
              flow)",
         ],
     );
@@ -492,7 +490,7 @@ fn links_and_flows_have_two_ends() {
     refuses(
         "[\"BS\", \"MH\"]",
         "[\"BS\", \"BS\"]",
-        &["t.toml:13:11: link.BS-BS.between: both ends are one node (expected two nodes)"],
+        &["t.toml:13:11: link.BS-BS.between: both ends are the same node (expected two nodes)"],
     );
     refuses(
         "[\"BS\", \"MH\"]",
@@ -502,7 +500,7 @@ fn links_and_flows_have_two_ends() {
     refuses(
         TO,
         "to = \"FH\"",
-        &["t.toml:20:6: flow.FH-FH.to: both ends are one node (expected two nodes)"],
+        &["t.toml:20:6: flow.FH-FH.to: both ends are the same node (expected two nodes)"],
     );
     refuses(
         TO,
@@ -525,7 +523,7 @@ fn links_and_flows_have_two_ends() {
         "name = \"BS\"\n[[node]]\nname = \"s\"\ncount = 3\n[[node]]\nname = \"d\"\ncount = 2\n\
          [[link]]\nbetween = [\"s\", \"d\"]\nrate = \"1 bps\"\ndelay = \"1 s\"",
         &[
-            "t.toml:13:11: link.s-d.between: a group of 3 and a group of 2 (expected groups of one size, \
+            "t.toml:13:11: link.s-d.between: a group of 3 and a group of 2 (expected groups of equal size, \
              or a single node at one end)",
         ],
     );
@@ -781,7 +779,7 @@ fn a_middlebox_serves_its_mobiles() {
     let spec = scenario.nodes[1].middlebox.clone().unwrap();
     assert_eq!(spec.mechanism, MechanismConfig::PacketControl { threshold: 6 });
     assert_eq!(spec.mobiles, [NodeId(2)]);
-    // A later choice silences the keys of the earlier one.
+    // A later choice disables the keys of the earlier one.
     let without = Scenario::parse("t.toml", &text, &set("none")).unwrap();
     assert_eq!(without.nodes[1].middlebox, None);
 }
@@ -818,7 +816,7 @@ proptest::proptest! {
         let _ = Scenario::parse("t.toml", BASE, &[(path, value)]);
     }
 
-    /// Whatever a known key is set to, the result is a scenario or a diagnostic with a place.
+    /// Whatever a known key is set to, the result is a scenario or a diagnostic with a position.
     #[test]
     fn any_value_is_read_or_refused(
         key in proptest::sample::select(&[
@@ -867,7 +865,7 @@ fn the_json_schema_describes_every_table() {
     assert_eq!(definitions["scenario"]["required"], serde_json::json!(["duration", "node"]));
     assert_eq!(definitions["tcp"]["properties"]["nagle"]["default"], true);
     assert_eq!(definitions["link.loss"]["additionalProperties"], false);
-    // Every reference leads somewhere.
+    // Every reference resolves.
     let text = schema.to_string();
     for reference in text.split("\"$ref\":\"#/$defs/").skip(1) {
         let name = reference.split('"').next().unwrap().replace("%20", " ");
@@ -900,7 +898,7 @@ fn cell(set: &[(&str, &str)]) -> Result<Scenario, super::ConfigError> {
 /// CELL with `old` replaced by `new` gives exactly these diagnostics.
 #[track_caller]
 fn cell_refuses(old: &str, new: &str, expected: &[&str]) {
-    assert_eq!(CELL.matches(old).count(), 1, "{old:?} must stand in CELL once");
+    assert_eq!(CELL.matches(old).count(), 1, "{old:?} must occur in CELL once");
     let found = parse(&CELL.replace(old, new)).expect_err(new).to_string();
     assert_eq!(found.lines().collect::<Vec<_>>(), expected);
 }
@@ -916,7 +914,7 @@ fn a_cell_is_its_preset_with_the_keys_of_the_file() {
     {
         assert_eq!(cell(&[("wlan.cell.preset", name)]).unwrap().wlans[0].config, expected);
     }
-    // Every key, each away from the value of `ieee`.
+    // Every key, each with a value other than `ieee`'s.
     let keys = [
         ("preamble", "short"),
         ("data-rate", "5.5 Mbit/s"),
@@ -976,7 +974,7 @@ fn a_cell_is_its_preset_with_the_keys_of_the_file() {
     assert_eq!(interference_floor, Power::from_dbm(-110.0));
 }
 
-/// What the documentation says of a preset, written out over another one, is that preset.
+/// The documented values of a preset, written over another preset, give that preset.
 #[test]
 fn the_documented_values_of_a_preset_make_it() {
     for preset in Preset::ALL {
@@ -1019,7 +1017,7 @@ fn impossible_radio_settings_are_refused() {
         (
             "cs-threshold = \"1 mW\"",
             "t.toml:11:16: wlan.cell.cs-threshold: cs-threshold is 1e-3 W, above rx-threshold, 3.652e-10 \
-             W: a station would receive what it does not notice",
+             W: a station would receive frames it does not sense",
         ),
         (
             "frequency = \"0 Hz\"",
@@ -1085,7 +1083,7 @@ fn a_cell_needs_its_stations() {
         "name = \"MH\"",
         "name = \"MH\"\nposition = [\"0 m\", \"1 m\"]",
         &[
-            "t.toml:11:12: wlan.cell.stations: \"AP\" has no position, others have (expected a position \
+            "t.toml:11:12: wlan.cell.stations: \"AP\" has no position, but others have one (expected a position \
              for each of the nodes, or for none)",
         ],
     );

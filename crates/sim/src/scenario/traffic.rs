@@ -1,4 +1,4 @@
-//! What flows and UDP sources have in common: the network they are read against, and their ends.
+//! What flows and UDP sources share: the network they are resolved against, and their ends.
 
 use super::names::{Names, pairs, resolve};
 use super::node::{Node, NodeId};

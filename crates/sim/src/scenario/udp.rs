@@ -15,30 +15,30 @@ use std::collections::BTreeSet;
 pub struct UdpSpec {
     /// Unique name; also names its random stream ("cbr/noise").
     pub name: String,
-    /// Where the datagrams come from.
+    /// The sending node.
     pub from: NodeId,
-    /// Where they go.
+    /// The receiving node.
     pub to: NodeId,
     /// When it starts.
     pub start: Instant,
-    /// When it stops; `None`: with the run.
+    /// When it stops; `None`: at the end of the run.
     pub stop: Option<Instant>,
     /// Size of the IP packet.
     pub size: Bytes,
-    /// How fast; `None`: saturated, there is always a packet waiting in front of the first hop.
+    /// The rate; `None`: saturated, a packet always waits in front of the first hop.
     pub rate: Option<DataRate>,
     /// Pauses.
     pub on_off: Option<OnOff>,
 }
 
-/// Periods of sending and of silence in turn, beginning with the former.
+/// Alternating periods of sending and of silence, sending first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     /// Mean length of a period of sending.
     pub on: Duration,
     /// Mean length of a pause.
     pub off: Duration,
-    /// Lengths are exponentially distributed; otherwise all are the same.
+    /// Whether lengths are exponentially distributed; otherwise all are equal.
     pub exponential: bool,
 }
 
@@ -47,28 +47,28 @@ choice! {
     pub enum Periods {
         /// their lengths are exponentially distributed
         Exponential = "exponential",
-        /// all are of the mean length
+        /// all have the mean length
         Constant = "constant",
     }
 }
 
 pub(super) static UDP: Table = Table::new(
     "udp",
-    "UDP cross traffic: datagrams of one size at a constant rate, perhaps with pauses, or as fast as they go.",
+    "UDP cross traffic: datagrams of one size at a constant rate, perhaps with pauses, or as fast as the first hop accepts them.",
     &[Key::Fields(&[
         field(
             "name",
             Kind::Name,
             Absent("`A-B` for a source on A that sends to B"),
-            "Unique name. A source made several times (groups) gets its number behind it.",
+            "Unique name. A source made several times (groups) gets its number appended.",
         ),
-        field("from", A_NODE, Required, "Where the datagrams come from."),
-        field("to", A_NODE, Required, "Where they go; paired with `from` as a flow's ends."),
+        field("from", A_NODE, Required, "The sending node."),
+        field("to", A_NODE, Required, "The receiving node; paired with `from` as for a flow."),
         field(
             "rate",
             Kind::WordOr("saturated", &Kind::Rate),
             Required,
-            "IP packets, while sending. `saturated`: there is always one waiting in front of \
+            "IP packets, while sending. `saturated`: one always waits in front of \
              the first hop.",
         ),
         field(
@@ -83,7 +83,7 @@ pub(super) static UDP: Table = Table::new(
             "on",
             POSITIVE_TIME,
             Absent("no pauses"),
-            "Mean length of a period of sending; needs `off`.",
+            "Mean length of a sending period; needs `off`.",
         ),
         field("off", POSITIVE_TIME, Absent("no pauses"), "Mean length of a pause; needs `on`."),
         field(
@@ -140,7 +140,7 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
             if !taken.insert(name.clone()) {
                 let key = if section.has("name") { "name" } else { "from" };
                 let problem = section.problem(key, format!("a second source {name:?}"));
-                section.push(problem.expected("a name of its own for each source"));
+                section.push(problem.expected("a unique name for each source"));
                 break;
             }
             sources.push(UdpSpec { name, from, to, start, stop, size, rate, on_off });
@@ -149,7 +149,7 @@ pub(super) fn sources(sections: &[Section<'_>], network: &Network<'_>) -> Vec<Ud
     sources
 }
 
-/// The pauses of a source: `None` when they are wrong.
+/// The pauses of a source; `None` if they are wrong.
 fn on_off(section: &Section<'_>) -> Option<Option<OnOff>> {
     let (on, off) = (section.get::<Option<Duration>>("on"), section.get::<Option<Duration>>("off"));
     let periods = section.get::<Periods>("periods");

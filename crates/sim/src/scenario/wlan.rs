@@ -1,5 +1,5 @@
-//! `[[wlan]]`: wireless cells, each a preset and the keys that override its values, and who is
-//! where.
+//! `[[wlan]]`: wireless cells, each a preset with keys that override its values, and the positions
+//! of stations.
 
 use super::names::{NODES, Names, resolve};
 use super::node::{Node, NodeId, OutageLayer, Positions};
@@ -19,7 +19,7 @@ pub struct Wlan {
     pub name: String,
     /// Medium, MAC and radios.
     pub config: ChannelConfig,
-    /// Who takes part.
+    /// Its stations.
     pub stations: Vec<Station>,
 }
 
@@ -52,7 +52,7 @@ pub(super) static WLAN: Table = Table::new(
     ],
 );
 
-/// Reads the cells, and checks what they have to do with nodes.
+/// Reads the cells and checks them against the nodes.
 pub(super) fn wlans(
     sections: &[Section<'_>],
     nodes: &[Node],
@@ -76,7 +76,7 @@ pub(super) fn wlans(
     wlans
 }
 
-/// The preset with what the file says instead.
+/// The preset with the file's overrides.
 fn config(section: &Section<'_>) -> Option<ChannelConfig> {
     let preset = section.get::<Preset>("preset")?;
     let config = ChannelConfig::read(section, Some(&preset.config()))?;
@@ -110,7 +110,7 @@ fn stations(section: &Section<'_>, names: &Names) -> Option<Vec<NodeId>> {
     Some(stations)
 }
 
-/// Gives every station its place; all of them must have one, or none.
+/// Gives every station its position; all of them must have one, or none.
 fn placed(
     section: &Section<'_>,
     nodes: &[Node],
@@ -122,7 +122,7 @@ fn placed(
     let any = stations.iter().any(|&node| at(node).is_some());
     if let (Some(unplaced), true) = (unplaced, any) {
         let name = &nodes[unplaced.0 as usize].name;
-        let message = format!("{name:?} has no position, others have");
+        let message = format!("{name:?} has no position, but others have one");
         let expected = "a position for each of the nodes, or for none";
         section.push(section.problem("stations", message).expected(expected));
         return None;

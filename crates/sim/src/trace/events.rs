@@ -1,10 +1,10 @@
-//! Events as JSON, one object a line, written as they happen.
+//! Events as JSON, one object per line, written as they happen.
 //!
 //! ```json
 //! {"t":2.069000000,"source":"flow ftp sender","event":"cwnd_reduced","cause":"duplicate_acks","from":20000,"to":10000}
 //! ```
-//! `t` is the simulated time in seconds. Sequence and acknowledgement numbers are those of the segments,
-//! sizes are bytes, times are seconds.
+//! `t` is the simulated time in seconds. Sequence and acknowledgement numbers are as in the
+//! segments, sizes are bytes, times are seconds.
 
 use crate::scenario::Scenario;
 use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Source, Spurious, Subscriber};
@@ -21,7 +21,8 @@ pub struct EventWriter<W: Write> {
 }
 
 impl<W: Write> EventWriter<W> {
-    /// Writes to `writer`, line by line (give it a buffered one); the scenario gives the sources' names.
+    /// Writes to `writer`, line by line (give it a buffered one); the scenario provides the names
+    /// of sources.
     pub fn new(writer: W, scenario: &Scenario) -> Self {
         Self {
             writer,
@@ -32,10 +33,10 @@ impl<W: Write> EventWriter<W> {
         }
     }
 
-    /// Flushes, and gives the writer back.
+    /// Flushes and returns the writer.
     ///
     /// # Errors
-    /// The first error of the run, after which nothing more was written; or that of the flush.
+    /// The first error of the run, after which nothing more was written, or the error of the flush.
     pub fn finish(mut self) -> io::Result<W> {
         match self.error {
             Some(error) => Err(error),

@@ -1,5 +1,5 @@
-//! Observing a run: packets as tcpdump would see them ([`PacketTap`]; in a file: [`pcap`]), time series
-//! ([`recorder`]) and every event in a file ([`events`]).
+//! Observing a run: packets as tcpdump would see them ([`PacketTap`]; [`pcap`] writes them to a
+//! file), time series ([`recorder`]) and every event in a file ([`events`]).
 //!
 //! Observers never influence the trajectory, and cost one predictable branch where they are absent.
 
@@ -24,11 +24,12 @@ pub enum Direction {
     Received,
 }
 
-/// Sees every packet at every node, in the order of simulated time: what tcpdump on that node's interfaces
-/// would see.
+/// Sees every packet at every node, in order of simulated time, as tcpdump would on that node's
+/// interfaces.
 ///
-/// A packet that the outgoing queue refuses or that an outage above the MAC stops before the interface
-/// was never sent; one that such an outage stops on its way up was received.
+/// A packet that the outgoing queue refuses, or that an outage above the MAC drops before the
+/// interface, does not count as sent; one that such an outage drops on its way up counts as
+/// received.
 pub trait PacketTap {
     /// Called once for each packet and interface it crosses.
     fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet);

@@ -1,12 +1,13 @@
 //! A run as a pcapng file, for Wireshark and tshark.
 //!
-//! One interface a node, in the order of the scenario and with the node's name; simulated time, counted
-//! from 1970 and exact to the nanosecond; raw IP packets with valid checksums and zeros for user data;
-//! each packet marked as sent or received. Control packets of routing protocols are shown as UDP datagrams
-//! without ports. The section header's comment names scenario and seed.
+//! One interface per node, named like the node, in the order of the scenario. Times are simulated
+//! time, counted from 1970 and exact to the nanosecond. Packets are raw IP packets with valid
+//! checksums and zeros for user data, each marked as sent or received. Control packets of routing
+//! protocols appear as UDP datagrams without ports. The section header's comment names scenario and
+//! seed.
 //!
-//! A packet appears once for each interface it crosses, so TCP analysis of the whole file sees it again
-//! and again and calls it retransmitted. Look at one node at a time:
+//! A packet appears once for each interface it crosses, so TCP analysis of the whole file takes the
+//! later copies for retransmissions. Look at one node at a time:
 //! `tshark -r run.pcapng -Y 'frame.interface_name == "MH"' -w mh.pcapng`.
 
 use super::{Direction, PacketTap};
@@ -68,10 +69,11 @@ impl<W: Write> PcapWriter<W> {
         Ok(Self { pcapng, packet: Vec::new(), error: None })
     }
 
-    /// Completes the file and gives the writer back.
+    /// Completes the file and returns the writer.
     ///
     /// # Errors
-    /// The first error of the run, after which nothing more was written; or that of the last write.
+    /// The first error of the run, after which nothing more was written, or the error of the last
+    /// write.
     pub fn finish(self) -> io::Result<W> {
         match self.error {
             Some(error) => Err(error),
@@ -158,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Takes `room` bytes, then the disk is full.
+    /// Accepts `room` bytes, then the disk is full.
     struct Disk {
         room: usize,
         failures: usize,

@@ -1,10 +1,10 @@
-//! Time series of a run, in columns: for figures, for numpy, for tests.
+//! Time series of a run, in columns, for figures, numpy and tests.
 
 use airtcp_core::{Event, Instant, SeqNum, Source, Subscriber};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a [`Recorder`] can keep. All are about the data sender of a flow but
+/// What a [`Recorder`] can keep. All series are about the data sender of a flow except
 /// [`Series::Delivered`] and [`Series::OutageDeadTime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
@@ -26,20 +26,21 @@ pub enum Series {
     Timeouts,
     /// Fast retransmits so far.
     FastRetransmits,
-    /// Position in the stream of each data segment sent: bytes from the first (ISN + 1).
+    /// Position in the stream of each data segment sent, bytes from the first one (ISN + 1).
     Segments,
     /// The same, retransmissions only.
     Retransmissions,
     /// Acknowledgement numbers the sender received, as positions in the stream.
     Acks,
-    /// 1 when the persist state is entered, 0 when it is left.
+    /// 1 when the sender enters the persist state, 0 when it leaves it.
     Persist,
-    /// Dead time of each outage of the path, seconds: from its end to the first new byte at the receiver.
+    /// Dead time of each outage of the path, seconds: from its end to the first new byte at the
+    /// receiver.
     OutageDeadTime,
 }
 
 impl Series {
-    /// All of them, in the order of their declaration.
+    /// All series, in the order of their declaration.
     pub const ALL: [Self; 14] = [
         Self::Cwnd,
         Self::Ssthresh,
@@ -57,7 +58,7 @@ impl Series {
         Self::OutageDeadTime,
     ];
 
-    /// The name by which users ask for it.
+    /// The name that users know it by.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cwnd => "cwnd",
@@ -78,7 +79,7 @@ impl Series {
     }
 }
 
-/// A name that is no [`Series`].
+/// A name that is not a [`Series`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSeries(String);
 
@@ -98,7 +99,7 @@ impl FromStr for Series {
     }
 }
 
-/// One series of all flows, a row a change, in the order of time.
+/// One series of all flows, one row per change, in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// Simulated time, seconds.
@@ -117,7 +118,8 @@ struct Unwrapped {
 }
 
 impl Unwrapped {
-    /// The position of `seq`, which is within half the sequence space of the furthest one so far.
+    /// The position of `seq`, assumed within half the sequence space of the furthest position so
+    /// far.
     fn position(&mut self, seq: SeqNum) -> i64 {
         let position = self.position + i64::from(seq.offset_from(self.seq));
         if position > self.position {
@@ -136,7 +138,7 @@ struct FlowState {
     fast_retransmits: u64,
 }
 
-/// A subscriber that keeps the chosen series.
+/// A subscriber that keeps selected series.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     kept: [Option<Columns>; Series::ALL.len()],
@@ -153,7 +155,7 @@ impl Recorder {
         recorder
     }
 
-    /// What was recorded; empty for a series that was not asked for.
+    /// What was recorded; empty for a series that was not requested.
     pub fn columns(&self, series: Series) -> &Columns {
         const EMPTY: &Columns =
             &Columns { time_s: Vec::new(), flow: Vec::new(), value: Vec::new() };
@@ -179,7 +181,7 @@ impl Recorder {
     fn on_sender_event(&mut self, at: Instant, flow: u32, event: &Event) {
         match *event {
             Event::SegmentSent { seq, len, retransmission } => {
-                // A sender's first segment is its SYN: the stream begins one after it.
+                // A sender's first segment is its SYN; the stream begins one after it.
                 let first = Unwrapped { seq: seq + 1, position: 0 };
                 let position = self.state(flow).stream.get_or_insert(first).position(seq);
                 if len > 0 {
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_pass_the_sequence_space() {
+    fn positions_exceed_the_sequence_space() {
         let mut r = Recorder::new(&[Series::Segments]);
         let step = 1 << 30;
         r.on_event(Instant::ZERO, Source::Sender(0), &sent(0, 0, false));
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_keeps_only_what_was_asked_for() {
+    fn counts_and_keeps_only_the_requested_series() {
         let mut r = Recorder::new(&[Series::CwndReductions, Series::Delivered]);
         let reduced = Event::CwndReduced { cause: Cause::Rto, from: 4000, to: 1000 };
         let expired = Event::RtoExpired { seq: SeqNum(1), count: 1, rto: Duration::from_secs(2) };

@@ -20,12 +20,13 @@ use airtcp_tcp::Endpoint;
 use std::collections::HashMap;
 
 impl World {
-    /// The state at time zero of this scenario under this seed. Routes are by hop count and never change.
+    /// The state at time zero of this scenario under this seed. Routes are by hop count and never
+    /// change.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         Self::with_routers(scenario, seed, |_| None)
     }
 
-    /// The same, where each node forwards by the router that `router` gives it, if any.
+    /// The same, but each node for which `router` returns a router forwards by it.
     pub fn with_routers(
         scenario: &Scenario,
         seed: u64,
@@ -136,7 +137,7 @@ impl World {
         });
     }
 
-    /// Gives routers the ways out of their nodes.
+    /// Tells routers the interfaces of their nodes.
     fn connect_routers(&mut self, scenario: &Scenario) {
         let Self { nodes, routers, channels, .. } = self;
         let router = |node: NodeId| nodes[node.0 as usize].router;
@@ -156,7 +157,7 @@ impl World {
         }
     }
 
-    /// Numbers the components and lets each sleep to its first deadline.
+    /// Numbers the components and lets each sleep until its first deadline.
     fn arm_all(&mut self) {
         let channels = self.links.len() as u32;
         let sockets = channels + self.channels.len() as u32;
@@ -202,11 +203,11 @@ impl World {
         outages
     }
 
-    /// Who is told of which outages.
+    /// Who is notified of which outages.
     fn feeds_of(&self, scenario: &Scenario) -> Vec<Feed> {
         let outage = |node: NodeId| scenario.nodes[node.0 as usize].outage.as_ref();
         let mut feeds = Vec::new();
-        // At one instant a radio goes before those that are told about it.
+        // At the same instant, a radio changes before its listeners are notified.
         for (c, state) in (0..).zip(&self.channels) {
             for (station, &node) in (0..).map(StationId).zip(&state.nodes) {
                 let phy = outage(node).filter(|o| o.layer == OutageLayer::Phy);
@@ -264,8 +265,8 @@ fn channel(wlan: &Wlan, names: &[Node], seed: u64) -> ChannelState {
     ChannelState { channel, nodes, by_node }
 }
 
-/// The shortest paths of all traffic. A number below that of the links is a link, the others count the
-/// radio links in use.
+/// The shortest paths of all traffic. A number below the number of links is a link; the others
+/// number the radio links in use.
 fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, Vec<RadioLink>) {
     let Scenario { nodes, links, flows, udp, .. } = scenario;
     let wired = links.iter().map(|link| shortest_path::Link { from: link.from, to: link.to });
@@ -280,7 +281,7 @@ fn static_routes(scenario: &Scenario, channels: &[ChannelState]) -> (NextHops, V
     let pairs: Vec<_> = flows.chain(udp.iter().map(|udp| (udp.from, udp.to))).collect();
     let mut next_hops = shortest_path::shortest_paths(nodes.len(), &all, &pairs);
 
-    // Most of the links in range of each other carry nothing.
+    // Most pairs of stations in range of each other carry no traffic.
     let wired = links.len() as u32;
     let mut used = Vec::new();
     let mut numbers = HashMap::new();

@@ -1,8 +1,9 @@
-//! From hop to hop: what a node does with a packet that came by a link, and with one that it sends itself.
+//! Hop by hop: what a node does with a packet that a link brought, and with one that it sends
+//! itself.
 //!
-//! A packet that has reached its destination is delivered. Another one goes on with a TTL of one less: to the
-//! node's middlebox, if it is that one's business, and to the next hop, which is that of the static routes
-//! unless the node has a router to ask.
+//! A packet at its destination is delivered. Any other goes on with its TTL reduced by one: to the
+//! node's middlebox if the packet concerns it, then to the next hop. The static routes name the
+//! next hop, unless the node has a router.
 
 use super::packets::TTL;
 use super::{LinkState, RadioLink, World};
@@ -81,7 +82,7 @@ impl World {
         }
     }
 
-    /// A packet has reached the node it is for.
+    /// A packet has reached its destination node.
     #[inline]
     pub(super) fn deliver(
         &mut self,
@@ -131,7 +132,7 @@ impl World {
         ((socket as usize) < self.sockets.len()).then_some(socket)
     }
 
-    /// A node sends a packet that did not come in by a link.
+    /// A node sends a packet that no link brought to it.
     #[inline]
     pub(super) fn originate(
         &mut self,
@@ -210,7 +211,7 @@ impl World {
         }
     }
 
-    /// A packet goes no further.
+    /// A packet is lost.
     #[cold]
     pub(super) fn discard(
         &mut self,
@@ -230,7 +231,7 @@ impl World {
             Packet::Control(_) => {}
         }
         if self.packets.leaves_first_hop(packet) {
-            // What the medium took may be replaced at once; what never reached it, later.
+            // A packet that the medium took is replaced at once; one that never reached it, later.
             let refused = [DropReason::Queue, DropReason::Outage, DropReason::NoRoute];
             self.left_first_hop(packet, !refused.contains(&reason));
         }
@@ -247,7 +248,8 @@ impl World {
         }
     }
 
-    /// The source of a datagram has one less on the first hop, which took it (`true`) or refused it.
+    /// The source of a datagram has one less on the first hop, which took it (`true`) or refused
+    /// it.
     #[inline(never)]
     pub(super) fn left_first_hop(&mut self, packet: PacketId, accepted: bool) {
         let Packet::Udp(datagram) = self.packets.packet(packet) else { return };
@@ -256,8 +258,8 @@ impl World {
         self.wakeups.arm(self.components.udp + datagram.source, source.next_deadline());
     }
 
-    /// The side from which a packet comes to the mechanism that must see it; `None` when it is no business
-    /// of the mechanism, being between others.
+    /// The side from which a packet reaches the mechanism that must see it; `None` if neither of
+    /// its ends is a mobile of the mechanism.
     #[inline(never)]
     fn side(&self, mechanism: u32, packet: PacketId) -> Option<Side> {
         let Packet::Tcp(segment) = self.packets.packet(packet) else { return None };
@@ -265,7 +267,7 @@ impl World {
         self.mechanisms[mechanism as usize].side(to.peer, to.node)
     }
 
-    /// Gives a packet to a mechanism on its way.
+    /// Passes a packet in transit to a mechanism.
     #[inline(never)]
     fn hand_over(
         &mut self,
@@ -283,14 +285,15 @@ impl World {
         self.settle(mechanism, ttl, observers);
     }
 
-    /// After a call to a mechanism, about a packet that had this TTL.
+    /// After a call to a mechanism about a packet that had this TTL.
     pub(super) fn settle(&mut self, mechanism: u32, ttl: u8, observers: &mut Observers<'_>) {
         let deadline = self.mechanisms[mechanism as usize].middlebox().next_deadline();
         self.carry_out(mechanism, ttl, observers);
         self.wakeups.arm(self.components.mechanisms + mechanism, deadline);
     }
 
-    /// Does what a mechanism asked for. What it forwards is a packet that came with this TTL.
+    /// Does what a mechanism asked for. The packets it forwards keep the TTL with which this one
+    /// came.
     #[inline(never)]
     pub(super) fn carry_out(&mut self, mechanism: u32, ttl: u8, observers: &mut Observers<'_>) {
         let node = self.mechanisms[mechanism as usize].node;
@@ -316,7 +319,7 @@ impl World {
         self.actions = actions;
     }
 
-    /// Sends a mechanism's segment towards the node it is for.
+    /// Sends a mechanism's segment towards its destination.
     fn send_from(
         &mut self,
         node: NodeId,

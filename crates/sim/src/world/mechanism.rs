@@ -1,4 +1,4 @@
-//! A middlebox on a node, and which traffic is its business.
+//! A middlebox on a node, and the traffic that concerns it.
 
 use crate::metrics::MiddleboxMetrics;
 use crate::scenario::MiddleboxSpec;
@@ -30,8 +30,7 @@ impl EdgeNode {
         &self.mobiles
     }
 
-    /// The side from which a segment comes that goes from one node to another; `None` when neither is a
-    /// mobile.
+    /// The side from which a segment between two nodes comes; `None` if neither is a mobile.
     pub(super) fn side(&self, from: NodeId, to: NodeId) -> Option<Side> {
         let is_mobile = |node: NodeId| self.mobiles.binary_search(&node).is_ok();
         if is_mobile(to) { Some(Side::Fixed) } else { is_mobile(from).then_some(Side::Mobile) }
@@ -54,7 +53,7 @@ mod tests {
     use airtcp_core::Bytes;
 
     #[test]
-    fn sides_are_told_by_the_mobiles() {
+    fn the_mobile_end_determines_the_side() {
         let mobiles = vec![NodeId(7), NodeId(3)];
         let mechanism = MechanismConfig::PacketControl { threshold: 6 };
         let spec = MiddleboxSpec { mechanism, memory: Bytes(0), mobiles, signal: None };

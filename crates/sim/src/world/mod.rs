@@ -1,14 +1,14 @@
 //! The simulated world: nodes, links, wireless channels, endpoints, applications, middleboxes and routers,
 //! driven by one event queue.
 //!
-//! Here is what there is, and what wakes up; [`build`] makes it from a scenario, [`forward`] moves packets
-//! from hop to hop, [`through`] ahead of time where that is the same, [`routers`] asks the routing protocols of nodes whose routes change, and [`report`] sums
-//! the run up.
+//! This file holds the state and the event loop. [`build`] makes a world from a scenario,
+//! [`forward`] moves packets hop by hop, [`through`] does so ahead of time where the outcome is the
+//! same, [`routers`] calls the routing protocols of nodes, and [`report`] sums up the run.
 //!
-//! A packet costs one event a hop: the wake-up of the link that delivers it, in which the next link takes
-//! it (or the endpoint, whose answer goes out at once); over a wireless channel a few, for the channel looks
-//! ahead to the next thing that shows. Everything a component says ("send this", "wake me then") is carried out
-//! here; no component knows another.
+//! A packet costs one event per hop: the wake-up of the link that delivers it, in which the next
+//! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
+//! costs a few, because the channel looks ahead to its next output. Everything a component asks for
+//! ("send this", "wake me then") is carried out here; no component knows another.
 //!
 //! Addresses: node `i` is 10.0.0.0 + `i` + 1; see [`crate::addr`] for the ports.
 
@@ -41,7 +41,7 @@ use packets::Packets;
 use routers::NodeRouter;
 use signals::{Feed, Listener};
 
-/// Who watches a run. Without anybody the run is the same, and faster.
+/// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
 pub struct Observers<'a> {
     /// Receives every event.
@@ -74,7 +74,7 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// Some link gets all its packets from this one.
+    /// Whether some link gets all its packets from this one.
     feeds: bool,
 }
 
@@ -95,7 +95,7 @@ impl ChannelState {
     }
 }
 
-/// From a station to another one in its range.
+/// A radio link, from a station to another in its range.
 #[derive(Clone, Copy, Debug)]
 struct RadioLink {
     channel: u32,
@@ -105,7 +105,7 @@ struct RadioLink {
     node: NodeId,
 }
 
-/// What a node does beyond forwarding by static routes; most do nothing.
+/// What a node does beyond forwarding by static routes; nothing on most nodes.
 struct NodeState {
     outage: Option<Box<AboveMac>>,
     /// Index into [`World::mechanisms`].
@@ -166,7 +166,7 @@ impl FlowInfo {
     }
 }
 
-/// The numbers of the first component of each kind; the links come first.
+/// The number of the first component of each kind; links come first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Components {
     channels: u32,
@@ -189,35 +189,36 @@ pub struct World {
     components: Components,
     links: Vec<LinkState>,
     channels: Vec<ChannelState>,
-    /// How nodes without a router forward: by links, or by radio links, whose numbers follow.
+    /// How nodes without a router forward: by links, or by radio links, which are numbered after
+    /// the links.
     next_hops: NextHops,
     radio_links: Vec<RadioLink>,
-    /// Sender and receiver of each flow, in turn.
+    /// Sender and receiver of each flow, alternating.
     sockets: Vec<Socket>,
-    /// For each link the one from which it gets all its packets, if there is one.
+    /// For each link, the one from which it gets all its packets, if any.
     fed_by: Vec<Option<u32>>,
-    /// The links that feed others, those furthest on first.
+    /// The links that feed others, most downstream first.
     feeders: Vec<u32>,
-    /// Up to when [`through`] looks ahead.
+    /// The time up to which [`through`] looks ahead.
     horizon: Instant,
-    /// What it is moving on, and to which link; empty between calls.
+    /// The packets that [`through`] is moving, each with its next link; empty between calls.
     going: Vec<(Instant, PacketId, u32)>,
-    /// Of the nodes that have one.
+    /// For the nodes that have one.
     mechanisms: Vec<EdgeNode>,
     udp: Vec<UdpSource>,
     feeds: Vec<Feed>,
-    /// Of the nodes that have one.
+    /// For the nodes that have one.
     routers: Vec<NodeRouter>,
     packets: Packets,
     /// What the endpoint being called sends; empty between calls.
     outbox: Vec<Segment<Length>>,
-    /// What the mechanism being called wants done; empty between calls.
+    /// What the mechanism being called asks for; empty between calls.
     actions: Actions<Length>,
-    /// Lists for what routers want done; one for each that is being called.
+    /// Lists for what routers ask for, one for each nested call.
     routing_actions: Vec<airtcp_routing::Actions>,
     /// Packets being taken back out of an interface queue; empty between calls.
     taken: Vec<PacketId>,
-    /// What a MAC gave up, until its channel says which link failed.
+    /// Packets that a MAC gave up, until its channel reports which link failed.
     failed: Vec<airtcp_routing::router::Packet>,
     node_names: Vec<String>,
     link_names: Vec<String>,
@@ -231,7 +232,7 @@ impl World {
         self.run_until(Instant::ZERO + self.duration, observers);
     }
 
-    /// Runs up to and including `until`. A run in slices is the same run.
+    /// Runs up to and including `until`. A run in slices gives the same results.
     pub fn run_until(&mut self, until: Instant, observers: &mut Observers<'_>) {
         let observed = observers.events.is_some() || observers.packets.is_some();
         self.look_ahead(if observed { Instant::ZERO } else { until });
@@ -271,7 +272,7 @@ impl World {
         self.now
     }
 
-    /// Events so far: packets that came out of links, and wake-ups of all else.
+    /// Events so far: packets that came out of links, and wake-ups of all other components.
     pub fn events_processed(&self) -> u64 {
         self.events_processed
     }
@@ -281,7 +282,7 @@ impl World {
         loop {
             let LinkState { link, from, to, .. } = &mut self.links[index as usize];
             let (output, from, to) = (link.poll(self.now), *from, *to);
-            // Nothing a delivery causes can come out of this link at this instant.
+            // Nothing that a delivery causes can come out of this link at this instant.
             let more = link.next_deadline().is_some_and(|due| due <= self.now);
             let Some(output) = output else { return };
             self.events_processed += 1;
@@ -390,7 +391,7 @@ impl World {
                 socket.endpoint.connect(now, io);
             }
             Some(_) => {}
-            // Woken too early when the deadline has moved: then there is nothing to do yet.
+            // If the deadline has moved later, there is nothing to do yet.
             None if socket.endpoint.next_deadline().is_some_and(|due| due <= now) => {
                 socket.endpoint.on_timer(now, io);
             }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 /// The TTL of a new packet (the value RFC 1700 recommends, and Linux's).
 pub(super) const TTL: u8 = 64;
 
-/// The destination of a broadcast that is for everybody it reaches.
+/// The destination of a broadcast meant for everyone it reaches.
 const ANYBODY: NodeId = NodeId(u32::MAX);
 
-/// What forwarding needs of a packet, apart from the rest: it stays in the cache.
+/// What forwarding needs of a packet, kept apart from the rest to stay in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Header {
-    /// The node it is for.
+    /// Its destination node.
     destination: NodeId,
     /// How many links it may still cross.
     ttl: u8,
@@ -30,13 +30,13 @@ struct Header {
 pub(super) struct Packets {
     headers: Vec<Header>,
     packets: Vec<Packet>,
-    /// What routers wrote into packets; as long as the last packet that has something.
+    /// What routers wrote into packets; reaches to the last packet that has something.
     written: Vec<Option<Arc<dyn Message>>>,
     free: Vec<PacketId>,
 }
 
 impl Packets {
-    /// Takes in a packet for a node that may cross `ttl` links.
+    /// Adds a packet to a node that may cross `ttl` links.
     #[inline(always)]
     pub(super) fn insert(&mut self, destination: NodeId, ttl: u8, packet: Packet) -> PacketId {
         let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
@@ -53,7 +53,7 @@ impl Packets {
         id
     }
 
-    /// A packet like this one.
+    /// A copy of a packet.
     pub(super) fn copy(&mut self, id: PacketId) -> PacketId {
         let written = self.take_written(id);
         let Header { destination, ttl, .. } = self.headers[id.0 as usize];
@@ -65,7 +65,7 @@ impl Packets {
         copy
     }
 
-    /// Removes a packet; its place is free for another.
+    /// Removes a packet and frees its place.
     #[inline]
     pub(super) fn remove(&mut self, id: PacketId) {
         self.free.push(id);
@@ -84,7 +84,7 @@ impl Packets {
         &self.packets[id.0 as usize]
     }
 
-    /// The node it is for.
+    /// Its destination node.
     #[inline]
     pub(super) fn destination(&self, id: PacketId) -> NodeId {
         self.headers[id.0 as usize].destination
@@ -103,14 +103,14 @@ impl Packets {
         *first_hop && std::mem::take(first_hop)
     }
 
-    /// What routers wrote into it; it is no longer there.
+    /// Takes what routers wrote into it.
     fn take_written(&mut self, id: PacketId) -> Option<Arc<dyn Message>> {
         let written = self.written.get_mut(id.0 as usize)?.take()?;
         self.headers[id.0 as usize].meta.size -= written.size();
         Some(written)
     }
 
-    /// Writes into a packet in which nothing is.
+    /// Writes into a packet that holds nothing yet.
     fn write(&mut self, id: PacketId, message: Option<Arc<dyn Message>>) {
         let Some(message) = message else { return };
         let at = id.0 as usize;

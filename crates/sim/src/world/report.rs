@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The results of a run.
 
 use super::{ChannelState, FlowInfo, Socket, World};
 use crate::apps::{App, OutageWatch};
@@ -6,7 +6,7 @@ use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics};
 use airtcp_net::wifi::StationId;
 
 impl World {
-    /// The numbers so far; of the whole run once it is over.
+    /// The metrics so far; those of the whole run once it is over.
     pub fn metrics(&self) -> RunMetrics {
         let sockets = self.sockets.chunks_exact(2);
         RunMetrics {

@@ -1,4 +1,4 @@
-//! Nodes whose routes change: the shell of [`Router`].
+//! Nodes whose routes change: drives each node's [`Router`].
 
 use super::World;
 use crate::addr;
@@ -10,18 +10,18 @@ use airtcp_net::wifi::{Receiver, StationId};
 use airtcp_routing::router::{Action, Context, NextHop, Notice, PacketId};
 use airtcp_routing::{Actions, NodeId, Router};
 
-/// A node's router, and the ways out of the node.
+/// A node's router and the node's interfaces.
 pub(super) struct NodeRouter {
     router: Box<dyn Router>,
     node: NodeId,
-    /// Where its links lead, and their numbers.
+    /// The neighbours its links lead to, and the links' numbers.
     links: Vec<(NodeId, u32)>,
     /// Its stations, each with its channel.
     stations: Vec<(u32, StationId)>,
 }
 
 impl NodeRouter {
-    /// Of a node without ways out yet.
+    /// For a node without interfaces yet.
     pub(super) fn new(node: NodeId, router: Box<dyn Router>) -> Self {
         Self { router, node, links: Vec::new(), stations: Vec::new() }
     }
@@ -58,7 +58,7 @@ impl World {
         self.routers[index as usize].next_deadline()
     }
 
-    /// Gives a packet to a node's router: one of the node's own, or one from a neighbour.
+    /// Gives a node's router a packet, its own node's or a neighbour's.
     #[inline(never)]
     pub(super) fn route(
         &mut self,
@@ -91,7 +91,7 @@ impl World {
         self.failed = failed;
     }
 
-    /// Lets a node's router know of a packet between others.
+    /// Lets a node's router overhear a packet.
     pub(super) fn overhear(
         &mut self,
         node: NodeId,
@@ -111,7 +111,8 @@ impl World {
         });
     }
 
-    /// Takes a packet that a link did not carry out of the network until the router is told of the link.
+    /// Takes a packet that a link did not carry out of the network, until the router is told of the
+    /// failure.
     pub(super) fn give_back(&mut self, packet: PacketId) {
         if self.packets.leaves_first_hop(packet) {
             self.left_first_hop(packet, true);
@@ -128,14 +129,14 @@ impl World {
             && router().is_some_and(|r| self.routers[r as usize].router.control_first())
     }
 
-    /// Calls a router, and does what it asks for.
+    /// Calls a router and does what it asks for.
     fn ask(
         &mut self,
         index: u32,
         observers: &mut Observers<'_>,
         question: impl FnOnce(&mut dyn Router, &Context<'_>, &mut Actions),
     ) {
-        // What it asks for may lead to another call before it is all done.
+        // Carrying out its actions may call it again before all are done.
         let mut actions = self.routing_actions.pop().unwrap_or_default();
         let NodeRouter { router, node, .. } = &mut self.routers[index as usize];
         let (node, channels) = (*node, &self.channels);
@@ -171,7 +172,7 @@ impl World {
         self.wakeups.arm(self.components.routers + index, deadline);
     }
 
-    /// Sends a packet to a neighbour, by a link if there is one.
+    /// Sends a packet to a neighbour, by a wired link if there is one.
     fn send_to(
         &mut self,
         index: u32,

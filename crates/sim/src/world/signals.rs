@@ -7,14 +7,14 @@ use airtcp_net::config::Schedule;
 use airtcp_net::wifi::StationId;
 use std::collections::VecDeque;
 
-/// Who is told.
+/// The receiver of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listener {
     /// A mechanism, about one of its mobiles.
     Mechanism(u32, MobileId),
     /// An endpoint, about the node it runs on.
     Socket(u32),
-    /// A radio, that it is to fall silent or to work again.
+    /// A radio, to be switched off or on again.
     Station(u32, StationId),
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Feed {
     schedule: Schedule,
     spec: SignalSpec,
     stream: Stream,
-    /// Outages before this have been dealt with.
+    /// Outages that ended before this have been processed.
     upto: Instant,
     /// Signals about the latest outage, in order of time.
     pending: VecDeque<(Instant, LinkSignal)>,
 }
 
 impl Feed {
-    /// `stream` decides which signals get lost.
+    /// `stream` decides which signals are lost.
     pub(super) fn new(
         listener: Listener,
         schedule: &Schedule,
@@ -46,15 +46,15 @@ impl Feed {
         feed
     }
 
-    /// `Down` and `Up` at the very instants.
+    /// `Down` and `Up` at the exact instants.
     pub(super) fn exact(listener: Listener, schedule: &Schedule) -> Self {
         Self::warned(listener, schedule, Duration::ZERO)
     }
 
-    /// The same, and `Fading` so long before.
+    /// The same, and `Fading` this long before.
     pub(super) fn warned(listener: Listener, schedule: &Schedule, lead: Duration) -> Self {
         let (late, delay, missing) = (Duration::ZERO, Duration::ZERO, 0.0);
-        // Nothing gets lost, so nothing is drawn.
+        // No signal is lost, so nothing is drawn.
         let stream = Stream::new(0, "");
         Self::new(listener, schedule, SignalSpec { lead, late, delay, missing }, stream)
     }
@@ -79,16 +79,16 @@ impl Feed {
         None
     }
 
-    /// Sees to it that the next signal is known, if there is one.
+    /// Computes the signals of the next outage, if none are pending.
     fn look_ahead(&mut self) {
         while self.pending.is_empty()
             && let Some((start, end)) = self.schedule.next_outage(self.upto)
         {
             let SignalSpec { lead, late, delay, .. } = self.spec;
-            // Before the run there is nobody to be told.
+            // Signals before the start of the run are not sent.
             let fading = start - lead;
             if !lead.is_zero() && start > Instant::ZERO {
-                // It cannot come before the signal that the outage before this one is over.
+                // It cannot precede the signal that ends the previous outage.
                 self.pending.push_back((fading.max(self.upto), LinkSignal::Fading));
             }
             if end.is_none_or(|end| start + late < end) {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_foretold_begins_and_ends() {
+    fn an_outage_is_announced_begins_and_ends() {
         let seen = signals(&[(1000, 2000), (5000, 6000)], spec(50, 0, 7));
         let expected =
             [(950, Fading), (1000, Down), (2007, Up), (4950, Fading), (5000, Down), (6007, Up)];
@@ -142,20 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn without_a_lead_nothing_is_foretold_and_down_may_come_late() {
+    fn without_a_lead_nothing_is_announced_and_down_may_come_late() {
         assert_eq!(signals(&[(1000, 2000)], spec(0, 30, 0)), [(1030, Down), (2000, Up)]);
     }
 
     #[test]
     fn a_signal_that_the_next_change_overtakes_is_not_sent() {
-        // The first outage is over before it would be noticed; the second begins before the first's end would.
+        // The first outage ends before it is noticed; the second begins before that end is.
         assert_eq!(signals(&[(100, 120)], spec(0, 30, 0)), [(120, Up)]);
         let close = signals(&[(100, 200), (210, 300)], spec(50, 0, 20));
         assert_eq!(close, [(50, Fading), (100, Down), (200, Fading), (210, Down), (320, Up)]);
     }
 
     #[test]
-    fn an_outage_from_the_start_is_not_foretold() {
+    fn an_outage_from_the_start_is_not_announced() {
         assert_eq!(signals(&[(0, 100)], spec(50, 0, 0)), [(0, Down), (100, Up)]);
     }
 

@@ -1,15 +1,16 @@
-//! Packets that go through a node without a wake-up.
+//! Packets that pass through a node without a wake-up.
 //!
-//! Where a link gets all its packets from one other link, which keeps their order, what happens at the node
-//! between the two is known as soon as the first one accepts a packet: the second accepts or refuses it
-//! at the instant of its arrival, whatever else happens until then. So it is offered to the second link at
-//! once, with that instant for the time. In a dumbbell this saves two wake-ups of six for a segment and its
-//! ACK.
+//! If a link gets all its packets from one other link, and that one keeps their order, the outcome
+//! at the node between them is known as soon as the first link accepts a packet. Whatever else
+//! happens until the packet arrives, the second link accepts or refuses it at that instant. So the
+//! packet is offered to the second link at once, with its arrival time. In a dumbbell this saves
+//! two of six wake-ups for a segment and its ACK.
 //!
-//! Nothing else changes. The second link wakes up when it would have, in the same place among others that
-//! wake up then ([`Wakeups::sleep_ahead`](crate::engine::Wakeups::sleep_ahead)). Only observers would see the
-//! difference, and counters in the middle of a run: so nothing is done ahead of time while there are
-//! observers, nor for packets that arrive at the node after the end of [`World::run_until`].
+//! Nothing else changes. The second link wakes up when it would have, in the same place among
+//! simultaneous wake-ups ([`Wakeups::sleep_ahead`](crate::engine::Wakeups::sleep_ahead)). Only
+//! observers, and counters read during a run, would show the difference. So nothing is done ahead
+//! of time while there are observers, nor for packets that arrive at the node after the end of
+//! [`World::run_until`].
 
 use super::{LinkState, World};
 use crate::world::Observers;
@@ -19,7 +20,7 @@ use airtcp_routing::router::PacketId;
 use std::cmp::Reverse;
 use std::iter::successors;
 
-/// Where a link gets its packets from.
+/// The source of a link's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feeder {
     Nobody,
@@ -34,7 +35,8 @@ impl Feeder {
 }
 
 impl World {
-    /// Finds the links that get all their packets from one other link. After this nothing may be added.
+    /// Finds the links that get all their packets from one other link. Nothing may be added after
+    /// this.
     pub(super) fn join_links(&mut self) {
         let mut feeders = vec![Feeder::Nobody; self.links.len()];
         let mut feed = |node, destination, feeder| {
@@ -85,12 +87,12 @@ impl World {
         self.feeders.sort_by_key(|link| Reverse(depth(link)));
     }
 
-    /// From now on does ahead of time what will have happened by `until`, to packets that are on their way
-    /// already as well.
+    /// From now on, does ahead of time what will happen by `until`, for packets already on their
+    /// way too.
     pub(super) fn look_ahead(&mut self, until: Instant) {
         self.horizon = until;
         let mut going = std::mem::take(&mut self.going);
-        // Those further on first: they arrive before those behind them.
+        // Downstream packets first: they arrive before those behind them.
         for n in 0..self.feeders.len() {
             let link = self.feeders[n];
             let Self { links, packets, next_hops, fed_by, .. } = self;
@@ -112,8 +114,8 @@ impl World {
         self.going = going;
     }
 
-    /// Offers a packet to a link at `now`, which may be to come, and to those behind it as far as it is known
-    /// when it reaches them. Nobody observes.
+    /// Offers a packet to a link at `now`, which may lie ahead, and to the links behind it as far
+    /// as the packet's arrival there is known. Only without observers.
     pub(super) fn send_through(
         &mut self,
         mut now: Instant,
