@@ -1,12 +1,12 @@
 //! What is wrong with a file, where, and what was expected instead.
 //!
-//! A [`Diagnostic`] is one mistake; a [`ConfigError`] is all that were found in one reading.
-//! `Display` gives one line a mistake; [`ConfigError::render`] adds the source line and a caret.
+//! A [`Diagnostic`] is one mistake; a [`ConfigError`] holds all that were found in one reading.
+//! `Display` gives one line per mistake; [`ConfigError::render`] adds the source line and a caret.
 
 use airtcp_settings::Spot;
 use std::fmt;
 
-/// A mistake that does not know its line yet; [`Section::push`](crate::Section::push) reports it.
+/// A mistake whose line is not known yet; [`Section::push`](crate::Section::push) reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub(crate) spot: Spot,
@@ -21,7 +21,7 @@ impl Problem {
         let (key, message) = (key.into(), message.into());
         Self { spot, key, message, expected: None, suggestion: None }
     }
-    /// Says what would be right.
+    /// Says what was expected.
     pub fn expected(mut self, what: impl Into<String>) -> Self {
         self.expected = Some(what.into());
         self
@@ -31,7 +31,7 @@ impl Problem {
         self.suggestion = Some(what.into());
         self
     }
-    /// Suggests the candidate nearest to `found`; says what there is instead when none is near.
+    /// Suggests the candidate nearest to `found`; lists the candidates if none is near.
     pub fn nearest<'a>(
         mut self,
         found: &str,
@@ -69,7 +69,7 @@ impl Problem {
     }
 }
 
-/// A text a configuration is read from, and what to call it.
+/// A text that a configuration is read from, and its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) name: String,
@@ -79,20 +79,20 @@ pub(crate) struct Source {
 /// One mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file as it was named, or `--set`.
+    /// The name of the file, or `--set`.
     pub source: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Dotted path of the key, with elements by their name (`link.BS-MH.loss.p`); empty when the
-    /// text is not TOML.
+    /// Dotted path of the key, with elements by their names (`link.BS-MH.loss.p`); empty if the
+    /// text is not valid TOML.
     pub key: String,
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// What was expected.
     pub expected: Option<String>,
-    /// The nearest right name.
+    /// The nearest valid name.
     pub suggestion: Option<String>,
     line_text: String,
     width: usize,
@@ -101,7 +101,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// The `Display` line, the source line and a caret under the mistake.
     pub fn render(&self) -> String {
-        /// Of a longer line only a window around the mistake is shown.
+        /// Of a longer line, only a window around the mistake is shown.
         const WIDTH: usize = 120;
         let column = self.column - 1;
         let skipped =
@@ -136,7 +136,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A configuration that cannot be used: everything that is wrong with it, in the order of the text.
+/// A configuration that cannot be used: all its mistakes, in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigError {
@@ -170,9 +170,9 @@ impl ConfigError {
     }
 }
 
-/// The candidate that `found` was most likely meant to be, if any is near: a different case, or at
-/// most a third of the characters mistyped (one in a short name; of a single letter nothing would
-/// be left).
+/// The candidate that `found` was most likely meant to be, if any is near: it differs in case only,
+/// or at most a third of its characters are mistyped (one in a short name, none in a single
+/// letter).
 fn nearest<'a>(found: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let lower = found.to_lowercase();
     let limit = match found.chars().count() {

@@ -30,7 +30,7 @@ pub fn markdown_units(what: &str, names: impl IntoIterator<Item = &'static str>)
     format!("- {what}: {}.\n", names.join(", "))
 }
 
-/// What names look like, and what the letters before units mean, in Markdown.
+/// The form of names, and the meaning of prefixes of units, in Markdown.
 pub const MARKDOWN_NAMES: &str = "- Names: 1 to 64 letters, digits, `-` or `_`.\n\n\
     `k`, `M`, `G` are powers of 1000; `KiB`, `MiB`, `GiB` powers of 1024.\n";
 
@@ -44,8 +44,8 @@ pub fn markdown_table(table: &Table) -> String {
     out
 }
 
-/// The declarations of a table, one that is repeated for several words of a choice once, with all
-/// of them.
+/// The declarations of a table; one that is repeated for several words of a choice appears once,
+/// with all of them.
 fn declarations(table: &Table) -> Vec<(Field, Vec<&'static str>)> {
     let mut once: Vec<(Field, Vec<&'static str>)> = Vec::new();
     for field in table.fields() {
@@ -152,8 +152,8 @@ fn anchor(heading: &str) -> String {
 
 /// The schema of a file as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen
-/// together is checked when the file is read.
+/// It covers structure, types and single values; constraints that involve several keys are checked
+/// when the file is read.
 pub fn json_schema(title: &str, file: &'static Table) -> Value {
     let definitions: Map<String, Value> =
         tables(file).into_iter().map(|t| (t.name.to_owned(), table_schema(t))).collect();
@@ -172,7 +172,7 @@ fn reference(table: &Table) -> String {
 fn table_schema(table: &Table) -> Value {
     let properties: Map<String, Value> =
         declarations(table).iter().map(|(f, _)| (f.key.to_owned(), field_schema(f))).collect();
-    // A key that is required beside one choice only is not required of every table.
+    // A key required with one choice only is not required in every table.
     let required: Vec<&str> = table
         .fields()
         .iter()
@@ -228,7 +228,7 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::Texts { count: Count::Two, .. } => {
             json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 })
         }
-        // JSON, as tools that check TOML by a JSON Schema see it, has the date-time as a string.
+        // Tools that check TOML against a JSON Schema see date-times as strings.
         Kind::Moment => json!({ "type": "string", "format": "date-time" }),
         Kind::Bool => json!({ "type": "boolean" }),
         Kind::Integer { min, max } => {

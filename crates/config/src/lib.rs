@@ -1,12 +1,12 @@
-//! Configuration files: TOML read by the declarations of [`airtcp_settings`], with diagnostics that
-//! say file, line, key, what was expected and the nearest right name.
+//! Configuration files: TOML read according to the declarations of [`airtcp_settings`], with
+//! diagnostics that name file, line, key, what was expected and the nearest valid name.
 //!
 //! Read in this order: [`read`] and [`Section`] (reading), [`document`] (documentation and JSON
 //! Schema).
 //!
-//! How the parts play together: `tree` reads TOML (and overrides) into a tree that knows where
-//! everything stands; a [`Section`] reads one table of it by its declaration; the caller makes its
-//! model of sections. On the way they collect [`Problem`]s, which become [`Diagnostic`]s.
+//! How the parts work together: `tree` reads TOML (and overrides) into a tree with the position of
+//! everything. A [`Section`] reads one table of it according to its declaration; the caller builds
+//! its model from sections. On the way they collect [`Problem`]s, which become [`Diagnostic`]s.
 
 mod diagnostic;
 pub mod document;

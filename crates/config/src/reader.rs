@@ -1,6 +1,6 @@
-//! Reads tables by their [declarations](airtcp_settings::schema): unknown keys, types, units,
-//! ranges, keys that have no effect beside another, defaults. What it finds wrong it collects and
-//! goes on.
+//! Reads tables according to their [declarations](airtcp_settings::schema): unknown keys, types,
+//! units, ranges, keys that have no effect with another, defaults. It collects mistakes and goes
+//! on.
 
 use crate::diagnostic::{ConfigError, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-/// A key that a command-line option sets over the file.
+/// A key that a command-line option sets, overriding the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// What diagnostics call it: `--rate`.
@@ -22,14 +22,13 @@ pub struct Override {
     pub value: String,
 }
 
-/// Reads a text and overrides, later ones over earlier ones, and makes something of the top level.
+/// Reads a text and overrides, later ones over earlier ones, and builds a value from the top level.
 ///
-/// `source_name` is what diagnostics call the text. `resolve` gives `None` when it cannot make
-/// anything of it, and has then reported why.
+/// `source_name` is what diagnostics call the text. `resolve` returns `None` if it cannot build the
+/// value, after reporting why.
 ///
 /// # Errors
-/// Everything that is wrong with the text and the overrides, as far as one mistake does not hide
-/// another.
+/// All mistakes in the text and the overrides, except those that other mistakes hide.
 pub fn read<T>(
     schema: &'static Table,
     source_name: &str,
@@ -73,11 +72,11 @@ pub struct Section<'a> {
     fields: Rc<[Field]>,
     /// Weakest first.
     layers: Vec<Layer<'a>>,
-    /// Where the strongest layer stands, or what encloses it.
+    /// Where the strongest layer is, or what encloses it.
     spot: Spot,
     /// Dotted path of the strongest layer.
     path: String,
-    /// What has been chosen among the words of a key.
+    /// The words chosen so far, by key.
     words: RefCell<Vec<(&'static str, &'static str)>>,
 }
 
@@ -91,7 +90,7 @@ struct Layer<'a> {
     spot: Spot,
 }
 
-/// A key that is set, and by which layer.
+/// A key that is set, and the layer that sets it.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     entry: &'a Entry,
@@ -99,8 +98,8 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// `self` was chosen after `other`: by a stronger table, or by `--set`. What `other` says for
-    /// another choice is then not a contradiction but no longer asked for.
+    /// Whether `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
+    /// belong to `other` are then obsolete rather than contradictory.
     fn supersedes(self, other: Self) -> bool {
         self.layer > other.layer || self.entry.key_spot.source > other.entry.key_spot.source
     }
@@ -110,7 +109,7 @@ impl Found<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub u64);
 
-/// As RFC 3339 has it, in UTC.
+/// In UTC, as in RFC 3339.
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment = i64::try_from(self.0).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
@@ -168,7 +167,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The words of `choice` beside which `key` has an effect; `None`: whatever is chosen.
+    /// The words of `choice` with which `key` has an effect; `None`: all of them.
     fn needed_words(&self, key: &str, choice: &str) -> Option<Vec<&'static str>> {
         let mut words = Vec::new();
         for field in self.fields.iter().filter(|f| f.key == key) {
@@ -177,7 +176,7 @@ impl<'a> Section<'a> {
         Some(words)
     }
 
-    /// Whether a declaration counts beside the words chosen so far.
+    /// Whether a declaration applies given the words chosen so far.
     fn counts(&self, field: &Field) -> bool {
         let Some(only) = field.only else { return true };
         let words = self.words.borrow();
@@ -185,7 +184,7 @@ impl<'a> Section<'a> {
         chosen.is_none_or(|(_, word)| only.words.contains(word))
     }
 
-    /// How many problems there are so far, in the whole file.
+    /// Number of problems so far, in the whole file.
     pub fn problems_found(&self) -> usize {
         self.problems.borrow().len()
     }
@@ -199,7 +198,7 @@ impl<'a> Section<'a> {
         self.fields.iter().any(|f| f.key == key)
     }
 
-    /// The declaration of a key: that which counts, if there are several.
+    /// The declaration of a key; if there are several, the one that applies.
     fn field(&self, key: &str) -> Field {
         let mut fields = self.fields.iter().filter(|f| f.key == key);
         let counting = fields.clone().find(|f| self.counts(f));
@@ -212,7 +211,7 @@ impl<'a> Section<'a> {
         layers.find_map(|(layer, l)| l.table.entries.get(key).map(|entry| Found { entry, layer }))
     }
 
-    /// The key is written somewhere.
+    /// Whether the key is written in some layer.
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
@@ -224,7 +223,7 @@ impl<'a> Section<'a> {
                 let path = join(&self.layers[found.layer].path, key);
                 Problem::new(found.entry.tree.spot, path, message)
             }
-            // What is missing is missing in the weakest layer: the others only override it.
+            // A missing key is missing in the weakest layer: the others only override it.
             None => match self.layers.first() {
                 Some(layer) => Problem::new(layer.spot, join(&layer.path, key), message),
                 None => Problem::new(self.spot, join(&self.path, key), message),
@@ -237,12 +236,12 @@ impl<'a> Section<'a> {
         Problem::new(self.spot, self.path.clone(), message)
     }
 
-    /// Starts a problem with what stands at `spot`, a part of `key`.
+    /// Starts a problem with the text at `spot`, a part of `key`.
     pub fn problem_at(&self, spot: Spot, key: &str, message: impl Into<String>) -> Problem {
         Problem::new(spot, join(&self.path, key), message)
     }
 
-    /// The value of a key or its default; `None` when it is wrong or missing (which is then
+    /// The value of a key or its default; `None` if it is wrong or missing (which is then
     /// reported).
     pub fn get<T: Value>(&self, key: &str) -> Option<T> {
         let field = self.field(key);
@@ -276,8 +275,8 @@ impl<'a> Section<'a> {
         value
     }
 
-    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) by `parse`, which says
-    /// what is wrong with it; that is then reported.
+    /// Reads a text found under `key` (of [`Kind::Text`] or [`Kind::Texts`]) with `parse`; an error
+    /// that it returns is reported.
     pub fn parse<T>(
         &self,
         key: &str,
@@ -293,7 +292,7 @@ impl<'a> Section<'a> {
         parse(&text.text).map_err(report).ok()
     }
 
-    /// The table under a key, all layers of it one above the other, or only the strongest if it
+    /// The table under a key, with all its layers, or only the strongest if it
     /// [replaces](Table::whole) the others.
     pub fn merged(&self, key: &str) -> Section<'a> {
         let schema = self.table_under(key);
@@ -320,8 +319,8 @@ impl<'a> Section<'a> {
         Section::new(self.problems, schema, layers, spot, path)
     }
 
-    /// The table under a key, of the strongest layer only; `None` when the key is absent or its
-    /// value is not a table (reported unless the kind allows another form).
+    /// The table under a key, strongest layer only; `None` if the key is absent or its value is not
+    /// a table (reported unless the kind allows another form).
     pub fn chosen(&self, key: &str) -> Option<Section<'a>> {
         let found = self.find(key)?;
         let path = join(&self.layers[found.layer].path, key);
@@ -407,7 +406,7 @@ impl<'a> Section<'a> {
         Section::new(self.problems, self.schema, layers, spot, path)
     }
 
-    /// The keys this section's strongest layer sets itself, with their places.
+    /// The keys that this section's strongest layer sets itself, with their positions.
     pub fn own_keys(&self) -> impl Iterator<Item = (Field, Spot)> + '_ {
         let own = self.layers.last().map(|l| l.table);
         let entry = move |f: &Field| {

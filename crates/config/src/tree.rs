@@ -1,4 +1,4 @@
-//! The TOML text as a tree that knows where each key and value stands, and overrides on it.
+//! The TOML text as a tree with the position of each key and value, and overrides on it.
 
 use crate::diagnostic::Problem;
 use airtcp_settings::Spot;
@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toml_datetime::Datetime;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) value: Value,
@@ -33,7 +33,7 @@ pub(crate) struct Table {
     pub(crate) entries: BTreeMap<String, Entry>,
 }
 
-/// A key, where it stands, and its value.
+/// A key, its position, and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key_spot: Spot,
@@ -47,7 +47,7 @@ impl Table {
 }
 
 impl Tree {
-    /// The tree of a TOML document, or everything that is wrong with its syntax.
+    /// The tree of a TOML document, or all its syntax errors.
     pub(crate) fn document(text: &str, source: usize) -> Result<Table, Vec<Problem>> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
@@ -65,7 +65,7 @@ impl Tree {
         Err(errors.into_iter().map(problem).collect())
     }
 
-    /// What a person would call this value.
+    /// A description of this value for a message.
     pub(crate) fn describe(&self) -> String {
         match &self.value {
             Value::Text(s) => format!("{s:?}"),
@@ -100,7 +100,7 @@ fn tree(from: Spanned<DeValue<'_>>, spot: Spotter<'_>) -> Tree {
     let value = match from.into_inner() {
         DeValue::String(s) => Value::Text(s.into_owned()),
         DeValue::Integer(n) => {
-            // Nothing in a file needs more than 64 bits; a larger number fails its range check.
+            // No value needs more than 64 bits; a larger number fails its range check.
             Value::Integer(i128::from_str_radix(n.as_str(), n.radix()).unwrap_or(i128::MAX))
         }
         DeValue::Float(x) => Value::Float(x.as_str().parse().unwrap_or(f64::NAN)),
@@ -112,8 +112,8 @@ fn tree(from: Spanned<DeValue<'_>>, spot: Spotter<'_>) -> Tree {
     Tree { value, spot: at }
 }
 
-/// The name of the element `tree` of an array of tables: its `name`, or else what the keys
-/// `named_by` say. Also how overrides and diagnostics refer to it.
+/// The name of the element `tree` of an array of tables: its `name`, or else the values of the keys
+/// `named_by`. Overrides and diagnostics refer to it by this name.
 pub(crate) fn element_name(named_by: &[&str], tree: &Tree) -> Option<String> {
     let table = tree.as_table()?;
     if let Some(name) = table.get("name") {
@@ -140,8 +140,7 @@ pub(crate) fn override_text(path: &str, value: &str) -> String {
 }
 
 /// Sets the value at a dotted path. Steps through an array are an element's name or its index.
-/// Tables that are not there yet are made; whether their keys exist is found when the whole tree is
-/// read.
+/// Missing tables are created; whether their keys exist is checked when the whole tree is read.
 pub(crate) fn set(
     root: &mut Table,
     schema: &'static Schema,
@@ -165,7 +164,7 @@ pub(crate) fn set(
         key_spot: path_spot,
         tree: Tree { value: Value::Table(Table::default()), spot: path_spot },
     };
-    // The root is a table and every step below stands on a tree, so the root is treated apart.
+    // The root is a table and every step below it is a tree, so the root is handled separately.
     let Some((first, between)) = parents.split_first() else {
         root.entries.insert(last.clone(), Entry { key_spot: path_spot, tree: new });
         return Ok(());
@@ -204,7 +203,7 @@ fn element<'t>(
     key: &str,
     spot: Spot,
 ) -> Result<&'t mut Tree, Problem> {
-    // Below the top level, elements have no names but those they give themselves.
+    // Below the top level, elements have only the names they set themselves.
     let field = schema.fields().into_iter().find(|field| field.key == walked);
     let named_by = field.map_or(&[][..], |field| field.named_by);
     let names: Vec<Option<String>> = elements.iter().map(|e| element_name(named_by, e)).collect();
@@ -241,7 +240,7 @@ fn dotted_keys(path: &str) -> Option<Vec<String>> {
     }
 }
 
-/// A value in TOML's syntax; `None` when it is not: then it is a bare string.
+/// A value in TOML's syntax; `None` if it is not, and so a bare string.
 fn override_value(value: &str, spot: Spotter<'_>) -> Option<Tree> {
     const KEY: &str = "x=";
     let text = format!("{KEY}{value}");

@@ -1,5 +1,5 @@
-//! The link file of `airtcp link --config`: the settings of a link, and what differs in one
-//! direction.
+//! The link file of `airtcp link --config`: the settings of a link, and the differences between
+//! directions.
 
 use airtcp_config::{ConfigError, Override, Section, document, read};
 use airtcp_net::config::LinkConfig;
@@ -21,8 +21,7 @@ pub struct EmulatedLink {
 pub struct EmulatedDirection {
     /// The model.
     pub config: LinkConfig,
-    /// File with a trace that takes the place of the rate, as it is written: relative to the link
-    /// file.
+    /// File with a trace that replaces the rate, as written: relative to the link file.
     pub trace: Option<String>,
 }
 
@@ -33,7 +32,7 @@ static TRACE_FILE: TextKind = TextKind {
     expected_plural: "paths of Mahimahi traces",
 };
 
-/// What a link file need not say.
+/// Defaults of the keys that a link file may omit.
 const DEFAULTS: &[Field] = &[
     field(
         "rate",
@@ -55,7 +54,7 @@ const DIRECTION: &[Key] = &[
         "trace",
         Kind::Text(&TRACE_FILE),
         Absent("the rate is constant"),
-        "File with a Mahimahi trace that takes the place of `rate`; relative to the link file.",
+        "File with a Mahimahi trace that replaces `rate`; relative to the link file.",
     )]),
 ];
 
@@ -76,13 +75,13 @@ static EMULATED_LINK: Table = Table::new(
                 "up",
                 Kind::Table(&EMULATED_DIRECTION),
                 Absent("as the link"),
-                "What differs from the command to the network outside.",
+                "Keys that differ from the command to the network outside.",
             ),
             field(
                 "down",
                 Kind::Table(&EMULATED_DIRECTION),
                 Absent("as the link"),
-                "What differs from the network outside to the command.",
+                "Keys that differ from the network outside to the command.",
             ),
         ]),
     ],
@@ -90,12 +89,11 @@ static EMULATED_LINK: Table = Table::new(
 
 impl EmulatedLink {
     /// Reads the link of the emulator from the text of a TOML file (docs/link-config.md);
-    /// `source_name` is what diagnostics call it. Overrides hold over the file, later ones over
-    /// earlier ones.
+    /// `source_name` is what diagnostics call it. Overrides replace keys of the file, later ones
+    /// those of earlier ones.
     ///
     /// # Errors
-    /// Everything that is wrong with the text and the overrides, as far as one mistake does not
-    /// hide another.
+    /// All mistakes in the text and the overrides, except those that other mistakes hide.
     pub fn parse(
         source_name: &str,
         text: &str,
@@ -144,8 +142,8 @@ pub fn markdown() -> String {
 
 /// The schema as JSON Schema (draft 2020-12).
 ///
-/// It covers structure, types and single values; what only shows when several keys are seen
-/// together is checked by [`EmulatedLink::parse`].
+/// It covers structure, types and single values; [`EmulatedLink::parse`] checks constraints that
+/// involve several keys.
 pub fn json_schema() -> serde_json::Value {
     document::json_schema("airtcp link", &EMULATED_LINK)
 }

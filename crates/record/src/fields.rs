@@ -1,31 +1,31 @@
-//! What a recording says in words: named values, which stand in a packet's comment
-//! (`airtcp group=0 action=inject`) or in a journal entry (a line `AIRTCP_GROUP=0` for each).
+//! Named values in a recording, in a packet's comment (`airtcp group=0 action=inject`) or in a
+//! journal entry (one line `AIRTCP_GROUP=0` each).
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Begins a packet's comment.
+/// Prefix of a packet's comment.
 const COMMENT: &str = "airtcp";
-/// Begins the name of a journal entry's field.
+/// Prefix of the name of a journal entry's field.
 const JOURNAL: &str = "AIRTCP_";
 
 /// Why a value cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// It is not there.
+    /// It is missing.
     #[error("{key} is missing")]
     Missing {
         /// Its name.
         key: &'static str,
     },
-    /// It is none of what is expected.
+    /// It is not one of the expected values.
     #[error("{key}={value}: expected {expected}")]
     Invalid {
         /// Its name.
         key: &'static str,
-        /// What is there.
+        /// The value found.
         value: String,
-        /// What could be.
+        /// What was expected.
         expected: String,
     },
 }
@@ -35,18 +35,18 @@ pub enum FieldError {
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// These, and one more.
+    /// Returns the fields with one more.
     pub(crate) fn with(mut self, key: &str, value: impl Display) -> Self {
         self.put(key, value);
         self
     }
 
-    /// Adds one.
+    /// Adds a field.
     pub(crate) fn put(&mut self, key: &str, value: impl Display) {
         self.0.push((key.to_owned(), value.to_string()));
     }
 
-    /// As the comment of a packet; values must be without white space.
+    /// As the comment of a packet; values must not contain white space.
     pub(crate) fn to_comment(&self) -> String {
         let mut comment = COMMENT.to_owned();
         for (key, value) in &self.0 {
@@ -55,7 +55,7 @@ impl Fields {
         comment
     }
 
-    /// Of a packet's comment; `None` when somebody else wrote it.
+    /// From a packet's comment; `None` if another program wrote it.
     pub(crate) fn from_comment(comment: &str) -> Option<Self> {
         let mut words = comment.split_whitespace();
         if words.next() != Some(COMMENT) {
@@ -79,7 +79,7 @@ impl Fields {
         lines
     }
 
-    /// Of a journal entry; none of somebody else's.
+    /// From a journal entry; ignores the fields of other programs.
     pub(crate) fn from_journal(entry: &str) -> Self {
         let field = |line: &str| {
             let (key, value) = line.strip_prefix(JOURNAL)?.split_once('=')?;
@@ -88,22 +88,22 @@ impl Fields {
         Self(entry.lines().filter_map(field).collect())
     }
 
-    /// No values at all.
+    /// Whether there are no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value of that name, if there is one.
+    /// The value with this name, if there is one.
     pub(crate) fn find(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
-    /// The value of that name.
+    /// The value with this name.
     pub(crate) fn get(&self, key: &'static str) -> Result<&str, FieldError> {
         self.find(key).ok_or(FieldError::Missing { key })
     }
 
-    /// The value of that name, read by `read`; `expected` says what it accepts.
+    /// The value with this name, read by `read`; `expected` says what it accepts.
     pub(crate) fn read<T>(
         &self,
         key: &'static str,
@@ -118,7 +118,7 @@ impl Fields {
         })
     }
 
-    /// The value of that name as a number.
+    /// The value with this name as a number.
     pub(crate) fn number<T: FromStr>(&self, key: &'static str) -> Result<T, FieldError> {
         self.read(key, "a number", |value| value.parse().ok())
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_reads_back_and_that_of_others_does_not() {
+    fn only_a_comment_of_airtcp_reads_back() {
         let fields = Fields::default().with("group", 7).with("action", "inject");
         assert_eq!(fields.to_comment(), "airtcp group=7 action=inject");
         assert_eq!(Fields::from_comment(&fields.to_comment()), Some(fields));
@@ -149,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_break_in_a_value_makes_no_field() {
+    fn a_line_break_in_a_value_does_not_start_a_field() {
         let entry = Fields::default().with("name", "a\nAIRTCP_GROUP=9").to_journal();
         assert_eq!(Fields::from_journal(&entry).find("group"), None);
     }
 
     #[test]
-    fn a_value_that_is_missing_or_wrong_is_told_by_name() {
+    fn a_missing_or_wrong_value_is_reported_by_name() {
         let message = |error: FieldError| error.to_string();
         assert_eq!(message(fields().number::<u32>("block").unwrap_err()), "block is missing");
         let wrong = Fields::default().with("group", "x").number::<u32>("group").unwrap_err();

@@ -1,9 +1,9 @@
-//! Recordings: what a mechanism on live traffic was given and what it did, in a pcapng file that
-//! Wireshark opens and that [`replay()`] runs again. The format is described in docs/record.md.
+//! Recordings: the inputs and actions of a mechanism on live traffic, in a pcapng file that
+//! Wireshark opens and that [`replay()`] runs again. docs/record.md describes the format.
 //!
 //! Read in this order: [`step`] (what a recording consists of), [`writer`] and [`reader`] (to and
-//! from the file), [`mod@replay`] (the same inputs again, and whether the same comes of them).
-//! `fields` and `setup` are the words in which the file says what no packet says.
+//! from the file), [`mod@replay`] (the same inputs again, compared with the recorded actions).
+//! `fields` and `setup` hold what the file says beyond its packets.
 
 mod fields;
 pub mod reader;

@@ -17,15 +17,15 @@ use pcap_file::pcapng::{Block, PcapNgReader, RawBlock};
 use pcap_file::{Endianness, PcapError, PcapResult};
 use std::io::{self, Read};
 
-/// Types of blocks that a recording consists of (pcapng §4).
+/// Types of the blocks in a recording (pcapng §4).
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const JOURNAL_ENTRY: u32 = 9;
 
-/// Offloads make no larger packet (`GSO_MAX_SIZE` of Linux, doubled).
+/// Offloads make no larger packets (twice Linux's `GSO_MAX_SIZE`).
 const LONGEST_PACKET: u32 = 1 << 20;
-/// No clock shows more (292 years): room for the mechanisms' timers.
+/// No clock goes further (292 years), which leaves room for the mechanisms' timers.
 const LATEST: u64 = u64::MAX / 2;
 
 /// Why a file is not a recording.
@@ -48,12 +48,12 @@ pub enum Fault {
     /// The file ends within the block.
     #[error("the file ends within it")]
     Truncated,
-    /// It is not as pcapng has it.
+    /// It violates the pcapng format.
     #[error("not pcapng: {0}")]
     Pcapng(PcapError),
-    /// The file is pcapng, but no recording.
+    /// The file is pcapng, but not a recording.
     #[error(
-        "no recording of airtcp gateway (which begins with two interfaces and a journal entry that says so)"
+        "not a recording of airtcp gateway (which begins with two interfaces and a journal entry of airtcp)"
     )]
     NotARecording,
     /// Another version of the format.
@@ -62,22 +62,22 @@ pub enum Fault {
     /// Several files in one.
     #[error("another recording begins; replay takes one at a time")]
     AnotherSection,
-    /// An interface that is neither the fixed nor the mobile side in nanoseconds.
+    /// The interface is not the fixed or mobile side in nanoseconds.
     #[error("a packet of interface {0}, which is neither \"fixed\" nor \"mobile\" in nanoseconds")]
     Interface(u32),
-    /// The packet is no segment.
-    #[error("its packet is no segment: {0}")]
+    /// The packet is not a segment.
+    #[error("its packet is not a segment: {0}")]
     Packet(#[from] DecodeError),
-    /// The packet is longer than any.
-    #[error("a packet of {0} B")]
+    /// The packet is longer than any can be.
+    #[error("a packet of {0} B, longer than any can be")]
     PacketLength(u32),
     /// A value is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// An action is missing.
-    #[error("expected the packet of action {expected:?} of the step before it")]
+    #[error("expected the packet of action {expected:?} of the preceding step")]
     NoAction {
-        /// What should be there.
+        /// What was expected.
         expected: &'static str,
     },
     /// An action without a step.
@@ -99,7 +99,7 @@ pub struct Reader<R: Read> {
     clock_offset: Duration,
 }
 
-/// A block that says something.
+/// A block that is part of the recording.
 enum Found {
     Packet { at: Instant, side: Side, packet: Packet, fields: Fields },
     Journal { at: Instant, fields: Fields },
@@ -124,10 +124,10 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// The next entry and the number of its (first) block; `None` at the end.
+    /// The next entry and the number of its first block; `None` at the end.
     ///
     /// # Errors
-    /// The file is damaged, cut off, or not as a recording should be.
+    /// The file is damaged, truncated or not a valid recording.
     pub fn next_entry(&mut self) -> Result<Option<(u64, Entry)>, ReadError> {
         self.read_entry().map_err(|fault| self.error(fault))
     }
@@ -245,7 +245,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The next block that says something.
+    /// The next block that is part of the recording.
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         loop {
             let endianness = self.pcapng.section().endianness;
@@ -254,10 +254,10 @@ impl<R: Read> Reader<R> {
             let raw = raw.map_err(fault)?;
             match raw.type_ {
                 SECTION_HEADER => return Err(Fault::AnotherSection),
-                // The library has taken note of it.
+                // The library keeps the interface.
                 INTERFACE_DESCRIPTION => continue,
                 ENHANCED_PACKET | JOURNAL_ENTRY => {}
-                // Others may be added by other programs: names, statistics, secrets.
+                // Other programs may add other blocks: names, statistics, secrets.
                 _ => continue,
             }
             let block = match endianness {
@@ -290,7 +290,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The parts of a block that are needed, apart from the reader's buffer.
+/// The parts of a block that are needed, copied out of the reader's buffer.
 enum Unpacked {
     Packet { interface: u32, timestamp: u64, packet: Packet, fields: Fields },
     Journal(Fields),
@@ -321,7 +321,7 @@ fn parse<B: ByteOrder>(raw: RawBlock<'_>) -> PcapResult<Unpacked> {
 }
 
 impl Packet {
-    /// The segment; what was left out of its user data counts as zeros.
+    /// The segment; omitted user data counts as zeros.
     fn decode(self) -> Result<Segment<Length>, Fault> {
         let Self { mut data, original_len } = self;
         if original_len > LONGEST_PACKET {
@@ -347,7 +347,7 @@ fn side(interface: &InterfaceDescriptionBlock<'_>) -> Option<Side> {
         .filter(|_| options.iter().any(is_in_ns))
 }
 
-/// An input that is no segment.
+/// An input that is not a segment.
 fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     if fields.read("input", "signal or timer", |input| match input {
         "signal" => Some(false),
@@ -361,7 +361,7 @@ fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     Ok(Input::Signal { mobile: MobileId(mobile), signal })
 }
 
-/// The runs of actions.
+/// The actions, as runs.
 fn read_summary(summary: &str) -> Option<Vec<(u64, &'static str)>> {
     if summary == "none" {
         return Some(Vec::new());
@@ -372,7 +372,7 @@ fn read_summary(summary: &str) -> Option<Vec<(u64, &'static str)>> {
             None => (1, run),
         };
         let known = ["forward", "drop", "inject"].into_iter().find(|known| *known == name)?;
-        // Drops have no packets that would bound their number.
+        // Drops have no packets to bound their number.
         (known != "drop" || count == 1).then_some((count, known))
     };
     summary.split(',').map(run).collect()

@@ -1,4 +1,4 @@
-//! The inputs of a recording again, and whether the same comes of them.
+//! Runs the inputs of a recording again and compares the actions.
 //!
 //! Mechanisms are run as the simulator runs them: on payload lengths, with time as an argument.
 
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
-/// What was replayed of a group.
+/// What was replayed for a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Name of the group.
@@ -25,11 +25,11 @@ pub struct Summary {
     pub signals: u64,
     /// Timers that went off.
     pub timers: u64,
-    /// Actions that came of them.
+    /// Actions that resulted.
     pub actions: u64,
 }
 
-/// A step that came out otherwise.
+/// A step with different actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Number of the step's block in the file, from 1.
@@ -40,7 +40,7 @@ pub struct Difference {
     pub mechanism: &'static str,
     /// The step as recorded.
     pub recorded: Step,
-    /// What came of it now.
+    /// The actions now.
     pub replayed: Vec<Action<Length>>,
 }
 
@@ -58,7 +58,7 @@ pub enum ReplayError {
         /// Why.
         source: ThresholdTooSmall,
     },
-    /// The settings of a mechanism cannot be changed so.
+    /// A mechanism cannot change to these settings.
     #[error("block {block}: {source}")]
     Reconfigure {
         /// Number of the block.
@@ -66,7 +66,7 @@ pub enum ReplayError {
         /// Why.
         source: ReconfigureError,
     },
-    /// Connections of an earlier process.
+    /// Connections taken over from an earlier process.
     #[error(
         "block {block}: {connections} connections of an earlier process are taken over here, whose \
          state is not in the recording; the steps before gave the same actions"
@@ -85,7 +85,7 @@ pub enum ReplayError {
         /// Number of the group.
         group: u32,
     },
-    /// Steps are missing.
+    /// Steps are missing from the recording.
     #[error("block {block}: {steps} steps are missing here; those before it gave the same actions")]
     Gap {
         /// Number of the block.
@@ -93,19 +93,19 @@ pub enum ReplayError {
         /// How many.
         steps: u64,
     },
-    /// A step came out otherwise.
+    /// A step gave different actions.
     #[error("{0}")]
     Different(Box<Difference>),
 }
 
-/// A group as it is replayed.
+/// A group during the replay.
 struct Group {
     mechanism: Mechanism<Length>,
     summary: Summary,
 }
 
-/// Runs a recording again up to its end or the first step that comes out otherwise; returns what
-/// was replayed of each group, by number.
+/// Replays a recording to its end or to the first step with different actions. Returns what was
+/// replayed for each group, by number.
 ///
 /// # Errors
 /// See [`ReplayError`].
@@ -193,7 +193,7 @@ impl Group {
     }
 }
 
-/// In the manner of packetdrill: what went in, then what came out and what should have.
+/// In the style of packetdrill: the input, then the actual and the expected actions.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { block, name, mechanism, recorded, replayed } = self;

@@ -1,4 +1,4 @@
-//! Which mechanism a group runs, in the words of a recording.
+//! Which mechanism a group runs, as recorded.
 
 use crate::fields::{FieldError, Fields};
 use airtcp_core::{Bytes, Duration};
@@ -14,18 +14,18 @@ pub struct Setup {
     pub name: String,
     /// Its mechanism.
     pub mechanism: MechanismConfig,
-    /// Connections known at a time.
+    /// Most connections known at a time.
     pub flows: usize,
     /// A connection without a segment for this long may be forgotten.
     pub idle: Duration,
-    /// Payload bytes held in all.
+    /// Most payload bytes held in total.
     pub memory: Bytes,
 }
 
 static MECHANISM: Table = Table::new("mechanism", "What a group runs.", MechanismConfig::KEYS);
 
 impl Setup {
-    /// The flow table of the mechanism. Its hash key has no influence on what a mechanism does.
+    /// The flow table of the mechanism. Its hash key does not influence what a mechanism does.
     pub(crate) fn table(&self) -> FlowTableConfig {
         FlowTableConfig { limit: self.flows, idle: self.idle, hash_key: (0, 0) }
     }
@@ -58,7 +58,7 @@ impl Setup {
     }
 }
 
-/// The text of a setting with its unit as recordings have it: nanoseconds, bytes. `None`: not set.
+/// The text of a setting with its unit, as in recordings: nanoseconds, bytes. `None`: not set.
 fn in_base_units(key: &str, text: String) -> Option<String> {
     let field = MECHANISM.fields().into_iter().find(|field| field.key == key)?;
     match field.kind.parse_bare(&text) {
@@ -73,7 +73,7 @@ fn nanoseconds(duration: Duration) -> String {
     format!("{} ns", duration.as_nanos())
 }
 
-/// A text as a value of its kind.
+/// Reads a text as a value of its kind.
 fn decode<T: Value>(kind: &Kind, key: &'static str, text: &str) -> Result<T, FieldError> {
     let decoded = kind.parse_bare(text).and_then(Result::ok);
     decoded.and_then(T::from_decoded).ok_or_else(|| FieldError::Invalid {
@@ -83,7 +83,7 @@ fn decode<T: Value>(kind: &Kind, key: &'static str, text: &str) -> Result<T, Fie
     })
 }
 
-/// The mechanism in the fields, read by the declarations of its settings.
+/// The mechanism in the fields, read according to the declarations of its settings.
 fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
     let settings = Written {
         fields,
@@ -98,7 +98,7 @@ fn mechanism(fields: &Fields) -> Result<MechanismConfig, FieldError> {
     }
 }
 
-/// Settings as a recording has them.
+/// The settings in a recording.
 struct Written<'a> {
     fields: &'a Fields,
     declared: Vec<Field>,
@@ -116,7 +116,8 @@ impl Written<'_> {
         self.declared.iter().find(counts).expect("a key is declared before it is read")
     }
 
-    /// Without its default, which may be another today: only what is not set is not written.
+    /// Without the default, which may be another today: only settings that are not set are left
+    /// out.
     fn read<T: Value>(&self, field: &Field) -> Result<T, FieldError> {
         let unset = match field.kind {
             Kind::WordOr(..) => T::from_decoded(Decoded::Absent),
@@ -134,7 +135,7 @@ impl Reader for Written<'_> {
         self.fields.find(key).is_some()
     }
 
-    /// No default is taken without [`Self::get`], which reports what is missing.
+    /// Only [`Self::get`] takes defaults, and it reports what is missing.
     fn has_default(&self, _key: &str) -> bool {
         true
     }
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_would_never_move_on_is_refused() {
+    fn a_timer_too_short_to_make_progress_is_refused() {
         let fields = Fields::default().with("mechanism", "m-tcp").with("timer", "999999 ns");
         let error = mechanism(&fields).unwrap_err();
         assert_eq!(

@@ -9,53 +9,53 @@ use airtcp_edge::{Action, MobileId, Side};
 pub enum Input<S> {
     /// A segment came in.
     Segment {
-        /// From this side.
+        /// The side it came from.
         from: Side,
         /// The segment, or its packet.
         segment: S,
     },
-    /// A copy of a segment that went on whatever was to become of it.
+    /// A copy of a segment that had already been forwarded, whatever the mechanism would do.
     Copy {
-        /// From this side.
+        /// The side it came from.
         from: Side,
         /// The segment, or its packet.
         segment: S,
     },
     /// A link signal.
     Signal {
-        /// About which mobile.
+        /// The mobile.
         mobile: MobileId,
-        /// Which.
+        /// The signal.
         signal: LinkSignal,
     },
     /// A timer went off.
     Timer,
 }
 
-/// A call to a mechanism, and what it wanted done.
+/// A call to a mechanism, and the actions it asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When, by the clock of the mechanism.
+    /// The time, by the mechanism's clock.
     pub at: Instant,
-    /// Number of the group whose mechanism it was.
+    /// Number of the mechanism's group.
     pub group: u32,
-    /// What it was given.
+    /// The input.
     pub input: Input<Segment<Length>>,
-    /// What came of it, in order.
+    /// The actions, in order.
     pub actions: Vec<Action<Length>>,
 }
 
 /// One entry of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The mechanism of a group begins, without connections.
+    /// The mechanism of a group starts, without connections.
     Begin {
         /// Number of the group.
         group: u32,
         /// What runs.
         setup: Setup,
     },
-    /// The mechanism of a group goes on with other settings, and keeps its connections.
+    /// The mechanism of a group continues with other settings and keeps its connections.
     Reconfigure {
         /// Number of the group.
         group: u32,
@@ -72,7 +72,7 @@ pub enum Entry {
     },
     /// A mechanism was called.
     Step(Step),
-    /// Here some steps could not be written.
+    /// Some steps could not be written here.
     Lost {
         /// How many.
         steps: u64,

@@ -1,8 +1,8 @@
 //! Steps → pcapng.
 //!
-//! Packets are as seen on each side: what came in on the interface it came from, what was forwarded
-//! or injected on the one it left by. All other inputs are journal entries, which Wireshark lists
-//! among the packets. docs/record.md describes the format.
+//! Packets are shown as seen on each side: incoming ones on the interface they came from, forwarded
+//! or injected ones on the interface they left by. All other inputs are journal entries, which
+//! Wireshark lists among the packets. docs/record.md describes the format.
 
 use crate::fields::Fields;
 use crate::setup::Setup;
@@ -30,20 +30,20 @@ const WHOLE_PACKETS: u32 = 0;
 const INBOUND: u32 = 0b01;
 const OUTBOUND: u32 = 0b10;
 
-/// What is kept of packets.
+/// How much of each packet is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contents {
-    /// The headers: enough to replay, and user data stays private.
+    /// The headers only: enough to replay, and user data stays private.
     #[default]
     Headers,
     /// User data too.
     Whole,
 }
 
-/// Makes the bytes of a recording; writing them somewhere is up to its owner.
+/// Makes the bytes of a recording; the owner writes them to a file.
 pub struct Writer {
     pcapng: PcapNgWriter<Vec<u8>>,
-    /// From the mechanisms' clock to the time since 1970.
+    /// Offset from the mechanisms' clock to the time since 1970.
     clock_offset: Duration,
     contents: Contents,
     /// An injected packet.
@@ -83,17 +83,17 @@ impl Writer {
         writer
     }
 
-    /// The mechanism of a group begins, without connections.
+    /// The mechanism of a group starts, without connections.
     pub fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
         self.setup(now, group, setup, "begin", "begins");
     }
 
-    /// The mechanism of a group goes on with other settings, and keeps its connections.
+    /// The mechanism of a group continues with other settings and keeps its connections.
     pub fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
         self.setup(now, group, setup, "reconfigure", "has other settings");
     }
 
-    /// The mechanism of a group took over this many connections of an earlier process.
+    /// The mechanism of a group took over this many connections from an earlier process.
     pub fn restore(&mut self, now: Instant, group: u32, connections: u64) {
         let message = format!("group {group}: {connections} connections of an earlier process");
         let fields = Fields::default()
@@ -103,7 +103,7 @@ impl Writer {
         self.journal(now, &message, fields);
     }
 
-    /// The mechanism of a group was called; `actions` are what it wanted done.
+    /// The mechanism of a group was called; `actions` are the actions it asked for.
     pub fn step<P: Payload>(
         &mut self,
         now: Instant,
@@ -145,7 +145,7 @@ impl Writer {
         for action in actions {
             let comment = |name| Fields::default().with("group", group).with("action", name);
             match (action, input) {
-                // It passes byte for byte.
+                // It is forwarded byte for byte.
                 (
                     Action::Forward { to, .. },
                     &(Input::Segment { segment: packet, .. } | Input::Copy { segment: packet, .. }),
@@ -159,24 +159,24 @@ impl Writer {
                 (Action::Inject { to, segment }, _) => {
                     self.made(now, *to, segment, &comment("inject"));
                 }
-                // The input's comment says so.
+                // The input's comment already records it.
                 (Action::Drop { .. }, _) => {}
             }
         }
     }
 
-    /// Here `steps` steps could not be written.
+    /// `steps` steps could not be written here.
     pub fn lost(&mut self, now: Instant, steps: u64) {
         let fields = Fields::default().with("entry", "lost").with("steps", steps);
         self.journal(now, &format!("{steps} steps could not be recorded"), fields);
     }
 
-    /// Bytes that wait to be taken.
+    /// Number of bytes not yet taken.
     pub fn pending(&self) -> usize {
         self.pcapng.get_ref().len()
     }
 
-    /// The bytes made since the last time, in whole blocks.
+    /// The bytes made since the last call, in whole blocks.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.pcapng.get_mut())
     }
@@ -188,7 +188,7 @@ impl Writer {
         self.journal(now, &message, fields);
     }
 
-    /// Bytes of a packet that are kept.
+    /// How many bytes of a packet are kept.
     fn kept(&self, packet: &[u8]) -> usize {
         let payload = match self.contents {
             Contents::Whole => 0,
@@ -198,7 +198,7 @@ impl Writer {
         packet.len() - payload
     }
 
-    /// A segment of the mechanism's own making.
+    /// A segment that the mechanism generated.
     fn made<P: Payload>(&mut self, now: Instant, to: Side, segment: &Segment<P>, comment: &Fields) {
         let mut packet = std::mem::take(&mut self.scratch);
         packet.clear();
@@ -210,7 +210,7 @@ impl Writer {
                 put_jumbo_headers(segment, &mut packet);
                 packet.len()
             }
-            // Without its packet the file tells of an action less than its input: replay says so.
+            // Without its packet the file has fewer actions than its input says; replay reports it.
             Err(_) => return self.scratch = packet,
         };
         let original = Segment::wire_len(segment).get() as usize;
@@ -240,7 +240,7 @@ impl Writer {
         comment: &Fields,
     ) {
         let wall = now + self.clock_offset;
-        // Not `put`, which would want to own the data.
+        // Not `put`, which needs to own the data.
         let block = EnhancedPacketBlock {
             interface_id: interface(side),
             timestamp: std::time::Duration::from_nanos(wall.as_nanos()),
@@ -254,7 +254,7 @@ impl Writer {
         self.put(block);
     }
 
-    /// A journal entry (the fields that Wireshark and journalctl know come first).
+    /// A journal entry, starting with the fields that Wireshark and journalctl know.
     fn journal(&mut self, now: Instant, message: &str, fields: Fields) {
         let wall = (now + self.clock_offset).as_nanos() / 1000;
         let message = message.replace(char::is_control, " ");
@@ -292,7 +292,7 @@ const fn interface(side: Side) -> u32 {
     }
 }
 
-/// What a recording calls an action.
+/// The name of an action in recordings.
 pub(crate) const fn action_name<P>(action: &Action<P>) -> &'static str {
     match action {
         Action::Forward { .. } => "forward",
@@ -301,7 +301,7 @@ pub(crate) const fn action_name<P>(action: &Action<P>) -> &'static str {
     }
 }
 
-/// The actions by name in order, runs of the same as `3*inject`; `none` without any.
+/// The names of the actions in order, runs of the same as `3*inject`; `none` if there are none.
 fn summary<P>(actions: &[Action<P>]) -> String {
     let runs = actions.chunk_by(|a, b| action_name(a) == action_name(b));
     let run = |run: &[Action<P>]| match run {

@@ -1,13 +1,13 @@
 //! Routing without I/O: which neighbour a packet goes to next.
 //!
-//! [`router`] is the contract between a routing protocol and the shell that carries packets, a simulator
-//! or a live node. One file a protocol:
+//! [`router`] is the contract between a routing protocol and its host, the simulator or a live node
+//! that carries packets. There is one file per protocol:
 //!
-//! - [`shortest_path`]: static routes, over wired and wireless links alike. They never change, so they are
-//!   computed before the run and kept as [`next_hops`]: forwarding is a table read, and no [`Router`] is
-//!   asked.
+//! - [`shortest_path`]: static routes, over wired and wireless links alike. They never change, so
+//!   they are computed before the run and kept as [`next_hops`]: forwarding is a table lookup
+//!   without a [`Router`].
 //!
-//! # How a protocol that changes its routes fits [`Router`]
+//! # How protocols with changing routes fit [`Router`]
 //!
 //! | it needs | it has |
 //! |---|---|
@@ -17,21 +17,21 @@
 //! | a broken link and what was to cross it | [`Router::on_link_failure`] |
 //! | to tell transport that a route is gone or back | [`Action::Notify`](router::Action) |
 //!
-//! **AODV** (RFC 3561). Routing table, precursor lists and sequence numbers are the router's own. Every
-//! data packet passes [`Router::on_packet`], at its destination too, with the neighbour it came from:
-//! that renews the lifetimes of §6.2. The TTL of an RREQ (§6.4) is a field of the message, for a router
-//! sends each RREQ anew. A failed link (§6.11) returns the packets for local repair (§6.12); a unicast
-//! RREP among them is a neighbour for the blacklist (§6.8).
+//! **AODV** (RFC 3561). Routing table, precursor lists and sequence numbers belong to the router.
+//! Every data packet passes [`Router::on_packet`], at its destination too, with the neighbour it
+//! came from, which renews the lifetimes of §6.2. The TTL of an RREQ (§6.4) is a field of the
+//! message, because a router sends each RREQ anew. A failed link (§6.11) returns the packets for
+//! local repair (§6.12); a unicast RREP among them puts a neighbour on the blacklist (§6.8).
 //!
-//! **DSR** (RFC 4728). The source route is the [`header`](router::Data::header) of the data packet, which
-//! each hop may replace: the next address (§8.1.5), the salvage count (§8.3.2 and §3.4.1). A router that
-//! returns true from [`Router::overhears`] sees what others send, for learning (§3.3.1), automatic route
-//! shortening (§3.4.3) and passive acknowledgement (§3.3.2).
+//! **DSR** (RFC 4728). The source route is the [`header`](router::Data::header) of the data packet.
+//! Each hop may replace it: the next address (§8.1.5), the salvage count (§8.3.2 and §3.4.1). A
+//! router that returns true from [`Router::overhears`] sees what others send, for learning
+//! (§3.3.1), automatic route shortening (§3.4.3) and passive acknowledgement (§3.3.2).
 //!
-//! **GPSR** (Karp and Kung, MobiCom 2000). [`Context::position_of`](router::Context) is where a node
-//! itself is, and the ideal location service for the destination; the neighbours' positions are in their
-//! beacons, or overheard (§3.1). Mode, entry point and face of the perimeter mode (table 1) are the header
-//! of the data packet.
+//! **GPSR** (Karp and Kung, MobiCom 2000). [`Context::position_of`](router::Context) gives a node's
+//! own position, and serves as the ideal location service for the destination. The neighbours'
+//! positions are in their beacons, or overheard (§3.1). Mode, entry point and face of the perimeter
+//! mode (table 1) are the header of the data packet.
 
 pub mod next_hops;
 pub mod router;
@@ -40,6 +40,6 @@ pub mod shortest_path;
 pub use next_hops::NextHops;
 pub use router::{Actions, Router};
 
-/// A node, by a number that the shell gives it.
+/// A node, by a number that the host of its router assigns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);

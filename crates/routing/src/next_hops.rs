@@ -2,11 +2,12 @@
 
 use crate::NodeId;
 
-/// For each node and each destination in use the link to take, by its number.
+/// The number of the link to take, for each node and each destination in use.
 ///
-/// Memory is linear in the number of these entries: a host with one peer has one, whatever the size of the
-/// network. Each node has a hash table with open addressing, whose hash is the destination's number. So
-/// destinations numbered in a row, as groups of hosts are, do not collide: a lookup is one read.
+/// Memory is linear in the number of these entries: a host with one peer has one, whatever the size
+/// of the network. Each node has a hash table with open addressing, hashed by the destination's
+/// number. So consecutively numbered destinations, such as the hosts of a group, do not collide,
+/// and a lookup is one read.
 #[derive(Clone, Debug)]
 pub struct NextHops {
     tables: Vec<Table>,
@@ -32,16 +33,17 @@ impl Entry {
 }
 
 impl NextHops {
-    /// For nodes 0 to `nodes` - 1, from triples of a node, a destination and the link to take. Of several
-    /// for one node and destination any may count, so they should be equal.
+    /// Builds the tables of nodes 0 to `nodes` - 1 from triples of node, destination and link.
+    /// Several triples for the same node and destination should name the same link, because any of
+    /// them may be used.
     pub fn new(nodes: usize, mut routes: Vec<(NodeId, NodeId, u32)>) -> Self {
         routes.sort_unstable();
         routes.dedup();
-        // What a node without routes looks at.
+        // The table of a node without routes.
         let mut entries = vec![Entry::EMPTY];
         let mut tables = vec![Table { start: 0, mask: 0 }; nodes];
         for routes in routes.chunk_by(|a, b| a.0 == b.0) {
-            // A third is empty at least: it ends a search.
+            // At least a third stays empty, which ends a search.
             let size = (routes.len() * 3 / 2 + 1).next_power_of_two();
             let start = entries.len();
             entries.resize(start + size, Entry::EMPTY);
@@ -58,8 +60,8 @@ impl NextHops {
         Self { tables, entries }
     }
 
-    /// The link by which `node` sends what is for `destination`; `None` without a route, and for a node's
-    /// own packets to itself.
+    /// The link by which `node` sends packets for `destination`; `None` if there is no route, and
+    /// for a node's packets to itself.
     #[inline]
     pub fn link(&self, node: NodeId, destination: NodeId) -> Option<u32> {
         let Table { start, mask } = self.tables[node.0 as usize];
@@ -85,7 +87,7 @@ impl NextHops {
         })
     }
 
-    /// Changes the numbers of the links.
+    /// Renumbers the links.
     pub fn renumber(&mut self, mut number: impl FnMut(u32) -> u32) {
         let used = |entry: &&mut Entry| entry.destination != Entry::EMPTY.destination;
         self.entries.iter_mut().filter(used).for_each(|entry| entry.link = number(entry.link));
@@ -100,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_was_put_in_and_nothing_else(
+        fn finds_only_what_was_put_in(
             routes in proptest::collection::btree_map((0..5u32, 0..300u32), 0..9u32, 0..200)
         ) {
             let triple = |(&(node, to), &link): (&(u32, u32), &u32)| (NodeId(node), NodeId(to), link);

@@ -1,12 +1,12 @@
-//! The contract between a routing protocol and its shell.
+//! The contract between a routing protocol and its host.
 //!
-//! A [`Router`] is the protocol on one node. The shell hands it every packet that the node sends, receives
-//! or is to forward, says which links failed, and calls [`Router::on_timer`] at
-//! [`Router::next_deadline`]; after each call it carries out the [`Actions`], in order. A router never
-//! sends anything itself.
+//! A [`Router`] is the protocol on one node. Its host, a simulator or a live node, hands it every
+//! packet that the node sends, receives or forwards, reports failed links, and calls
+//! [`Router::on_timer`] at [`Router::next_deadline`]. After each call the host carries out the
+//! [`Actions`], in order. A router never sends anything itself.
 //!
-//! A data packet is somewhere exactly once. The router that is handed one owns it until it names it in an
-//! action, perhaps much later.
+//! Each data packet is in exactly one place. A router that is given one owns it until it names it
+//! in an action, perhaps much later.
 
 use crate::NodeId;
 use airtcp_core::event::DropReason;
@@ -16,14 +16,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::vec::Drain;
 
-/// A data packet, by a number of the shell's.
+/// A data packet, by a number that the host assigns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PacketId(pub u32);
 
-/// What a protocol writes into a packet. Its own code finds it again by `dyn Any`; the shell needs to know
-/// only how long it is.
+/// What a protocol writes into a packet. The protocol's own code recovers it through `dyn Any`; the
+/// host needs to know only its length.
 pub trait Message: Any + fmt::Debug + Send + Sync {
-    /// As a control packet: the size of the whole IP packet. As a header: what it adds to the data packet.
+    /// In a control packet: the size of the whole IP packet. In a header: what it adds to the data
+    /// packet.
     fn size(&self) -> Bytes;
 }
 
@@ -32,31 +33,32 @@ pub trait Message: Any + fmt::Debug + Send + Sync {
 pub struct Data {
     /// The packet.
     pub id: PacketId,
-    /// The node that made it.
+    /// The node that sent it first.
     pub source: NodeId,
-    /// The node it is for.
+    /// Its destination node.
     pub destination: NodeId,
-    /// How many links it may still cross. The shell counts it down at each node that forwards it.
+    /// How many links it may still cross. The host decrements it at each node that forwards the
+    /// packet.
     pub ttl: u8,
-    /// What the protocol wrote into it on its way.
+    /// What the protocol wrote into it on the way.
     pub header: Option<Arc<dyn Message>>,
 }
 
 /// A packet in a router's hands.
 #[derive(Clone, Debug)]
 pub enum Packet {
-    /// Somebody's: what the network is for.
+    /// Data, of a transport protocol.
     Data(Data),
-    /// The protocol's own, which goes one hop. To relay it is to send it anew.
+    /// The protocol's own packet, which goes one hop. To relay it is to send it anew.
     Control(Arc<dyn Message>),
 }
 
-/// To whom a packet goes next.
+/// The next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NextHop {
     /// To this neighbour.
     Node(NodeId),
-    /// To every node in reach, unacknowledged.
+    /// Every node in range, unacknowledged.
     Broadcast,
 }
 
@@ -69,30 +71,30 @@ pub enum Notice {
     RouteFound(NodeId),
 }
 
-/// One thing for the shell to do.
+/// One action for the host to carry out.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Send this packet now.
     Send {
-        /// The packet; of a data packet also what its TTL and header are from now on.
+        /// The packet; for a data packet, also its TTL and header from now on.
         packet: Packet,
-        /// To whom.
+        /// The next hop.
         to: NextHop,
     },
     /// Give this packet to the transport protocol of this node.
     Deliver(Data),
-    /// Let this packet go no further.
+    /// Drop this packet.
     Drop {
         /// The packet.
         packet: Data,
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
     /// Tell the transport protocols of this node.
     Notify(Notice),
 }
 
-/// What a router wants done, in order. Reusable: draining keeps the memory.
+/// The actions that a router asks for, in order. Reusable: draining keeps the memory.
 #[derive(Debug, Default)]
 pub struct Actions {
     list: Vec<Action>,
@@ -119,18 +121,18 @@ impl Actions {
     pub fn notify(&mut self, notice: Notice) {
         self.list.push(Action::Notify(notice));
     }
-    /// Takes the actions out, first one first.
+    /// Takes the actions out, in order.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Action> + '_ {
         self.list.drain(..)
     }
 }
 
-/// What a router may know without being told by others.
+/// What a router may know without messages.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Simulated or real time.
     pub now: Instant,
-    /// Where a node is now, if anybody knows: the node's own position, and an ideal location service.
+    /// The position of a node now, if known: the node's own, or through an ideal location service.
     pub position_of: &'a dyn Fn(NodeId) -> Option<Position>,
 }
 
@@ -142,8 +144,8 @@ impl fmt::Debug for Context<'_> {
 
 /// A routing protocol on one node.
 pub trait Router: Send {
-    /// A packet of the node's own (`from` is `None`), or one that came from a neighbour: to be sent on, or
-    /// delivered if it is a data packet for this node.
+    /// A packet of the node's own (`from` is `None`), or one that came from a neighbour: to be
+    /// forwarded, or delivered if it is a data packet for this node.
     fn on_packet(
         &mut self,
         context: &Context<'_>,
@@ -152,18 +154,19 @@ pub trait Router: Send {
         out: &mut Actions,
     );
 
-    /// Whether control packets go to the head of the interface queue, as they do in ns-2 (`PriQueue`) and in
+    /// Whether control packets go to the head of the interface queue, as in ns-2 (`PriQueue`) and
     /// GloMoSim, or wait behind data.
     fn control_first(&self) -> bool {
         true
     }
 
-    /// Whether [`Router::on_overheard`] is to be called; asked once, before the run.
+    /// Whether to call [`Router::on_overheard`]; asked once, before the run.
     fn overhears(&self) -> bool {
         false
     }
 
-    /// The node overheard a packet from one neighbour to another one. Its data is not for this node to send.
+    /// The node overheard a packet from one neighbour to another. Its data is not this node's to
+    /// send.
     fn on_overheard(
         &mut self,
         _context: &Context<'_>,
@@ -174,8 +177,8 @@ pub trait Router: Send {
     ) {
     }
 
-    /// The link layer gave up on a neighbour. `packets` are those that this node had for it, the oldest
-    /// first; the last attempt may have reached it nevertheless, and then that packet is not among them.
+    /// The link layer gave up on a neighbour. `packets` are those that this node had queued for it,
+    /// oldest first. A packet whose last attempt did reach the neighbour is not among them.
     fn on_link_failure(
         &mut self,
         context: &Context<'_>,
@@ -184,7 +187,7 @@ pub trait Router: Send {
         out: &mut Actions,
     );
 
-    /// The deadline passed (an early or needless call changes nothing).
+    /// The deadline passed (an early or unnecessary call changes nothing).
     fn on_timer(&mut self, context: &Context<'_>, out: &mut Actions);
 
     /// When to call [`Router::on_timer`] next; `None` while no timer runs.

@@ -1,24 +1,25 @@
 //! Static routes by hop count, over wired and wireless links alike.
 //!
-//! A link here is whatever leads from a node to another one. Among equally short paths a node takes its
-//! first link in the order given, so that it has one next hop for a destination. Only the routes that the
-//! given pairs of nodes use are kept: memory is linear in the length of their paths, not quadratic in the
-//! nodes. Leaf nodes (one neighbour) send by their only link and take no part in the search.
+//! A link here is anything that leads from one node to another. Among equally short paths a node
+//! takes its first link in the order given, so it has one next hop per destination. Only the routes
+//! that the given pairs of nodes use are kept: memory is linear in the length of their paths, not
+//! quadratic in the number of nodes. Leaf nodes (one neighbour) send by their only link and take no
+//! part in the search.
 
 use crate::{NextHops, NodeId};
 use std::collections::VecDeque;
 
-/// A way from a node to a neighbour.
+/// A link from a node to a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Where it begins.
+    /// The node it starts at.
     pub from: NodeId,
-    /// Where it leads.
+    /// The node it leads to.
     pub to: NodeId,
 }
 
-/// The routes from the first to the second node of each pair in a network of nodes 0 to `nodes` - 1. A
-/// pair without a path has none, and neither has a node to itself.
+/// The routes from the first to the second node of each pair, in a network of nodes 0 to `nodes` -
+/// 1. A pair without a path has no route, and neither has a node to itself.
 pub fn shortest_paths(nodes: usize, links: &[Link], pairs: &[(NodeId, NodeId)]) -> NextHops {
     let graph = Graph::new(nodes, links);
     let mut legs: Vec<Leg> = pairs.iter().filter_map(|&(from, to)| graph.leg(from, to)).collect();
@@ -39,7 +40,7 @@ pub fn shortest_paths(nodes: usize, links: &[Link], pairs: &[(NodeId, NodeId)]) 
     NextHops::new(nodes, routes)
 }
 
-/// A path with the links of leaf nodes taken off both ends.
+/// A path without the links of leaf nodes at its ends.
 struct Leg {
     destination: NodeId,
     first: Option<u32>,
@@ -48,7 +49,7 @@ struct Leg {
     last: Option<u32>,
 }
 
-/// Links grouped by a node: those of node `n` are `links[start[n]..start[n + 1]]`, ascending.
+/// Links grouped by node: those of node `n` are `links[start[n]..start[n + 1]]`, ascending.
 struct Adjacency {
     start: Vec<u32>,
     links: Vec<u32>,
@@ -77,10 +78,10 @@ impl Adjacency {
     }
 }
 
-/// The network: which nodes are leaves, and the links between those that are not.
+/// The network: which nodes are leaves, and the links between the others.
 struct Graph<'a> {
     links: &'a [Link],
-    /// For a leaf its only outgoing and its only incoming link.
+    /// For each leaf, its only outgoing and its only incoming link.
     leaves: Vec<Option<(u32, u32)>>,
     outgoing: Adjacency,
     incoming: Adjacency,
@@ -123,7 +124,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Hop counts to one destination, kept from one leg to the next.
+/// Hop counts to one destination, kept between searches.
 #[derive(Default)]
 struct Search {
     to: Option<NodeId>,
@@ -134,7 +135,7 @@ struct Search {
 const UNREACHED: u32 = u32::MAX;
 
 impl Search {
-    /// Appends the links from one node to another to `path`; false when there is no way.
+    /// Appends the links from one node to another to `path`; false if there is no path.
     fn walk(&mut self, graph: &Graph<'_>, from: NodeId, to: NodeId, path: &mut Vec<u32>) -> bool {
         if self.to != Some(to) {
             self.count_hops(graph, to);
@@ -184,12 +185,12 @@ mod tests {
         ends.iter().map(link).collect()
     }
 
-    /// Both directions of each, forward first.
+    /// Both directions of each link, forward first.
     fn duplex(ends: &[(u32, u32)]) -> Vec<Link> {
         links(&ends.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect::<Vec<_>>())
     }
 
-    /// The links that a packet takes; `None` when a node on its way has no route.
+    /// The links that a packet takes; `None` if a node on its path has no route.
     fn follow(next_hops: &NextHops, links: &[Link], from: u32, to: u32) -> Option<Vec<u32>> {
         let mut at = NodeId(from);
         let mut path = Vec::new();
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_way_round_and_the_first_link_of_two() {
+    fn the_shorter_path_and_the_first_of_two_links_win() {
         // A square 0-1-2-3 with a diagonal 0-2 named last, and the link 0-1 twice.
         let l = duplex(&[(0, 1), (0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]);
         assert_eq!(path(4, &l, 0, 2), Some(vec![10]));
@@ -254,7 +255,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every path is connected and as long as Floyd and Warshall say.
+        /// Every path is connected and as long as the Floyd-Warshall algorithm says.
         #[test]
         fn shortest_in_random_networks(
             ends in proptest::collection::vec((0..7u32, 0..7u32), 0..16)

@@ -1,5 +1,5 @@
-//! The wired dumbbell: 10 NewReno flows over 100 Mbit/s and 10 ms, 1000-byte payload, five simulated seconds.
-//! Throughput is in events (wake-ups) a second.
+//! The wired dumbbell: 10 NewReno flows over 100 Mbit/s and 10 ms, 1000-byte payload, five
+//! simulated seconds. Throughput is in events (wake-ups) per second.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -9,7 +9,7 @@ use airtcp_sim::{Observers, World};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
-/// The cheapest subscriber there is: what remains is the price of publishing.
+/// The cheapest subscriber possible: what remains is the cost of publishing.
 struct Count(u64);
 
 impl Subscriber for Count {

@@ -1,5 +1,6 @@
-//! The event queue alone: the component that wakes up sleeps until a random later time ("hold"), as links and
-//! timers do, against the standard library's heap with its top replaced in place.
+//! The event queue alone, under the "hold" model: the component that wakes up sleeps until a random
+//! later time, as links and timers do. Compared with the standard library's heap whose top is
+//! replaced in place.
 
 use airtcp_core::{Duration, Instant, Stream};
 use airtcp_sim::engine::Wakeups;
@@ -10,7 +11,7 @@ use std::hint::black_box;
 
 const HOLDS: usize = 10_000;
 
-/// Serialisation of an ACK, of a packet, a way through the network, a timer.
+/// Serialisation of an ACK, of a packet, a path through the network, a timer.
 fn sleeps() -> Vec<Duration> {
     let mut stream = Stream::new(1, "bench/sleeps");
     let kinds = [4_000, 83_200, 1_083_200, 10_000_000];

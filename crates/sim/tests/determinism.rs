@@ -1,5 +1,5 @@
-//! One trajectory for each scenario and seed, compared by a fingerprint of every packet at every node and every
-//! event.
+//! One trajectory for each scenario and seed, compared by a fingerprint of every packet at every
+//! node and every event.
 
 mod common;
 
@@ -13,7 +13,7 @@ use airtcp_tcp::TcpConfig;
 use proptest::prelude::*;
 use std::fmt::{self, Write};
 
-/// FNV-1a over the text of what it sees.
+/// FNV-1a over the text it is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fingerprint(u64);
 
@@ -42,7 +42,8 @@ impl PacketTap for Fingerprint {
     }
 }
 
-/// Everything random at once: losses, a varying delay that reorders, a queue that overflows, flows that end.
+/// Everything random at once: losses, a varying delay that reorders, a queue that overflows, flows
+/// that end.
 fn busy() -> Scenario {
     let mut wireless = common::wire(DataRate::kbps(2000), Duration::from_millis(30), 20);
     wireless.loss = LossConfig::Bernoulli { p: 0.01 }.into();
@@ -116,8 +117,8 @@ fn observers_do_not_influence_the_run() {
     assert_eq!(watched.metrics(), world.metrics());
 }
 
-/// A tree of nodes with links of few kinds, so that much happens at one time: short queues, RED, losses, an
-/// outage, several flows and datagrams. Each node hangs on one before it.
+/// A tree of nodes with links of few kinds, so that many events coincide: short queues, RED,
+/// losses, an outage, several flows and datagrams. Each node is attached to an earlier one.
 fn tree(parents: &[usize], kinds: &[u8], ends: &[(usize, usize, bool)]) -> Scenario {
     let mut network = common::Network::new(Duration::from_secs(3));
     let nodes: Vec<_> = (0..=parents.len()).map(|_| network.node()).collect();
@@ -165,10 +166,10 @@ fn tree(parents: &[usize], kinds: &[u8], ends: &[(usize, usize, bool)]) -> Scena
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Without observers packets go through some nodes ahead of time. In the end, and whenever somebody looks,
-    /// it comes to the same.
+    /// Without observers, packets go through some nodes ahead of time. The results, at the end and
+    /// whenever they are read, must be the same.
     #[test]
-    fn a_run_that_nobody_watches_comes_to_the_same(
+    fn a_run_without_observers_gives_the_same_results(
         parents in proptest::collection::vec(0..8usize, 2..8),
         kinds in proptest::collection::vec(0..64u8, 8),
         ends in proptest::collection::vec((0..9usize, 0..9usize, proptest::bool::weighted(0.3)), 1..6),
@@ -189,9 +190,9 @@ proptest! {
     }
 }
 
-/// Packet Control with R = 3 and nothing to do for its data filter is as if it were absent.
-/// Here data overtakes by one or two, so that there are duplicate ACKs but no retransmissions, and ACKs do not
-/// (the filter drops old ones at any R).
+/// With R = 3 and nothing to do for its data filter, Packet Control is transparent. Here data
+/// overtakes by one or two, so there are duplicate ACKs but no retransmissions; ACKs do not
+/// overtake (the filter drops old ones at any R).
 #[test]
 fn a_transparent_middlebox_leaves_the_trace_alone() {
     let run = |threshold| {

@@ -1,7 +1,7 @@
 //! Fall and Floyd 1996: one to four drops in one window of data tell Tahoe, Reno, NewReno and SACK apart.
 //!
-//! What is expected is what ns-2.35 does in this set-up. Tolerance: 1 ms in time (our SYN carries
-//! an MSS option, ns-2's does not: 0.04 ms on the slow link), none in packets.
+//! The reference is ns-2.35 in this set-up. Tolerance: 1 ms in time (our SYN carries an MSS option,
+//! ns-2's does not: 0.04 ms on the slow link), none in packets.
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::{Network, wire};
 const MSS: u32 = 1000;
 const DROPS: [&[u64]; 4] = [&[14], &[14, 28], &[14, 26, 28], &[14, 24, 26, 28]];
 
-/// What the sender did, in packets as the table numbers them: packet 1 is the first data packet.
+/// What the sender did, with packets numbered as in the table: packet 1 is the first data packet.
 #[derive(Default)]
 struct Trace {
     first: Option<SeqNum>,
@@ -53,7 +53,7 @@ impl Subscriber for Trace {
     }
 }
 
-/// ns-2's conventions: what a loss halves is the send window in whole packets.
+/// ns-2's conventions: a loss halves the send window in whole packets.
 fn ns2(recovery: Recovery) -> TcpConfig {
     let tick = Duration::from_millis(10);
     TcpConfig {
@@ -104,7 +104,7 @@ fn check(tcp: &TcpConfig, drops: &[u64], expected: &[(u32, f64)], highest: u32) 
 const NEWRENO_NS2: Recovery = Recovery::NewReno(NewRenoConfig { deflate: false, impatient: false });
 
 #[test]
-fn tahoe_resends_what_has_arrived_and_never_times_out() {
+fn tahoe_resends_packets_that_have_arrived_and_never_times_out() {
     let tcp = ns2(Recovery::Tahoe { avoid_multi_fr: true });
     let table: [(&[(u32, f64)], u32); 4] = [
         (&[(14, 2.069)], 224),
@@ -162,7 +162,7 @@ fn reno_without_the_guard_halves_again_and_times_out_at_three_drops() {
 }
 
 #[test]
-fn newreno_repairs_one_hole_a_round_trip() {
+fn newreno_repairs_one_hole_per_round_trip() {
     let tcp = ns2(NEWRENO_NS2);
     let table: [(&[(u32, f64)], u32); 4] = [
         (&[(14, 2.069)], 272),
@@ -209,8 +209,8 @@ fn sack_repairs_all_holes_in_little_more_than_a_round_trip() {
 
 #[test]
 fn rfc_6675_repairs_exactly_the_holes_without_a_timeout() {
-    // Not in ns-2's table: IsLost waits for three SACKed segments above a hole, so the times differ from
-    // Fall and Floyd's counter; what their paper says of SACK holds.
+    // Not in ns-2's table: IsLost waits for three SACKed segments above a hole, so the times differ
+    // from Fall and Floyd's counter; what their paper says of SACK holds.
     let tcp = TcpConfig {
         sack_pipe: SackPipe::Rfc6675,
         loss_window: LossWindow::FlightSize,

@@ -1,14 +1,14 @@
-//! What every example and each study's quick form come to: digests of their metrics and of their events,
-//! in `studies/fingerprints.jsonl`. A digest that moves is changed behaviour: the commit that moves it
-//! says which, by how much and why.
+//! The results of every example and of each study's quick form, as digests of their metrics and
+//! events in `studies/fingerprints.jsonl`. A digest that moves is changed behaviour: the commit
+//! that moves it says which, by how much and why.
 //!
-//! `AIRTCP_BLESS=1 cargo test -p airtcp-sim --test fingerprints` writes the digests anew. Which runs the
-//! studies' quick forms have is for `python/tests/test_fingerprints.py` to check, and with the same variable
-//! to write.
+//! `AIRTCP_BLESS=1 cargo test -p airtcp-sim --test fingerprints` regenerates the digests.
+//! `python/tests/test_fingerprints.py` checks the list of runs in the studies' quick forms, and
+//! with the same variable regenerates it.
 //!
-//! The number of wake-ups (`events` in the metrics) is how the engine works, not what a run comes to, and is
-//! left out. So are numbers that are zero or missing: a new counter of something that does not happen moves
-//! nothing.
+//! The number of wake-ups (`events` in the metrics) describes the engine, not the results, and is
+//! left out. So are numbers that are zero or missing: a new counter of something that does not
+//! happen moves nothing.
 
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::EventWriter;
@@ -21,12 +21,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A scenario, and what its runs with the seeds from 1 to `seeds` come to.
+/// A scenario, and the digests of its runs with the seeds from 1 to `seeds`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Row {
-    /// Of the repository's root, `/` between the parts.
+    /// Path from the repository's root, with `/` separators.
     scenario: String,
-    /// As `--set`.
+    /// Overrides, as for `--set`.
     set: Vec<(String, String)>,
     seeds: u64,
     metrics: String,
@@ -73,13 +73,13 @@ fn files() -> Vec<String> {
         names.filter(|n| n.ends_with(".toml")).map(|n| format!("{folder}/{n}")).collect::<Vec<_>>()
     };
     let mut files = ["benches/peers", "examples", "studies/live"].map(in_folder).concat();
-    // The gateway's configuration is no scenario.
+    // The gateway's configuration is not a scenario.
     files.retain(|file| read(file).contains("[[node]]"));
     files.sort();
     files
 }
 
-/// `name = value` for each number and word that is there and not zero, in the order of the names.
+/// `name = value` for each number and word that is present and not zero, in the order of the names.
 fn flatten(name: &str, value: &Value, into: &mut String) {
     match value {
         Value::Object(fields) => {
@@ -95,7 +95,7 @@ fn flatten(name: &str, value: &Value, into: &mut String) {
     }
 }
 
-/// The row with the digests of today.
+/// The row with today's digests.
 fn measured(row: &Row) -> Row {
     let file = row.scenario.rsplit('/').next().expect("a name");
     let scenario = Scenario::parse(file, &read(&row.scenario), &row.set)
@@ -113,7 +113,7 @@ fn measured(row: &Row) -> Row {
     Row { metrics: metrics.hex(), events: events.hex(), ..row.clone() }
 }
 
-/// All rows measured, in their order, on all processors.
+/// All rows measured, in order, on all processors.
 fn measure(rows: &[Row]) -> Vec<Row> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -136,7 +136,7 @@ fn measure(rows: &[Row]) -> Vec<Row> {
 }
 
 #[test]
-fn examples_and_studies_come_to_what_is_committed() {
+fn examples_and_studies_match_the_committed_digests() {
     let path = root().join("studies/fingerprints.jsonl");
     let text = std::fs::read_to_string(&path).expect("studies/fingerprints.jsonl");
     let known: Vec<Row> =
@@ -174,5 +174,5 @@ fn examples_and_studies_come_to_what_is_committed() {
         })
         .collect();
     assert!(moved.is_empty(), "{} of {} moved:\n{}", moved.len(), rows.len(), moved.join("\n"));
-    assert_eq!(rows, known, "a scenario was added or removed: AIRTCP_BLESS=1 writes the list anew");
+    assert_eq!(rows, known, "a scenario was added or removed: AIRTCP_BLESS=1 regenerates the list");
 }

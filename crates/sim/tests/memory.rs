@@ -1,4 +1,4 @@
-//! What a run allocates, by a counting allocator.
+//! What a run allocates, measured with a counting allocator.
 #![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
 
 mod common;
@@ -9,7 +9,7 @@ use airtcp_sim::{Observers, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, counting per thread: other tests do not disturb.
+/// The system's allocator with counts per thread, so that other tests do not disturb it.
 struct Counting;
 
 thread_local! {
@@ -22,8 +22,8 @@ fn count(allocations: u64, bytes: i64) {
     LIVE_BYTES.set(LIVE_BYTES.get() + bytes);
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counters are thread-local cells without
-// destructors, so that touching them neither allocates nor fails.
+// SAFETY: every call goes to the system's allocator unchanged. The counters are thread-local cells
+// without destructors, so touching them neither allocates nor fails.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);
@@ -55,7 +55,7 @@ fn steady_state_allocates_nothing() {
     let bottleneck = common::wire(DataRate::mbps(100), Duration::from_millis(10), 300);
     let scenario = common::dumbbell(10, &bottleneck, Duration::from_secs(30));
     let mut world = World::new(&scenario, 1);
-    // In slices: packets on their way from one to the next have a list of their own.
+    // In slices, because packets under way between two slices have a list of their own.
     for seconds in [4, 6, 8, 10] {
         world.run_until(Instant::from_secs(seconds), &mut Observers::default());
     }
@@ -108,6 +108,6 @@ fn ten_thousand_flows_fit_in_100_megabytes() {
     let live = LIVE_BYTES.get() - before;
     let metrics = world.metrics();
     assert!(metrics.flows.iter().all(|f| f.state == "Established"));
-    println!("10,000 flows: {live} bytes, of them {scenario_bytes} the scenario");
+    println!("10,000 flows: {live} bytes, {scenario_bytes} of them for the scenario");
     assert!(live < 100_000_000, "{live} bytes");
 }

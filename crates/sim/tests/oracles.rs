@@ -1,5 +1,5 @@
-//! TCP against closed formulas: throughput under random loss (Padhye, Firoiu, Towsley and Kurose 1998,
-//! "PFTK"; Mathis, Semke, Mahdavi and Ott 1997), window limits, the sawtooth, slow start.
+//! TCP against closed formulas: throughput under random loss (Padhye, Firoiu, Towsley and Kurose
+//! 1998, "PFTK"; Mathis, Semke, Mahdavi and Ott 1997), window limits, the sawtooth, slow start.
 
 mod common;
 
@@ -34,7 +34,8 @@ fn mathis(p: f64, rtt: f64, b: f64) -> f64 {
     (1.5 / b).sqrt() / (rtt * p.sqrt())
 }
 
-/// Counts loss indications as Padhye et al. 1998 §III do: fast retransmits and sequences of time-outs.
+/// Counts loss indications as in Padhye et al. 1998 §III: fast retransmits and sequences of
+/// time-outs.
 #[derive(Default)]
 struct LossIndications(u64);
 
@@ -50,7 +51,7 @@ impl Subscriber for LossIndications {
 struct UnderLoss {
     /// Packets/s.
     goodput: f64,
-    /// Loss indications per packet sent: what PFTK's authors take for p in a measurement.
+    /// Loss indications per packet sent, which PFTK's authors take for p in measurements.
     indications: f64,
 }
 
@@ -89,7 +90,7 @@ fn under_loss(recovery: Recovery, ack: AckConfig, p: f64) -> UnderLoss {
 
 #[test]
 fn formulas_give_the_printed_numbers() {
-    // Mbit/s at MSS 1460 B, RTT 100 ms, T0 1 s, computed apart.
+    // Mbit/s at MSS 1460 B, RTT 100 ms, T0 1 s, computed independently.
     let mbps = |packets: f64| packets * MSS * 8.0 / 1e6;
     for (p, m, full) in [(1e-3, 4.524, 4.399), (1e-2, 1.431, 1.154), (2e-2, 1.012, 0.691)] {
         assert!((mbps(mathis(p, 0.1, 1.0)) - m).abs() < 6e-4);
@@ -99,13 +100,14 @@ fn formulas_give_the_printed_numbers() {
 
 /// Within 20 % of PFTK for 1e-3 ≤ p ≤ 2e-2.
 ///
-/// PFTK's p is the rate of loss *indications* (a fast retransmit, a sequence of time-outs), all further
-/// losses of the same round belonging to the first; its authors divide their number by that of the packets
-/// sent (Padhye et al. 1998 §II, §III). NewReno and SACK repair several independent losses of a round in one
-/// recovery, so that for them it is lower than the loss probability: 1.7e-2 for 2e-2. At the measured p every
-/// point is within 13 %. At the loss probability itself the gate holds too, but for NewReno and SACK with an
-/// ACK for each segment at 2e-2: 1.23 and 1.21, where ns-2.35 in this set-up (window 5000, minimum RTO 1 s, no
-/// Limited Transmit, two seeds of 1000 s) stands at 1.27 and 1.26.
+/// PFTK's p is the rate of loss *indications* (a fast retransmit, a sequence of time-outs); all
+/// further losses in the same round belong to the first one. Its authors divide the number of
+/// indications by the number of packets sent (Padhye et al. 1998 §II, §III). NewReno and SACK
+/// repair several independent losses of a round in one recovery, so their rate is lower than the
+/// loss probability: 1.7e-2 for 2e-2. At the measured p every point is within 13 %. At the loss
+/// probability itself the window holds too, except for NewReno and SACK with an ACK for each
+/// segment at 2e-2: 1.23 and 1.21, where ns-2.35 in this set-up (window 5000, minimum RTO 1 s, no
+/// Limited Transmit, two seeds of 1000 s) gives 1.27 and 1.26.
 #[test]
 fn throughput_under_random_loss_follows_pftk() {
     let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200) };
@@ -137,8 +139,8 @@ fn throughput_falls_with_the_square_root_of_loss() {
     assert!((-0.55..=-0.45).contains(&slope), "{slope:.3}");
 }
 
-/// Utilisation by one Reno flow over a drop-tail buffer of β bandwidth-delay products, from the area under its
-/// sawtooth: U = ¾(1+β)²/(1+β+β²), ±1.5 %.
+/// Utilisation by one Reno flow over a drop-tail buffer of β bandwidth-delay products, from the
+/// area under its sawtooth: U = ¾(1+β)²/(1+β+β²), ±1.5 %.
 #[test]
 fn sawtooth_utilisation_depends_on_the_buffer() {
     let (rate, rtt_ms, mss) = (DataRate::mbps(20), 100, 1000_u64);
@@ -182,7 +184,7 @@ fn sawtooth_utilisation_depends_on_the_buffer() {
     }
 }
 
-/// W·MSS/RTT while the window is the limit, else the link.
+/// W·MSS/RTT while the window is the limit, otherwise the link rate.
 #[test]
 fn window_limited_goodput_is_window_over_rtt() {
     for (window, rate) in [(8_u64, DataRate::mbps(10)), (20, DataRate::kbps(250))] {
@@ -206,8 +208,8 @@ fn window_limited_goodput_is_window_over_rtt() {
     }
 }
 
-/// RFC 5681 §3.1: after k round trips 2^k − 1 segments from IW 1 with an ACK for each segment; a factor of about
-/// 1.5 instead of 2 with delayed ACKs.
+/// RFC 5681 §3.1: after k round trips 2^k − 1 segments from IW 1 with an ACK for each segment; with
+/// delayed ACKs a factor of about 1.5 instead of 2.
 #[test]
 fn slow_start_doubles_each_round_trip() {
     let sent_after = |ack, round_trips: u64| {

@@ -17,10 +17,11 @@ use tshark::tshark;
 
 const FH: NodeId = NodeId(0);
 const MH: NodeId = NodeId(1);
-/// Two ports without a protocol in Wireshark: it would take the zeros of the user data for a message.
+/// Two ports that Wireshark assigns to no protocol; otherwise it would take the zeros of the user
+/// data for a message.
 const SENDER_PORT: u16 = 57_001;
 const RECEIVER_PORT: u16 = 49_152;
-/// One-way delay: an odd number of nanoseconds, to see each of them in the file.
+/// One-way delay: an odd number of nanoseconds, to check that the file keeps each of them.
 const DELAY: Duration = Duration::from_nanos(170_000_001);
 /// Initial sequence numbers; the sender's wraps within the conversation.
 const SENDER_ISN: SeqNum = SeqNum(u32::MAX - 1500);
@@ -73,7 +74,7 @@ fn options(syn: bool) -> Options {
     }
 }
 
-/// Handshake, five data segments of which two are lost and sent again, FIN both ways.
+/// Handshake, five data segments of which two are lost and retransmitted, FIN both ways.
 fn conversation() -> Vec<Segment<Length>> {
     let block = |from, to| SackBlock { left: SENDER_ISN + from, right: SENDER_ISN + to };
     let sack = |ack, blocks: &[SackBlock]| {
@@ -99,7 +100,7 @@ fn conversation() -> Vec<Segment<Length>> {
     ]
 }
 
-/// When, at which node, which way, what.
+/// Time, node, direction, segment.
 type Tapped = (Instant, NodeId, Direction, Segment<Length>);
 
 /// The conversation as both ends see it, a segment every 400 ms.

@@ -1,5 +1,5 @@
-//! What becomes of packets between nodes: static routes, TTL, networks in several parts; and nodes with
-//! routers, by protocols that are made for the test and use the public interface alone.
+//! Packets between nodes: static routes, TTL, partitioned networks, and nodes with routers, by test
+//! protocols that use only the public interface.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn run(scenario: &Scenario) -> RunMetrics {
     world.metrics()
 }
 
-/// A line of nodes with this many links between its ends, and a transfer from one end to the other.
+/// A line of nodes with this many links between its ends, and a transfer from end to end.
 fn line(links: usize) -> Scenario {
     let mut network = Network::new(Duration::from_secs(20));
     let nodes: Vec<_> = (0..=links).map(|_| network.node()).collect();
@@ -41,7 +41,8 @@ fn line(links: usize) -> Scenario {
     network.0
 }
 
-/// RFC 1812 §5.3.1: a node that forwards takes one off the TTL, and drops the packet when nothing is left.
+/// RFC 1812 §5.3.1: a node that forwards decrements the TTL, and drops the packet when it reaches
+/// zero.
 #[test]
 fn a_packet_crosses_as_many_links_as_its_ttl_says() {
     let flow = &run(&line(64)).flows[0];
@@ -84,7 +85,7 @@ const PARTS: &str = r#"
     ]"#;
 
 #[test]
-fn a_network_in_several_parts_runs_and_counts_what_has_no_route() {
+fn a_partitioned_network_runs_and_counts_packets_without_a_route() {
     let metrics = run(&scenario(PARTS));
     let [inside, between] = metrics.flows.as_slice() else { panic!("{:?}", metrics.flows) };
     assert!(inside.goodput > 100_000.0 && inside.no_route_drops == 0, "{inside:?}");
@@ -92,11 +93,11 @@ fn a_network_in_several_parts_runs_and_counts_what_has_no_route() {
     assert_eq!((between.no_route_drops, between.delivered_bytes), (4, 0));
     let [paced, saturated] = metrics.udp.as_slice() else { panic!("{:?}", metrics.udp) };
     assert_eq!((paced.packets_sent, paced.no_route_drops), (101, 101));
-    // Two packets at a time, each tried a millisecond after the one before it was dropped.
+    // Two packets at a time, each tried a millisecond after the drop of the one before.
     assert!(saturated.no_route_drops == saturated.packets_sent && saturated.packets_sent < 20_100);
 }
 
-/// The next hop to each destination, asked of a router for each packet: what the tables say.
+/// A router that looks up the static next hop of each packet.
 struct Fixed {
     node: NodeId,
     next: BTreeMap<NodeId, NodeId>,
@@ -158,7 +159,7 @@ const CHAIN: &str = r#"
     size = "500 B"
 "#;
 
-/// Lines of what happened, and how many packets of which kind were sent.
+/// The log of events, and how many packets of each kind were sent.
 #[derive(Default)]
 struct Log {
     events: Vec<String>,
@@ -185,11 +186,11 @@ fn log(mut world: World) -> (Log, RunMetrics) {
 }
 
 #[test]
-fn a_router_with_the_static_routes_makes_the_same_run() {
+fn a_router_with_the_static_routes_gives_the_same_run() {
     let scenario = scenario(CHAIN);
     let (by_table, metrics) = log(World::new(&scenario, 1));
     assert!(metrics.flows[0].goodput > 50_000.0 && metrics.udp[0].packets_received > 50);
-    // What is taken back from a failed link would make a difference.
+    // Packets taken back from a failed link would make a difference.
     assert_eq!(metrics.stations.iter().map(|s| s.link_failures).sum::<u64>(), 0);
     let step = |at: u32, to: u32| match at {
         0 => 1,
@@ -250,8 +251,8 @@ impl Router for Curious {
     }
 }
 
-/// Node 0 of a chain hears node 1 pass its packets on; it changes nothing, even to a source that counts the
-/// packets on the first link.
+/// Node 0 of a chain hears node 1 pass its packets on. Overhearing changes nothing, even for a
+/// source that counts its packets on the first link.
 #[test]
 fn a_router_overhears_what_neighbours_send_to_others() {
     let scenario = scenario(
@@ -281,13 +282,13 @@ fn a_router_overhears_what_neighbours_send_to_others() {
     assert_eq!((metrics.udp, metrics.stations), (expected.udp, expected.stations));
 }
 
-/// Asks all its neighbours for routes that it does not know, as on-demand protocols do.
+/// Asks all its neighbours for routes it does not know, as on-demand protocols do.
 struct Asking {
     node: NodeId,
     next: BTreeMap<NodeId, NodeId>,
-    /// Data of its own without a route yet.
+    /// Data of its own node without a route yet.
     held: Vec<Data>,
-    /// Questions to be passed on a little later, for neighbours that do so at once collide.
+    /// Requests to be relayed a little later, because neighbours that relay at once collide.
     later: Vec<(Instant, Arc<dyn Message>)>,
     seen: BTreeSet<(NodeId, u32)>,
     asked: u32,
@@ -401,7 +402,7 @@ impl Router for Asking {
     }
 }
 
-/// Two ways from `a` to `d`, over `b` and over `c`, of which the first fails after 5 s.
+/// Two paths from `a` to `d`, over `b` and over `c`; the first fails after 5 s.
 const TWO_WAYS: &str = r#"
     duration = "20 s"
     node = [
@@ -419,14 +420,14 @@ fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
     let (log, metrics) = log(World::with_routers(&scenario, 1, Asking::boxed));
     let flow = &metrics.flows[0];
     let b = &metrics.stations[1];
-    assert!(b.data_frames_sent > 500, "the first way was the one over b: {b:?}");
+    assert!(b.data_frames_sent > 500, "the first path was the one over b: {b:?}");
     let told = |what: &str| log.events.iter().filter(|line| line.contains(what)).count();
     assert!(told("Node(0) RouteFailed { to: 10.0.0.4 }") == 1, "{:?}", told("RouteFailed"));
     assert_eq!(told("Node(0) RouteFound { to: 10.0.0.4 }"), 2);
     assert!(log.control >= 2 * 3, "{} control packets", log.control);
-    // What waited for the failed neighbour went another way, and did not fail packet by packet.
+    // Packets queued for the failed neighbour took the other path; they did not fail one by one.
     assert_eq!((told("Node(0) Dropped"), metrics.stations[0].link_failures), (0, 1));
-    // A static route would have carried it for the first 5 s alone.
+    // A static route would have worked for the first 5 s only.
     let (_, fixed) = self::log(World::new(&scenario, 1));
     assert!(flow.goodput > 2.5 * fixed.flows[0].goodput, "{flow:?} {:?}", fixed.flows[0]);
     assert_eq!(flow.aborted, None);
@@ -438,7 +439,7 @@ struct Greedy {
     nodes: u32,
 }
 
-/// What a data packet carries from hop to hop.
+/// The header of a data packet, updated hop by hop.
 #[derive(Debug)]
 struct Trail(Vec<NodeId>);
 
@@ -495,7 +496,7 @@ impl Router for Greedy {
     }
 }
 
-/// What a protocol writes into packets makes them longer on the air, hop by hop.
+/// What a protocol writes into packets makes them longer on the air.
 #[test]
 fn a_protocol_knows_positions_and_writes_into_packets() {
     let scenario = scenario(

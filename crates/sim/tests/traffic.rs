@@ -31,10 +31,10 @@ fn one_link(config: &airtcp_net::config::LinkConfig, tcp: &TcpConfig, seconds: u
     network.0
 }
 
-/// While the window is the limit, goodput is W·MSS/RTT. RTT is both serialisations and both propagation
-/// delays here; the window leaves back to back, once a round trip.
+/// While the window is the limit, goodput is W·MSS/RTT. Here the RTT is both serialisations and
+/// both propagation delays, and the window leaves back to back, once per round trip.
 #[test]
-fn a_window_limited_flow_sends_one_window_a_round_trip() {
+fn a_window_limited_flow_sends_one_window_per_round_trip() {
     let rate = DataRate::mbps(10);
     let link = wire(rate, Duration::from_millis(50), 100);
     let limited = TcpConfig { receive_buffer: Bytes(8_000), ..tcp() };
@@ -82,7 +82,7 @@ fn a_transfer_ends_with_the_last_byte_and_an_orderly_close() {
     let flow = &run(&network.0).flows[0];
     assert_eq!((flow.delivered_bytes, flow.sent_bytes), (123_456, 123_456));
     let time = flow.download_time.expect("complete");
-    // Handshake 20 ms, then 124 packets at 8.32 ms and the way; slow start makes it a little longer.
+    // Handshake 20 ms, then 124 packets at 8.32 ms and propagation; slow start adds a little.
     let least = 0.02 + 123_456.0 * 1.04 * 8e-6 + 0.01;
     assert!(time > least && time < least + 0.1, "{time} against {least}");
     assert!((flow.goodput - 8.0 * 123_456.0 / time).abs() < 1.0);
@@ -91,7 +91,7 @@ fn a_transfer_ends_with_the_last_byte_and_an_orderly_close() {
 }
 
 #[test]
-fn jitter_delays_the_start_by_another_time_with_each_seed() {
+fn jitter_delays_the_start_differently_with_each_seed() {
     struct First(Option<Instant>);
     impl Subscriber for First {
         fn on_event(&mut self, at: Instant, _: Source, _: &Event) {
@@ -146,7 +146,8 @@ fn without_a_path_a_segment_is_dropped_with_the_reason() {
     assert_eq!(reasons.0[0], (Source::Node(0), DropReason::NoRoute));
 }
 
-/// M-TCP §3.3: while a mobile is disconnected its IP layer drops all TCP packets both ways but SYN and FIN.
+/// M-TCP §3.3: while a mobile is disconnected, its IP layer drops all TCP packets in both
+/// directions except SYN and FIN.
 #[test]
 fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
     #[derive(Default)]
@@ -174,16 +175,16 @@ fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
     let mut world = World::new(&scenario, 1);
     world.run(&mut Observers { events: None, packets: Some(&mut tap) });
     let during = |at: &Instant| *at >= down && *at < up;
-    // The handshake came through although the node was down for it.
+    // The handshake succeeded although the node was down.
     assert_eq!(tap.sent[0], (Instant::from_nanos(5_352_000), Flags::SYN));
-    // The packets still arrive at the interface, and none is answered.
+    // The packets still arrive at the interface, but none is answered.
     assert!(tap.received.iter().any(|(at, _)| during(at)));
     assert!(!tap.sent.iter().any(|(at, _)| during(at)));
     assert!(tap.sent.last().is_some_and(|(at, _)| *at > up));
     assert!(world.metrics().flows[0].timeouts >= 1);
 }
 
-/// A tap sees a packet once at each interface it crosses, in the order of time.
+/// A tap sees a packet once at each interface it crosses, in order of time.
 #[test]
 fn a_tap_sees_each_hop() {
     #[derive(Default)]
@@ -237,11 +238,12 @@ fn recorded_series_agree_with_the_metrics() {
     let resent = flow.data_segments_sent as f64 * flow.retransmission_ratio
         / (1.0 + flow.retransmission_ratio);
     assert!((rows(Series::Retransmissions) as f64 - resent).abs() < 0.5);
-    // The last ACK is for a byte that was sent, and for what the receiver had.
+    // The last ACK covers only bytes that were sent and that the receiver had.
     assert!(last(Series::Acks) <= flow.delivered_bytes as f64);
 }
 
-/// Packet Control §V: with a threshold above the sender's three the base station holds back duplicate ACKs.
+/// Packet Control §V: with a threshold above the sender's three, the base station holds back
+/// duplicate ACKs.
 #[test]
 fn packet_control_acts_on_the_flows_of_its_mobiles() {
     let long = Duration::from_secs(100);
@@ -265,7 +267,8 @@ fn packet_control_acts_on_the_flows_of_its_mobiles() {
     assert_eq!(metrics.middleboxes[0].counters["acks_forwarded"], 0);
 }
 
-/// What a middlebox makes itself goes out on the path of its flow, and is announced.
+/// Segments that a middlebox generates go out on the path of their flow, and are published as
+/// events.
 #[test]
 fn a_middlebox_injects_towards_the_fixed_host() {
     #[derive(Default)]
@@ -285,8 +288,8 @@ fn a_middlebox_injects_towards_the_fixed_host() {
             }
         }
     }
-    // No ACK comes through the wired network for a while: the sender resends what the mobile has, and every
-    // second retransmission of a segment is answered.
+    // The wired network delivers no ACK for a while: the sender retransmits what the mobile has,
+    // and every second retransmission of a segment is answered.
     let mut scenario = common::reordering(Some(6), Duration::from_secs(60));
     let schedule = Schedule::Listed(vec![(Instant::from_secs(10), Instant::from_secs(20))]);
     scenario.links[1].config.outage = Some(OutageConfig { schedule, mode: OutageMode::Drop });

@@ -1,4 +1,4 @@
-//! Wireless cells, outages of mobiles and the mechanisms against them, in whole scenarios.
+//! Wireless cells, outages of mobiles, and mechanisms against them, in whole scenarios.
 
 use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
@@ -66,9 +66,10 @@ fn a_download_crosses_the_cell() {
     assert!(*rts_sent >= 687 && mh.cts_sent >= 687 && mh.ack_frames_sent >= 687, "{ap:?} {mh:?}");
 }
 
-/// Routing is by hop count over whoever can be received: up to 250 m by ns-2's default radio.
+/// Routing is by hop count between stations that can receive each other: up to 250 m with ns-2's
+/// default radio.
 #[test]
-fn stations_out_of_range_are_reached_by_way_of_others() {
+fn stations_out_of_range_are_reached_through_others() {
     struct Nodes(Vec<u32>);
     impl PacketTap for Nodes {
         fn on_packet(&mut self, _: Instant, node: NodeId, d: Direction, packet: &Packet) {
@@ -100,7 +101,8 @@ fn stations_out_of_range_are_reached_by_way_of_others() {
     assert_eq!(world.metrics().flows[0].delivered_bytes, 10_000);
 }
 
-/// M-TCP §3.3: above the MAC, the access point sees no failure; with the radio down it does.
+/// M-TCP §3.3: during an outage above the MAC the access point sees no failure; with the radio down
+/// it does.
 #[test]
 fn an_outage_of_the_radio_costs_retries_and_one_above_the_mac_does_not() {
     let (above, metrics) = download(&[OUTAGE]);
@@ -112,10 +114,10 @@ fn an_outage_of_the_radio_costs_retries_and_one_above_the_mac_does_not() {
     assert!(phy.outage_dead_time.is_some_and(|dead| dead < 6.0), "{:?}", phy.outage_dead_time);
 }
 
-/// RFC 6298 §5.5: from an RTO of 1 s the sender tries again 2^k - 1 s after it was cut
-/// off, so that outages of 5, 10 and 30 s cost it 2, 5 and 1 s.
+/// RFC 6298 §5.5: from an RTO of 1 s the sender retries 2^k - 1 s after it was cut off, so that
+/// outages of 5, 10 and 30 s cost it 2, 5 and 1 s.
 #[test]
-fn a_sender_without_help_loses_what_its_back_off_says() {
+fn a_sender_without_help_loses_the_time_of_its_back_off() {
     for (end, dead) in [("15 s", 2.0), ("20 s", 5.0), ("40 s", 1.0)] {
         let outage = format!("{{ listed = [[\"10 s\", \"{end}\"]] }}");
         let (flow, _) = download(&[("node.MH.outage", &outage)]);
@@ -195,7 +197,7 @@ fn a_mobile_reacts_to_its_own_radio() {
     let m_tcp = ("node.AP.middlebox", "{ mechanism = \"m-tcp\", mobiles = [\"MH\"] }");
     let dead = |on_link| {
         let end = ("flow.ftp.receiver", on_link);
-        // Its end is not one of the instants at which the supervisor host tries by itself.
+        // It does not end at an instant at which the supervisor host retries by itself.
         let outage = ("node.MH.outage", "{ listed = [[\"10 s\", \"20.1 s\"]] }");
         download(&[outage, m_tcp, end]).0.outage_dead_time.expect("one outage")
     };
@@ -204,7 +206,7 @@ fn a_mobile_reacts_to_its_own_radio() {
 }
 
 #[test]
-fn a_mobile_that_stays_away_ends_its_connection_by_max_down() {
+fn a_connection_ends_when_its_mobile_is_away_for_max_down() {
     let away = ("node.MH.outage", "{ listed = [[\"10 s\", \"1000 s\"]] }");
     let (waiting, _) = download(&[away, M_TCP_PLUS]);
     assert_eq!((waiting.aborted, waiting.outages), (None, 0));
@@ -279,7 +281,7 @@ fn cross_traffic_pauses() {
     let longer = [("duration", "4000 s")];
     let exponential = run(NOISE, &[&longer[..], &periods("exponential")].concat());
     let sent = exponential.udp[0].packets_sent as f64;
-    // 1000 cycles; the number in one has about its mean as deviation. A period begins with a packet.
+    // 1000 cycles; the standard deviation of the number in one is about its mean. A period begins with a packet.
     assert!((sent / 10_500.0 - 1.0).abs() < 0.1, "{sent}");
 }
 
@@ -292,7 +294,7 @@ fn a_saturated_source_keeps_the_link_busy_and_loses_nothing() {
     assert_eq!(metrics.links[0].max_queue_packets, 1);
 }
 
-/// The queue has room for none of them while TCP fills it: then the source waits.
+/// While TCP fills the queue it has no room for the source's packets: then the source waits.
 #[test]
 fn a_saturated_source_shares_a_full_queue() {
     let set = [
@@ -326,11 +328,11 @@ fn two_saturated_stations_share_the_channel() {
     let [a, b] = metrics.udp.as_slice() else { panic!("{:?}", metrics.udp) };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("load0", "load1"));
     let total = a.goodput + b.goodput;
-    // 11 Mbit/s: half of that is left of it, long preamble.
+    // With 11 Mbit/s and the long preamble, about half is left.
     assert!((4.5e6..7e6).contains(&total) && (a.goodput / total - 0.5).abs() < 0.05, "{a:?} {b:?}");
 }
 
-/// A disconnection is one for all traffic; above the MAC only SYN and FIN pass (M-TCP §3.3).
+/// A disconnection affects all traffic; above the MAC only SYN and FIN pass (M-TCP §3.3).
 #[test]
 fn datagrams_are_lost_in_an_outage() {
     let outage = ("node.B.outage", "{ listed = [[\"50 s\", \"60 s\"]] }");

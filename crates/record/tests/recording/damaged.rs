@@ -1,4 +1,4 @@
-//! Files that are not, or no longer, recordings: an error that names the block, never a panic.
+//! Files that are not recordings or are damaged: an error that names the block, never a panic.
 
 use crate::replayed::{m_tcp_plus, recording};
 use airtcp_record::{Contents, replay};
@@ -8,7 +8,7 @@ fn file() -> Vec<u8> {
     recording(m_tcp_plus(), Contents::Headers).0
 }
 
-/// The error of a file that must have one.
+/// The error of a file that must fail.
 fn error(file: &[u8]) -> String {
     replay(file).expect_err("the file is damaged").to_string()
 }
@@ -30,7 +30,7 @@ fn replaced(file: &[u8], old: &str, new: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_ends_within_a_block_is_told_with_the_block() {
+fn a_file_that_ends_within_a_block_is_reported_with_the_block() {
     let file = file();
     let blocks = blocks(&file);
     for (n, &start) in (1..).zip(&blocks).skip(1) {
@@ -43,7 +43,7 @@ fn a_file_that_ends_within_a_block_is_told_with_the_block() {
 }
 
 #[test]
-fn a_file_that_ends_within_a_step_is_told() {
+fn a_file_that_ends_within_a_step_is_reported() {
     let file = file();
     // The sixth block is the first input; its action follows.
     let cut = blocks(&file)[6];
@@ -51,7 +51,7 @@ fn a_file_that_ends_within_a_step_is_told() {
 }
 
 #[test]
-fn a_capture_of_something_else_is_no_recording() {
+fn another_capture_is_not_a_recording() {
     let no_recording = "no recording of airtcp gateway (which begins with two interfaces and a \
                         journal entry that says so)";
     assert_eq!(error(&file()[..blocks(&file())[3]]), format!("block 3: {no_recording}"));
@@ -68,7 +68,7 @@ fn another_version_is_refused() {
 }
 
 #[test]
-fn a_wrong_word_is_told_with_what_was_expected() {
+fn a_wrong_word_is_reported_with_what_was_expected() {
     for (old, new, expected) in [
         (
             "MECHANISM=m-tcp-plus",
@@ -90,16 +90,16 @@ fn a_wrong_word_is_told_with_what_was_expected() {
 }
 
 #[test]
-fn an_action_that_is_missing_is_told() {
+fn a_missing_action_is_reported() {
     let message = error(&replaced(&file(), "group=0 action=inject", "group=0 action=object"));
     assert!(
-        message.ends_with("expected the packet of action \"inject\" of the step before it"),
+        message.ends_with("expected the packet of action \"inject\" of the preceding step"),
         "{message}"
     );
 }
 
 #[test]
-fn an_action_without_its_step_is_told() {
+fn an_action_without_its_step_is_reported() {
     let mut file = file();
     let blocks = blocks(&file);
     file.drain(blocks[5]..blocks[6]);
@@ -114,9 +114,9 @@ fn two_recordings_in_one_file_are_refused() {
 }
 
 #[test]
-fn blocks_of_other_programs_are_passed_over() {
+fn blocks_of_other_programs_are_ignored() {
     let mut file = file();
-    // Interface statistics and a custom block, empty, where the first entry begins.
+    // Empty interface statistics and an empty custom block, where the first entry begins.
     let at = blocks(&file)[3];
     let block = |kind: u32| [kind.to_le_bytes(), 12u32.to_le_bytes(), 12u32.to_le_bytes()].concat();
     file.splice(at..at, [block(5), block(0xbad)].concat());

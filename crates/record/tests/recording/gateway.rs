@@ -11,7 +11,7 @@ use airtcp_record::{Contents, Input, Setup, Writer};
 use airtcp_wire::{Checksums, decode, encode};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The clock of a machine that was started an hour ago.
+/// The clock of a machine that started an hour ago.
 pub(crate) const START: Instant = Instant::from_secs(3600);
 /// When that was, since 1970.
 pub(crate) const SINCE_1970: std::time::Duration =
@@ -49,11 +49,11 @@ pub(crate) struct Gateway {
     pub(crate) now: Instant,
     /// From the fixed to the mobile host.
     flow: Flow,
-    /// The segments have gone on when they come.
+    /// The mechanism gets copies of segments that have already been forwarded.
     pub(crate) only_copies: bool,
     /// Steps so far.
     pub(crate) steps: u64,
-    /// Things done besides forwarding.
+    /// Actions other than forwarding.
     pub(crate) interventions: u64,
     actions: Actions<Vec<u8>>,
 }
@@ -95,14 +95,14 @@ impl Gateway {
         }
     }
 
-    /// Goes on with other settings.
+    /// Continues with other settings.
     pub(crate) fn reconfigure(&mut self, mechanism: MechanismConfig) {
         let setup = setup(mechanism);
         self.mechanism.reconfigure(&mechanism, table(&setup), setup.memory).unwrap();
         self.writer.reconfigure(self.now, 0, &setup);
     }
 
-    /// Lets time pass; timers go off on the way.
+    /// Lets time pass; timers fire on the way.
     pub(crate) fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(deadline) = self.mechanism.next_deadline()
@@ -121,13 +121,13 @@ impl Gateway {
         self.record(&Input::Signal { mobile, signal });
     }
 
-    /// Data of the fixed host, from its first byte on.
+    /// Data of the fixed host, starting at this byte.
     pub(crate) fn data(&mut self, first: u32, len: usize) {
         let payload = USER_DATA.iter().copied().cycle().take(len).collect();
         self.packet(Side::Fixed, first, 0, payload);
     }
 
-    /// An ACK of the mobile, by the bytes that it has.
+    /// An ACK of the mobile, given the bytes that it has.
     pub(crate) fn ack(&mut self, received: u32) {
         self.packet(Side::Mobile, 0, received, Vec::new());
     }
@@ -162,7 +162,7 @@ impl Gateway {
         self.interventions += self.actions.drain().filter(|a| !is_forward(a)).count() as u64;
     }
 
-    /// A download with an outage, which the mobile survives with half of the data.
+    /// A download with an outage that begins when the mobile has half of the data.
     pub(crate) fn outage(&mut self) {
         self.ack(0);
         for n in 0..6 {

@@ -1,4 +1,4 @@
-//! Recordings of a small gateway: replayed, damaged, and in the eyes of tshark.
+//! Recordings of a small gateway: replayed, damaged, and read by tshark.
 
 mod damaged;
 mod gateway;

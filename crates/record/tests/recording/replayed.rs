@@ -1,4 +1,4 @@
-//! A recording, replayed, gives the same actions; a recording that was changed is found out.
+//! Replaying a recording gives the same actions; a changed recording is detected.
 
 use crate::gateway::{Gateway, USER_DATA, mechanisms};
 use airtcp_core::{Bytes, Duration, LinkSignal};
@@ -39,7 +39,7 @@ fn ipv6_gives_the_same_actions() {
 }
 
 #[test]
-fn copies_give_the_same_actions_and_are_not_taken_for_the_segments() {
+fn copies_give_the_same_actions_and_differ_from_segments() {
     let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
     gateway.only_copies = true;
     gateway.outage();
@@ -59,7 +59,7 @@ fn headers_are_enough_and_much_smaller() {
 }
 
 #[test]
-fn an_action_that_was_changed_is_found() {
+fn a_changed_action_is_detected() {
     let (mut file, _) = recording(m_tcp_plus(), Contents::Headers);
     // The first injection closes the window of the fixed host: byte 14 of its TCP header.
     let comment = b"airtcp group=0 action=inject";
@@ -79,7 +79,7 @@ fn an_action_that_was_changed_is_found() {
 }
 
 #[test]
-fn an_input_that_was_changed_is_found() {
+fn a_changed_input_is_detected() {
     let (file, _) = recording(m_tcp_plus(), Contents::Headers);
     let text = b"AIRTCP_SIGNAL=down";
     let at = file.windows(text.len()).position(|w| w == text).unwrap();
@@ -103,7 +103,7 @@ fn another_setting_is_found() {
 }
 
 #[test]
-fn settings_that_changed_are_replayed() {
+fn changed_settings_are_replayed() {
     let mut gateway = Gateway::new(m_tcp_plus(), Contents::Headers);
     gateway.outage();
     let fifo = Bytes(1500);
@@ -115,7 +115,7 @@ fn settings_that_changed_are_replayed() {
     let text = b"AIRTCP_ENTRY=reconfigure";
     let at = file.windows(text.len()).position(|w| w == text).unwrap();
     let mut changed = file.clone();
-    // As if the FIFO had been as small from the start.
+    // As if the FIFO had been that small from the start.
     changed[at..at + text.len()].copy_from_slice(b"AIRTCP_ENTRY=begin\n\n\n\n\n\n");
     assert!(replay(&changed[..]).is_err(), "connections are kept");
 }

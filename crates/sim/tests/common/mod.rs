@@ -1,5 +1,5 @@
 //! Small networks for tests and benchmarks, built as values.
-#![allow(dead_code)] // Each test binary uses its own part of this.
+#![allow(dead_code)] // Each test binary uses a different part of this.
 
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_edge::MechanismConfig;
@@ -60,8 +60,9 @@ impl Network {
     }
 }
 
-/// A fixed host (node 0), a base station (1) and a mobile (2) over a link of 250 kbit/s whose random delay
-/// reorders (Packet Control, Table I); Packet Control at the base station with `threshold`, if any.
+/// A fixed host (node 0), a base station (1) and a mobile (2) over a link of 250 kbit/s whose
+/// random delay reorders (Packet Control, Table I); Packet Control at the base station if
+/// `threshold` is given.
 pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario {
     let uniform = |low, high| Distribution::Uniform {
         low: Duration::from_millis(low),
@@ -93,7 +94,7 @@ pub(crate) fn reordering(threshold: Option<u32>, duration: Duration) -> Scenario
     network.0
 }
 
-/// `flows` endless flows, each with a host of its own at both ends, over one link between two routers;
+/// `flows` endless flows, each with its own host at both ends, over one link between two routers;
 /// access links of 1 Gbit/s and 1 ms; 1000-byte payload.
 pub(crate) fn dumbbell(flows: usize, bottleneck: &LinkConfig, duration: Duration) -> Scenario {
     let access = wire(DataRate::mbps(1000), Duration::from_millis(1), 1000);
