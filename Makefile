@@ -1,10 +1,10 @@
-# airtcp: `make help` lists the targets. All set-up is done by scripts/setup.
+# airtcp: `make help` lists the targets. scripts/setup does all set-up.
 
 VENV := .venv
 BIN := $(VENV)/bin
-# The package has its tools' settings in python/pyproject.toml; the scripts outside it borrow them.
+# python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
 RUFF_SCRIPTS := --config python/pyproject.toml benches studies
-# cargo's: `release` builds soon, `dist` takes longer and runs faster.
+# Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out the commands gateway, agent and doctor; then clang, libelf and zlib are not needed.
 GATEWAY := yes
@@ -57,7 +57,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/pytest
 	@printf '\nAll tests passed.\n'
 
-soak: setup-test ## the tests of processes, sockets and time, many times beside a load (as root) [ARGS='20 5']
+soak: setup-test ## the tests of processes, sockets and time, many times under load (as root) [ARGS='20 5']
 	scripts/soak $(ARGS)
 
 deny: ## licences, sources and advisories of the dependencies (needs cargo install cargo-deny)
@@ -115,7 +115,7 @@ setup-simulate:
 setup-test:
 	@scripts/setup test
 
-# The simulator in Python alone: it needs no clang.
+# The Python module with the simulator only: it needs no clang.
 module: setup-simulate
 	cargo build --profile $(PROFILE) --package airtcp-python
 	@scripts/install-module $(PROFILE)

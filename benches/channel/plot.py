@@ -1,4 +1,4 @@
-"""Plots what a frame on the air costs, by the number of stations, into `docs/img/channel-scale.png`.
+"""Plots the cost of a frame against the number of stations, into `docs/img/channel-scale.png`.
 
 Reads what `cargo bench -p airtcp-net --bench scale` (or `make bench`) left in `target/criterion`.
 Usage: `.venv/bin/python benches/channel/plot.py`. Exit status: 0 plotted, 1 nothing measured yet.
@@ -21,7 +21,7 @@ PLOT = ROOT / "docs" / "img" / "channel-scale.png"
 
 
 def microseconds_a_frame() -> list[tuple[int, float]]:
-    """CPU time of a frame by the number of stations, ascending."""
+    """CPU time per frame for each number of stations, ascending."""
     costs = []
     for folder in MEASURED.glob("* stations/new"):
         estimates = json.loads((folder / "estimates.json").read_text())
@@ -39,7 +39,7 @@ def main() -> int:
         print(f"nothing in {MEASURED}: run `make bench` first", file=sys.stderr)
         return 1
     for stations, cost in costs:
-        print(f"{stations} stations: {cost:.2f} us a frame, {cost / costs[0][1]:.2f} times")
+        print(f"{stations} stations: {cost:.2f} us per frame, {cost / costs[0][1]:.2f} times")
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
     axes.plot(*zip(*costs, strict=True), marker="o", label="measured")
     limit = 1.5 * costs[0][1]

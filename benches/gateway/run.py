@@ -41,18 +41,18 @@ LATENCY = str(EXAMPLES / "latency")
 FIXED, MOBILE = "10.99.1.2", "10.99.2.2"
 # Payload of a full segment with timestamps.
 SEGMENT = 1448
-# Small messages a second whose latency is measured.
+# Rate of the small messages whose latency is measured, per second.
 MESSAGES = 10_000
 # Host, interface and mask of the processors that handle what comes in (receive packet steering).
 STEERING = (("a", "gw", 1), ("g", "fixed", 1), ("g", "mobile", 1), ("b", "gw", 2))
-# That a median is within the interval printed with it.
+# Confidence that the true median is in the printed interval.
 CONFIDENCE = 0.95
-# Longest wait for the gateway and for iperf3's server to begin.
+# Longest wait for the gateway and iperf3's server to start.
 PATIENCE = 20.0
 
 
 class BenchError(Exception):
-    """Something this needs is not there or did not work."""
+    """Something this needs is missing or failed."""
 
 
 class Net:
@@ -93,7 +93,7 @@ class Net:
         return run(*self.inside(host, "sh", "-ec", script))
 
     def queued(self) -> int:
-        """Packets that went through a queue so far."""
+        """Packets that have passed a queue so far."""
         lines = self.sh("g", "cat /proc/net/netfilter/nfnetlink_queue").splitlines()
         return sum(int(line.split()[7]) for line in lines)
 
@@ -118,7 +118,7 @@ def run(*command: str) -> str:
 
 @contextmanager
 def running(command: list[str], stderr: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is ended by SIGTERM."""
+    """A process that SIGTERM ends."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr) as process:
         try:
             yield process
@@ -132,7 +132,7 @@ def running(command: list[str], stderr: int | None = None) -> Iterator[subproces
 
 @contextmanager
 def gateway(net: Net, command: list[str], idle: bool) -> Iterator[None]:
-    """The gateway, from when its rules are there; unless it is idle, packets must come to it."""
+    """The gateway, once its rules are in force; unless `idle`, packets must reach it."""
     with running(net.inside("g", *command)) as process:
         end = time.monotonic() + PATIENCE
         while not net.has_rules():
@@ -157,7 +157,7 @@ def rate(net: Net, seconds: float) -> float:
 
 
 def latency(net: Net, seconds: float) -> float:
-    """99th percentile of the way of a small message from the fixed host to the mobile, in s."""
+    """99th percentile of the latency of small messages from the fixed host to the mobile, in s."""
     where = f"{MOBILE}:5202"
     with subprocess.Popen(
         net.inside("b", LATENCY, "receive", where), stdout=subprocess.PIPE
@@ -180,7 +180,7 @@ def listening(net: Net, port: int) -> None:
 
 @dataclass
 class Results:
-    """What the rounds gave over one path."""
+    """The results of the rounds over one path."""
 
     large: list[float] = field(default_factory=list)
     """bit/s with segmentation offload"""
@@ -210,14 +210,14 @@ WHAT = [each.name for each in fields(Results)]
 
 
 def kpps(rates: list[float]) -> float:
-    """Median of rates in bit/s, in thousands of full segments a second."""
+    """Median of rates in bit/s, as thousands of full segments per second."""
     return statistics.median(rates) / 8e3 / SEGMENT
 
 
 def confidence(values: list[float]) -> tuple[float, float] | None:
-    """Between which two of the values the true median is, with CONFIDENCE or more."""
+    """The two values between which the true median lies, with at least CONFIDENCE."""
     ordered, n = sorted(values), len(values)
-    # That `skipped` values or fewer are below the median, and the same above.
+    # Probability that at most `skipped` values are below the median, or above it.
     outside = 0.0
     for skipped in range(n // 2):
         outside += 2 * math.comb(n, skipped) / 2**n
@@ -235,7 +235,7 @@ def spread(values: list[float]) -> str:
 
 
 def shares(through: list[float], alone: list[float]) -> str:
-    """What goes through the gateway, in per cent of what the kernel forwards in the same round."""
+    """Rates through the gateway, in per cent of the kernel's in the same round."""
     return spread([100 * a / b for a, b in zip(through, alone, strict=True)])
 
 
@@ -246,11 +246,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     only = "one kind instead of all"
     parser.add_argument("--only", choices=WHAT, action="append", help=only)
-    idle = "packets need not come to a queue (copies, copy = when-fading)"
+    idle = "packets need not reach a queue (copies, copy = when-fading)"
     parser.add_argument("--idle", action="store_true", help=idle)
-    ordered = "one processor a host, so that no packet overtakes another"
+    ordered = "one processor per host, so that no packet overtakes another"
     parser.add_argument("--ordered", action="store_true", help=ordered)
-    parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="what runs the gateway")
+    parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="command that runs the gateway")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise BenchError("needs root, to make network namespaces")
@@ -276,7 +276,7 @@ def main() -> int:
 
 
 def report(through: Results, kernel: Results) -> None:
-    """Prints what was measured, side by side."""
+    """Prints the results side by side."""
     if kernel.large:
         print(
             f"with GSO: {shares(through.large, kernel.large)} % of kernel forwarding "

@@ -1,5 +1,5 @@
-//! The parser of the gateway's control socket on any line: no panic, a request means the same when it is written and
-//! read again, and a complaint is one line of bounded length.
+//! The parser of the gateway's control socket on any line: no panic, a request survives being
+//! written and read again, and an error message is one line of bounded length.
 
 use airtcp_live::gateway::control::{LINE_LIMIT, MOBILES_LIMIT, Request};
 
@@ -16,7 +16,7 @@ pub(crate) fn check(line: &[u8]) {
         }
         Err(message) => {
             assert!(!message.is_empty() && !message.contains('\n'), "{message:?}");
-            // What is quoted is escaped.
+            // Quoted text is escaped.
             assert!(message.len() <= 4 * line.len() + 200, "{message}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The files of the target's corpus, in the order of their names.
+/// The files of the target's corpus, sorted by name.
 pub(crate) fn files(target: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let entries =
@@ -13,7 +13,7 @@ pub(crate) fn files(target: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Checks each of them.
+/// Checks each file.
 pub(crate) fn replay(target: &str, mut check: impl FnMut(&[u8])) {
     for path in files(target) {
         println!("{}", path.display()); // shown when the check fails

@@ -1,5 +1,5 @@
-//! The gateway's configuration on any text: no panic, diagnostics that point into the text, and of what is accepted
-//! all that the daemon relies on.
+//! The gateway's configuration on any text: no panic, diagnostics that point into the text, and
+//! accepted configurations that satisfy everything the daemon relies on.
 
 use airtcp_live::gateway::config::GatewayConfig;
 

@@ -1,4 +1,5 @@
-//! The ledger's reader on any bytes: no panic, and what it reads can be written and gone on with.
+//! The ledger's reader on any bytes: no panic, and what it reads can be written again and
+//! continued.
 
 use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
 use airtcp_edge::{Actions, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId};
@@ -8,8 +9,9 @@ use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 /// Part of each file.
 const BOOT: &str = "boot";
 
-/// Panics when the reader breaks a promise on these bytes: as they are, and as the bodies of records, each behind
-/// its length in two bytes, with the checksums right (nothing would be read otherwise).
+/// Panics when the reader breaks a promise on these bytes: as they are, and as the bodies of
+/// records. Each body follows its length in two bytes, with the right checksums (otherwise nothing
+/// would be read).
 pub(crate) fn check(input: &[u8]) {
     let _ = read(input, BOOT);
     let mut file = HEAD.to_vec();
@@ -33,7 +35,7 @@ pub(crate) fn check(input: &[u8]) {
 
     let config = MechanismConfig::MTcpPlus(snapshot.config);
     let mut mechanism = Mechanism::new(&config, FlowTableConfig::default(), Bytes(1 << 20))
-        .expect("any M-TCP+ is right");
+        .expect("any M-TCP+ configuration is valid");
     let (mut now, mut out) = (Instant::from_secs(1000), Actions::new());
     mechanism.keep_journal();
     assert!(mechanism.restore(now, *flow, snapshot.connection.clone()));
@@ -45,7 +47,7 @@ pub(crate) fn check(input: &[u8]) {
     }
 }
 
-/// Bytes as they are, without their number.
+/// The bytes without their number.
 struct Raw<'a>(&'a [u8]);
 
 impl Serialize for Raw<'_> {

@@ -1,6 +1,6 @@
-//! Packets as a data path hands them over, hostile ones too: both families, extension headers, any options, the sizes
-//! that offloads make, bytes changed anywhere. The input says how to build one, so that every input is nearly a
-//! segment.
+//! Packets as a data path delivers them, hostile ones included: both families, extension headers,
+//! any options, the sizes that offloads produce, bytes changed anywhere. The input describes how to
+//! build a packet, so that every input is nearly a segment.
 
 #[path = "segment.rs"]
 pub(crate) mod segment;
@@ -23,14 +23,14 @@ pub(crate) fn check(input: &[u8]) {
     assert!(whole.start <= part.start && part.end <= whole.end, "the payload is in the packet");
 
     let Some(kind) = in_place.foreign_option else { return };
-    assert!(!copied.flags.contains(Flags::SYN), "what a SYN offers is not yet foreign");
+    assert!(!copied.flags.contains(Flags::SYN), "options of a SYN are never foreign");
     assert!(
         ![0, 1, 2, 3, 4, 5, 8, 253, 254].contains(&kind),
         "kind {kind} can be written or left out"
     );
 }
 
-/// Takes the input from the front; zeros when it is used up.
+/// Takes the input from the front; zeros once it is used up.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -47,7 +47,7 @@ impl Source<'_> {
     }
 }
 
-/// A packet with right lengths, but for the bytes that the end of the input changes.
+/// A packet with correct lengths, except for the bytes that the end of the input changes.
 fn build(input: &[u8]) -> Vec<u8> {
     let mut source = Source(input);
     let is_ipv4 = source.byte() & 1 == 0;
@@ -68,7 +68,7 @@ fn build(input: &[u8]) -> Vec<u8> {
     if is_ipv4 {
         packet[2..4].copy_from_slice(&(len.min(0xffff) as u16).to_be_bytes());
     } else {
-        // What does not fit is written as zero: "to the end".
+        // A length that does not fit is written as zero: "to the end".
         let len = u16::try_from(len - 40).unwrap_or(0);
         packet[4..6].copy_from_slice(&len.to_be_bytes());
     }
@@ -79,7 +79,7 @@ fn build(input: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// An IPv4 header with so many words of options.
+/// An IPv4 header with this many words of options.
 fn ipv4(source: &mut Source<'_>, words: u8) -> Vec<u8> {
     let mut header = vec![0; 20];
     header[0] = 0x45 + words;
@@ -88,7 +88,7 @@ fn ipv4(source: &mut Source<'_>, words: u8) -> Vec<u8> {
     header
 }
 
-/// An IPv6 header with so many extension headers.
+/// An IPv6 header with this many extension headers.
 fn ipv6(source: &mut Source<'_>, extensions: u8) -> Vec<u8> {
     /// Hop-by-hop, routing, fragment, destination options, mobility.
     const KINDS: [u8; 5] = [0, 43, 44, 60, 135];

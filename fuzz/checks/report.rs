@@ -1,6 +1,7 @@
-//! The messages between agent and gateway on any bytes: no panic, nothing taken that was not made with the key, and
-//! what is taken has one encoding only. The first byte chooses whether the rest gets a right HMAC first; without
-//! that, no input would get past it. The same bytes are read as a file of keys.
+//! The messages between agent and gateway on any bytes: no panic, nothing accepted that was not
+//! made with the key, and only one encoding of each accepted message. The first byte decides
+//! whether the rest gets a valid HMAC first; without one, no input would get past the check. The
+//! same bytes are also read as a key file.
 
 use airtcp_live::gateway::signals::keys::{Keys, Secret};
 use airtcp_live::gateway::signals::message::{Answer, Refusal, Report};
@@ -17,7 +18,7 @@ pub(crate) fn check(input: &[u8]) {
     let secret = Secret::new(KEY.to_vec()).expect("it is long enough");
     if choice % 2 == 0 {
         let opened = Report::open(message, |_| Some(&secret));
-        assert!(opened.is_err(), "taken without the key: {opened:?}");
+        assert!(opened.is_err(), "accepted without the key: {opened:?}");
         assert!(Answer::open(message, &secret).is_err());
         return;
     }

@@ -4,11 +4,12 @@
 use airtcp_sim::World;
 use airtcp_sim::scenario::Scenario;
 
-/// Nodes, links, stations and flows of the largest world that is built: a short text can ask for a million.
+/// Nodes, links, stations and flows of the largest world that is built: a short text can ask for a
+/// million.
 const LARGEST_WORLD: usize = 1000;
 
-/// Panics when the parser breaks a promise on this text. A comment `#set KEY=VALUE` is an override, as
-/// from the command line.
+/// Panics when the parser breaks a promise on this text. A comment `#set KEY=VALUE` is an override,
+/// as from the command line.
 pub(crate) fn check(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let overrides: Vec<_> = text

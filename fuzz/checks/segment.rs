@@ -1,4 +1,4 @@
-//! The segment codec on any bytes: no panic, and what decodes survives being encoded.
+//! The segment codec on any bytes: no panic, and a decoded segment survives encoding.
 
 use airtcp_core::{Options, SackBlocks, Segment};
 use airtcp_wire::{Checksums, DecodeError, EncodeError, decode, encode};
@@ -15,8 +15,8 @@ pub(crate) fn check(packet: &[u8]) {
     let mut encoded = Vec::new();
     match encode(&segment, &mut encoded) {
         Ok(()) => {}
-        // A packet can come in longer than one can be made: without padding between its options, or as
-        // an IPv6 packet above 64 KiB.
+        // An incoming packet can be longer than an encoded one: without padding between its
+        // options, or as an IPv6 packet above 64 KiB.
         Err(EncodeError::TooLong { .. }) if packet.len() > 65_000 => return,
         Err(error) => panic!("{error}: {segment:?}"),
     }

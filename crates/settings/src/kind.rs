@@ -5,14 +5,14 @@ use crate::units::{self, Measure, QuantityError, Unit};
 use crate::value::{Decoded, PacketsOrSize, WordOrSegments};
 use airtcp_core::{Bytes, DataRate, Duration};
 
-/// Why a text is no value of a kind.
+/// Why a text is not a value of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// What is wrong with it: "has no unit".
     pub what: String,
-    /// What would be right, when that is less than all the kind allows.
+    /// What was expected, if narrower than what the kind allows.
     pub expected: Option<String>,
-    /// A word that is not known, and those that are.
+    /// An unknown word, and the known ones.
     pub unknown: Option<(String, Vec<&'static str>)>,
 }
 
@@ -28,7 +28,7 @@ impl Mistake {
 }
 
 impl Kind {
-    /// Reads a text. `None`: the kind is not written as a text.
+    /// Reads a text. `None`: the kind is not written as text.
     pub fn parse(&self, text: &str) -> Option<Result<Decoded, Mistake>> {
         let out_of_range = || Mistake::new("is out of range");
         Some(match self {
@@ -89,8 +89,7 @@ impl Kind {
         })
     }
 
-    /// Reads a text that stands for the value where everything is written as text: a default, or a
-    /// field of a recording.
+    /// Reads a text where everything is written as text: a default, or a field of a recording.
     pub fn parse_bare(&self, text: &str) -> Option<Result<Decoded, Mistake>> {
         let not = |what: &str| Mistake::new(what);
         Some(match self {
@@ -126,7 +125,7 @@ impl Kind {
         if fits { Ok(Decoded::Number(x)) } else { Err(Mistake::new("is out of range")) }
     }
 
-    /// The words it offers, if it is a choice.
+    /// The words of a choice; empty for other kinds.
     pub fn words(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.iter().map(|(word, _)| *word).collect(),
@@ -135,7 +134,7 @@ impl Kind {
         }
     }
 
-    /// The table it is, or may be.
+    /// The table that a value of this kind is, or may be.
     pub fn table(&self) -> Option<&'static Table> {
         match self {
             Self::Table(table)
@@ -165,7 +164,7 @@ impl Kind {
         }
     }
 
-    /// What a value of this kind is, for "expected …".
+    /// What to expect of this kind, for "expected …".
     pub fn describe(&self) -> String {
         match self {
             Self::Name => "1 to 64 letters, digits, - or _".to_owned(),
@@ -253,7 +252,7 @@ pub(crate) fn measure_of(text: &str, measure: &Measure) -> Result<f64, Mistake> 
 }
 
 fn quantity<T>(read: Result<T, QuantityError<'_>>, units: &[Unit]) -> Result<T, Mistake> {
-    // One of the two µ is enough to show.
+    // Showing one of the two µ is enough.
     let names = units.iter().map(|(name, _)| *name).filter(|name| *name != "μs");
     read.map_err(|error| not_a_quantity(error, names.collect()))
 }

@@ -1,14 +1,14 @@
-//! How a setting is declared: key, unit, default, bounds, prose and conversion, once, beside the
-//! struct it fills.
+//! Declarations of settings: key, unit, default, bounds, prose and conversion, once, beside the
+//! struct they fill.
 //!
 //! Read in this order: [`settings!`], [`alternatives!`] and [`choice!`] (structs, enums with data
 //! and plain enums, declared with their keys); [`schema`] (what a declaration is made of);
 //! [`Value`] and [`Kind`](schema::Kind) (how one value is read and shown); [`Reader`] (where values
 //! come from).
 //!
-//! The crate knows no file format. `airtcp-config` reads TOML by these declarations and makes
-//! diagnostics, documentation and JSON Schema of them; `airtcp-record` reads and writes recordings
-//! by them.
+//! The crate knows no file format. `airtcp-config` reads TOML according to these declarations and
+//! makes diagnostics, documentation and JSON Schema from them; `airtcp-record` reads and writes
+//! recordings by them.
 
 mod kind;
 mod macros;

@@ -15,7 +15,8 @@ pub const fn kebab<const N: usize>(name: &str) -> [u8; N] {
     key
 }
 
-/// A field of [`settings!`](crate::settings): as written; else as in `base`; else as declared.
+/// The value of a field of [`settings!`](crate::settings): as written, else as in `base`, else as
+/// declared.
 pub fn read<R: Reader, T: Value>(
     from: &R,
     key: &str,
@@ -63,7 +64,7 @@ macro_rules! __key {
     }};
 }
 
-/// What holds without a key.
+/// What applies if the key is absent.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __fallback {
@@ -153,7 +154,7 @@ macro_rules! __bind {
     };
 }
 
-/// The table of settings that have one, and how they are read as the value of a key.
+/// The table of settings that have one, and how they are read as a key's value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __table {
@@ -202,27 +203,27 @@ macro_rules! __table {
 /// assert_eq!(RtoConfig::default().initial, Duration::from_secs(1));
 /// ```
 ///
-/// Doc comments are documentation of the struct and of the file alike, so write them for both. The
-/// key is the field's name with hyphens. In this order, a field may have:
+/// Doc comments document both the struct and the file, so write them for both. The key is the
+/// field's name with hyphens. A field may have, in this order:
 ///
-/// - `#[keys_of(Type)]`: its keys, those of another such type, stand among the others, without a
+/// - `#[keys_of(Type)]`: the keys of another such type stand among the struct's own, without a
 ///   table;
-/// - `#[like(FIELD)]`: all but key and default are those of a [`Field`](schema::Field) that several
-///   share;
-/// - `#[key = "…"]`: a key of another name;
+/// - `#[like(FIELD)]`: everything but key and default is as in a [`Field`](schema::Field) that
+///   several share;
+/// - `#[key = "…"]`: a different key;
 /// - `#[kind = KIND]`: narrower bounds than [`Value::KIND`] of its type;
-/// - `#[absent = "…"]`: what the documentation says of the key's absence, instead of the default's
+/// - `#[absent = "…"]`: what the documentation says of an absent key, instead of the default's
 ///   text;
 /// - `#[source = "…"]`: where the rule or the default comes from;
-/// - `#[only("choice" in &["word"])]`: it has no effect beside other words of another key;
+/// - `#[only("choice" in &["word"])]`: it has an effect only with these words of another key;
 /// - `#[matters_to = "…"]`: see [`Field::matters_to`](schema::Field::matters_to).
 ///
-/// With a default for each field the struct has [`Default`]; `#[partial]` in front of everything
-/// says that some keys are required. `#[table("name")]` makes it the value of a key,
-/// `#[table("name", whole)]` such a one that overrides another only [as a
+/// If every field has a default, the struct has [`Default`]; `#[partial]` in front of everything
+/// says that some keys are required. `#[table("name")]` makes the struct the value of a key;
+/// `#[table("name", whole)]` makes it a value that overrides another only [as a
 /// whole](schema::Table::whole). `#[check(function)]` names a `fn<R: Reader>(&R) -> Option<()>`
-/// that [refuses](crate::Reader::refuse) values that do not go together (`None`: those it needs are
-/// wrong by themselves).
+/// that [refuses](crate::Reader::refuse) values that contradict each other (`None`: a value it
+/// needs is itself wrong).
 ///
 /// [`Value::KIND`]: crate::Value::KIND
 /// [`Field`]: crate::schema::Field
@@ -322,8 +323,8 @@ macro_rules! __settings {
     };
 }
 
-/// An enum declared with the key that chooses one of its variants, their words, and the keys that
-/// only a variant has.
+/// An enum declared with the key that chooses a variant, the variants' words, and the keys that
+/// only one variant has.
 ///
 /// ```
 /// # use airtcp_core::Duration;
@@ -339,7 +340,7 @@ macro_rules! __settings {
 ///         "every" => Every,
 ///         /// every `segments`-th full-sized segment or after `timeout`
 ///         "delayed" => Delayed {
-///             /// Full-sized segments an ACK.
+///             /// Full-sized segments per ACK.
 ///             segments: u32 = 2,
 ///             /// Longest delay.
 ///             timeout: Duration = Duration::from_millis(200),
@@ -348,10 +349,10 @@ macro_rules! __settings {
 /// }
 /// ```
 ///
-/// After `#[choice]` stand, where they hold, `#[absent(VALUE)]` (the variant whose word is the
-/// default, or else the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants
-/// are plain, or have fields as in [`settings!`], or one field in parentheses, `(name: Type)`, or
-/// all keys of another such type, `(..Type)`.
+/// After `#[choice]` may follow `#[absent(VALUE)]` (the variant whose word is the default; without
+/// it the word is required), `#[source = "…"]` and `#[matters_to = "…"]`. Variants are plain, or
+/// have fields as in [`settings!`], or one field in parentheses, `(name: Type)`, or all keys of
+/// another such type, `(..Type)`.
 #[macro_export]
 macro_rules! alternatives {
     (
@@ -408,7 +409,7 @@ macro_rules! alternatives {
             pub const WORDS: &'static [$crate::schema::Word] =
                 &[$(($word, concat!($($word_doc),*).trim_ascii())),*];
 
-            /// The word that chooses it.
+            /// The word that chooses this variant.
             pub const fn word(&self) -> &'static str {
                 match self {
                     $(Self::$Variant { .. } => $word),*
@@ -537,7 +538,7 @@ macro_rules! choice {
             pub const WORDS: &'static [$crate::schema::Word] =
                 &[$(($word, concat!($($doc),*).trim_ascii())),*];
 
-            /// The word that stands for it.
+            /// The word of this variant.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $word),*

@@ -1,4 +1,4 @@
-//! Where settings come from.
+//! The interface to a source of settings.
 
 use crate::schema::{Key, Table};
 use crate::value::Value;
@@ -9,12 +9,11 @@ pub trait Settings: Sized + Clone {
     /// Its keys.
     const KEYS: &'static [Key];
 
-    /// Reads the keys, every one of them, so that all mistakes are found. What is not written is as
-    /// in `base`; without a base it is as declared. `None` when something is wrong, which has been
-    /// reported.
+    /// Reads all the keys, so that all mistakes are found. A key that is not written is as in
+    /// `base`; without a base, as declared. `None` if something is wrong, which has been reported.
     fn read<R: Reader>(from: &R, base: Option<&Self>) -> Option<Self>;
 
-    /// Adds the keys and values that give it, in the order of the declaration.
+    /// Adds the keys and values that describe it, in the order of the declaration.
     fn write(&self, to: &mut Vec<(&'static str, String)>);
 }
 
@@ -24,19 +23,19 @@ pub trait InTable: Settings {
     const TABLE: &'static Table;
 }
 
-/// One table to read from, with what was found wrong with it.
+/// One table to read from, which collects mistakes.
 pub trait Reader: Sized {
-    /// The key is written, and has an effect beside the words chosen so far.
+    /// Whether the key is written and has an effect with the words chosen so far.
     fn written(&self, key: &str) -> bool;
 
-    /// Something is read when the key is absent.
+    /// Whether something is read when the key is absent.
     fn has_default(&self, key: &str) -> bool;
 
-    /// The value of a key or its default; `None` when it is wrong or missing (which is then
+    /// The value of a key or its default; `None` if it is wrong or missing (which is then
     /// reported).
     fn get<T: Value>(&self, key: &str) -> Option<T>;
 
-    /// The table under a key; `None` when the key is absent or its value is not a table (reported
+    /// The table under a key; `None` if the key is absent or its value is not a table (reported
     /// unless its kind allows another form). In a format without tables there is none.
     fn table(&self, _key: &str) -> Option<Self> {
         None
@@ -47,14 +46,14 @@ pub trait Reader: Sized {
         Vec::new()
     }
 
-    /// `word` is chosen: refuses the keys that have no effect beside it.
+    /// `word` is chosen: refuses the keys that have no effect with it.
     fn chosen(&self, choice: &'static str, word: &'static str);
 
-    /// Reports that the value of `key` does not go with the others (or, without a key, that the
-    /// table does not); `expected` says what would.
+    /// Reports that the value of `key` contradicts others (or, without a key, that the table does);
+    /// `expected` says what was expected.
     fn refuse(&self, key: Option<&'static str>, message: String, expected: &str);
 
-    /// The word of a choice, or of `base` when none is written. Keys of other words are refused.
+    /// The word of a choice, or that of `base` if none is written. Keys of other words are refused.
     fn choose(&self, choice: &'static str, base: Option<&'static str>) -> Option<&'static str> {
         let word = match base {
             Some(word) if !self.written(choice) => word,

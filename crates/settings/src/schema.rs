@@ -1,7 +1,7 @@
-//! What a declaration is made of: tables, keys, kinds of values, defaults.
+//! The parts of a declaration: tables, keys, kinds of values, defaults.
 //!
-//! Readers read by it (a key or a default that is not declared does not exist); documentation and
-//! JSON Schema are made of it.
+//! Readers read by the declaration (undeclared keys and defaults do not exist); documentation and
+//! JSON Schema are generated from it.
 
 use crate::units::Measure;
 use airtcp_core::Duration;
@@ -10,23 +10,23 @@ use std::borrow::Cow;
 /// A table of a file.
 #[derive(Debug)]
 pub struct Table {
-    /// Heading in the documentation, and the definition's name in JSON Schema.
+    /// Heading in the documentation, and the definition's name in the JSON Schema.
     pub name: &'static str,
     /// What it describes.
     pub about: &'static str,
     /// Its keys, in the order of the documentation.
     pub keys: &'static [Key],
-    /// Where one table overrides another, such a table replaces the other as a whole, not key by
-    /// key.
+    /// Where one table overrides another, whether this one replaces the other as a whole, instead
+    /// of key by key.
     pub whole: bool,
-    /// Former names of keys, and what they are called now.
+    /// Former names of keys, and their present names.
     pub former: &'static [(&'static str, &'static str)],
 }
 
 /// Keys of a table.
 #[derive(Debug)]
 pub enum Key {
-    /// Each by itself.
+    /// Fields, one by one.
     Fields(&'static [Field]),
     /// The keys of a part of the settings.
     All(&'static [Key]),
@@ -39,13 +39,13 @@ pub enum Key {
         /// The keys.
         keys: &'static [Key],
     },
-    /// Keys without which something else holds ("as the link") than where they are declared.
+    /// Keys whose defaults are replaced by another source ("as the link").
     Otherwise(&'static str, &'static [Key]),
-    /// `keys` but for these, which always are as declared.
+    /// `keys` except these, which stay as declared.
     Without(&'static [&'static str], &'static [Key]),
-    /// `keys`, with other declarations in the place of some.
+    /// `keys`, with some declarations replaced.
     Instead {
-        /// The other declarations.
+        /// The replacements.
         fields: &'static [Field],
         /// The keys.
         keys: &'static [Key],
@@ -53,26 +53,25 @@ pub enum Key {
 }
 
 impl Table {
-    /// With its keys in the order of the documentation.
+    /// A table with its keys in the order of the documentation.
     pub const fn new(name: &'static str, about: &'static str, keys: &'static [Key]) -> Self {
         Self { name, about, keys, whole: false, former: &[] }
     }
 
-    /// That replaces another as a whole.
+    /// The table, made to replace another as a whole.
     pub const fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// With former names of keys, each with the present one.
+    /// The table with former names of keys, each with the present one.
     pub const fn formerly(mut self, former: &'static [(&'static str, &'static str)]) -> Self {
         self.former = former;
         self
     }
 
-    /// Every declaration of a key. A key that has an effect beside several words of a choice may be
-    /// declared once for each. What belongs only to words that the table does not offer is left
-    /// out.
+    /// Every declaration of a key. A key that has an effect with several words of a choice may be
+    /// declared once for each. Declarations for words that the table does not offer are left out.
     pub fn fields(&self) -> Vec<Field> {
         let mut fields = Vec::new();
         flatten(self.keys, None, &mut fields);
@@ -87,7 +86,7 @@ impl Table {
     }
 }
 
-/// Adds the declarations of `keys`; `only` holds for those that have no condition of their own.
+/// Adds the declarations of `keys`; `only` applies to those without a condition of their own.
 fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
     for key in keys {
         match key {
@@ -131,25 +130,25 @@ fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
 /// A key of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// As it is written.
+    /// The key as written.
     pub key: &'static str,
     /// What its value may be.
     pub kind: Kind,
-    /// What holds without it.
+    /// What applies without it.
     pub fallback: Fallback,
     /// What it is for.
     pub meaning: &'static str,
     /// Where the rule or the default comes from.
     pub source: &'static str,
-    /// The key is refused unless another key of the table has one of these values.
+    /// The key is refused unless another key of the table has one of these words.
     pub only: Option<Only>,
-    /// What the key matters to, when that is not all that the table describes ("a flow's sender").
+    /// What the key matters to, if not everything that the table describes ("a flow's sender").
     pub matters_to: Option<&'static str>,
-    /// Of an array of tables: the keys that make the name of an element without `name`.
+    /// In an array of tables: the keys that name an element without `name`.
     pub named_by: &'static [&'static str],
 }
 
-/// The key `choice` must have one of `words`.
+/// A condition: the key `choice` must have one of `words`.
 #[derive(Clone, Copy, Debug)]
 pub struct Only {
     /// A key with a [`Kind::Choice`].
@@ -158,18 +157,18 @@ pub struct Only {
     pub words: &'static [&'static str],
 }
 
-/// What holds when a key is absent.
+/// What applies if a key is absent.
 #[derive(Clone, Copy, Debug)]
 pub enum Fallback {
-    /// The key must be there.
+    /// The key is required.
     Required,
     /// As if this had been written (strings without their quotes).
     Is(&'static str),
     /// As if this had been written: a value of the struct that the key fills.
     Value(fn() -> String),
-    /// Nothing; the text says what that means.
+    /// No value; the text says what that means.
     Absent(&'static str),
-    /// What the text says, and where it says nothing, as if this had been written.
+    /// The text says what applies; for a reader that needs a value, as if this had been written.
     Or(&'static str, fn() -> String),
 }
 
@@ -189,11 +188,11 @@ impl Fallback {
 pub enum Kind {
     /// A name: letters, digits, `-` and `_`.
     Name,
-    /// A text with a meaning of its own.
+    /// A text with its own syntax.
     Text(&'static TextKind),
     /// An array of such texts.
     Texts {
-        /// Of which kind.
+        /// The kind of text.
         of: &'static TextKind,
         /// How many.
         count: Count,
@@ -202,18 +201,18 @@ pub enum Kind {
     Bool,
     /// A whole number.
     Integer {
-        /// The least.
+        /// Lower bound.
         min: u64,
-        /// The largest.
+        /// Upper bound.
         max: u64,
     },
     /// A number.
     Number {
-        /// The least.
+        /// Lower bound.
         min: f64,
-        /// The largest.
+        /// Upper bound.
         max: f64,
-        /// `min` itself is refused.
+        /// Whether `min` itself is refused.
         above: bool,
     },
     /// A duration with its unit.
@@ -269,8 +268,8 @@ pub enum Kind {
 /// A word of a choice, and what it means.
 pub type Word = (&'static str, &'static str);
 
-/// A text with a meaning of its own, such as the name of a node or an address. The file's reader
-/// finds out whether it is a right one (`Section::parse` of `airtcp-config`).
+/// A text with its own syntax, such as the name of a node or an address. The file's reader checks
+/// it (`Section::parse` of `airtcp-config`).
 #[derive(Debug)]
 pub struct TextKind {
     /// "node".
@@ -292,7 +291,7 @@ pub enum Count {
     Two,
 }
 
-/// A key that always has its effect; see [`Field`] for the parts.
+/// A key without conditions; see [`Field`] for the parts.
 pub const fn field(
     key: &'static str,
     kind: Kind,
@@ -303,7 +302,7 @@ pub const fn field(
 }
 
 impl Field {
-    /// With where the rule or the default comes from.
+    /// Adds where the rule or the default comes from.
     pub const fn source(mut self, source: &'static str) -> Self {
         self.source = source;
         self
@@ -313,12 +312,12 @@ impl Field {
         self.only = Some(Only { choice, words });
         self
     }
-    /// With what it matters to.
+    /// Adds what the key matters to.
     pub const fn matters_to(mut self, what: &'static str) -> Self {
         self.matters_to = Some(what);
         self
     }
-    /// With the keys that make the name of an element.
+    /// Adds the keys that name an element.
     pub const fn named_by(mut self, keys: &'static [&'static str]) -> Self {
         self.named_by = keys;
         self
@@ -336,7 +335,7 @@ pub const fn at_least(min: Duration) -> Kind {
     Kind::Duration { min, max: Duration::MAX }
 }
 
-/// Choices without their meanings.
+/// Choices without meanings.
 pub const fn words<const N: usize>(choices: &[Word]) -> [&'static str; N] {
     let mut words = [""; N];
     let mut i = 0;
@@ -347,8 +346,7 @@ pub const fn words<const N: usize>(choices: &[Word]) -> [&'static str; N] {
     words
 }
 
-/// Some words of a choice, in this order. One that is none of them does not compile where the
-/// result is a constant.
+/// Some words of a choice, in this order. In a constant, an unknown word does not compile.
 pub const fn choose<const N: usize>(choices: &[Word], words: [&str; N]) -> [Word; N] {
     let mut chosen = [("", ""); N];
     let mut i = 0;

@@ -1,11 +1,11 @@
 //! Quantities with units: `"170 ms"`, `"250 kbit/s"`, `"64 kB"`, `"50 packets"`.
 //!
-//! Numbers are decimal and exact: `"0.1 s"` is 100,000,000 ns, and what does not come out even in
-//! the base unit (`"0.5 ns"`) is refused rather than rounded.
+//! Numbers are decimal and exact: `"0.1 s"` is 100,000,000 ns, and a value that is not a whole
+//! number of base units (`"0.5 ns"`) is refused rather than rounded.
 
 use airtcp_core::Duration;
 
-/// A unit and how many base units it is.
+/// A unit and its size in base units.
 pub type Unit = (&'static str, u64);
 
 /// Base unit: nanosecond. The two µ are the micro sign and the Greek letter.
@@ -56,11 +56,11 @@ pub struct Measure {
     pub example: &'static str,
     /// Its units.
     pub units: &'static [MeasureUnit],
-    /// A value in the base unit as files write it.
+    /// A value in the base unit, as files write it.
     pub show: fn(f64) -> String,
 }
 
-/// A unit, and what a number of it is in the base unit.
+/// A unit and its size in the base unit.
 pub type MeasureUnit = (&'static str, fn(f64) -> f64);
 
 /// Base unit: metre.
@@ -77,10 +77,11 @@ impl Measure {
         self.units.iter().map(|(name, _)| *name)
     }
 
-    /// Reads a number, perhaps with sign and exponent, and its unit; the value in the base unit.
+    /// Reads a number, optionally with sign and exponent, and its unit; returns the value in the
+    /// base unit.
     pub fn parse<'a>(&self, text: &'a str) -> Result<f64, QuantityError<'a>> {
         let text = text.trim();
-        // An `e` belongs to the number when digits follow it.
+        // An `e` belongs to the number if digits follow it.
         let bytes = text.as_bytes();
         let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
         let of_number = |i: usize| match bytes[i] {
@@ -108,13 +109,13 @@ pub enum QuantityError<'a> {
     NotANumber,
     /// The number is negative.
     Negative,
-    /// Only a number.
+    /// A number without a unit.
     NoUnit,
-    /// A number and something that is not one of the units.
+    /// A number with an unknown unit.
     UnknownUnit(&'a str),
     /// Finer than the base unit.
     TooFine,
-    /// More than fits.
+    /// Too large.
     TooLarge,
 }
 
@@ -145,8 +146,8 @@ pub fn parse<'a>(text: &'a str, units: &[Unit]) -> Result<u64, QuantityError<'a>
     let factor = factor.ok_or(QuantityError::UnknownUnit(unit))?.1;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let fraction = fraction.trim_end_matches('0');
-    // Every base unit divides 10^10 of the largest unit; more decimals than that cannot come out
-    // even.
+    // Every base unit divides 10^10 of the largest unit, so a number with more decimals cannot be
+    // whole.
     if fraction.len() > 20 {
         return Err(QuantityError::TooFine);
     }
@@ -177,7 +178,7 @@ pub fn parse_fractional<'a>(text: &'a str, units: &[Unit]) -> Result<f64, Quanti
 /// Reads a duration as files write it (`20 ms`).
 ///
 /// # Errors
-/// What was expected.
+/// Says what was expected.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let nanos = parse(text, DURATION).map(Duration::from_nanos);
     nanos.map_err(|_| "expected a duration, such as 20 ms".to_owned())
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity_is_told_apart() {
+    fn each_kind_of_malformed_quantity_has_its_own_error() {
         assert_eq!(parse("20", DURATION), Err(QuantityError::NoUnit));
         assert_eq!(parse("20 sec", DURATION), Err(QuantityError::UnknownUnit("sec")));
         assert_eq!(parse("-5 ms", DURATION), Err(QuantityError::Negative));

@@ -1,34 +1,34 @@
-//! One value: what its text says, the type of the field it fills, and back to text.
+//! One value: reading its text, the type of the field it fills, and writing it back.
 
 use crate::reader::Reader;
 use crate::schema::{Count, Kind, TIME, TextKind};
 use crate::units;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 
-/// Where something stands: a byte range in one of the texts that settings are read from.
+/// A position: a byte range in one of the texts that settings are read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     /// 0: the file; k: the k-th override. A later source wins over an earlier one.
     pub source: usize,
-    /// Where it begins.
+    /// Start of the range.
     pub start: usize,
-    /// Where it ends.
+    /// End of the range.
     pub end: usize,
 }
 
-/// A name or another text, and where it stands.
+/// A name or another text, and its position.
 #[derive(Clone, Debug)]
 pub struct Name {
-    /// As it is written.
+    /// As written.
     pub text: String,
-    /// Where.
+    /// Its position.
     pub spot: Spot,
 }
 
 /// A value that fits its kind.
 #[derive(Clone, Debug)]
 pub enum Decoded {
-    /// The key is not there and has no default, or its value is the word that means so.
+    /// The key is absent and has no default, or its value is the word that means "absent".
     Absent,
     /// [`Kind::Name`] and [`Kind::Text`].
     Name(Name),
@@ -82,22 +82,21 @@ pub enum WordOrSegments {
     Segments(u16),
 }
 
-/// A type that settings are kept in. A mismatch between a key's kind and the type it is read as is
-/// a mistake in the program, which every use of the key shows.
+/// A type of settings. Reading a key as a type that does not match its kind is a programming error,
+/// which every use of the key reveals.
 pub trait Value: Sized + Clone {
-    /// What its value may be, unless the declaration of the key says more.
+    /// The kind of its values, unless the key's declaration narrows it.
     const KIND: Kind;
-    /// `None` when it is of another kind: also what is not one value, but has a table of its own.
+    /// `None` if it is of another kind, or is not one value but has a table of its own.
     fn from_decoded(_: Decoded) -> Option<Self> {
         None
     }
-    /// Reads the value of a key or its default. What a table of its own does not say is as in
-    /// `base`. `None` when it is wrong or missing, which has been reported.
+    /// Reads the value of a key or its default. What a table of its own leaves out is as in `base`.
+    /// `None` if it is wrong or missing, which has been reported.
     fn read<R: Reader>(from: &R, key: &str, _base: Option<&Self>) -> Option<Self> {
         from.get(key)
     }
-    /// As it is written in a file (strings without their quotes); `None` when the key is not
-    /// written then.
+    /// As written in a file (strings without their quotes); `None` if the key is then not written.
     fn show(&self, kind: &Kind) -> Option<String>;
 }
 
@@ -162,7 +161,7 @@ impl Value for f64 {
 
 macro_rules! integers {
     ($($type:ty),*) => {$(
-        /// A number, bytes or packets, as the kind has it.
+        /// A number of bytes or packets, as the kind says.
         impl Value for $type {
             const KIND: Kind = Kind::Integer { min: 0, max: <$type>::MAX as u64 };
             fn from_decoded(decoded: Decoded) -> Option<Self> {
@@ -211,7 +210,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// Exact, also where a float would not be; whole minutes as such.
+/// Exact, even where a float would not be; whole minutes in minutes.
 fn time(d: Duration) -> String {
     const MINUTE: u64 = 60_000_000_000;
     match d.as_nanos() {
@@ -221,7 +220,7 @@ fn time(d: Duration) -> String {
     }
 }
 
-/// In the largest unit that comes out even, beyond what is better read in bytes.
+/// In the largest unit that gives a whole number, except where bytes read better.
 fn size(bytes: Bytes) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.iter().find(|(_, unit)| bytes.get() >= *unit && bytes.get().is_multiple_of(*unit)) {

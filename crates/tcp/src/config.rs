@@ -1,13 +1,13 @@
-//! Every setting of an endpoint, each with its source. Defaults are the current RFCs; studies
-//! override them with their paper's values.
+//! Every setting of an endpoint, each with its source. The defaults follow the current RFCs;
+//! studies override them with their paper's values.
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
 use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
 
-/// The end of a flow that a setting matters to, when that is one.
+/// The end of a flow that a setting matters to, if only one.
 pub const SENDER: &str = "a flow's sender";
-/// The other one.
+/// The other end.
 pub const RECEIVER: &str = "a flow's receiver";
 
 /// No window is larger than window scaling can express (RFC 7323 §2.3), so that sums of windows fit
@@ -28,13 +28,13 @@ const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const SACK: &[&str] = &[Recovery::Sack.word()];
 
 settings! {
-    /// An endpoint. `[tcp]` holds for both ends of every flow; a flow's `sender` and `receiver`
+    /// An endpoint. `[tcp]` applies to both ends of every flow; a flow's `sender` and `receiver`
     /// override single keys of it.
     #[derive(Clone, Debug, PartialEq)]
     #[table("tcp")]
     #[check(segments_fit)]
     pub struct TcpConfig {
-        /// Largest payload sent and announced; options do not count, so that with timestamps a full
+        /// Largest payload sent and announced. Options do not count, so with timestamps a full
         /// segment is 12 bytes longer on the wire. A 1040-byte ns-2 packet is `1000 B`.
         #[kind = Kind::Size { min: 1, max: MAX_MSS }]
         #[source = "RFC 9293 §3.7.1, RFC 6691"]
@@ -79,7 +79,7 @@ settings! {
         #[source = "RFC 5681 §3.1 eq. 4"]
         #[matters_to = SENDER]
         pub loss_window: LossWindow = LossWindow::FlightSize,
-        /// The ACK that ends fast recovery without SACK also grows cwnd, as any other ACK (ns-2).
+        /// The ACK that ends fast recovery without SACK also grows cwnd, like any other ACK (ns-2).
         /// RFC 5681 sets cwnd to ssthresh and leaves it there.
         #[matters_to = SENDER]
         pub grow_on_recovery_exit: bool = false,
@@ -158,12 +158,12 @@ fn segments_fit<R: Reader>(tcp: &R) -> Option<()> {
 }
 
 choice! {
-    /// What ssthresh is half of after a loss.
+    /// What a loss halves to give ssthresh.
     pub enum LossWindow {
         /// FlightSize, in bytes
         FlightSize = "flight-size",
-        /// the smaller of cwnd and the peer's window, the half rounded down to whole segments (RFC
-        /// 2001; ns-2, `precisionReduce_ false`)
+        /// the smaller of cwnd and the peer's window, with the half rounded down to whole segments
+        /// (RFC 2001; ns-2, `precisionReduce_ false`)
         SendWindow = "send-window",
     }
 }
@@ -202,7 +202,7 @@ alternatives! {
             #[matters_to = SENDER]
             newreno: NewRenoConfig = NewRenoConfig::default()
         ),
-        /// RFC 6675; both ends must offer it, otherwise it is NewReno
+        /// RFC 6675; both ends must offer it, otherwise NewReno is used
         "sack" => Sack,
     }
 }
@@ -222,7 +222,7 @@ choice! {
         /// SetPipe, IsLost and NextSeg of RFC 6675: a hole counts as lost once the duplicate-ACK
         /// threshold of segments above it has arrived
         Rfc6675 = "rfc6675",
-        /// the counter of Fall and Floyd 1996, as in ns-2's Sack1: less three segments at entry,
+        /// the counter of Fall and Floyd 1996, as in ns-2's Sack1: minus three segments at entry,
         /// one for each duplicate and two for each partial ACK, plus what is sent; every hole below
         /// the highest SACKed byte is retransmitted before new data
         FallFloyd = "fall-floyd",
@@ -235,7 +235,8 @@ settings! {
     #[table("tcp.newreno")]
     pub struct NewRenoConfig {
         /// Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd =
-        /// ssthresh at both, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_ 0`).
+        /// ssthresh in both cases, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_
+        /// 0`).
         #[source = "RFC 6582 §3.2 step 3"]
         pub deflate: bool = true,
         /// Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each
@@ -257,7 +258,7 @@ pub enum InitialWindow {
 }
 
 const INITIAL_WINDOWS: &[Word] =
-    &[("rfc5681", "2 to 4 segments by their size"), ("rfc6928", "10 segments")];
+    &[("rfc5681", "2 to 4 segments, depending on their size"), ("rfc6928", "10 segments")];
 
 impl Value for InitialWindow {
     const KIND: Kind = Kind::ChoiceOrSegments(INITIAL_WINDOWS);
@@ -331,8 +332,8 @@ settings! {
         pub granularity: Duration = Duration::ZERO,
         /// Coarse timer: samples and time-outs are counted in ticks of this length; 0: exact.
         pub tick: Duration = Duration::ZERO,
-        /// Retransmissions of one segment, or of a SYN, before the connection is aborted when the
-        /// timer expires once more.
+        /// Retransmissions of one segment, or of a SYN, after which the next expiry of the timer
+        /// aborts the connection.
         #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
         #[source = "RFC 9293 §3.8.3"]
         pub max_retransmissions: u32 = 15,
@@ -368,7 +369,7 @@ settings! {
         /// A window that closes while data is outstanding.
         #[source = "M-TCP+ §1"]
         pub on_shrink: PersistOnShrink = PersistOnShrink::Strict,
-        /// Time to the first probe; `rto`: the retransmission time-out then in force.
+        /// Time to the first probe; `rto`: the current retransmission time-out.
         #[kind = Kind::WordOr("rto", &POSITIVE_TIME)]
         pub initial: Option<Duration> = None,
         /// Factor from one probe interval to the next.
@@ -391,8 +392,8 @@ fn intervals_grow<R: Reader>(persist: &R) -> Option<()> {
 }
 
 choice! {
-    /// A window that closes while data is outstanding, as M-TCP's supervisor host makes it do
-    /// (M-TCP §3.1).
+    /// What to do when the window closes while data is outstanding, as M-TCP's supervisor host
+    /// makes it do (M-TCP §3.1).
     pub enum PersistOnShrink {
         /// persist only with nothing outstanding; otherwise the retransmission timer runs on
         Strict = "strict",
@@ -417,7 +418,7 @@ alternatives! {
         /// every `segments`-th full-sized segment or after `timeout`; at once on out-of-order data
         /// or a filled gap
         "delayed" => Delayed {
-            /// Full-sized segments an ACK.
+            /// Full-sized segments per ACK.
             #[kind = Kind::Integer { min: 2, max: 1_000_000 }]
             #[source = "RFC 5681 §4.2"]
             segments: u32 = 2,
@@ -434,7 +435,7 @@ choice! {
     /// ([`crate::Endpoint::on_link`]).
     #[default(None)]
     pub enum LinkReaction {
-        /// nothing: as a fixed host
+        /// nothing: like a fixed host
         None = "none",
         /// an ACK, with the last ACK number and the window, when the link is up again (M-TCP)
         RecoveryAck = "recovery-ack",
@@ -446,7 +447,7 @@ choice! {
 choice! {
     /// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
     pub enum RouteConfig {
-        /// nothing: the retransmission timer deals with it
+        /// nothing: the retransmission timer handles it
         Ignore = "ignore",
     }
 }

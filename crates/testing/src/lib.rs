@@ -1,4 +1,4 @@
-//! What the tests of all crates share: leaving a test out where the machine lacks something it needs.
+//! Shared by the tests of all crates: skipping a test where the machine lacks something it needs.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ const ABSENT: &str = include_str!("../../../.ci/absent");
 /// Says on standard error that the calling test is skipped because it needs `need`.
 ///
 /// # Panics
-/// Where `CI` is `true`, unless `.ci/absent` lists the need: a test that nobody runs proves nothing.
+/// If `CI` is `true`, unless `.ci/absent` lists the need: a test that is never run proves nothing.
 pub fn skip(need: &str) {
     let on_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     assert!(
@@ -21,7 +21,7 @@ pub fn skip(need: &str) {
     let _ = writeln!(std::io::stderr(), "{test} is skipped: needs {need}");
 }
 
-/// Whether a line of the list begins what is needed; lines with `#` are comments.
+/// Whether a line of the list is a prefix of the need; lines with `#` are comments.
 fn is_listed(list: &str, need: &str) -> bool {
     let mut listed = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     listed.any(|line| need.starts_with(line))
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_need_is_listed_by_how_it_begins() {
+    fn a_listed_line_matches_needs_that_begin_with_it() {
         let list = "# a comment\n\nbr_netfilter\n";
         assert!(is_listed(list, "br_netfilter (modprobe br_netfilter)"));
         assert!(!is_listed(list, "tshark"));

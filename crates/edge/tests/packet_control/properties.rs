@@ -1,4 +1,5 @@
-//! What holds for any traffic, on a circle of sequence numbers that wraps (oracles.md §11.3).
+//! Properties that hold for any traffic, on a circle of sequence numbers that wraps. With R = 3 and
+//! nothing for the data filter to drop, Packet Control must be transparent (Packet Control §III).
 
 use crate::script::{Script, Seg, Verdict, len, with_flags, with_payload, with_window};
 use airtcp_core::{Duration, Flags, Segment, SeqNum};

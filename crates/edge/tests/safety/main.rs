@@ -1,5 +1,5 @@
-//! Safety of every mechanism that holds, acknowledges or replays what it forwards (oracles.md
-//! §11.1, §11.3).
+//! Safety of every mechanism that holds, acknowledges or replays what it forwards: delivery in
+//! order and without loss (RFC 9293 §2.2), and transparency where there is nothing to do.
 //!
 //! Two independent ways, each with mechanisms broken on purpose to prove that it can fail
 //! ([`broken`]):
