@@ -6,9 +6,8 @@ As root, with iproute2, ethtool and iperf3. A fixed host (10.99.1.2), a gateway 
 (10.99.2.2, behind the gateway's interface `mobile`) are network namespaces of this machine, joined
 by veth pairs; all share its processors, so compare within one run only. COMMAND is run as the
 gateway, in its namespace, until SIGTERM; by default the pass-through loop of crates/live/examples.
-In each round both are measured, in turn the kernel alone first and the gateway first; medians are
-printed, with their 95 % confidence interval (order statistics, any distribution; from six rounds
-on) and the range.
+Each round measures both, alternating which comes first. It prints medians with their 95 %
+confidence interval (order statistics, any distribution; from six rounds on) and the range.
 
 Other virtual machines on the same hardware take processor time at random moments: it takes tens of
 rounds to tell a difference of a few per cent.

@@ -1,5 +1,5 @@
-//! The scenario parser on any text: no panic, diagnostics that point into the text, and a world for every
-//! scenario it accepts.
+//! The scenario parser on any text: no panic, diagnostics that point into the text, and a world for
+//! every scenario it accepts.
 
 use airtcp_sim::World;
 use airtcp_sim::scenario::Scenario;

@@ -41,7 +41,8 @@ pub(crate) const MAX_DOWN: Field = field(
     "A connection whose mobile has been away for this long is reset, at both ends.",
 );
 
-/// `nudge`, for mechanisms that ask a mobile whether it is back; an interval that does not keep the air busy.
+/// `nudge`, for mechanisms that ask a mobile whether it is back; an interval that does not keep the
+/// air busy.
 pub(crate) const NUDGE: Field = field(
     "nudge",
     Kind::WordOr("never", &at_least(Duration::from_millis(100))),

@@ -39,8 +39,8 @@ settings! {
     /// Settings of holdover.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct HoldoverConfig {
-        /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as in
-        /// plain TCP.
+        /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as
+        /// in plain TCP.
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
         /// How long the mobile may be silent; `None`: for ever.

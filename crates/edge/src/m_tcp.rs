@@ -73,12 +73,13 @@ settings! {
     /// Settings of M-TCP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MTcpConfig {
-        /// Silence of the mobile after which it is taken for disconnected, and the interval of local
-        /// retransmission; constant.
+        /// Silence of the mobile after which it is taken for disconnected, and the interval of
+        /// local retransmission; constant.
         #[kind = at_least(SHORTEST_TIMER)]
         #[source = "M-TCP §2.2, §3.4.3"]
         pub timer: Duration = Duration::from_millis(400),
-        /// What the timer sends again to a disconnected mobile, after the whole queue the first time.
+        /// What the timer sends again to a disconnected mobile, after the whole queue the first
+        /// time.
         pub retransmit: Retransmit = Retransmit::Head,
         /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
         #[kind = POSITIVE_TIME]
@@ -95,7 +96,8 @@ settings! {
 choice! {
     /// Which copies a further expiry of the timer sends.
     pub enum Retransmit {
-        /// the first copy: enough to make the mobile answer, and it does not flood the wireless queue
+        /// the first copy: enough to make the mobile answer, and it does not flood the wireless
+        /// queue
         Head = "head",
         /// all copies (M-TCP §3.4.3)
         All = "all",

@@ -69,8 +69,8 @@ settings! {
     /// Settings of M-TCP+.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct MTcpPlusConfig {
-        /// Payload bytes that one connection may hold; less than its window leaves data in the fixed
-        /// host's charge.
+        /// Payload bytes that one connection may hold; less than its window leaves data in the
+        /// fixed host's charge.
         #[like(FIFO)]
         pub fifo: Bytes = DEFAULT_FIFO,
         /// How the sender learns that the mobile is back. The paper does not say.

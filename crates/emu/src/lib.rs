@@ -1,10 +1,11 @@
 //! The real-time link emulator: the simulator's [`Link`](airtcp_net::Link) between two network
 //! namespaces.
 //!
-//! Read in this order: [`config`] (the link file), [`emulator`] (what a run is: around a command, or between two namespaces),
-//! then `pump` (the loop: packets in, packets out at their time), `port` (a TUN device at either
-//! end), [`control`] (orders while it runs), `log` (what passed, in Mahimahi's format),
-//! [`namespace`], `nat` (the way further than the neighbour), [`lateness`] (what was not on time).
+//! Read in this order: [`config`] (the link file), [`emulator`] (what a run is: around a command,
+//! or between two namespaces), then `pump` (the loop: packets in, packets out at their time),
+//! `port` (a TUN device at either end), [`control`] (orders while it runs), `log` (what passed, in
+//! Mahimahi's format), [`namespace`], `nat` (the way further than the neighbour), [`lateness`]
+//! (what was not on time).
 //!
 //! How the parts play together: each end of the link is a TUN device in its namespace, both held by
 //! this process. What the kernel sends into one is offered to the link of that direction at the

@@ -17,8 +17,8 @@
 //! - A lost packet is reported at the instant it would have arrived.
 //! - In a FIFO link nothing comes out before its predecessor, which may be a lost one.
 //! - At equal times a departure comes before an arrival to the queue.
-//! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller that
-//!   looks after the rest itself.
+//! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller
+//!   that looks after the rest itself.
 //! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third
 //!   rule: what will happen is not known beforehand, so a packet is decided when its service
 //!   starts, which is one more wake-up. Its times are the same.
@@ -170,8 +170,8 @@ pub struct Departure {
 /// A packet between acceptance and arrival. In a FIFO link it comes out after its predecessors.
 #[derive(Clone, Debug)]
 struct Flight<T> {
-    /// Since when its arrival has been the next one of the link, if packets keep their order; else when it was
-    /// offered.
+    /// Since when its arrival has been the link's next one, if packets keep their order; otherwise
+    /// when it was offered.
     next_since: Instant,
     arrival: Instant,
     size: Bytes,
@@ -303,9 +303,9 @@ impl<T> Link<T> {
         Ok(())
     }
 
-    /// Offers a packet at `now` as [`Link::send`] does. If it will arrive by `until`, the link does not keep it:
-    /// it says when, and counts the packet as one that has come out. Only for a link that
-    /// [keeps order](Link::keeps_order).
+    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does not
+    /// keep it: it returns the arrival time and counts the packet as having come out. Only for a
+    /// link that [keeps order](Link::keeps_order).
     #[inline]
     pub fn pass(
         &mut self,
@@ -328,8 +328,8 @@ impl<T> Link<T> {
         Ok(None)
     }
 
-    /// Takes out, ahead of their time, the packets that will arrive by `until` and that are wanted; `take`
-    /// is told when each arrives, first one first. Only for a link that [keeps order](Link::keeps_order).
+    /// Takes out, ahead of time, the wanted packets that will arrive by `until`. `take` gets the
+    /// arrival time of each, in order. Only for a link that [keeps order](Link::keeps_order).
     pub fn pass_on(&mut self, until: Instant, mut take: impl FnMut(Instant, &T) -> bool) {
         let InFlight::InOrder(queue) = &mut self.in_flight else { return };
         let counters = &mut self.counters;
@@ -392,8 +392,8 @@ impl<T> Link<T> {
         next.filter(|&next| next < Instant::MAX)
     }
 
-    /// From when on [`Link::next_deadline`] says what it says now, in a link that keeps its packets until they
-    /// arrive: with packets that were [passed on](Link::pass) ahead of it that is in the future.
+    /// The time from which [`Link::next_deadline`] would have its present value if no packet had been
+    /// [passed on](Link::pass) ahead of its arrival; it may lie in the future.
     #[inline]
     pub fn next_since(&self) -> Option<Instant> {
         self.in_flight.next_since()

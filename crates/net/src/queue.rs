@@ -223,7 +223,8 @@ mod tests {
         let at: Vec<usize> = (0..drops.len()).filter(|&i| drops[i]).collect();
         let gaps: Vec<usize> = at.windows(2).map(|w| w[1] - w[0]).collect();
         assert!(gaps.iter().all(|&g| (1..=19).contains(&g)));
-        // The standard deviation of a gap is 5.5; with about 10,000 gaps, 4 standard errors are 2.2 %.
+        // The standard deviation of a gap is 5.5; over about 10,000 gaps, 4 standard errors are
+        // 2.2 %.
         assert!((rate(&drops) / 0.1 - 1.0).abs() < 0.022, "{}", rate(&drops));
         let short = gaps.iter().filter(|&&g| g <= 5).count() as f64 / gaps.len() as f64;
         assert!((short - 5.0 / 19.0).abs() < 0.018, "{short}");

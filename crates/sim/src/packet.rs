@@ -1,5 +1,5 @@
-//! What travels through the simulated network: TCP segments, the datagrams of cross traffic, and the
-//! control packets of routing protocols.
+//! What travels through the simulated network: TCP segments, the datagrams of cross traffic, and
+//! the control packets of routing protocols.
 
 use crate::addr;
 use airtcp_core::{Addr, Bytes, Flow, Length, Payload, Segment, SeqNum};

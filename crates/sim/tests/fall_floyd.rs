@@ -1,4 +1,5 @@
-//! Fall and Floyd 1996: one to four drops in one window of data tell Tahoe, Reno, NewReno and SACK apart.
+//! Fall and Floyd 1996: one to four drops in one window of data tell Tahoe, Reno, NewReno and SACK
+//! apart.
 //!
 //! The reference is ns-2.35 in this set-up. Tolerance: 1 ms in time (our SYN carries an MSS option,
 //! ns-2's does not: 0.04 ms on the slow link), none in packets.

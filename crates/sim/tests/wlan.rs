@@ -281,7 +281,8 @@ fn cross_traffic_pauses() {
     let longer = [("duration", "4000 s")];
     let exponential = run(NOISE, &[&longer[..], &periods("exponential")].concat());
     let sent = exponential.udp[0].packets_sent as f64;
-    // 1000 cycles; the standard deviation of the number in one is about its mean. A period begins with a packet.
+    // 1000 cycles; the standard deviation of the number in one is about its mean. A period begins
+    // with a packet.
     assert!((sent / 10_500.0 - 1.0).abs() < 0.1, "{sent}");
 }
 

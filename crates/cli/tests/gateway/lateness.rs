@@ -1,7 +1,9 @@
-//! How late this machine runs what is due: a thread that wants to run every 2 ms notes by how much it was late.
+//! How late this machine runs what is due: a thread that wants to run every 2 ms notes by how much
+//! it was late.
 //!
-//! A machine that is busy with something else delays emulator, gateway and test alike. What such a delay costs is not
-//! the gateway's dead time, and is allowed on top of a bar: as much as was seen in that very time.
+//! A machine that is busy with something else delays emulator, gateway and test alike. What such a
+//! delay costs is not the gateway's dead time, and is allowed on top of a bar: as much as was seen
+//! in that very time.
 
 use std::sync::{LazyLock, Mutex};
 use std::thread;
@@ -10,8 +12,9 @@ use std::time::{Duration, Instant};
 /// How often the thread wants to run.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// Programs that run one after the other from the link's return to the receiver's byte: the test that tells the
-/// gateway, the gateway, the emulator for a segment to the mobile, for its answer and for new data, and the receiver.
+/// Programs that run one after the other from the link's return to the receiver's byte: the test
+/// that tells the gateway, the gateway, the emulator for a segment to the mobile, for its answer
+/// and for new data, and the receiver.
 const TURNS: u32 = 6;
 
 /// When the thread was late by more than its period, and by how much.
@@ -34,7 +37,8 @@ pub(crate) fn watch() {
     LazyLock::force(&LATE);
 }
 
-/// What a machine as late as this one was from `since` on adds to a chain of programs: nothing on one that is idle.
+/// What a machine as late as this one was from `since` on adds to a chain of programs: nothing on
+/// one that is idle.
 pub(crate) fn allowance(since: Instant) -> Duration {
     let late = LATE.lock().unwrap();
     let overlapping = late.iter().filter(|(due, late)| *due + *late >= since);

@@ -1,4 +1,5 @@
-//! Snoop from outside: local repair (Balakrishnan, Seshan, Katz 1995, §3), and that it alters no ACK.
+//! Snoop from outside: local repair (Balakrishnan, Seshan, Katz 1995, §3), and that it alters no
+//! ACK.
 
 #[path = "../common/script.rs"]
 mod script;

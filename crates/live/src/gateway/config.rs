@@ -94,8 +94,8 @@ settings! {
         /// Its number; no other program of this network namespace may use it. Most take 0.
         #[kind = Kind::Integer { min: 0, max: 65_535 }]
         pub queue: u16 = 77,
-        /// Packets that may wait; further ones pass untouched. A long queue delays traffic when the gateway
-        /// falls behind.
+        /// Packets that may wait; further ones pass untouched. A long queue delays traffic when the
+        /// gateway falls behind.
         #[kind = Kind::Integer { min: 1, max: 65_536 }]
         #[source = "Linux, nfnetlink_queue"]
         pub length: u32 = 1024,
@@ -103,7 +103,8 @@ settings! {
 }
 
 settings! {
-    /// Bounds on what is kept, for each group; beyond them, new connections are forwarded untouched.
+    /// Bounds on what is kept, for each group; beyond them, new connections are forwarded
+    /// untouched.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("limits")]
     pub struct Limits {
@@ -160,8 +161,8 @@ choice! {
     /// Whether packets go on without waiting for the gateway.
     #[default(Off)]
     pub enum FastPathMode {
-        /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets copies, where
-        /// the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
+        /// with `copy = "always"` packets of a mobile in reach go on at once, and the gateway gets
+        /// copies, where the kernel can (Linux 6.4, CAP_BPF and CAP_PERFMON)
         Auto = "auto",
         /// all packets wait for the gateway
         Off = "off",
@@ -183,8 +184,8 @@ choice! {
     pub enum CopyMode {
         /// an outage needs no warning
         Always = "always",
-        /// from a fading (or down) signal until the mobile is back; costs nothing while the radio is good, but the
-        /// warning must come a round trip before the outage
+        /// from a fading (or down) signal until the mobile is back; costs nothing while the radio
+        /// is good, but the warning must come a round trip before the outage
         WhenFading = "when-fading",
     }
 }

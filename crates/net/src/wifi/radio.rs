@@ -25,7 +25,7 @@ impl RadioConfig {
             let reflected = height * height / (distance * distance);
             reflected * reflected
         };
-        // Friis' formula fails within a fraction of the wavelength; received power never exceeds sent.
+        // Friis' formula fails within a fraction of the wavelength: no antenna gains power.
         Power::from_watts(self.tx_power.as_watts() * gain.min(1.0))
     }
 }

@@ -53,7 +53,7 @@ fn a_file_that_ends_within_a_step_is_reported() {
 #[test]
 fn another_capture_is_not_a_recording() {
     let no_recording = "not a recording of airtcp gateway (which begins with two interfaces and a \
-                        journal entry that says so)";
+                        journal entry of airtcp)";
     assert_eq!(error(&file()[..blocks(&file())[3]]), format!("block 3: {no_recording}"));
     let message = error(b"# scenario\nname = \"dumbbell\"\n");
     assert!(message.starts_with("block 1: not pcapng: "), "{message}");

@@ -66,7 +66,8 @@ impl Key {
 
 /// The wake-ups to come.
 ///
-/// Use: [`Wakeups::next`], let the component act (others may be armed meanwhile), [`Wakeups::sleep`].
+/// Use: [`Wakeups::next`], let the component act (others may be armed meanwhile),
+/// [`Wakeups::sleep`].
 #[derive(Debug)]
 pub struct Wakeups {
     /// The keys of the four sides of each match. Winners and components have places, winners first:
@@ -247,7 +248,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model: the deadlines in a plain list, with the times at which they became known.
+        /// Against a model: the deadlines in a plain list, with the times at which they became
+        /// known.
         #[test]
         fn wakes_as_a_sorted_list_would(
             actions in proptest::collection::vec((0..6u32, 0..50u64, any::<bool>()), 1..200)

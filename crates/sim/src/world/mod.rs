@@ -1,5 +1,5 @@
-//! The simulated world: nodes, links, wireless channels, endpoints, applications, middleboxes and routers,
-//! driven by one event queue.
+//! The simulated world: nodes, links, wireless channels, endpoints, applications, middleboxes and
+//! routers, driven by one event queue.
 //!
 //! This file holds the state and the event loop. [`build`] makes a world from a scenario,
 //! [`forward`] moves packets hop by hop, [`through`] does so ahead of time where the outcome is the

@@ -1,4 +1,5 @@
-//! The arena of packets in the network: a slab with a free list, so that steady state allocates nothing.
+//! The arena of packets in the network: a slab with a free list, so that steady state allocates
+//! nothing.
 
 use crate::addr;
 use crate::packet::{Control, Packet};

@@ -4,8 +4,9 @@ use crate::config::LARGEST_WINDOW;
 
 /// The congestion window and slow-start threshold of one sender, in bytes.
 ///
-/// It is owned by [loss recovery](crate::recovery), which moves it during fast recovery and otherwise
-/// lends it to the hooks of [`CongestionControl`](super::CongestionControl). Everyone else reads.
+/// It is owned by [loss recovery](crate::recovery), which moves it during fast recovery and
+/// otherwise lends it to the hooks of [`CongestionControl`](super::CongestionControl). Everyone
+/// else reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     cwnd: u32,

@@ -26,8 +26,8 @@ pub struct Seen {
 }
 
 /// Reno's growth and halving, with cwnd of at most a segment for every `hops_per_segment` hops,
-/// paced at one window per round trip. After a time-out with one or two duplicate ACKs it starts from
-/// an eighth or a quarter of cwnd, as TCP Karak does.
+/// paced at one window per round trip. After a time-out with one or two duplicate ACKs it starts
+/// from an eighth or a quarter of cwnd, as TCP Karak does.
 #[derive(Debug)]
 pub struct HopPaced {
     reno: Reno,

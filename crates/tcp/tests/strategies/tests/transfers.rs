@@ -442,8 +442,8 @@ impl RoutePolicy for Snooze {
     }
 }
 
-/// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs are yet to arrive. The path
-/// may have lost the first segment of that window.
+/// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs are yet to arrive. The
+/// path may have lost the first segment of that window.
 fn snoozing(until: Option<Instant>, then: Standby, with_loss: bool) -> Network {
     let config = TcpConfig { initial_ssthresh: Some(Bytes(10_000)), ..config() };
     let policy = Box::new(Snooze { until, then });
