@@ -10,8 +10,8 @@
 //!   packets with the same times.
 //! - The server is first in, first out, and everything about it is known beforehand. So a packet's
 //!   times and fate are decided when it is accepted; there is no "transmission complete" event, and
-//!   a caller needs one wake-up a packet, at [`Link::next_deadline`].
-//! - Loss and delay are drawn once a packet, in the order of departure, each from its own stream. A
+//!   a caller needs one wake-up per packet, at [`Link::next_deadline`].
+//! - Loss and delay are drawn once per packet, in order of departure, each from its own stream. A
 //!   packet that meets an outage has its draws too, so that an outage does not shift those of the
 //!   packets behind it.
 //! - A lost packet is reported at the instant it would have arrived.

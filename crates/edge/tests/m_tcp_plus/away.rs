@@ -1,5 +1,4 @@
-//! Algorithm 2, and what happens until the mobile is back (paper §3.2, Fig. 3; algorithms.md §1.2
-//! *While DOWN*).
+//! Algorithm 2, and the time until the mobile is back (M-TCP+ §3.2, Fig. 3).
 
 use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{counters, each, fifo, with};

@@ -131,7 +131,7 @@ fn data_sent_before_the_mobile_s_first_acknowledgement_may_be_acknowledged() {
 }
 
 proptest! {
-    /// Spec §1.2: without the signal the algorithm is never initiated.
+    /// M-TCP+ §3: without the signal the algorithm is never initiated.
     #[test]
     fn without_a_signal_every_segment_passes_as_it_came(
         isn: u32,

@@ -1,5 +1,4 @@
-//! Reconnection: replay, release (algorithms.md §1.2 *On reconnection*), and who sees to it that
-//! copies arrive.
+//! Reconnection: replay and release (M-TCP+ §3.2), and which host ensures that copies arrive.
 
 use crate::script::{Script, with_flags, with_payload, with_window};
 use crate::{Node, counters, each, probing, with};

@@ -109,7 +109,7 @@ proptest! {
     fn at_threshold_three_a_transfer_without_reordered_acks_is_untouched(
         isn: u32, steps in proptest::collection::vec((0u32..3, 0u32..4), 1..100),
     ) {
-        // Oracles §11.3. The mobile acknowledges some of what was sent, with any number of
+        // Packet Control, figure 8. The mobile acknowledges some of the data, with any number of
         // duplicates.
         let mut script = Script::blank(3, isn);
         let (mut sent, mut acked) = (0, 0);

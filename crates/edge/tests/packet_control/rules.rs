@@ -1,5 +1,4 @@
-//! One test a rule: Packet Control paper §V.B and §VI, algorithms.md §1.3, and the hazards of live
-//! traffic.
+//! One test per rule: Packet Control §V.B and §VI, and the hazards of live traffic.
 
 use crate::script::{Script, Seg, Verdict, with_flags, with_payload, with_timestamps, with_window};
 use Verdict::{Answered, Dropped, Forwarded};
@@ -50,7 +49,7 @@ fn new_acks_are_forwarded_and_old_ones_dropped() {
 
 #[test]
 fn duplicates_are_thinned_evenly_as_in_the_worked_table() {
-    // algorithms.md §1.3: step R/3, the sender's third duplicate is the base station's R-th.
+    // Packet Control §VI: with step R/3, the sender's third duplicate is the base station's R-th.
     for isn in ISNS {
         for (threshold, step) in [(3, 1), (6, 2), (9, 3), (12, 4)] {
             let expected: Vec<usize> = (step..=24).step_by(step).collect();
@@ -61,7 +60,7 @@ fn duplicates_are_thinned_evenly_as_in_the_worked_table() {
 
 #[test]
 fn thresholds_not_divisible_by_three_round_up() {
-    // algorithms.md §1.3: the k-th at ceil(k·R/3).
+    // Packet Control §VI: the k-th duplicate passes at ceil(k·R/3).
     let first_six =
         |threshold| Script::new(threshold, 0).forwarded_duplicates(1000, 10)[..6].to_vec();
     assert_eq!(first_six(4), [2, 3, 4, 6, 7, 8]);
@@ -114,7 +113,7 @@ fn flows_are_filtered_apart() {
     assert_eq!(s.filter.flows(), 2);
 }
 
-// --- Bypass (algorithms.md §1.3) ---
+// --- Bypass ---
 
 #[test]
 fn segments_with_payload_from_the_mobile_pass_uncounted() {
