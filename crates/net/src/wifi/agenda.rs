@@ -66,7 +66,7 @@ pub(crate) enum Task {
     Passed(StationId),
     /// The frame in this slot has passed every station that may want it.
     PassedAll(u32),
-    /// A station's deadline has come, or may have.
+    /// A station's deadline has come, or may have. The lowest station comes first.
     Deadline(StationId),
 }
 
@@ -75,8 +75,10 @@ pub(crate) enum Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
-/// Marks a slot. It sorts last, so a frame has passed each station before it counts as having
-/// passed all.
+/// Behind all others.
+const NONE: Entry = Entry(u128::MAX);
+
+/// Marks a slot. So a frame has passed everyone after it has passed each one.
 const SLOT: u32 = 1 << 31;
 
 impl Entry {
@@ -108,49 +110,136 @@ impl Entry {
     }
 }
 
-/// All pending decisions by time, in two heaps: those that may produce output, and those that
-/// cannot produce any at once.
-#[derive(Clone, Debug, Default)]
+/// The deadline of each station, and which is the earliest: a tournament, in which the lower
+/// station wins a draw.
+#[derive(Clone, Debug)]
+struct Deadlines {
+    /// The winner's at 1, the players of the match at `n` at `2n` and `2n + 1`, the stations'
+    /// behind all matches.
+    at: Vec<Instant>,
+    matches: usize,
+}
+
+impl Deadlines {
+    fn new(stations: usize) -> Self {
+        let matches = stations.next_power_of_two();
+        Self { at: vec![Instant::MAX; 2 * matches], matches }
+    }
+
+    #[inline]
+    fn of(&self, station: StationId) -> Instant {
+        self.at[self.matches + station.index()]
+    }
+
+    #[inline]
+    fn set(&mut self, station: StationId, at: Instant) {
+        let mut place = self.matches + station.index();
+        self.at[place] = at;
+        // Up to the winner, without asking whether anything changes: that cannot be foreseen.
+        let mut earlier = at;
+        while place > 1 {
+            earlier = earlier.min(self.at[place ^ 1]);
+            place /= 2;
+            self.at[place] = earlier;
+        }
+    }
+
+    #[inline]
+    fn earliest(&self) -> Instant {
+        self.at[1]
+    }
+
+    #[inline]
+    fn first(&self) -> StationId {
+        let mut place = 1;
+        while place < self.matches {
+            place = 2 * place + usize::from(self.at[2 * place] != self.at[1]);
+        }
+        StationId((place - self.matches) as u32)
+    }
+}
+
+/// All that is to be decided, by time.
+#[derive(Clone, Debug)]
 pub(crate) struct Agenda {
+    /// What may show, deadlines among it a second time.
     showing: BinaryHeap<Reverse<Entry>>,
+    /// What cannot show at once.
     silent: BinaryHeap<Reverse<Entry>>,
+    deadlines: Deadlines,
 }
 
 impl Agenda {
-    /// Adds a task. `shows` says that carrying it out may produce output of the channel. The other
-    /// tasks lead to new frames at most.
+    pub(crate) fn new(stations: usize) -> Self {
+        Self {
+            showing: BinaryHeap::new(),
+            silent: BinaryHeap::new(),
+            deadlines: Deadlines::new(stations),
+        }
+    }
+
+    /// Adds the passing of a frame. `shows`: something may come out of the channel when it is
+    /// carried out. What does not show leads to frames at most.
     #[inline]
     pub(crate) fn add(&mut self, moment: Moment, task: Task, shows: bool) {
         let heap = if shows { &mut self.showing } else { &mut self.silent };
         heap.push(Reverse(Entry::new(moment, task)));
     }
 
-    /// Takes the next task, if it is due by `now`.
+    /// A station's deadline; [`Instant::MAX`] for none.
+    #[inline]
+    pub(crate) fn deadline(&self, station: StationId) -> Instant {
+        self.deadlines.of(station)
+    }
+
+    /// From now on this is the station's deadline, and its only one.
+    #[inline]
+    pub(crate) fn set_deadline(&mut self, station: StationId, at: Instant) {
+        if self.deadlines.of(station) != at {
+            self.deadlines.set(station, at);
+        }
+    }
+
+    /// Something may come out at this deadline.
+    pub(crate) fn show_deadline(&mut self, station: StationId, at: Instant) {
+        self.add(Moment::deadline(at), Task::Deadline(station), true);
+    }
+
+    /// Takes the next task, if it is due by `now`. A deadline stays until another one is set.
     #[inline]
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Moment, Task)> {
-        let showing = self.showing.peek().map(|entry| entry.0);
-        let silent = self.silent.peek().map(|entry| entry.0);
-        let (heap, next) = match (showing, silent) {
-            (Some(showing), Some(silent)) if showing < silent => (&mut self.showing, showing),
-            (Some(showing), None) => (&mut self.showing, showing),
-            (_, Some(silent)) => (&mut self.silent, silent),
-            (None, None) => return None,
-        };
-        if next.at() > now {
-            return None;
+        let due = self.deadlines.earliest();
+        loop {
+            let showing = self.showing.peek().map_or(NONE, |entry| entry.0);
+            let silent = self.silent.peek().map_or(NONE, |entry| entry.0);
+            let next = showing.min(silent);
+            if next == NONE || next.at() > due {
+                break;
+            }
+            if next.at() > now {
+                return None;
+            }
+            if showing < silent {
+                self.showing.pop()
+            } else {
+                self.silent.pop()
+            };
+            if next.moment().is_end() {
+                return Some((next.moment(), next.task()));
+            }
         }
-        heap.pop();
-        Some((next.moment(), next.task()))
+        let first = || (Moment::deadline(due), Task::Deadline(self.deadlines.first()));
+        (due <= now && due < Instant::MAX).then(first)
     }
 
     /// The time before which nothing comes out, given that every frame takes at least `frame`.
     #[inline]
     pub(crate) fn shows(&self, frame: Duration) -> Option<Instant> {
-        let showing = self.showing.peek().map(|entry| entry.0.at());
-        let silent = self.silent.peek().map(|entry| entry.0.at() + frame);
-        match (showing, silent) {
-            (Some(showing), Some(silent)) => Some(showing.min(silent)),
-            (one, other) => one.or(other),
-        }
+        let showing = self.showing.peek().map_or(Instant::MAX, |entry| entry.0.at());
+        let silent = self.silent.peek().map_or(Instant::MAX, |entry| entry.0.at());
+        let silent = silent.min(self.deadlines.earliest());
+        let silent = if silent == Instant::MAX { silent } else { silent + frame };
+        let next = showing.min(silent);
+        (next < Instant::MAX).then_some(next)
     }
 }

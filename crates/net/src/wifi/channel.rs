@@ -31,7 +31,7 @@ use crate::wifi::agenda::{Agenda, Moment, Task};
 use crate::wifi::air::{Air, Copied, Flight, SENSED_ONLY};
 use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
-use crate::wifi::dcf::{Effects, Rules};
+use crate::wifi::dcf::Effects;
 use crate::wifi::frame::{Body, Frame, FrameKind, SentFrame};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use crate::wifi::terminal::{Common, Heard, Terminal};
@@ -123,15 +123,15 @@ impl<T: Copy> Channel<T> {
         streams: Vec<StationStreams>,
     ) -> Self {
         assert_eq!(stations.len(), streams.len(), "each station has its streams");
-        let rules = Rules::new(config);
+        let common = Common::new(config);
         let positions: Vec<_> = stations.iter().map(|station| station.position).collect();
-        let terminal = |(id, streams)| Terminal::new(StationId(id), &rules, streams);
+        let terminal = |(id, streams)| Terminal::new(StationId(id), &common.rules, streams);
         Self {
             stations: (0..).zip(streams).map(terminal).collect(),
             audience: Audience::new(&config.radio, &positions),
-            common: Common { rules, radio: config.radio.clone() },
+            common,
             air: Air::new(),
-            agenda: Agenda::default(),
+            agenda: Agenda::new(stations.len()),
             frames_sent: 0,
             overhearing: 0,
             outputs: VecDeque::new(),
@@ -311,10 +311,6 @@ impl<T: Copy> Channel<T> {
     /// A station's deadline has come, unless a signal has put it off.
     fn deadline(&mut self, station: StationId, moment: Moment) {
         let now = moment.at;
-        let terminal = &mut self.stations[station.index()];
-        if terminal.armed == now {
-            terminal.armed = Instant::MAX;
-        }
         self.go_through(station, moment);
         let Terminal { dcf, radio, .. } = &mut self.stations[station.index()];
         if dcf.deadline() <= now {
@@ -346,21 +342,17 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// Enters a station's deadline into the agenda, unless an earlier entry is there.
+    /// Enters a station's deadline into the agenda.
+    #[inline]
     fn arm(&mut self, station: StationId) {
         let Self { stations, air, agenda, common, now, .. } = self;
         let terminal = &mut stations[station.index()];
-        let Some(deadline) = terminal.earliest_deadline(*now, air, common) else { return };
-        let shows = terminal.dcf.may_give_up(&common.rules);
-        if deadline < terminal.armed {
-            terminal.armed = deadline;
-        } else if !shows || deadline == terminal.shown {
-            return;
-        }
-        if shows {
+        let deadline = terminal.earliest_deadline(*now, air, common).unwrap_or(Instant::MAX);
+        agenda.set_deadline(station, deadline);
+        if terminal.dcf.may_give_up(&common.rules) && deadline != terminal.shown {
             terminal.shown = deadline;
+            agenda.show_deadline(station, deadline);
         }
-        agenda.add(Moment::deadline(deadline), Task::Deadline(station), shows);
     }
 
     /// Carries out a station's effects; `flight` is the slot of the frame that it has received.
@@ -476,6 +468,13 @@ impl<T: Copy> Channel<T> {
             // Signals that passed it meanwhile have no effect, or they would be in the agenda.
             let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
             debug_assert!(nothing.is_none());
+            let id = StationId(station);
+            let busy = (now + delay, end + delay);
+            if let Some(bound) = terminal.deadline_behind(common, busy)
+                && bound > agenda.deadline(id)
+            {
+                agenda.set_deadline(id, bound);
+            }
             let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
             let flight = if receives { slot } else { SENSED_ONLY };
             air.add(&mut terminal.signals, (beginning, end), power, flight);

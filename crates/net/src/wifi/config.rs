@@ -362,6 +362,10 @@ impl Power {
     pub fn as_watts(self) -> f64 {
         self.0 as f64 / 1e18
     }
+    /// The least power that is at least `ratio` times this one.
+    pub(crate) fn times(self, ratio: f64) -> Self {
+        Self(libm::ceil(ratio * self.0 as f64) as u64)
+    }
     /// Whether it is at least `ratio` times `other`.
     pub(crate) fn is_at_least(self, ratio: f64, other: Self) -> bool {
         self.0 as f64 >= ratio * other.0 as f64

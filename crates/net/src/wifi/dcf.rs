@@ -287,7 +287,23 @@ impl<T: Copy> Dcf<T> {
         Some(self.deadline.min(now + rules.shortest_frame + rules.phy.difs + rest))
     }
 
-    /// Whether any frame that passes may end the attempt.
+    /// The medium, idle now, will be busy from `begin` to `end`: if that stops a back-off, there is
+    /// no deadline before this, unless a frame is for this station.
+    #[inline]
+    pub(crate) fn deadline_behind(
+        &self,
+        rules: &Rules,
+        begin: Instant,
+        end: Instant,
+    ) -> Option<Instant> {
+        let stops =
+            self.phase == Phase::Contend && self.deadline > begin && self.deadline < Instant::MAX;
+        // Whole slots count, so that a little more may remain.
+        let rest = || self.backoff.unwrap_or(Duration::ZERO).min(self.deadline.since(begin));
+        stops.then(|| end + rules.phy.difs + rest())
+    }
+
+    /// Any frame that passes may be the end of its attempt.
     pub(crate) fn heeds_all_frames(&self, rules: &Rules) -> bool {
         rules.reception_ends_attempts() && matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
     }
@@ -392,6 +408,7 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// The medium has become busy.
+    #[inline]
     pub(crate) fn carrier_busy(&mut self, now: Instant, rules: &Rules) {
         self.carrier = true;
         self.nav.settle(now);
@@ -399,6 +416,7 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// The medium has become idle.
+    #[inline]
     pub(crate) fn carrier_idle(&mut self, now: Instant, rules: &Rules) {
         self.carrier = false;
         self.idle_from = self.idle_from.max(now);
@@ -420,6 +438,7 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// A frame was received.
+    #[inline]
     pub(crate) fn frame_received(
         &mut self,
         now: Instant,
@@ -516,7 +535,8 @@ impl<T: Copy> Dcf<T> {
         self.backoff = Some(rules.phy.slot * self.stream.below(values));
     }
 
-    /// The medium is no longer idle: subtracts the slots counted so far.
+    /// The medium is no longer idle: subtracts what has been counted.
+    #[inline]
     fn freeze(&mut self, now: Instant, rules: &Rules) {
         let Some(from) = self.counting_from.take() else { return };
         self.deadline = Instant::MAX;
@@ -535,7 +555,8 @@ impl<T: Copy> Dcf<T> {
         }
     }
 
-    /// Resumes the count if the medium is idle and no exchange is in progress.
+    /// Goes on counting, if the medium is idle and no exchange in progress.
+    #[inline]
     fn resume(&mut self, now: Instant, rules: &Rules) {
         if self.carrier || self.phase != Phase::Contend {
             return;
@@ -546,6 +567,7 @@ impl<T: Copy> Dcf<T> {
         self.set_access_deadline(now);
     }
 
+    #[inline]
     fn set_access_deadline(&mut self, now: Instant) {
         if let (Some(from), true) = (self.counting_from, self.current.is_some()) {
             self.deadline = (from + self.backoff.unwrap_or(Duration::ZERO)).max(now);
@@ -675,6 +697,7 @@ impl<T: Copy> Dcf<T> {
     // Frames in.
 
     /// A frame for others, or for all.
+    #[inline]
     fn overhear(&mut self, now: Instant, rules: &Rules, frame: &Frame<T>, out: &mut Effects<T>) {
         let (counts, fallback_at) = match frame.body {
             Body::Rts => (true, rules.mac.nav_reset.then_some(now + rules.nav_reset)),
@@ -726,8 +749,9 @@ impl<T: Copy> Dcf<T> {
 
     // The end of an attempt.
 
-    /// Under the standard's rule, any frame but the response ends the attempt in failure, if it
-    /// began after the station's own.
+    /// Any frame but the response means that the attempt failed, if the standard's rule is in force
+    /// and the frame began after the own one.
+    #[inline]
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && rules.reception_ends_attempts()

@@ -40,8 +40,18 @@ impl RadioConfig {
         }
     }
 
-    /// Whether a frame sent at one place can be received at the other, bit errors and interference
-    /// apart.
+    /// The least power at which a frame is received when there is no other.
+    pub(crate) fn receivable_alone(&self) -> Power {
+        match self.reception {
+            Reception::FirstLock { .. } => self.rx_threshold,
+            Reception::CumulativeSinr { noise, min_sinr, .. } => {
+                self.rx_threshold.max(noise.times(min_sinr))
+            }
+        }
+    }
+
+    /// Whether a frame from one place can be received at the other (bit errors and interference
+    /// apart).
     pub fn in_range(&self, from: Position, to: Position) -> bool {
         self.received(from.distance(to)) >= self.rx_threshold
     }
@@ -148,26 +158,26 @@ impl Radio {
         self.lock.is_none() && self.energy == Power::ZERO
     }
 
-    /// A signal arrives at `begin` and has passed at `end`, and overlaps no other: [`Radio::start`]
-    /// and [`Radio::end`] in one step. Returns whether the medium was sensed busy meanwhile, and
-    /// what the end means.
+    /// A signal arrives at `begin` and has passed at `end`, and no other meets it: what
+    /// [`Radio::start`] and [`Radio::end`] come to. Whether the medium was sensed busy meanwhile,
+    /// and what the end means. `least` is [`RadioConfig::receivable_alone`].
     #[inline]
     pub(crate) fn hear_alone(
         &self,
         config: &RadioConfig,
+        least: Power,
         (begin, end): (Instant, Instant),
         power: Power,
     ) -> (bool, Outcome) {
-        let receivable = begin >= self.sending_until && power >= config.rx_threshold;
-        let (busy, fate) = match config.reception {
-            Reception::FirstLock { .. } if receivable => (true, Outcome::Frame),
+        let receivable = begin >= self.sending_until && power >= least;
+        let (busy, missed) = match config.reception {
             Reception::FirstLock { .. } => (true, Outcome::Error),
-            Reception::CumulativeSinr { noise, min_sinr, .. } => {
-                let locks = receivable && power.is_at_least(min_sinr, noise);
-                let fate = if locks { Outcome::Frame } else { Outcome::None };
-                (locks || (power > Power::ZERO && power >= config.cs_threshold), fate)
+            Reception::CumulativeSinr { .. } => {
+                let busy = receivable || (power > Power::ZERO && power >= config.cs_threshold);
+                (busy, Outcome::None)
             }
         };
+        let fate = if receivable { Outcome::Frame } else { missed };
         (busy, if end < self.sending_until { Outcome::None } else { fate })
     }
 

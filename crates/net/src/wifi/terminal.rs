@@ -2,7 +2,7 @@
 
 use crate::wifi::agenda::Moment;
 use crate::wifi::air::{Air, Flight, Signal, Signals};
-use crate::wifi::config::{RadioConfig, Reception};
+use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame};
 use crate::wifi::radio::{Arrival, Outcome, Radio};
@@ -14,6 +14,14 @@ use airtcp_core::{Instant, Stream};
 pub(crate) struct Common {
     pub(crate) rules: Rules,
     pub(crate) radio: RadioConfig,
+    receivable_alone: Power,
+}
+
+impl Common {
+    pub(crate) fn new(config: &ChannelConfig) -> Self {
+        let radio = config.radio.clone();
+        Self { rules: Rules::new(config), receivable_alone: radio.receivable_alone(), radio }
+    }
 }
 
 /// A station at work.
@@ -30,9 +38,7 @@ pub(crate) struct Terminal<T> {
     pub(crate) overhears: bool,
     /// While the medium is busy: since when the busy time is not yet in the counters.
     busy_from: Instant,
-    /// When the agenda next calls it for its deadline.
-    pub(crate) armed: Instant,
-    /// The latest deadline entered into the agenda as one that may produce output.
+    /// The deadline that the agenda has last had among what may show.
     pub(crate) shown: Instant,
     /// Slot and number of the latest frame it sent.
     pub(crate) latest: Option<(u32, u32)>,
@@ -58,7 +64,6 @@ impl<T: Copy> Terminal<T> {
             down: false,
             overhears: false,
             busy_from: Instant::ZERO,
-            armed: Instant::MAX,
             shown: Instant::MAX,
             latest: None,
         }
@@ -96,7 +101,9 @@ impl<T: Copy> Terminal<T> {
                     continue;
                 }
                 // The usual case, taken in one go.
-                let (busy, outcome) = self.radio.hear_alone(&common.radio, (now, end), power);
+                let Common { radio, receivable_alone, .. } = common;
+                let (busy, outcome) =
+                    self.radio.hear_alone(radio, *receivable_alone, (now, end), power);
                 if busy {
                     self.busy_from = now.max(self.busy_from);
                     self.dcf.carrier_busy(now, &common.rules);
@@ -114,7 +121,7 @@ impl<T: Copy> Terminal<T> {
     /// The first bit of a frame reaches the station.
     #[inline]
     fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) {
-        let Common { rules, radio } = common;
+        let Common { rules, radio, .. } = common;
         let was_busy = self.radio.is_busy(radio);
         if self.radio.start(now, radio, arrival) {
             self.dcf.frame_ignored(now, rules, arrival.end);
@@ -193,7 +200,7 @@ impl<T: Copy> Terminal<T> {
         down: bool,
         out: &mut Effects<T>,
     ) {
-        let Common { rules, radio } = common;
+        let Common { rules, radio, .. } = common;
         self.down = down;
         while let Some(signal) = air.first(self.signals) {
             let flight = signal.flight;
@@ -224,7 +231,20 @@ impl<T: Copy> Terminal<T> {
         self.dcf.earliest_deadline(now, &common.rules, busy_until)
     }
 
-    /// The earliest end of the present busy time.
+    /// If nothing else is on the air here, a signal that begins and ends so puts the deadline off:
+    /// to then, or later.
+    #[inline]
+    pub(crate) fn deadline_behind(
+        &self,
+        common: &Common,
+        (begin, end): (Instant, Instant),
+    ) -> Option<Instant> {
+        let senses_all = matches!(common.radio.reception, Reception::FirstLock { .. });
+        let alone = self.signals.is_empty() && self.radio.is_quiet();
+        if senses_all && alone { self.dcf.deadline_behind(&common.rules, begin, end) } else { None }
+    }
+
+    /// Until when the medium is busy, if not longer.
     fn busy_until(&self, air: &Air<T>, radio: &RadioConfig) -> Instant {
         match radio.reception {
             Reception::FirstLock { .. } => self.radio.receiving_until().unwrap_or(Instant::ZERO),
