@@ -100,13 +100,10 @@ impl Entry {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 
-    fn task(self) -> Task {
+    /// The task of the end of a frame.
+    fn passed(self) -> Task {
         let whom = self.0 as u32;
-        match self.moment().is_end() {
-            false => Task::Deadline(StationId(whom)),
-            true if whom & SLOT != 0 => Task::PassedAll(whom & !SLOT),
-            true => Task::Passed(StationId(whom)),
-        }
+        if whom & SLOT != 0 { Task::PassedAll(whom & !SLOT) } else { Task::Passed(StationId(whom)) }
     }
 }
 
@@ -162,7 +159,7 @@ impl Deadlines {
 /// All that is to be decided, by time.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// What may show, deadlines among it a second time.
+    /// What may show. Deadlines that may are here, too, but carried out by [`Self::deadlines`].
     showing: BinaryHeap<Reverse<Entry>>,
     /// What cannot show at once.
     silent: BinaryHeap<Reverse<Entry>>,
@@ -225,7 +222,7 @@ impl Agenda {
                 self.silent.pop()
             };
             if next.moment().is_end() {
-                return Some((next.moment(), next.task()));
+                return Some((next.moment(), next.passed()));
             }
         }
         let first = || (Moment::deadline(due), Task::Deadline(self.deadlines.first()));

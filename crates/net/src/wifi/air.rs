@@ -193,7 +193,11 @@ impl<T> Air<T> {
     ) {
         let signal = Signal { moment: beginning, end, power, flight, next: NONE };
         let place = self.signals.insert(signal);
-        self.enter(to, place, beginning);
+        if to.is_empty() {
+            to.0 = place;
+        } else {
+            self.enter(to, place, beginning);
+        }
     }
 
     /// The first signal of a station has begun; its end comes next.
@@ -217,9 +221,9 @@ impl<T> Air<T> {
         self.signals.remove(place);
     }
 
-    #[inline]
+    /// Puts a signal among others.
     fn enter(&mut self, of: &mut Signals, place: u32, moment: Moment) {
-        if of.is_empty() || moment < self.signals[of.0].moment {
+        if moment < self.signals[of.0].moment {
             self.signals[place].next = of.0;
             of.0 = place;
             return;

@@ -12,7 +12,8 @@
 //!   touched once.
 //! - The agenda holds what matters, by time; no step looks at all stations. Its deadlines are lower
 //!   bounds: most frames only freeze back-offs, which can make a deadline later, never earlier. A
-//!   station that is called too early goes back into the agenda.
+//!   frame puts off the deadlines of the stations whose back-offs it will freeze. A station that is
+//!   called too early goes back into the agenda.
 //! - A caller needs to wake up only when something may come out. That is known well ahead, because
 //!   nothing comes out while a frame is on the air or being answered. What happens in between is
 //!   carried out in one go.

@@ -134,7 +134,7 @@ impl<T: Copy> Terminal<T> {
 
     /// The last bit of a frame passes the station, and the medium may become idle. True if the
     /// station overhears a packet.
-    #[inline]
+    #[inline(always)]
     fn passed(
         &mut self,
         air: &Air<T>,
