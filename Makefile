@@ -75,7 +75,7 @@ bench-link: setup ## packet rate and punctuality of the link emulator, beside a 
 	cargo bench --package airtcp-emu --bench link
 
 bench-peers: setup-simulate ## the same work in airtcp, ns-2 and ns-3
-	cargo build --profile dist --package airtcp-cli --no-default-features
+	scripts/pgo --no-default-features
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
 bench-gateway: setup ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']

@@ -158,18 +158,30 @@ impl Wakeups {
         self.matches.len() + component as usize
     }
 
-    /// Puts a key in a place and replays its matches up to the final.
+    /// Puts a key in a place, and whatever follows from it up to the final.
     #[inline(always)]
     fn play(&mut self, mut place: usize, mut key: Key) {
-        while place > 0 {
-            let (number, side) = ((place - 1) / 4, (place - 1) % 4);
-            let sides = &mut self.matches[number];
-            sides[side] = key;
-            // Not `sides[side]` again, so that the other three need not wait for the store.
-            key = key.min(sides[side ^ 1].min(sides[side ^ 2]).min(sides[side ^ 3]));
-            place = number;
+        // The first matches stand outside of the loop: in innermost loops the compiler turns
+        // selects into branches, which cannot be predicted and double the time.
+        let (place, key) = (&mut place, &mut key);
+        let won = self.meet(place, key) || self.meet(place, key) || self.meet(place, key);
+        if !won && !self.meet(place, key) {
+            while !self.meet(place, key) {}
         }
-        self.earliest = key;
+        self.earliest = *key;
+    }
+
+    /// Puts a key in a place and plays its match: `place` and `key` become the winner's. Returns
+    /// whether that was the final.
+    #[inline(always)]
+    fn meet(&mut self, place: &mut usize, key: &mut Key) -> bool {
+        let (number, side) = ((*place - 1) / 4, (*place - 1) % 4);
+        let sides = &mut self.matches[number];
+        sides[side] = *key;
+        // Not `sides[side]` again: the other three do not wait for it.
+        *key = key.min(sides[side ^ 1].min(sides[side ^ 2]).min(sides[side ^ 3]));
+        *place = number;
+        number == 0
     }
 
     #[inline]
