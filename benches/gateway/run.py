@@ -249,7 +249,7 @@ def main() -> int:
     parser.add_argument("--idle", action="store_true", help=idle)
     ordered = "one processor per host, so that no packet overtakes another"
     parser.add_argument("--ordered", action="store_true", help=ordered)
-    parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="command that runs the gateway")
+    parser.add_argument("command", nargs="*", default=PASS_THROUGH, help="runs the gateway")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise BenchError("needs root, to make network namespaces")
