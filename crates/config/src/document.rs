@@ -30,6 +30,18 @@ pub fn markdown_units(what: &str, names: impl IntoIterator<Item = &'static str>)
     format!("- {what}: {}.\n", names.join(", "))
 }
 
+/// The units that links need, a line for each quantity.
+pub fn markdown_link_units() -> String {
+    let quantities = [
+        ("Durations", units::DURATION),
+        ("Rates", units::RATE),
+        ("Sizes", units::SIZE),
+        ("Queues", units::PACKETS),
+    ];
+    let lines = quantities.map(|(what, units)| markdown_units(what, units.iter().map(|u| u.0)));
+    lines.concat()
+}
+
 /// The form of names, and the meaning of prefixes of units, in Markdown.
 pub const MARKDOWN_NAMES: &str = "- Names: 1 to 64 letters, digits, `-` or `_`.\n\n\
     `k`, `M`, `G` are powers of 1000; `KiB`, `MiB`, `GiB` powers of 1024.\n";

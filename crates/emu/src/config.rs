@@ -5,7 +5,7 @@ use airtcp_config::{ConfigError, Override, Section, document, read};
 use airtcp_net::config::LinkConfig;
 use airtcp_settings::schema::Fallback::{Absent, Is};
 use airtcp_settings::schema::{Field, Key, Kind, Table, TextKind, field};
-use airtcp_settings::{Name, Settings, units};
+use airtcp_settings::{Name, Settings};
 
 /// The emulated link.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,15 +125,7 @@ The TOML file of `airtcp link --config` ([guide](link.md)). Every key may be lef
 /// `docs/link-config.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
-    let units = [
-        ("Durations", units::DURATION),
-        ("Rates", units::RATE),
-        ("Sizes", units::SIZE),
-        ("Queues", units::PACKETS),
-    ];
-    for (what, units) in units {
-        out.push_str(&document::markdown_units(what, units.iter().map(|(name, _)| *name)));
-    }
+    out.push_str(&document::markdown_link_units());
     for table in document::tables(&EMULATED_LINK) {
         out.push_str(&document::markdown_table(table));
     }

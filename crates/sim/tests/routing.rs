@@ -97,6 +97,14 @@ fn a_partitioned_network_runs_and_counts_packets_without_a_route() {
     assert!(saturated.no_route_drops == saturated.packets_sent && saturated.packets_sent < 20_100);
 }
 
+/// Drops the data packets that a failed link returned.
+fn drop_all(packets: Drain<'_, Routed>, out: &mut Actions) {
+    for packet in packets {
+        let Routed::Data(data) = packet else { continue };
+        out.drop(data, DropReason::Retries);
+    }
+}
+
 /// A router that looks up the static next hop of each packet.
 struct Fixed {
     node: NodeId,
@@ -119,10 +127,7 @@ impl Router for Fixed {
         packets: Drain<'_, Routed>,
         out: &mut Actions,
     ) {
-        for packet in packets {
-            let Routed::Data(data) = packet else { continue };
-            out.drop(data, DropReason::Retries);
-        }
+        drop_all(packets, out);
     }
     fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
     fn next_deadline(&self) -> Option<Instant> {
@@ -485,10 +490,7 @@ impl Router for Greedy {
         packets: Drain<'_, Routed>,
         out: &mut Actions,
     ) {
-        for packet in packets {
-            let Routed::Data(data) = packet else { continue };
-            out.drop(data, DropReason::Retries);
-        }
+        drop_all(packets, out);
     }
     fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
     fn next_deadline(&self) -> Option<Instant> {

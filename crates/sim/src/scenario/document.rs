@@ -13,8 +13,8 @@ const INTRODUCTION: &str = r#"# The scenario file
 <!-- Generated from the schema. Do not edit: `cargo run -p airtcp-cli -- schema --markdown > docs/scenario.md` -->
 
 A scenario is a TOML file: nodes, links between them, wireless cells, TCP flows and cross traffic. Quantities are strings with a unit;
-a bare number where a unit is needed is refused, and so are unknown keys, keys that have no effect beside
-another, and values that cannot be.
+a bare number where a unit is needed is refused. So are unknown keys, keys that have no effect, and impossible
+values.
 
 ```toml
 duration = "20 s"
@@ -57,16 +57,8 @@ belonged to the earlier choice: `--set tcp.recovery=sack` runs a file that says 
 /// `docs/scenario.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
-    let units = [
-        ("Durations", units::DURATION),
-        ("Rates", units::RATE),
-        ("Sizes", units::SIZE),
-        ("Queues", units::PACKETS),
-    ];
     let measures = [&[("Lengths", &units::LENGTH)], &MEASURES[..]].concat();
-    for (what, units) in units {
-        out.push_str(&document::markdown_units(what, units.iter().map(|(name, _)| *name)));
-    }
+    out.push_str(&document::markdown_link_units());
     for (what, measure) in measures {
         out.push_str(&document::markdown_units(what, measure.names()));
     }

@@ -8,12 +8,11 @@ const INTRODUCTION: &str = r#"# The gateway's configuration file
 
 <!-- Generated from the schema. Do not edit: `cargo run -p airtcp-cli -- schema --gateway --markdown > docs/gateway-config.md` -->
 
-A TOML file: which mobiles, which mechanism for them, who says when one is out of reach. Quantities are strings with a
-unit; a bare number where a unit is needed is refused, and so are unknown keys, keys that have no effect beside
-another, and values that cannot be. `airtcp gateway check-config FILE` tells what a file would do, or what is
-wrong with it, and touches nothing.
+A TOML file: the mobiles, the mechanism for each group, and where the link signals come from. Quantities are strings with a
+unit; a bare number where a unit is needed is refused. So are unknown keys, keys that have no effect, and impossible
+values. `airtcp gateway check-config FILE` says what a file would do, or what is wrong with it, and changes nothing.
 
-The least there is (examples/gateway.toml has more):
+The shortest useful file (examples/gateway.toml has more):
 
 ```toml
 [[mobile]]
