@@ -38,7 +38,7 @@ pub mod router;
 pub mod shortest_path;
 
 pub use next_hops::NextHops;
-pub use router::{Actions, Router};
+pub use router::{Actions, LinkFailure, Router};
 
 /// A node, by a number that the host of its router assigns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

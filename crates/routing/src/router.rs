@@ -142,6 +142,25 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
+/// What the link layer reports when it gives up on a neighbour, with the packets that it returns.
+#[derive(Debug)]
+pub struct LinkFailure<'a> {
+    /// The neighbour.
+    pub neighbour: NodeId,
+    /// The packet that was tried too often; `None` if its last attempt did reach the neighbour,
+    /// and only the acknowledgement was lost.
+    pub tried: Option<Packet>,
+    /// The packets that waited for the same neighbour, oldest first.
+    pub waiting: Drain<'a, Packet>,
+}
+
+impl LinkFailure<'_> {
+    /// All packets, oldest first.
+    pub fn packets(self) -> impl Iterator<Item = Packet> {
+        self.tried.into_iter().chain(self.waiting)
+    }
+}
+
 /// A routing protocol on one node.
 pub trait Router: Send {
     /// A packet of the node's own (`from` is `None`), or one that came from a neighbour: to be
@@ -177,13 +196,11 @@ pub trait Router: Send {
     ) {
     }
 
-    /// The link layer gave up on a neighbour. `packets` are those that this node had queued for it,
-    /// oldest first. A packet whose last attempt did reach the neighbour is not among them.
+    /// The link layer gave up on a neighbour.
     fn on_link_failure(
         &mut self,
         context: &Context<'_>,
-        neighbour: NodeId,
-        packets: Drain<'_, Packet>,
+        failure: LinkFailure<'_>,
         out: &mut Actions,
     );
 

@@ -6,7 +6,7 @@ mod common;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber};
 use airtcp_routing::router::{Context, Data, Message, NextHop, Notice, Packet as Routed};
-use airtcp_routing::{Actions, NodeId, Router};
+use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Direction, PacketTap};
@@ -17,7 +17,6 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::vec::Drain;
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse("t.toml", text, &[]).unwrap_or_else(|error| panic!("{}", error.render()))
@@ -98,8 +97,8 @@ fn a_partitioned_network_runs_and_counts_packets_without_a_route() {
 }
 
 /// Drops the data packets that a failed link returned.
-fn drop_all(packets: Drain<'_, Routed>, out: &mut Actions) {
-    for packet in packets {
+fn drop_all(failure: LinkFailure<'_>, out: &mut Actions) {
+    for packet in failure.packets() {
         let Routed::Data(data) = packet else { continue };
         out.drop(data, DropReason::Retries);
     }
@@ -120,14 +119,8 @@ impl Router for Fixed {
             None => out.drop(data, DropReason::NoRoute),
         }
     }
-    fn on_link_failure(
-        &mut self,
-        _: &Context<'_>,
-        _: NodeId,
-        packets: Drain<'_, Routed>,
-        out: &mut Actions,
-    ) {
-        drop_all(packets, out);
+    fn on_link_failure(&mut self, _: &Context<'_>, failure: LinkFailure<'_>, out: &mut Actions) {
+        drop_all(failure, out);
     }
     fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
     fn next_deadline(&self) -> Option<Instant> {
@@ -244,11 +237,10 @@ impl Router for Curious {
     fn on_link_failure(
         &mut self,
         context: &Context<'_>,
-        neighbour: NodeId,
-        packets: Drain<'_, Routed>,
+        failure: LinkFailure<'_>,
         out: &mut Actions,
     ) {
-        self.0.on_link_failure(context, neighbour, packets, out);
+        self.0.on_link_failure(context, failure, out);
     }
     fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
     fn next_deadline(&self) -> Option<Instant> {
@@ -376,18 +368,13 @@ impl Router for Asking {
         }
     }
 
-    fn on_link_failure(
-        &mut self,
-        _: &Context<'_>,
-        neighbour: NodeId,
-        packets: Drain<'_, Routed>,
-        out: &mut Actions,
-    ) {
+    fn on_link_failure(&mut self, _: &Context<'_>, failure: LinkFailure<'_>, out: &mut Actions) {
+        let neighbour = failure.neighbour;
         for (&to, _) in self.next.iter().filter(|(_, next)| **next == neighbour) {
             out.notify(Notice::RouteFailed(to));
         }
         self.next.retain(|_, next| *next != neighbour);
-        for packet in packets {
+        for packet in failure.packets() {
             match packet {
                 Routed::Data(data) if data.source == self.node => self.hold(data, out),
                 Routed::Data(data) => out.drop(data, DropReason::Retries),
@@ -483,14 +470,8 @@ impl Router for Greedy {
             None => out.drop(data, DropReason::NoRoute),
         }
     }
-    fn on_link_failure(
-        &mut self,
-        _: &Context<'_>,
-        _: NodeId,
-        packets: Drain<'_, Routed>,
-        out: &mut Actions,
-    ) {
-        drop_all(packets, out);
+    fn on_link_failure(&mut self, _: &Context<'_>, failure: LinkFailure<'_>, out: &mut Actions) {
+        drop_all(failure, out);
     }
     fn on_timer(&mut self, _: &Context<'_>, _: &mut Actions) {}
     fn next_deadline(&self) -> Option<Instant> {

@@ -113,8 +113,13 @@ impl Grid {
         self.generation += 1;
     }
 
+    /// How a station moves.
+    pub(crate) fn mobility(&self, station: u32) -> &Mobility {
+        &self.mobility[station as usize]
+    }
+
     /// Where a station is at `at`. [`Grid::advance`] must have been called up to that time.
-    pub(crate) fn position(&self, station: u32, at: Instant) -> Position {
+    fn position(&self, station: u32, at: Instant) -> Position {
         self.stations[station as usize].leg.position(at)
     }
 

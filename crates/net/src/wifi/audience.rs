@@ -41,9 +41,9 @@ impl Audience {
         self.grid.set_mobility(now, station, mobility);
     }
 
-    /// Where a station is at `now`.
-    pub(crate) fn position(&self, station: u32, now: Instant) -> Position {
-        self.grid.position(station, now)
+    /// Where a station is at any instant.
+    pub(crate) fn position(&self, station: u32, at: Instant) -> Position {
+        self.grid.mobility(station).position(at)
     }
 
     /// Advances time to `now`.

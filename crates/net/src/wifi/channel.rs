@@ -240,7 +240,11 @@ impl<T: Copy> Channel<T> {
     /// Whether `to` can receive frames of `from` (bit errors and interference apart), as of the
     /// latest call.
     pub fn reachable(&self, from: StationId, to: StationId) -> bool {
-        from != to && self.common.radio.in_range(self.position(from), self.position(to))
+        from != to
+            && self
+                .common
+                .radio
+                .in_range(self.position(from, self.now), self.position(to, self.now))
     }
 
     /// The stations that can receive frames of `from`, in ascending order; see
@@ -249,9 +253,9 @@ impl<T: Copy> Channel<T> {
         self.audience.in_range_of(from.0, self.now).into_iter().map(StationId)
     }
 
-    /// Where a station is, as of the latest call.
-    pub fn position(&self, station: StationId) -> Position {
-        self.audience.position(station.0, self.now)
+    /// Where a station is at any instant, as far as its present movement says.
+    pub fn position(&self, station: StationId, at: Instant) -> Position {
+        self.audience.position(station.0, at)
     }
 
     /// Sets how a station moves from `now` on. Frames already on the air are not affected.

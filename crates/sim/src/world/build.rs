@@ -70,7 +70,8 @@ impl World {
             actions: Actions::new(),
             routing_actions: Vec::new(),
             taken: Vec::new(),
-            failed: Vec::new(),
+            tried: None,
+            waiting: Vec::new(),
             node_names: nodes.iter().map(|n| n.name.clone()).collect(),
             link_names: links.iter().map(|l| l.name.clone()).collect(),
             flows: flows

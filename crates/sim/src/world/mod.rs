@@ -218,8 +218,10 @@ pub struct World {
     routing_actions: Vec<airtcp_routing::Actions>,
     /// Packets being taken back out of an interface queue; empty between calls.
     taken: Vec<PacketId>,
-    /// Packets that a MAC gave up, until its channel reports which link failed.
-    failed: Vec<airtcp_routing::router::Packet>,
+    /// The packet that a MAC gave up, until its channel reports which link failed.
+    tried: Option<airtcp_routing::router::Packet>,
+    /// Packets that waited for a failed link; empty between calls.
+    waiting: Vec<airtcp_routing::router::Packet>,
     node_names: Vec<String>,
     link_names: Vec<String>,
     flows: Vec<FlowInfo>,
@@ -323,7 +325,7 @@ impl World {
                         self.count_mac_drop(packet);
                     }
                     if given_up && self.nodes[node.0 as usize].router.is_some() {
-                        self.give_back(packet);
+                        self.tried = Some(self.give_back(packet));
                     } else {
                         self.discard(packet, reason, Source::Node(node.0), observers);
                     }

@@ -1,14 +1,14 @@
 //! Nodes whose routes change: drives each node's [`Router`].
 
-use super::World;
+use super::{ChannelState, World};
 use crate::addr;
 use crate::packet::Packet;
 use crate::world::Observers;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Event, Instant, Source};
 use airtcp_net::wifi::{Receiver, StationId};
-use airtcp_routing::router::{Action, Context, NextHop, Notice, PacketId};
-use airtcp_routing::{Actions, NodeId, Router};
+use airtcp_routing::router::{self, Action, Context, NextHop, Notice, PacketId};
+use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
 
 /// A node's router and the node's interfaces.
 pub(super) struct NodeRouter {
@@ -81,14 +81,16 @@ impl World {
         neighbour: NodeId,
         observers: &mut Observers<'_>,
     ) {
+        let tried = self.tried.take();
+        let mut waiting = std::mem::take(&mut self.waiting);
         let mut taken = std::mem::take(&mut self.taken);
-        taken.drain(..).for_each(|packet| self.give_back(packet));
+        waiting.extend(taken.drain(..).map(|packet| self.give_back(packet)));
         self.taken = taken;
-        let mut failed = std::mem::take(&mut self.failed);
         self.ask(index, observers, |router, context, out| {
-            router.on_link_failure(context, neighbour, failed.drain(..), out);
+            let failure = LinkFailure { neighbour, tried, waiting: waiting.drain(..) };
+            router.on_link_failure(context, failure, out);
         });
-        self.failed = failed;
+        self.waiting = waiting;
     }
 
     /// Lets a node's router overhear a packet.
@@ -111,14 +113,12 @@ impl World {
         });
     }
 
-    /// Takes a packet that a link did not carry out of the network, until the router is told of the
-    /// failure.
-    pub(super) fn give_back(&mut self, packet: PacketId) {
+    /// A packet that a link did not carry, for the router of its node.
+    pub(super) fn give_back(&mut self, packet: PacketId) -> router::Packet {
         if self.packets.leaves_first_hop(packet) {
             self.left_first_hop(packet, true);
         }
-        let packet = self.packets.lend(packet);
-        self.failed.push(packet);
+        self.packets.lend(packet)
     }
 
     /// Whether a packet goes to the head of the interface queue.
@@ -139,11 +139,12 @@ impl World {
         // Carrying out its actions may call it again before all are done.
         let mut actions = self.routing_actions.pop().unwrap_or_default();
         let NodeRouter { router, node, .. } = &mut self.routers[index as usize];
-        let (node, channels) = (*node, &self.channels);
+        let (node, now, channels) = (*node, self.now, &self.channels);
         let position_of = |node: NodeId| {
-            channels.iter().find_map(|state| Some(state.channel.position(state.station(node)?)))
+            let at = |state: &ChannelState| Some(state.channel.position(state.station(node)?, now));
+            channels.iter().find_map(at)
         };
-        let context = Context { now: self.now, position_of: &position_of };
+        let context = Context { now, position_of: &position_of };
         question(router.as_mut(), &context, &mut actions);
         let deadline = router.next_deadline();
         for action in actions.drain() {
@@ -159,17 +160,32 @@ impl World {
                 Action::Drop { packet, reason } => {
                     self.discard(packet.id, reason, Source::Node(node.0), observers);
                 }
-                Action::Notify(notice) => {
-                    let event = match notice {
-                        Notice::RouteFailed(to) => Event::RouteFailed { to: addr::of_node(to) },
-                        Notice::RouteFound(to) => Event::RouteFound { to: addr::of_node(to) },
-                    };
-                    observers.events(Source::Node(node.0)).emit(self.now, || event);
-                }
+                Action::Notify(notice) => self.notify(node, notice, observers),
             }
         }
         self.routing_actions.push(actions);
         self.wakeups.arm(self.components.routers + index, deadline);
+    }
+
+    /// Tells the sockets of a node what its router says of the route to their peer.
+    fn notify(&mut self, node: NodeId, notice: Notice, observers: &mut Observers<'_>) {
+        let (event, peer) = match notice {
+            Notice::RouteFailed(to) => (Event::RouteFailed { to: addr::of_node(to) }, to),
+            Notice::RouteFound(to) => (Event::RouteFound { to: addr::of_node(to) }, to),
+        };
+        let now = self.now;
+        observers.events(Source::Node(node.0)).emit(now, || event);
+        for index in 0..self.sockets.len() as u32 {
+            let socket = &self.sockets[index as usize];
+            if (socket.node, socket.peer) != (node, peer) {
+                continue;
+            }
+            self.call(index, observers, |socket, io| match notice {
+                Notice::RouteFailed(_) => socket.endpoint.on_route_failure(now, None, io),
+                Notice::RouteFound(_) => socket.endpoint.on_route_restored(now, io),
+            });
+            self.arm_socket(index);
+        }
     }
 
     /// Sends a packet to a neighbour, by a wired link if there is one.
@@ -199,19 +215,25 @@ impl World {
 
     /// Sends a packet out of every interface of a node.
     fn broadcast(&mut self, index: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let node = self.routers[index as usize].node;
-        for n in 0.. {
-            let Some(&(to, link)) = self.routers[index as usize].links.get(n) else { break };
-            let copy = self.packets.copy(packet);
-            self.packets.reaches(copy, to);
-            self.send(node, link, copy, observers);
+        let NodeRouter { node, ref links, ref stations, .. } = self.routers[index as usize];
+        let (wired, interfaces) = (links.len(), links.len() + stations.len());
+        if interfaces == 0 {
+            return self.packets.remove(packet);
         }
-        for n in 0.. {
-            let stations = &self.routers[index as usize].stations;
-            let Some(&(channel, from)) = stations.get(n) else { break };
-            let copy = self.packets.copy(packet);
-            self.transmit(node, channel, from, Receiver::Broadcast, copy, observers);
+        for n in 0..interfaces {
+            let last = n + 1 == interfaces;
+            let packet = if last { packet } else { self.packets.copy(packet) };
+            let NodeRouter { links, stations, .. } = &self.routers[index as usize];
+            match links.get(n) {
+                Some(&(to, link)) => {
+                    self.packets.reaches(packet, to);
+                    self.send(node, link, packet, observers);
+                }
+                None => {
+                    let (channel, from) = stations[n - wired];
+                    self.transmit(node, channel, from, Receiver::Broadcast, packet, observers);
+                }
+            }
         }
-        self.packets.remove(packet);
     }
 }

@@ -7,11 +7,14 @@ use crate::route::{Resume, RouteFailure, Standby, Thaw};
 use airtcp_core::{Event, Instant, Payload, SeqNum};
 
 impl<P: Payload> Endpoint<P> {
-    /// The network reports that the route to the peer broke under the segment that begins at `seq`.
+    /// The network reports that the route to the peer broke, under the segment that begins at
+    /// `seq` if a node on the way noticed (`None`: the router of the endpoint's own node).
     /// [`crate::TcpConfig::on_route_failure`] says what follows. A notice about data that is not
-    /// outstanding is old and ignored, as is any notice in persist, where probes find out.
-    pub fn on_route_failure(&mut self, now: Instant, seq: SeqNum, io: &mut Io<'_, P>) {
+    /// outstanding is old and ignored, as is any notice in persist, where probes find out, or
+    /// without outstanding data.
+    pub fn on_route_failure(&mut self, now: Instant, seq: Option<SeqNum>, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
+        let seq = seq.unwrap_or(tx.una);
         let outstanding = seq.at_or_after(tx.una) && seq.before(tx.max);
         if !outstanding || tx.standby || tx.persist.is_some() || !self.sends_data() {
             return;

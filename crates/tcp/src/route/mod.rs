@@ -20,7 +20,7 @@ use std::fmt::Debug;
 pub struct RouteFailure {
     /// Now.
     pub now: Instant,
-    /// First sequence number of the segment that went no further.
+    /// First sequence number of the segment that went no further, or of all outstanding data.
     pub seq: SeqNum,
     /// FlightSize, in bytes; never 0.
     pub flight: u32,

@@ -327,7 +327,7 @@ fn broken_route(
     network.run_until(seconds(2.2));
     if noticed {
         let stuck = network.data(0).find(|sent| sent.lost).unwrap().segment.seq;
-        network.call(0, |end, now, io| end.on_route_failure(now, stuck, io));
+        network.call(0, |end, now, io| end.on_route_failure(now, Some(stuck), io));
     }
     network.run_until(restored_at.unwrap_or(seconds(12.0)));
     if restored_at.is_some() {
@@ -403,7 +403,7 @@ fn a_notice_of_acknowledged_data_is_old() {
     let mut network = transfer(&config(), 5, 10_000_000, |s| s.route = elfn);
     network.run_until(seconds(1.0));
     let first = network.data(0).next().unwrap().segment.seq;
-    network.call(0, |end, now, io| end.on_route_failure(now, first, io));
+    network.call(0, |end, now, io| end.on_route_failure(now, Some(first), io));
     assert!(!network.ends[0].is_standing_by());
 }
 
@@ -454,7 +454,7 @@ fn snoozing(until: Option<Instant>, then: Standby, with_loss: bool) -> Network {
     network.run_until(seconds(1.98));
     let first = network.ends[0].stats().bytes_acked as u32;
     let stuck = network.data(0).find(|sent| sent.offset == first).unwrap().segment.seq;
-    network.call(0, |end, now, io| end.on_route_failure(now, stuck, io));
+    network.call(0, |end, now, io| end.on_route_failure(now, Some(stuck), io));
     assert!(network.ends[0].is_standing_by());
     network
 }
@@ -521,7 +521,7 @@ fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
             assert!(network.now < seconds(3600.0), "seed {seed}: {:?}", network.ends);
             let lost = network.data(0).filter(|sent| sent.lost).last().map(|sent| sent.segment.seq);
             if let Some(seq) = lost.filter(|_| random.chance(0.2)) {
-                network.call(0, |end, now, io| end.on_route_failure(now, seq, io));
+                network.call(0, |end, now, io| end.on_route_failure(now, Some(seq), io));
                 notices += u32::from(network.ends[0].is_standing_by());
             }
         }
