@@ -152,6 +152,7 @@ fn type_name(kind: &Kind) -> String {
         Kind::Moment => "date and time".to_owned(),
         Kind::DurationPair => "array of two durations".to_owned(),
         Kind::Intervals => "array of `[start, end]`".to_owned(),
+        Kind::Waypoints => "array of `[time, x, y]`".to_owned(),
         Kind::Ordinals => "array of integers".to_owned(),
         Kind::WordOr(word, inner) => format!("`{word}`, or {}", type_name(inner)),
     }
@@ -269,6 +270,14 @@ fn kind_schema(kind: &Kind) -> Value {
         Kind::WordOr(word, inner) => json!({ "anyOf": [{ "const": word }, kind_schema(inner)] }),
         Kind::DurationPair => pair(),
         Kind::Intervals => json!({ "type": "array", "items": pair() }),
+        Kind::Waypoints => {
+            let (time, length) = (quantity(units::DURATION), measure_schema(&units::LENGTH));
+            let items = [time, length.clone(), length];
+            let waypoint = json!({
+                "type": "array", "prefixItems": items, "minItems": 3, "maxItems": 3,
+            });
+            json!({ "type": "array", "items": waypoint, "minItems": 1 })
+        }
         Kind::Ordinals => json!({
             "type": "array", "items": { "type": "integer", "minimum": 0 }, "uniqueItems": true,
         }),

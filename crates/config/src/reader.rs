@@ -4,7 +4,7 @@
 
 use crate::diagnostic::{ConfigError, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, Position};
 use airtcp_settings::schema::{Count, Fallback, Field, Kind, TIME, Table, TextKind};
 use airtcp_settings::{Decoded, Mistake, Name, Reader, Spot, Value, any_of, units};
 use std::cell::RefCell;
@@ -529,10 +529,7 @@ impl Decoder<'_> {
             }
             (Kind::Point, Toml::Array(ends)) => {
                 let [x, y] = ends.as_slice() else { return Err(self.found(tree)) };
-                match (self.decode(&LENGTH, x)?, self.decode(&LENGTH, y)?) {
-                    (Decoded::Number(x), Decoded::Number(y)) => Decoded::Point(x, y),
-                    other => unreachable!("lengths decoded as {other:?}"),
-                }
+                Decoded::Point(self.length(x)?, self.length(y)?)
             }
             (Kind::DurationPair, Toml::Array(ends)) => {
                 let [low, high] = ends.as_slice() else { return Err(self.found(tree)) };
@@ -564,6 +561,24 @@ impl Decoder<'_> {
                 }
                 Decoded::Intervals(intervals)
             }
+            (Kind::Waypoints, Toml::Array(elements)) => {
+                let mut waypoints: Vec<(Instant, Position)> = Vec::with_capacity(elements.len());
+                for element in elements {
+                    let Toml::Array(parts) = &element.value else {
+                        return Err(self.found(element));
+                    };
+                    let [at, x, y] = parts.as_slice() else { return Err(self.found(element)) };
+                    let at = Instant::ZERO + self.duration(at)?;
+                    if waypoints.last().is_some_and(|(before, _)| at < *before) {
+                        return Err(self.problem(element, "is earlier than the one before it"));
+                    }
+                    waypoints.push((at, Position { x: self.length(x)?, y: self.length(y)? }));
+                }
+                if waypoints.is_empty() {
+                    return Err(self.found(tree));
+                }
+                Decoded::Waypoints(waypoints)
+            }
             (Kind::Ordinals, Toml::Array(elements)) => {
                 let mut ordinals = Vec::with_capacity(elements.len());
                 for element in elements {
@@ -593,6 +608,14 @@ impl Decoder<'_> {
         match self.decode(&TIME, tree)? {
             Decoded::Duration(duration) => Ok(duration),
             other => unreachable!("a duration decoded as {other:?}"),
+        }
+    }
+
+    /// A part of the value, in metres.
+    fn length(&self, tree: &Tree) -> Result<f64, Problem> {
+        match self.decode(&LENGTH, tree)? {
+            Decoded::Number(metres) => Ok(metres),
+            other => unreachable!("a length decoded as {other:?}"),
         }
     }
 

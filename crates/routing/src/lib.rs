@@ -33,10 +33,12 @@
 //! positions are in their beacons, or overheard (§3.1). Mode, entry point and face of the perimeter
 //! mode (table 1) are the header of the data packet.
 
+pub mod config;
 pub mod next_hops;
 pub mod router;
 pub mod shortest_path;
 
+pub use config::RoutingConfig;
 pub use next_hops::NextHops;
 pub use router::{Actions, LinkFailure, Router};
 

@@ -152,6 +152,7 @@ impl Kind {
             | Self::DurationOrTable(_)
             | Self::DurationPair
             | Self::Intervals
+            | Self::Waypoints
             | Self::Rate
             | Self::Size { .. }
             | Self::Measure(_)
@@ -196,6 +197,10 @@ impl Kind {
             Self::DurationPair => "[low, high], such as [\"153 ms\", \"195 ms\"]".to_owned(),
             Self::Intervals => {
                 "[[start, end], …], ascending and disjoint, such as [[\"5 s\", \"11 s\"]]"
+                    .to_owned()
+            }
+            Self::Waypoints => {
+                "[[time, x, y], …], in ascending order of time, such as [[\"5 s\", \"0 m\", \"200 m\"]]"
                     .to_owned()
             }
             Self::DurationOrTable(_) => {

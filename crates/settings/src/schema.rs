@@ -253,6 +253,8 @@ pub enum Kind {
     DurationPair,
     /// `[start, end]` pairs, ascending and disjoint.
     Intervals,
+    /// `[time, x, y]` triples, in ascending order of time.
+    Waypoints,
     /// Distinct whole numbers.
     Ordinals,
     /// A table.

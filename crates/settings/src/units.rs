@@ -71,6 +71,14 @@ pub static LENGTH: Measure = Measure {
     show: |x| format!("{x} m"),
 };
 
+/// Speeds, in metres per second.
+pub static SPEED: Measure = Measure {
+    what: "a speed",
+    example: "10 m/s",
+    units: &[("m/s", |x| x), ("km/h", |x| x / 3.6)],
+    show: |x| format!("{x} m/s"),
+};
+
 impl Measure {
     /// The names of its units.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {

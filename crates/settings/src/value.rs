@@ -3,7 +3,7 @@
 use crate::reader::Reader;
 use crate::schema::{Count, Kind, TIME, TextKind};
 use crate::units;
-use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 
 /// A position: a byte range in one of the texts that settings are read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +60,8 @@ pub enum Decoded {
     Point(f64, f64),
     /// [`Kind::Intervals`].
     Intervals(Vec<(Instant, Instant)>),
+    /// [`Kind::Waypoints`].
+    Waypoints(Vec<(Instant, Position)>),
     /// [`Kind::Ordinals`].
     Ordinals(Vec<u64>),
 }
@@ -130,6 +132,11 @@ values! {
         |point| list(&[point.0, point.1], |x| (units::LENGTH.show)(*x));
     Vec<(Instant, Instant)>, Kind::Intervals, Decoded::Intervals(i) => i,
         |listed| list(listed, |(a, b)| list(&[*a, *b], |at| time(at.since_start())));
+    Vec<(Instant, Position)>, Kind::Waypoints, Decoded::Waypoints(w) => w,
+        |listed| list(listed, |(at, Position { x, y })| {
+            let [x, y] = [x, y].map(|x| (units::LENGTH.show)(*x));
+            list(&[time(at.since_start()), x, y], String::clone)
+        });
     Vec<u64>, Kind::Ordinals, Decoded::Ordinals(o) => o, |n| list(n, u64::to_string);
     WordOrSegments, Kind::ChoiceOrSegments(&[]), Decoded::WordOrSegments(w) => w, |w| match w {
         WordOrSegments::Word(word) => (*word).to_owned(),

@@ -28,7 +28,7 @@ const SENDER_ISN: SeqNum = SeqNum(u32::MAX - 1500);
 const RECEIVER_ISN: SeqNum = SeqNum(7000);
 
 fn scenario() -> Scenario {
-    let node = |name: &str| Node { name: name.into(), middlebox: None, outage: None };
+    let node = |name: &str| Node::new(name);
     Scenario {
         name: "spike".into(),
         duration: Duration::from_secs(10),

@@ -357,3 +357,31 @@ fn cells_repeat_and_depend_on_the_seed() {
     assert_ne!(run(3).stations, run(4).stations);
     assert_eq!(run(3).duration, Duration::from_secs(5).as_secs_f64());
 }
+
+/// Range 250 m, so that the mobile hears the access point for 15.05 s: until 10 s it stands still, then
+/// it leaves with 10 m/s.
+#[test]
+fn a_mobile_that_leaves_the_range_hears_nothing() {
+    let metrics = run(
+        r#"
+        duration = "60 s"
+        [[node]]
+        name = "AP"
+        position = ["0 m", "0 m"]
+        [[node]]
+        name = "MH"
+        position = ["199.5 m", "0 m"]
+        mobility = { model = "path", waypoints = [["10 s", "199.5 m", "0 m"], ["60 s", "699.5 m", "0 m"]] }
+        [[wlan]]
+        name = "cell"
+        stations = ["AP", "MH"]
+        preset = "ns2"
+        [[udp]]
+        from = "AP"
+        to = "MH"
+        rate = "80 kbit/s"
+        size = "1000 B""#,
+        &[],
+    );
+    assert_eq!(metrics.udp[0].packets_received, 151, "{:?}", metrics.udp[0]);
+}

@@ -6,12 +6,53 @@
 
 pub(crate) mod grid;
 mod path;
+mod random_waypoint;
 mod stationary;
 
 pub use path::{Path, PathError};
+pub use random_waypoint::{RandomStart, RandomWaypoint};
 pub use stationary::Stationary;
 
-use airtcp_core::{Instant, Position};
+use airtcp_core::{Instant, Position, Stream};
+use airtcp_settings::alternatives;
+
+alternatives! {
+    /// How a node with radios moves.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("node.mobility", whole)]
+    #[choice("model", "Which model.")]
+    pub enum MobilityConfig {
+        /// not at all
+        "stationary" => Stationary,
+        /// from the node's `position` in straight lines from one waypoint to the next
+        "path" => Path(
+            /// `[[time, x, y], …]`: where it is at each time, in ascending order. Two at one place
+            /// are a pause; two at one time, a jump. For a group, each node's `spacing` is added.
+            waypoints: Vec<(Instant, Position)>
+        ),
+        /// to random places, one after another
+        "random-waypoint" => RandomWaypoint(..RandomWaypoint),
+    }
+}
+
+impl MobilityConfig {
+    /// Whether the model chooses where the station is at first.
+    pub fn places(&self) -> bool {
+        matches!(self, Self::RandomWaypoint(model) if model.start != RandomStart::Position)
+    }
+
+    /// The movement until `end` of a station at `position`, with the draws of `stream`.
+    pub fn movement(&self, position: Position, end: Instant, stream: &mut Stream) -> Mobility {
+        let path = match self {
+            Self::Stationary => return Mobility::Stationary(Stationary(position)),
+            Self::Path(waypoints) => {
+                Path::new([&[(Instant::ZERO, position)], waypoints.as_slice()].concat())
+            }
+            Self::RandomWaypoint(model) => model.path(position, end, stream),
+        };
+        Mobility::Path(path.expect("readers and models give finite places in ascending order"))
+    }
+}
 
 /// A pause at one place, or a straight line at constant speed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -57,7 +57,8 @@ belonged to the earlier choice: `--set tcp.recovery=sack` runs a file that says 
 /// `docs/scenario.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
-    let measures = [&[("Lengths", &units::LENGTH)], &MEASURES[..]].concat();
+    let measures =
+        [&[("Lengths", &units::LENGTH), ("Speeds", &units::SPEED)], &MEASURES[..]].concat();
     out.push_str(&document::markdown_link_units());
     for (what, measure) in measures {
         out.push_str(&document::markdown_units(what, measure.names()));

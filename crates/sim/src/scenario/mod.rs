@@ -30,9 +30,10 @@ pub use wlan::{Station, Wlan};
 
 use airtcp_config::{Section, read};
 use airtcp_core::Duration;
+use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
-use airtcp_settings::{InTable, Name};
+use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::TcpConfig;
 use traffic::Network;
 
@@ -50,6 +51,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Wireless cells.
     pub wlans: Vec<Wlan>,
+    /// How packets find their way.
+    pub routing: RoutingConfig,
     /// TCP flows, counts expanded.
     pub flows: Vec<FlowSpec>,
     /// UDP cross traffic, groups expanded.
@@ -76,6 +79,12 @@ pub(super) static SCENARIO: Table = Table::new(
         )
         .named_by(&["between"]),
         field("wlan", Kind::Tables(&wlan::WLAN), Absent("none"), "Wireless cells (802.11)."),
+        field(
+            "routing",
+            Kind::Table(RoutingConfig::TABLE),
+            Absent("static routes with the fewest hops"),
+            "How packets find their way.",
+        ),
         field(
             "tcp",
             Kind::Table(TcpConfig::TABLE),
@@ -126,9 +135,11 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
     let (nodes, names, positions) = node::nodes(&node_sections);
     let links = link::links(&top.elements("link"), &nodes, &names);
     let wlans = wlan::wlans(&top.elements("wlan"), &nodes, &names, &positions);
-    for section in &node_sections {
+    // A cell with mistakes is not among them.
+    let cells_are_known = wlans.len() == top.elements("wlan").len();
+    for section in node_sections.iter().filter(|_| cells_are_known) {
         let ids = section.get::<Name>("name").and_then(|name| names.get(&name.text).cloned());
-        wlan::radio_outage(section, &nodes, ids.unwrap_or_default(), &wlans);
+        wlan::radios(section, &nodes, ids.unwrap_or_default(), &wlans);
     }
     if !top.has("link") && !top.has("wlan") {
         top.push(
@@ -138,6 +149,10 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
     if !top.has("flow") && !top.has("udp") {
         top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[udp]] table"));
     }
+    let routing = match top.chosen("routing") {
+        None => Some(RoutingConfig::default()),
+        Some(table) => RoutingConfig::read(&table, None),
+    };
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, names: &names, duration };
     let flows = flow::flows(&top.elements("flow"), &tcp, &network);
@@ -149,6 +164,7 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
         nodes,
         links,
         wlans,
+        routing: routing?,
         flows,
         udp,
     })

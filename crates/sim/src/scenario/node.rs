@@ -3,8 +3,9 @@
 use super::middlebox::{self, MiddleboxSpec};
 use super::names::{COUNT, MAX_ELEMENTS, Names};
 use airtcp_config::Section;
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Position};
 use airtcp_net::config::Schedule;
+use airtcp_net::mobility::MobilityConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, Table, field};
 use airtcp_settings::{InTable, Name, Settings, choice, settings};
@@ -21,6 +22,16 @@ pub struct Node {
     pub middlebox: Option<MiddleboxSpec>,
     /// When the node is out of reach.
     pub outage: Option<NodeOutage>,
+    /// How its radios move.
+    pub mobility: MobilityConfig,
+}
+
+impl Node {
+    /// A host or router that stays in reach and where it is.
+    pub fn new(name: impl Into<String>) -> Self {
+        let mobility = MobilityConfig::Stationary;
+        Self { name: name.into(), middlebox: None, outage: None, mobility }
+    }
 }
 
 settings! {
@@ -99,11 +110,17 @@ pub(super) static NODE: Table = Table::new(
             Absent("all nodes of a group are at one position"),
             "Offset from each node of a group to the next.",
         ),
+        field(
+            "mobility",
+            Kind::Table(MobilityConfig::TABLE),
+            Absent("the node stays where it is"),
+            "How the node's radios move.",
+        ),
     ])],
 );
 
-/// The position of each node in metres, if the file sets one.
-pub(super) type Positions = Vec<Option<(f64, f64)>>;
+/// The position of each node at first, if the file sets one.
+pub(super) type Positions = Vec<Option<Position>>;
 
 /// Reads the nodes.
 pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
@@ -116,6 +133,15 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
         let outage = section.chosen("outage").and_then(|table| outage(&table));
         let position = section.get::<Option<(f64, f64)>>("position");
         let spacing = section.get::<Option<(f64, f64)>>("spacing");
+        let mobility = match section.chosen("mobility") {
+            None => Some(MobilityConfig::Stationary),
+            Some(table) => MobilityConfig::read(&table, None),
+        };
+        if section.has("position") && mobility.as_ref().is_some_and(MobilityConfig::places) {
+            let problem = section.problem("position", "has no effect: `mobility` says where");
+            section.push(problem.expected("start = \"position\", or no position"));
+        }
+        let unplaced = mobility.as_ref().is_none_or(MobilityConfig::places);
         if section.has("spacing") && !(section.has("count") && section.has("position")) {
             let problem = section.problem("spacing", "has no effect without count and position");
             section.push(problem.expected("a group with a position"));
@@ -135,10 +161,20 @@ pub(super) fn nodes(sections: &[Section<'_>]) -> (Vec<Node>, Names, Positions) {
             if names.insert(member.clone(), id..id + 1).is_some() {
                 section.push(section.problem("name", format!("a second node {member:?}")));
             }
-            nodes.push(Node { name: member, middlebox: None, outage: outage.clone() });
             let (dx, dy) = spacing.flatten().unwrap_or_default();
             let i = f64::from(id - first);
-            positions.push(position.flatten().map(|(x, y)| (x + i * dx, y + i * dy)));
+            let shift = |x: f64, y: f64| Position { x: x + i * dx, y: y + i * dy };
+            let mobility = match mobility.clone().unwrap_or(MobilityConfig::Stationary) {
+                MobilityConfig::Path(way) => {
+                    let shifted = way.into_iter().map(|(at, p)| (at, shift(p.x, p.y)));
+                    MobilityConfig::Path(shifted.collect())
+                }
+                other => other,
+            };
+            // Where the model chooses the place, any will do.
+            let unplaced = unplaced.then_some((0.0, 0.0));
+            positions.push(position.flatten().or(unplaced).map(|(x, y)| shift(x, y)));
+            nodes.push(Node { outage: outage.clone(), mobility, ..Node::new(member) });
         }
         if count.is_some() && names.insert(name.text.clone(), first..nodes.len() as u32).is_some() {
             section.push(section.problem("name", format!("a second node {:?}", name.text)));

@@ -1,11 +1,12 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
 use super::{NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
-use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
     HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
 };
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
+use airtcp_net::mobility::MobilityConfig;
 use airtcp_net::wifi::preset::Preset;
 use airtcp_net::wifi::{Power, Reception, preset};
 use airtcp_settings::Settings;
@@ -1123,6 +1124,79 @@ fn outages_of_nodes_are_checked() {
             "t.toml:8:47: node.MH.outage.layer: the node is in no cell (expected \"above-mac\", or a wlan \
              with this node)",
         ],
+    );
+}
+
+#[test]
+fn nodes_move() {
+    let two =
+        [("node.AP.position", "[\"0 m\", \"0 m\"]"), ("node.MH.position", "[\"9 m\", \"0 m\"]")];
+    let moving = |mobility: &str| {
+        let scenario = cell(&[&two[..], &[("node.MH.mobility", mobility)]].concat()).unwrap();
+        scenario.nodes[1].mobility.clone()
+    };
+    assert_eq!(moving("{ model = \"stationary\" }"), MobilityConfig::Stationary);
+    let there = Position { x: 100.0, y: 0.0 };
+    assert_eq!(
+        moving("{ model = \"path\", waypoints = [[\"5 s\", \"0.1 km\", \"0 m\"]] }"),
+        MobilityConfig::Path(vec![(Instant::from_secs(5), there)])
+    );
+    let random = "{ model = \"random-waypoint\", area = [\"1 km\", \"1 km\"], speed = \"36 km/h\", \
+                  start = \"position\" }";
+    let MobilityConfig::RandomWaypoint(model) = moving(random) else { panic!("{random}") };
+    assert_eq!((model.speed, model.min_speed, model.pause), (10.0, None, Duration::ZERO));
+}
+
+#[test]
+fn movements_are_checked() {
+    let mobility = |table: &str, expected: &str| {
+        let error = cell(&[("node.MH.mobility", table)]).expect_err(table).to_string();
+        assert!(error.contains(expected) && !error.contains("in no cell"), "{error}");
+    };
+    mobility(
+        "{ model = \"random-waypiont\" }",
+        "node.MH.mobility.model: \"random-waypiont\" is not a choice here (expected \"stationary\", \"path\" \
+         or \"random-waypoint\"; did you mean `random-waypoint`?)",
+    );
+    mobility(
+        "{ model = \"path\", waypoints = [[\"5 s\", \"1 m\", \"0 m\"], [\"4 s\", \"1 m\", \"0 m\"]] }",
+        "node.MH.mobility.waypoints: is earlier than the one before it",
+    );
+    mobility("{ model = \"path\", waypoints = [] }", "node.MH.mobility.waypoints: found an array");
+    mobility(
+        "{ model = \"path\", waypoints = [[\"5 s\", \"1 m\", \"0 m\"]], speed = \"1 m/s\" }",
+        "node.MH.mobility.speed: has no effect with model = \"path\"",
+    );
+    let area = "model = \"random-waypoint\", area = [\"9 m\", \"9 m\"]";
+    mobility(
+        &format!("{{ {area}, speed = \"2 m/s\", min-speed = \"3 m/s\" }}"),
+        "node.MH.mobility.min-speed: does not fit `speed`",
+    );
+    mobility(
+        &format!("{{ {area}, speed = \"0 m/s\" }}"),
+        "node.MH.mobility.speed: is not above zero",
+    );
+    let placed = [("node.MH.position", "[\"0 m\", \"0 m\"]")];
+    let random = format!("{{ {area}, speed = \"2 m/s\" }}");
+    let error = cell(&[placed[0], ("node.MH.mobility", &random)]).expect_err("placed twice");
+    assert!(error.to_string().contains("node.MH.position: has no effect"), "{error}");
+    refuses(
+        "name = \"MH\"",
+        "name = \"MH\"\nmobility = { model = \"stationary\" }",
+        &[
+            "t.toml:8:12: node.MH.mobility: has no effect: the node is in no cell (expected a [[wlan]] with \
+             this node among its stations)",
+        ],
+    );
+}
+
+#[test]
+fn a_routing_protocol_that_does_not_exist_is_refused() {
+    let error = with(&[("routing.protocol", "shortest-paths")]).expect_err("no such protocol");
+    assert_eq!(
+        error.to_string(),
+        "--set:1:18: routing.protocol: \"shortest-paths\" is not a choice here (expected \"shortest-path\"; \
+         did you mean `shortest-path`?)"
     );
 }
 

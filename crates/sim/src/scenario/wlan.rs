@@ -128,22 +128,21 @@ fn placed(
         return None;
     }
     let station = |(i, &node): (usize, &NodeId)| {
-        let (x, y) = at(node).unwrap_or((i as f64, 0.0));
-        Station { node, config: StationConfig { position: Position { x, y } } }
+        let position = at(node).unwrap_or(Position { x: i as f64, y: 0.0 });
+        Station { node, config: StationConfig { position } }
     };
     Some(stations.iter().enumerate().map(station).collect())
 }
 
-/// Refuses an outage of the radios of a node (or group) that has none.
-pub(super) fn radio_outage(
-    section: &Section<'_>,
-    nodes: &[Node],
-    mut ids: Range<u32>,
-    wlans: &[Wlan],
-) {
+/// Refuses what concerns the radios of a node (or group) that has none.
+pub(super) fn radios(section: &Section<'_>, nodes: &[Node], mut ids: Range<u32>, wlans: &[Wlan]) {
     let phy =
         |id: u32| nodes[id as usize].outage.as_ref().is_some_and(|o| o.layer == OutageLayer::Phy);
     let has_radio = |id| wlans.iter().flat_map(|wlan| &wlan.stations).any(|s| s.node == NodeId(id));
+    if section.has("mobility") && ids.clone().any(|id| !has_radio(id)) {
+        let problem = section.problem("mobility", "has no effect: the node is in no cell");
+        section.push(problem.expected("a [[wlan]] with this node among its stations"));
+    }
     if ids.any(|id| phy(id) && !has_radio(id))
         && let Some(outage) = section.chosen("outage")
     {

@@ -151,7 +151,7 @@ mod tests {
     use airtcp_core::{Duration, Segment};
 
     fn scenario(nodes: &[&str]) -> Scenario {
-        let node = |name: &&str| Node { name: (*name).into(), middlebox: None, outage: None };
+        let node = |name: &&str| Node::new(*name);
         Scenario {
             name: "test".into(),
             duration: Duration::from_secs(1),

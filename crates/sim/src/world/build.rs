@@ -9,31 +9,37 @@ use crate::addr;
 use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
-use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Wlan};
+use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Station, Wlan};
 use airtcp_core::{Duration, Instant, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, MobileId};
 use airtcp_net::config::Schedule;
-use airtcp_net::wifi::{Channel, StationId, StationStreams};
+use airtcp_net::mobility::Mobility;
+use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
 use airtcp_tcp::Endpoint;
 use std::collections::HashMap;
 
 impl World {
-    /// The state at time zero of this scenario under this seed. Routes are by hop count and never
-    /// change.
+    /// The state at time zero of this scenario under this seed.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        Self::with_routers(scenario, seed, |_| None)
+        Self::with_routers(scenario, seed, |node| {
+            let name = &scenario.nodes[node.0 as usize].name;
+            scenario.routing.router(node, Stream::new(seed, &format!("node/{name}/routing")))
+        })
     }
 
-    /// The same, but each node for which `router` returns a router forwards by it.
+    /// The same, but each node for which `router` returns a router forwards by it, and the others
+    /// by static routes.
     pub fn with_routers(
         scenario: &Scenario,
         seed: u64,
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
     ) -> Self {
-        let Scenario { name, duration, nodes, links, wlans, flows, udp } = scenario;
-        let channels: Vec<ChannelState> = wlans.iter().map(|w| channel(w, nodes, seed)).collect();
+        let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
+        let end = Instant::ZERO + *duration;
+        let channel = |wlan: &Wlan| channel(wlan, nodes, seed, end);
+        let channels: Vec<ChannelState> = wlans.iter().map(channel).collect();
         let (next_hops, radio_links) = static_routes(scenario, &channels);
         let mut world = Self {
             scenario: name.clone(),
@@ -252,18 +258,29 @@ fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     flow.start + stream.duration(Duration::ZERO, flow.jitter)
 }
 
-/// A wireless channel at the start of the run.
-fn channel(wlan: &Wlan, names: &[Node], seed: u64) -> ChannelState {
-    let stations: Vec<_> = wlan.stations.iter().map(|station| station.config).collect();
-    let nodes: Vec<NodeId> = wlan.stations.iter().map(|station| station.node).collect();
-    let named = |&node: &NodeId| {
-        StationStreams::named(seed, &format!("{}/{}", wlan.name, names[node.0 as usize].name))
+/// A wireless channel at the start of a run to `end`.
+fn channel(wlan: &Wlan, nodes: &[Node], seed: u64, end: Instant) -> ChannelState {
+    let movement = |station: &Station| {
+        let Node { name, mobility, .. } = &nodes[station.node.0 as usize];
+        let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));
+        mobility.movement(station.config.position, end, &mut stream)
     };
-    let streams = nodes.iter().map(named);
-    let channel = Channel::new(&wlan.config, &stations, streams.collect());
-    let mut by_node: Vec<_> = (0..nodes.len() as u32).map(StationId).collect();
-    by_node.sort_by_key(|station| nodes[station.0 as usize]);
-    ChannelState { channel, nodes, by_node }
+    let movements: Vec<Mobility> = wlan.stations.iter().map(movement).collect();
+    let position = |m: &Mobility| StationConfig { position: m.position(Instant::ZERO) };
+    let stations: Vec<_> = movements.iter().map(position).collect();
+    let station_nodes: Vec<NodeId> = wlan.stations.iter().map(|station| station.node).collect();
+    let streams = station_nodes.iter().map(|&node| {
+        StationStreams::named(seed, &format!("{}/{}", wlan.name, nodes[node.0 as usize].name))
+    });
+    let mut channel = Channel::new(&wlan.config, &stations, streams.collect());
+    for (station, movement) in (0..).map(StationId).zip(movements) {
+        if movement.next_change(Instant::ZERO).is_some() {
+            channel.set_mobility(Instant::ZERO, station, movement);
+        }
+    }
+    let mut by_node: Vec<_> = (0..station_nodes.len() as u32).map(StationId).collect();
+    by_node.sort_by_key(|station| station_nodes[station.0 as usize]);
+    ChannelState { channel, nodes: station_nodes, by_node }
 }
 
 /// The shortest paths of all traffic. A number below the number of links is a link; the others

@@ -33,7 +33,7 @@ impl Network {
     /// Adds a plain node.
     pub(crate) fn node(&mut self) -> NodeId {
         let id = NodeId(self.0.nodes.len() as u32);
-        self.0.nodes.push(Node { name: format!("n{}", id.0), middlebox: None, outage: None });
+        self.0.nodes.push(Node::new(format!("n{}", id.0)));
         id
     }
 
