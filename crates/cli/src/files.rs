@@ -1,9 +1,23 @@
-//! Files that appear under their name only once they are complete.
+//! Files that are read, and files that appear under their name only once they are complete.
 
+use airtcp_sim::scenario::Scenario;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+
+/// The text of a file, or the message that says why not.
+pub(crate) fn text(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => format!("airtcp: {}: not UTF-8 text", path.display()),
+        _ => format!("airtcp: {}: {error}", path.display()),
+    })
+}
+
+/// The scenario in a file, with overrides, or its diagnostics.
+pub(crate) fn scenario(path: &Path, set: &[(String, String)]) -> Result<Scenario, String> {
+    Scenario::parse(&path.display().to_string(), &text(path)?, set).map_err(|error| error.render())
+}
 
 /// A file being written. It has a temporary name in the folder of its target until
 /// [`Draft::publish`]; dropped before that, it vanishes.

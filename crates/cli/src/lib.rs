@@ -9,6 +9,7 @@
 //! 2 bad input.
 
 mod files;
+mod mobility;
 mod replay;
 mod run;
 mod study;
@@ -53,6 +54,9 @@ pub enum Command {
     Run(RunArgs),
     /// Replays a recording of the gateway and compares the actions (docs/record.md).
     Replay(replay::Args),
+    /// Converts movement: from ns-2's setdest or BonnMotion into a scenario, and back.
+    #[command(subcommand)]
+    Mobility(mobility::Command),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// Prints that of the gateway's configuration file instead (docs/gateway-config.md).
@@ -80,6 +84,7 @@ impl Command {
         match self {
             Self::Run(args) => run::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Mobility(command) => mobility::run(command),
             Self::Schema { gateway: true, .. } => absent("schema --gateway"),
             Self::Schema { link: true, .. } => absent("schema --link"),
             Self::Schema { markdown: true, .. } => print(&airtcp_sim::scenario::markdown()),

@@ -78,13 +78,7 @@ pub(crate) fn run(args: &RunArgs) -> i32 {
 
 /// Checks everything that can be wrong before simulating: the scenario and the output files.
 fn prepare(args: &RunArgs) -> Result<(Scenario, Option<Draft>), String> {
-    let path = args.scenario.display();
-    let text = std::fs::read_to_string(&args.scenario).map_err(|e| match e.kind() {
-        io::ErrorKind::InvalidData => format!("airtcp: {path}: not UTF-8 text"),
-        _ => format!("airtcp: {path}: {e}"),
-    })?;
-    let scenario =
-        Scenario::parse(&path.to_string(), &text, &args.set).map_err(|error| error.render())?;
+    let scenario = files::scenario(&args.scenario, &args.set)?;
     let told = |e: io::Error| format!("airtcp: {e}");
     if let Some(out) = &args.out {
         let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());

@@ -305,3 +305,50 @@ fn schema_and_version_are_printed() {
     let version = airtcp().arg("--version").output().unwrap();
     assert_eq!(text(&version.stdout), concat!("airtcp ", env!("CARGO_PKG_VERSION"), "\n"));
 }
+
+fn mobility(arguments: &[&str]) -> Output {
+    airtcp().arg("mobility").args(arguments).output().expect("airtcp starts")
+}
+
+/// What random waypoint generates goes out to ns-2's format, back into a scenario, and out again.
+#[test]
+fn movement_goes_out_to_other_tools_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let network = "[[wlan]]\nname = \"air\"\nstations = [\"n0\", \"n1\"]\n[[udp]]\nfrom = \"n0\"\nto = \"n1\"\n\
+                   rate = \"10 kbit/s\"\nsize = \"100 B\"\n";
+    let random = "[[node]]\nname = \"n\"\ncount = 2\nmobility = { model = \"random-waypoint\", \
+                  area = [\"500 m\", \"300 m\"], speed = \"10 m/s\", pause = \"5 s\" }\n";
+    let first = file("first.toml", &format!("duration = \"100 s\"\n{random}{network}"));
+    for format in ["setdest", "bonnmotion"] {
+        let export = |scenario: &str| {
+            let output = mobility(&["export", scenario, "--format", format]);
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            text(&output.stdout)
+        };
+        let trace = file("trace", &export(&first));
+        let area = ["--area", "500", "300"];
+        let nodes = mobility(&[&["import", &trace, "--format", format][..], &area].concat());
+        assert_eq!(nodes.status.code(), Some(0), "{}", text(&nodes.stderr));
+        let nodes = text(&nodes.stdout);
+        let second = file("second.toml", &format!("duration = \"100 s\"\n{nodes}{network}"));
+        let (before, after) = (export(&first), export(&second));
+        assert_eq!(before.lines().count(), after.lines().count());
+        let number = |word: &str| word.trim_matches('"').parse::<f64>().ok();
+        for (a, b) in before.split_whitespace().zip(after.split_whitespace()) {
+            match (number(a), number(b)) {
+                (Some(a), Some(b)) => assert!((a - b).abs() < 1e-5, "{a} {b}"),
+                _ => assert_eq!(a, b),
+            }
+        }
+        let small = mobility(&["import", &trace, "--format", format, "--area", "5", "5"]);
+        assert_eq!(small.status.code(), Some(2));
+        assert!(text(&small.stderr).contains("(expected places within 5 m by 5 m)"));
+    }
+    let wrong = mobility(&["import", &first, "--format", "setdest"]);
+    assert!(text(&wrong.stderr).contains("first.toml: line 1: \"duration"), "{wrong:?}");
+}

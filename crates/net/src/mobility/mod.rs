@@ -5,6 +5,7 @@
 //! itself when stations come into range. Models with curved paths approximate them by short legs.
 
 pub(crate) mod grid;
+pub mod import;
 mod path;
 mod random_waypoint;
 mod stationary;
@@ -114,6 +115,14 @@ impl Mobility {
     /// Where the station is.
     pub fn position(&self, at: Instant) -> Position {
         self.leg(at).position(at)
+    }
+
+    /// The same movement as a path.
+    pub fn path(&self) -> Path {
+        match self {
+            Self::Stationary(Stationary(place)) => Path::at(*place),
+            Self::Path(path) => path.clone(),
+        }
     }
 
     /// When the speed or direction next changes after `at`; `None` for never.

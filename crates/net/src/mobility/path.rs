@@ -58,7 +58,12 @@ impl Path {
         Ok(Self(waypoints))
     }
 
-    /// The waypoints.
+    /// A path that leads nowhere.
+    pub(super) fn at(place: Position) -> Self {
+        Self(vec![(Instant::ZERO, place)])
+    }
+
+    /// The waypoints; there is at least one.
     pub fn waypoints(&self) -> &[(Instant, Position)] {
         &self.0
     }

@@ -1,9 +1,12 @@
 //! `[[wlan]]`: wireless cells, each a preset with keys that override its values, and the positions
 //! of stations.
 
+use super::Scenario;
 use super::names::{NODES, Names, resolve};
 use super::node::{Node, NodeId, OutageLayer, Positions};
 use airtcp_config::Section;
+use airtcp_core::{Instant, Stream};
+use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::preset::Preset;
 use airtcp_net::wifi::{ChannelConfig, Position, StationConfig};
 use airtcp_settings::schema::Fallback::{Is, Required};
@@ -26,10 +29,19 @@ pub struct Wlan {
 /// A node's radio on a [`Wlan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Station {
-    /// The node.
+    /// The node, which may move.
     pub node: NodeId,
-    /// Where it is.
+    /// Where it is at first, unless the node's movement says otherwise.
     pub config: StationConfig,
+}
+
+impl Scenario {
+    /// How a station moves in the run with this seed.
+    pub fn movement(&self, station: &Station, seed: u64) -> Mobility {
+        let Node { name, mobility, .. } = &self.nodes[station.node.0 as usize];
+        let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));
+        mobility.movement(station.config.position, Instant::ZERO + self.duration, &mut stream)
+    }
 }
 
 pub(super) static WLAN: Table = Table::new(

@@ -37,8 +37,7 @@ impl World {
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
     ) -> Self {
         let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
-        let end = Instant::ZERO + *duration;
-        let channel = |wlan: &Wlan| channel(wlan, nodes, seed, end);
+        let channel = |wlan: &Wlan| channel(scenario, wlan, seed);
         let channels: Vec<ChannelState> = wlans.iter().map(channel).collect();
         let (next_hops, radio_links) = static_routes(scenario, &channels);
         let mut world = Self {
@@ -258,13 +257,10 @@ fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     flow.start + stream.duration(Duration::ZERO, flow.jitter)
 }
 
-/// A wireless channel at the start of a run to `end`.
-fn channel(wlan: &Wlan, nodes: &[Node], seed: u64, end: Instant) -> ChannelState {
-    let movement = |station: &Station| {
-        let Node { name, mobility, .. } = &nodes[station.node.0 as usize];
-        let mut stream = Stream::new(seed, &format!("node/{name}/mobility"));
-        mobility.movement(station.config.position, end, &mut stream)
-    };
+/// A wireless channel at the start of the run.
+fn channel(scenario: &Scenario, wlan: &Wlan, seed: u64) -> ChannelState {
+    let nodes = &scenario.nodes;
+    let movement = |station: &Station| scenario.movement(station, seed);
     let movements: Vec<Mobility> = wlan.stations.iter().map(movement).collect();
     let position = |m: &Mobility| StationConfig { position: m.position(Instant::ZERO) };
     let stations: Vec<_> = movements.iter().map(position).collect();
