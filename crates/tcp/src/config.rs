@@ -1,6 +1,7 @@
 //! Every setting of an endpoint, each with its source. The defaults follow the current RFCs;
 //! studies override them with their paper's values.
 
+use crate::route::Thaw;
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
 use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
@@ -131,7 +132,7 @@ settings! {
         #[source = "M-TCP §3.3; Freeze-TCP (Goff et al. 2000)"]
         pub on_link: LinkReaction = LinkReaction::None,
         /// What a sender does when the network reports that the route to the peer is broken.
-        #[matters_to = SENDER]
+        #[keys_of(RouteConfig)]
         pub on_route_failure: RouteConfig = RouteConfig::Ignore,
     }
 }
@@ -444,10 +445,46 @@ choice! {
     }
 }
 
-choice! {
+alternatives! {
     /// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice(
+        "on-route-failure",
+        "What a sender does when the network reports that the route to the peer is broken."
+    )]
+    #[absent(RouteConfig::Ignore)]
+    #[matters_to = SENDER]
     pub enum RouteConfig {
         /// nothing: the retransmission timer handles it
-        Ignore = "ignore",
+        "ignore" => Ignore,
+        /// stands by, with its timer off and its windows frozen, and probes until an ACK arrives
+        /// (ELFN, Holland and Vaidya 1999)
+        "elfn" => Elfn(
+            /// Explicit link failure notification.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            elfn: ElfnConfig = ElfnConfig::default()
+        ),
+    }
+}
+
+settings! {
+    /// A sender that stands by while the route is broken.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.elfn")]
+    pub struct ElfnConfig {
+        /// Time between two probes.
+        #[kind = POSITIVE_TIME]
+        #[source = "Holland and Vaidya 1999 §5"]
+        pub probe_interval: Duration = Duration::from_secs(2),
+        /// The congestion window after standby.
+        #[source = "Holland and Vaidya 1999 §5"]
+        pub window: Thaw = Thaw::AsFrozen,
+        /// The RTT estimate and the back-off after standby.
+        #[source = "Holland and Vaidya 1999 §5"]
+        pub rto: Thaw = Thaw::AsFrozen,
+        /// Go on as soon as the node's router reports a route, without waiting for a probe to be
+        /// acknowledged. Not in the paper.
+        pub resume_on_route: bool = false,
     }
 }

@@ -2,6 +2,7 @@
 //! for its rule. [`script`] explains the notation.
 
 mod close;
+mod elfn;
 mod handshake;
 mod mobility;
 mod persist;

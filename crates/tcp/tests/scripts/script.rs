@@ -7,6 +7,7 @@
 //! | `connect`, `listen`, `close`, `abort` | application calls |
 //! | `write N [takes M]`, `read N` | application calls; without `takes` all is accepted |
 //! | `link fading`, `link down`, `link up` | the host's radio reports |
+//! | `route failed [SEQ]`, `route found` | the network reports; without SEQ, our node's router |
 //! | `< SEGMENT [noread]` | the peer's segment arrives; the application reads all, then `reply` |
 //! | `> SEGMENT` | the endpoint sends exactly this, exactly then, after whatever came before |
 //! | `? KEY VALUE …` | state of the endpoint, before the timers due at that very time |
@@ -277,6 +278,14 @@ impl<'a> Runner<'a> {
                 };
                 self.call(|e, now, io| e.on_link(now, signal, io));
             }
+            "route" => match (words.next(), words.next()) {
+                (Some("failed"), seq) => {
+                    let seq = seq.map(|seq| self.isn + self.number::<u32>(Some(seq)));
+                    self.call(|e, now, io| e.on_route_failure(now, seq, io));
+                }
+                (Some("found"), None) => self.call(|e, now, io| e.on_route_restored(now, io)),
+                _ => self.fail("unknown notice"),
+            },
             "<" => self.receive(rest),
             "?" => self.check(rest),
             _ => self.fail("unknown action"),
@@ -566,6 +575,7 @@ impl<'a> Runner<'a> {
                 "srtt" => e.rtt().map_or("none".into(), |r| r.srtt.as_secs_f64().to_string()),
                 "rttvar" => e.rtt().map_or("none".into(), |r| r.rttvar.as_secs_f64().to_string()),
                 "persisting" => e.is_persisting().to_string(),
+                "standby" => e.is_standing_by().to_string(),
                 "aborted" => e.aborted().map_or("no".into(), |r| format!("{r:?}")),
                 "published" => {
                     let Published { established, closed, aborted } = &self.published;

@@ -2,14 +2,14 @@
 
 use airtcp_core::rng::Stream;
 use airtcp_core::{Bytes, DataRate, Duration, Flags, Instant};
-use airtcp_tcp::config::{InitialWindow, SpuriousDetection};
+use airtcp_tcp::config::{ElfnConfig, InitialWindow, SpuriousDetection};
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
-use airtcp_tcp::route::{Resume, RouteFailure, RoutePolicy, Standby, Thaw};
+use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
 use airtcp_tcp::{State, Strategies, TcpConfig};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
 use airtcp_tcp_strategies::network::Network;
-use airtcp_tcp_strategies::route::Elfn;
+use airtcp_tcp_strategies::route::Snooze;
 use airtcp_tcp_strategies::rto::FixedRto;
 use std::sync::{Arc, Mutex};
 
@@ -336,6 +336,11 @@ fn broken_route(
     network
 }
 
+fn elfn(probe_interval: Duration, thaw: Thaw) -> Box<Elfn> {
+    let config = ElfnConfig { probe_interval, window: thaw, rto: thaw, resume_on_route: true };
+    Box::new(Elfn::new(config))
+}
+
 /// When end 0's first new acknowledgement after the outage arrived, at the latest.
 fn back_at(network: &mut Network) -> Instant {
     let before = network.ends[0].stats().bytes_acked;
@@ -347,7 +352,7 @@ fn back_at(network: &mut Network) -> Instant {
 
 #[test]
 fn a_sender_told_of_a_broken_route_stands_by() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(2), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(2), Thaw::AsFrozen);
     let mut network = broken_route(true, None, |s| s.route = elfn);
     let sender = &network.ends[0];
     assert!(sender.is_standing_by());
@@ -378,7 +383,7 @@ fn without_a_policy_a_notice_changes_nothing() {
 
 #[test]
 fn news_of_a_route_ends_standby_at_once() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(30), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(30), Thaw::AsFrozen);
     let mut network = broken_route(true, Some(seconds(12.0)), |s| s.route = elfn);
     let back = back_at(&mut network);
     assert!(back < seconds(12.12), "{back}");
@@ -389,7 +394,7 @@ fn news_of_a_route_ends_standby_at_once() {
 fn a_new_route_can_start_anew() {
     let (control, seen) = hop_paced(1);
     let mut network = broken_route(true, None, |strategies| {
-        strategies.route = Box::new(Elfn::new(Duration::from_secs(2), Thaw::Initial));
+        strategies.route = elfn(Duration::from_secs(2), Thaw::Initial);
         strategies.congestion = control;
     });
     back_at(&mut network);
@@ -399,7 +404,7 @@ fn a_new_route_can_start_anew() {
 
 #[test]
 fn a_notice_of_acknowledged_data_is_old() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(2), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(2), Thaw::AsFrozen);
     let mut network = transfer(&config(), 5, 10_000_000, |s| s.route = elfn);
     network.run_until(seconds(1.0));
     let first = network.data(0).next().unwrap().segment.seq;
@@ -409,37 +414,11 @@ fn a_notice_of_acknowledged_data_is_old() {
 
 #[test]
 fn standby_ends_with_the_connection() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(2), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(2), Thaw::AsFrozen);
     let mut network = broken_route(true, None, |s| s.route = elfn);
     network.call(0, |end, now, io| end.abort(now, io));
     assert!(!network.ends[0].is_standing_by());
     assert_eq!(network.ends[0].next_deadline(), None);
-}
-
-/// Stands by, whatever ACKs arrive, until the route is back or the timer expires.
-#[derive(Debug)]
-struct Snooze {
-    until: Option<Instant>,
-    then: Standby,
-}
-
-impl RoutePolicy for Snooze {
-    fn on_failure(&mut self, _: &RouteFailure) -> bool {
-        true
-    }
-    fn on_restored(&mut self, _: Instant) -> Standby {
-        self.then
-    }
-    fn on_ack(&mut self, _: Instant, _: bool) -> Standby {
-        Standby::Stay
-    }
-    fn deadline(&self) -> Option<Instant> {
-        self.until
-    }
-    fn on_timer(&mut self, _: Instant) -> Standby {
-        self.until = None;
-        self.then
-    }
 }
 
 /// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs are yet to arrive. The
@@ -507,7 +486,7 @@ fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
         congestion: hop_paced(1).0,
         rto: Box::new(FixedRto { stretch: 1 }),
         ack: cumulative(Duration::from_millis(700)).0,
-        route: Box::new(Elfn::new(Duration::from_millis(300), Thaw::Initial)),
+        route: elfn(Duration::from_millis(300), Thaw::Initial),
     };
     let (mut timeouts, mut notices) = (0, 0);
     for seed in 0..50 {
