@@ -2,13 +2,15 @@
 
 use airtcp_core::rng::Stream;
 use airtcp_core::{Bytes, DataRate, Duration, Flags, Instant};
-use airtcp_tcp::config::{ElfnConfig, InitialWindow, SpuriousDetection};
+use airtcp_tcp::config::{
+    AckConfig, AdaConfig, DaaConfig, DcaConfig, ElfnConfig, InitialWindow, SpuriousDetection,
+};
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
 use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
 use airtcp_tcp::{State, Strategies, TcpConfig};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
-use airtcp_tcp_strategies::network::Network;
+use airtcp_tcp_strategies::network::{ISN, Network};
 use airtcp_tcp_strategies::route::Snooze;
 use airtcp_tcp_strategies::rto::FixedRto;
 use std::sync::{Arc, Mutex};
@@ -281,6 +283,58 @@ fn a_second_timer_repeats_a_lost_ack() {
     };
     assert_eq!(stalls(NEVER), (1, 1, false), "the policy sees the needless retransmission");
     assert_eq!(stalls(Duration::from_millis(300)), (0, 0, true));
+}
+
+/// Whatever the policy: the sender's retransmission is a duplicate, and gets an ACK at once.
+#[test]
+fn a_lost_last_ack_stalls_nothing_for_ever() {
+    let dca = |repeat_acks| AckConfig::Dca(DcaConfig { repeat_acks, ..DcaConfig::default() });
+    for ack in [
+        AckConfig::Every,
+        AckConfig::Delayed { segments: 2, timeout: DELAY },
+        dca(false),
+        dca(true),
+        AckConfig::Daa(DaaConfig::default()),
+        AckConfig::Ada(AdaConfig::default()),
+        AckConfig::Altman { timeout: DELAY },
+    ] {
+        let config = TcpConfig { ack, timestamps: true, ..window(4) };
+        let mut network = transfer(&config, 5, 100_000, |_| {});
+        // All that answers the first transmission of the end is lost, three times over.
+        let mut losses = 3;
+        network.lose(move |sent| {
+            let is_last = sent.segment.ack.is_some_and(|ack| ack.0.wrapping_sub(ISN.0) > 97_000);
+            let lost = sent.from == 1 && is_last && losses > 0;
+            losses -= u32::from(lost);
+            lost
+        });
+        network.run();
+        assert_eq!(network.ends[1].stats().bytes_delivered, 100_000);
+        let end = network.sent.last().unwrap().at;
+        assert!(end < seconds(80.0), "{ack:?}: {end}");
+    }
+}
+
+// Chen, Xue and Nahrstedt 2003: a fifth of the round trip's hops, and room for two segments.
+#[test]
+fn cwnd_may_be_bounded_by_the_hops_of_the_round_trip() {
+    for (hops, segments) in [(1, 2), (5, 2), (6, 3), (8, 4), (16, 7)] {
+        let config = TcpConfig { cwnd_limit_by_hops: true, ..config() };
+        let mut network = transfer(&config, hops, 300_000, |_| {});
+        network.run();
+        assert_eq!(network.ends[0].cwnd(), segments * MSS, "{hops} hops");
+    }
+}
+
+#[test]
+fn of_two_bounds_of_cwnd_the_smaller_one_counts() {
+    for (limit, segments) in [(2_000, 2), (5_000, 4)] {
+        let cwnd_limit = Some(Bytes(limit));
+        let config = TcpConfig { cwnd_limit, cwnd_limit_by_hops: true, ..config() };
+        let mut network = transfer(&config, 8, 300_000, |_| {});
+        network.run();
+        assert_eq!(network.ends[0].cwnd(), segments * MSS);
+    }
 }
 
 #[test]
