@@ -20,7 +20,9 @@ pub use link_signal::LinkSignal;
 pub use payload::{Length, Payload};
 pub use position::Position;
 pub use rng::Stream;
-pub use segment::{Addr, Flags, Flow, Options, SackBlock, SackBlocks, Segment, Timestamps};
+pub use segment::{
+    Addr, Flags, Flow, MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Segment, Timestamps,
+};
 pub use seq::SeqNum;
 pub use time::{Duration, Instant};
 pub use units::{Bytes, DataRate};

@@ -176,11 +176,16 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// The sender's congestion window in bytes (TCP-DCA §VI), an experimental option (RFC 6994).
+    pub cwnd: Option<u32>,
 }
+
+/// The most bytes of options a TCP header can hold: its length is at most 60 bytes (RFC 9293 §3.1).
+pub const MAX_OPTIONS_LEN: usize = 40;
 
 impl Options {
     /// Bytes these options take in the header, each group padded to four bytes as deployed stacks
-    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block).
+    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8).
     pub fn encoded_len(&self) -> usize {
         let sack = self.sack.as_slice().len();
         usize::from(self.mss.is_some()) * 4
@@ -188,6 +193,7 @@ impl Options {
             + usize::from(self.sack_permitted) * 4
             + usize::from(self.timestamps.is_some()) * 12
             + if sack == 0 { 0 } else { 4 + 8 * sack }
+            + usize::from(self.cwnd.is_some()) * 8
     }
 }
 
@@ -260,13 +266,14 @@ impl<P: Payload> fmt::Display for Segment<P> {
             write!(f, " ack {ack}")?;
         }
         write!(f, " win {}", self.window)?;
-        let Options { mss, window_scale, sack_permitted, timestamps, sack } = &self.options;
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd } = &self.options;
         let mut opts = Vec::new();
         opts.extend(mss.map(|m| format!("mss {m}")));
         opts.extend(window_scale.map(|s| format!("wscale {s}")));
         opts.extend(sack_permitted.then(|| "sackOK".to_owned()));
         opts.extend(timestamps.map(|t| format!("TS val {} ecr {}", t.value, t.echo)));
         opts.extend(sack.as_slice().iter().map(|b| format!("sack {}:{}", b.left, b.right)));
+        opts.extend(cwnd.map(|cwnd| format!("cwnd {cwnd}")));
         if !opts.is_empty() {
             write!(f, " <{}>", opts.join(","))?;
         }

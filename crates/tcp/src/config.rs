@@ -1,6 +1,7 @@
 //! Every setting of an endpoint, each with its source. The defaults follow the current RFCs;
 //! studies override them with their paper's values.
 
+use crate::route::Thaw;
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
 use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
@@ -32,7 +33,7 @@ settings! {
     /// override single keys of it.
     #[derive(Clone, Debug, PartialEq)]
     #[table("tcp")]
-    #[check(segments_fit)]
+    #[check(values_agree)]
     pub struct TcpConfig {
         /// Largest payload sent and announced. Options do not count, so with timestamps a full
         /// segment is 12 bytes longer on the wire. A 1040-byte ns-2 packet is `1000 B`.
@@ -87,6 +88,11 @@ settings! {
         #[kind = Kind::WordOr("unlimited", &WINDOW)]
         #[matters_to = SENDER]
         pub cwnd_limit: Option<Bytes> = None,
+        /// Bound the congestion window by the number of hops as well: a segment for every five hops
+        /// of the round trip, and at least two.
+        #[source = "Chen, Xue and Nahrstedt 2003"]
+        #[matters_to = SENDER]
+        pub cwnd_limit_by_hops: bool = false,
         /// Duplicate ACKs that trigger fast retransmit.
         #[kind = COUNT]
         #[source = "RFC 5681 §3.2"]
@@ -131,12 +137,12 @@ settings! {
         #[source = "M-TCP §3.3; Freeze-TCP (Goff et al. 2000)"]
         pub on_link: LinkReaction = LinkReaction::None,
         /// What a sender does when the network reports that the route to the peer is broken.
-        #[matters_to = SENDER]
+        #[keys_of(RouteConfig)]
         pub on_route_failure: RouteConfig = RouteConfig::Ignore,
     }
 }
 
-fn segments_fit<R: Reader>(tcp: &R) -> Option<()> {
+fn values_agree<R: Reader>(tcp: &R) -> Option<()> {
     let (mss, send_buffer) = (tcp.get::<Bytes>("mss")?, tcp.get::<Bytes>("send-buffer")?);
     // RFC 7323 appendix A: timestamps take 12 bytes of each segment.
     if mss.get() > MAX_MSS - 12 && tcp.get("timestamps")? {
@@ -147,6 +153,14 @@ fn segments_fit<R: Reader>(tcp: &R) -> Option<()> {
     if mss > send_buffer {
         let message = format!("{mss} is larger than the send buffer of {send_buffer}");
         tcp.refuse(Some("mss"), message, "at most send-buffer");
+    }
+    if let Some(ack) = tcp.table("ack").filter(|_| tcp.get("timestamps") == Some(false)) {
+        for key in ["delay-rule", "repeat-acks"] {
+            if ack.written(key) && ack.get(key)? {
+                let message = format!("{key} needs timestamps");
+                ack.refuse(Some(key), message, "timestamps = true in [tcp]");
+            }
+        }
     }
     if let Some(limit) = tcp.get::<Option<Bytes>>("cwnd-limit")?
         && limit < mss
@@ -327,6 +341,10 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 6298 §2.5"]
         pub max: Duration = Duration::from_secs(60),
+        /// Multiplies the time-out within its lower bound (TCP-DAA: 5).
+        #[kind = COUNT]
+        #[source = "TCP-DCA Table II"]
+        pub factor: u32 = 1,
         /// Clock granularity G.
         #[source = "RFC 6298 §2"]
         pub granularity: Duration = Duration::ZERO,
@@ -407,7 +425,10 @@ choice! {
 
 alternatives! {
     /// The receiver's acknowledgement policy.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    ///
+    /// All but `every` delay ACKs, for at most 500 ms (RFC 5681 §4.2). All acknowledge out-of-order
+    /// data, filled gaps and duplicates at once.
+    #[derive(Clone, Copy, Debug, PartialEq)]
     #[table("tcp.ack")]
     #[choice("policy", "When the receiver acknowledges.")]
     #[absent(AckConfig::Every)]
@@ -423,10 +444,91 @@ alternatives! {
             #[source = "RFC 5681 §4.2"]
             segments: u32 = 2,
             /// Longest delay.
-            #[kind = Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(500) }]
+            #[kind = DELAY]
             #[source = "RFC 1122 §4.2.3.2"]
             timeout: Duration = Duration::from_millis(200),
         },
+        /// a delay window of segments, which is the sender's cwnd but smaller on long paths, or
+        /// after the time they should take; both ends must use it (TCP-DCA)
+        "dca" => Dca(..DcaConfig),
+        /// every one to four segments, fewer after a loss (the receiver of TCP-DAA; its sender has
+        /// `duplicate-ack-threshold = 2`, `cwnd-limit` of 4 segments and `rto.factor = 5`)
+        "daa" => Daa(..DaaConfig),
+        /// when a burst of the sender's has ended (TCP-ADA)
+        "ada" => Ada(..AdaConfig),
+        /// every one to four segments, more the longer the connection lasts (Altman and Jiménez
+        /// 2003)
+        "altman" => Altman {
+            /// Longest delay.
+            #[kind = DELAY]
+            #[source = "Altman and Jiménez 2003"]
+            timeout: Duration = Duration::from_millis(100),
+        },
+    }
+}
+
+/// RFC 5681 §4.2: an ACK is delayed for at most 500 ms.
+const DELAY: Kind =
+    Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(500) };
+/// A number of inter-arrival times.
+const SPACINGS: Kind = Kind::Number { min: 0.0, max: 1e6, above: true };
+
+settings! {
+    /// Delayed cumulative ACKs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct DcaConfig {
+        /// Bound the delay window by the number of hops: to 5 segments beyond 3 hops, to 3 from 10
+        /// hops on.
+        #[source = "TCP-DCA Table I"]
+        pub hop_rule: bool = true,
+        /// Bound the delay window to 5 segments while the smallest RTT is above 80 ms. The receiver
+        /// measures it by timestamps, which both ends must offer.
+        #[source = "TCP-DCA §V.B"]
+        pub delay_rule: bool = false,
+        /// Bound the delay window to this many segments.
+        #[kind = Kind::WordOr("unlimited", &COUNT)]
+        #[source = "TCP-DCA §III.A"]
+        pub window_limit: Option<u32> = None,
+        /// Where data segments tell the sender's cwnd. Both ends must agree.
+        #[source = "TCP-DCA §III.A, §VI"]
+        pub cwnd_in: CwndIn = CwndIn::WindowField,
+        /// Repeat an ACK that no data follows, after an RTO of at least 1 s, up to 6 times. The
+        /// receiver estimates the RTO by timestamps, which both ends must offer.
+        #[source = "TCP-DCA §IV.D"]
+        pub repeat_acks: bool = false,
+    }
+}
+
+choice! {
+    /// Where data segments tell the sender's congestion window.
+    pub enum CwndIn {
+        /// in their window field, up to 65,535 B; it then says nothing of the sender's receive
+        /// window, so data should flow one way only
+        WindowField = "window-field",
+        /// in an experimental option of 8 bytes (RFC 6994)
+        Option = "option",
+    }
+}
+
+settings! {
+    /// Dynamic adaptive acknowledgement.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DaaConfig {
+        /// Wait so many inter-arrival times for the next segment. 2.2 in TCP-DAA, from memory.
+        #[kind = SPACINGS]
+        #[source = "TCP-DCA §II"]
+        pub spacing_factor: f64 = 1.0,
+    }
+}
+
+settings! {
+    /// Adaptive delayed acknowledgement.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AdaConfig {
+        /// A burst has ended when no segment has come for so many inter-arrival times.
+        #[kind = SPACINGS]
+        #[source = "Singh and Kankipati 2004, from memory"]
+        pub spacing_factor: f64 = 1.5,
     }
 }
 
@@ -444,10 +546,46 @@ choice! {
     }
 }
 
-choice! {
+alternatives! {
     /// What a sender does when a route breaks ([`crate::Endpoint::on_route_failure`]).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice(
+        "on-route-failure",
+        "What a sender does when the network reports that the route to the peer is broken."
+    )]
+    #[absent(RouteConfig::Ignore)]
+    #[matters_to = SENDER]
     pub enum RouteConfig {
         /// nothing: the retransmission timer handles it
-        Ignore = "ignore",
+        "ignore" => Ignore,
+        /// stands by, with its timer off and its windows frozen, and probes until an ACK arrives
+        /// (ELFN, Holland and Vaidya 1999)
+        "elfn" => Elfn(
+            /// Explicit link failure notification.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            elfn: ElfnConfig = ElfnConfig::default()
+        ),
+    }
+}
+
+settings! {
+    /// A sender that stands by while the route is broken.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.elfn")]
+    pub struct ElfnConfig {
+        /// Time between two probes.
+        #[kind = POSITIVE_TIME]
+        #[source = "Holland and Vaidya 1999 §5"]
+        pub probe_interval: Duration = Duration::from_secs(2),
+        /// The congestion window after standby.
+        #[source = "Holland and Vaidya 1999 §5"]
+        pub window: Thaw = Thaw::AsFrozen,
+        /// The RTT estimate and the back-off after standby.
+        #[source = "Holland and Vaidya 1999 §5"]
+        pub rto: Thaw = Thaw::AsFrozen,
+        /// Go on as soon as the node's router reports a route, without waiting for a probe to be
+        /// acknowledged. Not in the paper.
+        pub resume_on_route: bool = false,
     }
 }

@@ -5,7 +5,7 @@
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery,
+    AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig, InitialWindow, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery,
     RtoConfig, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
@@ -104,6 +104,29 @@ fn recovery() -> impl Strategy<Value = Recovery> {
     ]
 }
 
+fn ack() -> impl Strategy<Value = AckConfig> {
+    let limit = prop_oneof![Just(None), (1u32..10).prop_map(Some)];
+    let cwnd_in = prop_oneof![Just(CwndIn::WindowField), Just(CwndIn::Option)];
+    let dca = (any::<[bool; 3]>(), limit, cwnd_in).prop_map(|(rules, window_limit, cwnd_in)| {
+        let [hop_rule, delay_rule, repeat_acks] = rules;
+        AckConfig::Dca(DcaConfig { hop_rule, delay_rule, window_limit, cwnd_in, repeat_acks })
+    });
+    prop_oneof![
+        4 => Just(AckConfig::Every),
+        2 => (1u32..5, millis(1..500))
+            .prop_map(|(segments, timeout)| AckConfig::Delayed { segments, timeout }),
+        2 => dca,
+        1 => (0.1..4.0).prop_map(|spacing_factor| AckConfig::Daa(DaaConfig { spacing_factor })),
+        1 => (0.1..4.0).prop_map(|spacing_factor| AckConfig::Ada(AdaConfig { spacing_factor })),
+        1 => millis(1..500).prop_map(|timeout| AckConfig::Altman { timeout }),
+    ]
+}
+
+/// Data segments tell cwnd in the place of the window.
+fn hides_window(config: &TcpConfig) -> bool {
+    matches!(config.ack, AckConfig::Dca(DcaConfig { cwnd_in: CwndIn::WindowField, .. }))
+}
+
 fn config() -> impl Strategy<Value = TcpConfig> {
     let windows = (
         prop_oneof![Just(536u16), Just(1000u16), Just(1460u16)],
@@ -136,11 +159,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             Just(PersistOnShrink::Linux),
         ],
         prop_oneof![Just(1.0), Just(2.0)],
-        prop_oneof![
-            2 => Just(AckConfig::Every),
-            1 => (1u32..5, millis(1..500))
-                .prop_map(|(segments, timeout)| AckConfig::Delayed { segments, timeout }),
-        ],
+        ack(),
         prop_oneof![3 => Just(15u32), 1 => Just(3u32)],
         prop_oneof![Just(0u64), Just(10u64), Just(500u64)],
         prop_oneof![Just(200u64), Just(1_000u64)],
@@ -195,6 +214,10 @@ fn case() -> impl Strategy<Value = Case> {
                     config.persist.backoff = 2.0;
                 }
             }
+            // A sender must know that the window field of data is none.
+            if let Some(hiding) = configs.iter().position(hides_window) {
+                configs[1 - hiding].ack = configs[hiding].ack;
+            }
             Case { seed, isns, network, configs, apps, simultaneous_open: open == 0 }
         },
     )
@@ -224,6 +247,8 @@ struct Side {
     allowed: Option<SeqNum>,
     shown: Option<SeqNum>,
     shown_ack: Option<SeqNum>,
+    /// Data waits for an ACK since then.
+    owes_ack_since: Option<Instant>,
     /// One past the highest sequence number sent.
     max: SeqNum,
     offered_shift: Option<u8>,
@@ -281,6 +306,7 @@ impl<'a> Sim<'a> {
             self.transmit(i, segment);
         }
         self.check_endpoint(i);
+        self.check_delay(i);
         result
     }
 
@@ -335,18 +361,25 @@ impl<'a> Sim<'a> {
             // off), nor does the acknowledgement.
             let edge = ack + window;
             let rounding = 1 << side.offered_shift.unwrap_or(0);
-            if let (Some(shown), Some(shown_ack)) = (side.shown, side.shown_ack) {
+            let hidden = hides_window(&self.case.configs[i]) && !segment.payload.is_empty();
+            if let Some(shown) = side.shown.filter(|_| !hidden) {
                 assert!((edge + rounding).after(shown), "the window shrank: {segment}");
+            }
+            if let Some(shown_ack) = side.shown_ack {
                 assert!(ack.at_or_after(shown_ack), "the acknowledgement went back: {segment}");
             }
-            side.shown = Some(side.shown.map_or(edge, |s| s.later(edge)));
+            if !hidden {
+                side.shown = Some(side.shown.map_or(edge, |s| s.later(edge)));
+            }
             side.shown_ack = Some(ack);
         }
         let end = segment.seq_end();
         let is_new = end.after(side.max);
         if is_new {
             // Nothing beyond the peer's window but a probe's one byte.
-            if let Some(allowed) = side.allowed {
+            // With cwnd in the place of windows it goes by an old one when data flows both ways.
+            let knows_window = !hides_window(&self.case.configs[i]);
+            if let Some(allowed) = side.allowed.filter(|_| knows_window) {
                 assert!(end.at_or_before(allowed + 1), "beyond the window: {segment}");
             }
             side.max = end;
@@ -379,8 +412,22 @@ impl<'a> Sim<'a> {
         }
     }
 
+    /// RFC 5681 §4.2: an ACK leaves within 500 ms of the data.
+    fn check_delay(&mut self, i: usize) {
+        let (end, side) = (&self.ends[i], &mut self.sides[i]);
+        let delivered = SeqNum(self.case.isns[1 - i]) + 1 + end.stats().bytes_delivered as u32;
+        let is_owed = end.state() != State::Closed
+            && side.shown_ack.is_some_and(|shown| shown.before(delivered));
+        side.owes_ack_since = side.owes_ack_since.or(Some(self.now)).filter(|_| is_owed);
+        if let Some(since) = side.owes_ack_since {
+            let delay = self.now.since(since);
+            assert!(delay <= Duration::from_millis(500), "side {i} owes an ACK for {delay}");
+        }
+    }
+
     fn on_segment(&mut self, i: usize, segment: Segment<Vec<u8>>) {
-        if let Some(ack) = segment.ack {
+        let hidden = hides_window(&self.case.configs[1 - i]) && !segment.payload.is_empty();
+        if let Some(ack) = segment.ack.filter(|_| !hidden) {
             let edge = ack + self.window_of(1 - i, &segment);
             let allowed = &mut self.sides[i].allowed;
             *allowed = Some(allowed.map_or(edge, |a| a.later(edge)));

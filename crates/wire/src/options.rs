@@ -1,13 +1,14 @@
 //! The options part of the TCP header.
 
 use crate::DecodeError;
-use airtcp_core::{Options, SackBlock, SeqNum, Timestamps};
+use airtcp_core::{MAX_OPTIONS_LEN, Options, SackBlock, SeqNum, Timestamps};
 use etherparse::{TcpOptionElement, TcpOptionReadError, TcpOptionsIterator, tcp_option};
 
-/// The most bytes of options a TCP header can hold: its length is at most 60 bytes (RFC 9293 §3.1).
-pub(crate) const MAX_LEN: usize = 40;
 /// Kinds shared by experiments (RFC 6994).
 const EXPERIMENTAL: [u8; 2] = [253, 254];
+/// The start of the option that tells the sender's cwnd (TCP-DCA §VI): kind, length and experiment
+/// identifier, which is not registered with IANA. Four bytes of cwnd follow.
+const CWND: [u8; 4] = [253, 8, 0xa1, 0xdc];
 
 /// Options in the layout of [`Options::encoded_len`], each group padded in front with NOPs as
 /// deployed stacks do, so that 32-bit fields are aligned.
@@ -16,14 +17,14 @@ const EXPERIMENTAL: [u8; 2] = [253, 254];
 /// the newest data and must be there (RFC 2018 §4), the others repeat earlier reports. With
 /// timestamps, the fourth block does not fit.
 pub(crate) struct EncodedOptions {
-    bytes: [u8; MAX_LEN],
+    bytes: [u8; MAX_OPTIONS_LEN],
     len: usize,
 }
 
 impl EncodedOptions {
     pub(crate) fn new(options: &Options) -> Self {
-        let Options { mss, window_scale, sack_permitted, timestamps, sack } = options;
-        let mut out = Self { bytes: [0; MAX_LEN], len: 0 };
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd } = options;
+        let mut out = Self { bytes: [0; MAX_OPTIONS_LEN], len: 0 };
         if let Some(mss) = mss {
             out.put(&[tcp_option::KIND_MAXIMUM_SEGMENT_SIZE, 4]);
             out.put(&mss.to_be_bytes());
@@ -49,7 +50,11 @@ impl EncodedOptions {
             out.put(&value.to_be_bytes());
             out.put(&echo.to_be_bytes());
         }
-        let room = (MAX_LEN - out.len).saturating_sub(4) / 8;
+        if let Some(cwnd) = cwnd {
+            out.put(&CWND);
+            out.put(&cwnd.to_be_bytes());
+        }
+        let room = (MAX_OPTIONS_LEN - out.len).saturating_sub(4) / 8;
         let blocks = &sack.as_slice()[..room.min(sack.as_slice().len())];
         if !blocks.is_empty() {
             out.put(&[
@@ -93,7 +98,9 @@ pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), 
             // The library stops at an option it does not know; its length says where the next
             // begins.
             Some(Err(TcpOptionReadError::UnknownId(kind))) => {
-                if !EXPERIMENTAL.contains(&kind) {
+                if let Some((&CWND, [a, b, c, d, ..])) = bytes.split_first_chunk() {
+                    options.cwnd = Some(u32::from_be_bytes([*a, *b, *c, *d]));
+                } else if !EXPERIMENTAL.contains(&kind) {
                     foreign = foreign.or(Some(kind));
                 }
                 bytes = bytes

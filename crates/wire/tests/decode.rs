@@ -72,6 +72,7 @@ fn reads_a_linux_syn() {
             sack_permitted: true,
             timestamps: Some(Timestamps { value: 3_254_444_955, echo: 0 }),
             sack: SackBlocks::new(),
+            cwnd: None,
         }
     );
     assert!(syn.payload.is_empty());
@@ -314,6 +315,20 @@ fn options_that_can_be_written_or_left_out_are_not_foreign() {
         assert_eq!(foreign_option(&[experimental, 4, 0xac, 0xce], ACK), None);
     }
     assert_eq!(foreign_option(&[], ACK), None);
+}
+
+/// RFC 6994 §2.1: the identifier tells experiments of one kind apart.
+#[test]
+fn only_the_experiment_of_our_own_tells_cwnd() {
+    let cwnd = |options: &[u8]| {
+        decode(&ipv4_with_options(options), Checksums::Ignore).unwrap().options.cwnd
+    };
+    assert_eq!(cwnd(&[253, 8, 0xa1, 0xdc, 0, 1, 0xe2, 0x40]), Some(123_456));
+    assert_eq!(cwnd(&[254, 8, 0xa1, 0xdc, 0, 1, 0xe2, 0x40]), None);
+    assert_eq!(cwnd(&[253, 8, 0xa1, 0xdd, 0, 1, 0xe2, 0x40]), None);
+    assert_eq!(cwnd(&[253, 4, 0xa1, 0xdc]), None);
+    let cut = ipv4_with_options(&[1, 1, 1, 1, 253, 8, 0xa1, 0xdc]);
+    assert_eq!(error(&cut), DecodeError::BadOption { kind: 253 });
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn options_are_laid_out_in_aligned_groups() {
         sack_permitted: true,
         timestamps: Some(Timestamps { value: 1, echo: 2 }),
         sack: SackBlocks::new(),
+        cwnd: None,
     };
     assert_eq!(
         options_bytes(syn),
@@ -103,6 +104,14 @@ fn the_fourth_sack_block_beside_timestamps_is_left_out() {
     assert_eq!(segment.options.sack, blocks(3));
     assert_eq!(segment.options.timestamps, timestamps);
     assert_eq!(segment.payload, b"data");
+}
+
+/// RFC 6994 §2.1: kind 253, then the identifier of the experiment.
+#[test]
+fn cwnd_travels_in_an_experimental_option() {
+    let options = Options { cwnd: Some(0x0001_e240), ..Options::default() };
+    assert_eq!(options.encoded_len(), 8);
+    assert_eq!(options_bytes(options), [253, 8, 0xa1, 0xdc, 0, 1, 0xe2, 0x40]);
 }
 
 #[test]
@@ -169,8 +178,8 @@ fn any_flow() -> impl Strategy<Value = Flow> {
 
 fn any_options() -> impl Strategy<Value = Options> {
     let sack = prop::collection::vec(any::<(u32, u32)>(), 0..=4);
-    (any::<(Option<u16>, Option<u8>, bool, Option<(u32, u32)>)>(), sack).prop_map(
-        |((mss, window_scale, sack_permitted, timestamps), sack)| Options {
+    (any::<(Option<u16>, Option<u8>, bool, Option<(u32, u32)>, Option<u32>)>(), sack).prop_map(
+        |((mss, window_scale, sack_permitted, timestamps, cwnd), sack)| Options {
             mss,
             window_scale,
             sack_permitted,
@@ -179,6 +188,7 @@ fn any_options() -> impl Strategy<Value = Options> {
                 .into_iter()
                 .map(|(left, right)| SackBlock { left: SeqNum(left), right: SeqNum(right) })
                 .collect(),
+            cwnd,
         },
     )
 }
@@ -209,7 +219,7 @@ proptest! {
             prop_assert_eq!(back, segment);
         } else {
             let kept = back.options.sack.as_slice();
-            prop_assert!(!kept.is_empty());
+            prop_assert!(!kept.is_empty() || segment.options.cwnd.is_some());
             prop_assert_eq!(kept, &segment.options.sack.as_slice()[..kept.len()]);
             let options = Options { sack: back.options.sack, ..segment.options };
             prop_assert_eq!(back, Segment { options, ..segment });

@@ -1,6 +1,6 @@
 //! Delayed acknowledgements (RFC 1122 §4.2.3.2, RFC 5681 §4.2).
 
-use super::{AckPolicy, Arrival, Decision, Departure, Order};
+use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order};
 use airtcp_core::{Duration, Instant};
 
 /// Acknowledges every n-th full-sized segment, or when the timer started by the first
@@ -14,9 +14,6 @@ pub struct Delayed {
     pending: u32,
     deadline: Option<Instant>,
 }
-
-/// RFC 5681 §4.2: an ACK must not be delayed longer.
-const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
 impl Delayed {
     /// An ACK for every `segments` full-sized segments (at least 1), or after `timeout` (at most

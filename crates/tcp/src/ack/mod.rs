@@ -7,12 +7,26 @@
 //! one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
+mod ada;
+mod altman;
+mod daa;
+mod dca;
 mod delayed;
+mod spacing;
+
+pub use ada::Ada;
+pub use altman::Altman;
+pub use daa::Daa;
+pub use dca::Dca;
+pub use delayed::Delayed;
 
 use crate::config::AckConfig;
 use airtcp_core::{Duration, Instant, Options};
-pub use delayed::Delayed;
+use spacing::Spacing;
 use std::fmt::Debug;
+
+/// RFC 5681 §4.2: an ACK must not be delayed longer.
+const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
 /// Where the data of a segment belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +62,13 @@ pub struct Arrival<'a> {
     /// segment echoes (RFC 7323 §3.2): too large if the sender had nothing to send. `None` without
     /// timestamps, and for further segments with the same echo.
     pub rtt: Option<Duration>,
+}
+
+impl Arrival<'_> {
+    /// How many segments of the sender's it is. A network interface may merge several (GRO).
+    fn segments(&self) -> u32 {
+        self.len.div_ceil(self.mss.max(1))
+    }
 }
 
 /// A segment about to leave with an acknowledgement.
@@ -130,5 +151,9 @@ pub fn policy(config: AckConfig) -> Box<dyn AckPolicy> {
     match config {
         AckConfig::Every => Box::new(Every),
         AckConfig::Delayed { segments, timeout } => Box::new(Delayed::new(segments, timeout)),
+        AckConfig::Dca(config) => Box::new(Dca::new(config)),
+        AckConfig::Daa(config) => Box::new(Daa::new(config)),
+        AckConfig::Ada(config) => Box::new(Ada::new(config)),
+        AckConfig::Altman { timeout } => Box::new(Altman::new(timeout)),
     }
 }

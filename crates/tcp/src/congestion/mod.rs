@@ -11,9 +11,11 @@
 //! To try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
+mod hop_limit;
 mod reno;
 mod window;
 
+pub use hop_limit::HopLimited;
 pub use reno::Reno;
 pub use window::Window;
 
@@ -159,7 +161,8 @@ pub trait CongestionControl: Debug + Send {
 
 /// The algorithm that `config` asks for.
 pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
-    match config.congestion {
+    let algorithm: Box<dyn CongestionControl> = match config.congestion {
         Congestion::Reno => Box::new(Reno::new(config.abc)),
-    }
+    };
+    if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
 }

@@ -11,8 +11,13 @@
 //! one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
+mod elfn;
+
+pub use elfn::Elfn;
+
 use crate::config::RouteConfig;
 use airtcp_core::{Instant, SeqNum};
+use airtcp_settings::choice;
 use std::fmt::Debug;
 
 /// A notice that the route broke under a segment of ours.
@@ -49,13 +54,14 @@ pub struct Resume {
     pub retransmit: bool,
 }
 
-/// What becomes of a frozen value (Holland and Vaidya 1999 compare both).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thaw {
-    /// As it was before.
-    AsFrozen,
-    /// As on a new path: the restart window (RFC 5681 §4.1), the initial RTO.
-    Initial,
+choice! {
+    /// What becomes of a frozen value (Holland and Vaidya 1999 compare both).
+    pub enum Thaw {
+        /// as it was before
+        AsFrozen = "as-frozen",
+        /// as on a new path: the restart window (RFC 5681 §4.1), the initial RTO
+        Initial = "initial",
+    }
 }
 
 /// A reaction to broken routes.
@@ -106,5 +112,6 @@ impl RoutePolicy for Ignore {
 pub fn policy(config: RouteConfig) -> Box<dyn RoutePolicy> {
     match config {
         RouteConfig::Ignore => Box::new(Ignore),
+        RouteConfig::Elfn(config) => Box::new(Elfn::new(config)),
     }
 }

@@ -64,7 +64,7 @@ impl RtoEstimator {
     }
 
     /// The time-out in force: `SRTT + max(G, 4·RTTVAR)` within its bounds, as the policy has it,
-    /// doubled for each back-off (RFC 6298 §2, §5.5).
+    /// times the configured factor, doubled for each back-off (RFC 6298 §2, §5.5).
     pub fn rto(&self) -> Duration {
         self.rto
     }
@@ -98,7 +98,7 @@ impl RtoEstimator {
                 .round_up_to(self.config.tick)
                 .max(self.config.min),
         };
-        let base = self.policy.time_out(base);
+        let base = self.policy.time_out(base) * u64::from(self.config.factor);
         self.rto = (base * (1u64 << self.backoff.min(32))).min(self.config.max);
     }
 
@@ -207,6 +207,18 @@ mod tests {
         assert_eq!(e.rto(), max);
         e.sample(Duration::from_millis(10));
         assert_eq!(e.rto(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_factor_stretches_the_bounded_time_out_and_its_back_off() {
+        // TCP-DCA Table II: the retransmission timer of TCP-DAA is increased fivefold.
+        let mut e = estimator(RtoConfig { factor: 5, ..RtoConfig::default() });
+        e.sample(Duration::from_millis(10));
+        assert_eq!(e.rto(), Duration::from_secs(5));
+        expire(&mut e);
+        assert_eq!(e.rto(), Duration::from_secs(10));
+        e.sample(Duration::from_millis(400)); // RTTVAR 101.25 ms, SRTT 58.75 ms
+        assert_eq!(e.rto(), Duration::from_secs(5));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Scripted segment tests of one endpoint, in the manner of packetdrill: one behaviour each, named
 //! for its rule. [`script`] explains the notation.
 
+mod ack;
 mod close;
+mod dca;
+mod elfn;
 mod handshake;
 mod mobility;
 mod persist;

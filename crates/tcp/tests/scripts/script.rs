@@ -7,6 +7,8 @@
 //! | `connect`, `listen`, `close`, `abort` | application calls |
 //! | `write N [takes M]`, `read N` | application calls; without `takes` all is accepted |
 //! | `link fading`, `link down`, `link up` | the host's radio reports |
+//! | `route failed [SEQ]`, `route found` | the network reports; without SEQ, our node's router |
+//! | `hops N` | what the peer sends from now on travels N hops |
 //! | `< SEGMENT [noread]` | the peer's segment arrives; the application reads all, then `reply` |
 //! | `> SEGMENT` | the endpoint sends exactly this, exactly then, after whatever came before |
 //! | `? KEY VALUE …` | state of the endpoint, before the timers due at that very time |
@@ -82,6 +84,7 @@ struct WrittenOptions {
     sack_permitted: bool,
     timestamps: Option<(u32, u32)>,
     sack: Vec<(u32, u32)>,
+    cwnd: Option<u32>,
 }
 
 /// Counts the events that the state of the endpoint does not show.
@@ -116,6 +119,7 @@ struct Runner<'a> {
     sent_end: u32,
     peer_end: u32,
     peer_window: u16,
+    hops: Option<u8>,
     written: u32,
     read: u32,
     /// Our timestamp clock at time zero, learnt from our SYN; the last TSval seen.
@@ -139,6 +143,7 @@ impl<'a> Runner<'a> {
             sent_end: 0,
             peer_end: 0,
             peer_window: 60_000,
+            hops: None,
             written: 0,
             read: 0,
             clock_base: None,
@@ -277,6 +282,15 @@ impl<'a> Runner<'a> {
                 };
                 self.call(|e, now, io| e.on_link(now, signal, io));
             }
+            "route" => match (words.next(), words.next()) {
+                (Some("failed"), seq) => {
+                    let seq = seq.map(|seq| self.isn + self.number::<u32>(Some(seq)));
+                    self.call(|e, now, io| e.on_route_failure(now, seq, io));
+                }
+                (Some("found"), None) => self.call(|e, now, io| e.on_route_restored(now, io)),
+                _ => self.fail("unknown notice"),
+            },
+            "hops" => self.hops = Some(self.number(words.next())),
             "<" => self.receive(rest),
             "?" => self.check(rest),
             _ => self.fail("unknown action"),
@@ -330,7 +344,8 @@ impl<'a> Runner<'a> {
             let flags = if part + 1 == written.count { written.flags } else { Flags::empty() };
             let segment = self.incoming(&written, seq, flags);
             self.peer_end = self.peer_end.max(seq + segment.seq_len());
-            self.call(|e, now, io| e.on_segment(now, segment, io));
+            let hops = self.hops;
+            self.call(|e, now, io| e.on_segment_over(now, segment, hops, io));
             if written.read {
                 self.read(usize::MAX);
             }
@@ -368,6 +383,7 @@ impl<'a> Runner<'a> {
                     .iter()
                     .map(|&(l, r)| SackBlock { left: self.isn + l, right: self.isn + r })
                     .collect(),
+                cwnd: options.cwnd,
             },
             payload: bytes(seq, written.len),
         }
@@ -463,6 +479,7 @@ impl<'a> Runner<'a> {
                     .iter()
                     .map(|b| (relative(b.left, self.peer_isn), relative(b.right, self.peer_isn)))
                     .collect(),
+                cwnd: segment.options.cwnd,
             };
             if got != *options {
                 return Some(format!("options are {got:?}"));
@@ -534,6 +551,7 @@ impl<'a> Runner<'a> {
                 [] => {}
                 ["mss", n] => options.mss = Some(self.number(Some(n))),
                 ["wscale", n] => options.window_scale = Some(self.number(Some(n))),
+                ["cwnd", n] => options.cwnd = Some(self.number(Some(n))),
                 ["sackOK"] => options.sack_permitted = true,
                 ["TS", "val", value, "ecr", echo] => {
                     options.timestamps = Some((self.number(Some(value)), self.number(Some(echo))));
@@ -566,6 +584,7 @@ impl<'a> Runner<'a> {
                 "srtt" => e.rtt().map_or("none".into(), |r| r.srtt.as_secs_f64().to_string()),
                 "rttvar" => e.rtt().map_or("none".into(), |r| r.rttvar.as_secs_f64().to_string()),
                 "persisting" => e.is_persisting().to_string(),
+                "standby" => e.is_standing_by().to_string(),
                 "aborted" => e.aborted().map_or("no".into(), |r| format!("{r:?}")),
                 "published" => {
                     let Published { established, closed, aborted } = &self.published;
@@ -583,6 +602,7 @@ impl<'a> Runner<'a> {
                 "spurious" => e.stats().spurious_detected.to_string(),
                 "retransmitted" => e.stats().segments_retransmitted.to_string(),
                 "probes" => e.stats().window_probes.to_string(),
+                "acks" => e.stats().acks_sent.to_string(),
                 "dups" => e.stats().duplicate_acks_received.to_string(),
                 "useless" => e.stats().duplicate_segments_received.to_string(),
                 _ => self.fail("unknown key"),

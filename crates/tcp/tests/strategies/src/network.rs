@@ -4,8 +4,8 @@ use airtcp_core::{Addr, Duration, Events, Flow, Instant, Length, Segment, SeqNum
 use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
 use std::collections::VecDeque;
 
-/// Sequence numbers wrap soon after the start.
-const ISN: SeqNum = SeqNum(u32::MAX - 10_000);
+/// The initial sequence number of both ends. Sequence numbers wrap soon after the start.
+pub const ISN: SeqNum = SeqNum(u32::MAX - 10_000);
 /// More steps than any test needs.
 const MOST_STEPS: u32 = 1_000_000;
 

@@ -2,14 +2,16 @@
 
 use airtcp_core::rng::Stream;
 use airtcp_core::{Bytes, DataRate, Duration, Flags, Instant};
-use airtcp_tcp::config::{InitialWindow, SpuriousDetection};
+use airtcp_tcp::config::{
+    AckConfig, AdaConfig, DaaConfig, DcaConfig, ElfnConfig, InitialWindow, SpuriousDetection,
+};
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
-use airtcp_tcp::route::{Resume, RouteFailure, RoutePolicy, Standby, Thaw};
+use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
 use airtcp_tcp::{State, Strategies, TcpConfig};
 use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
-use airtcp_tcp_strategies::network::Network;
-use airtcp_tcp_strategies::route::Elfn;
+use airtcp_tcp_strategies::network::{ISN, Network};
+use airtcp_tcp_strategies::route::Snooze;
 use airtcp_tcp_strategies::rto::FixedRto;
 use std::sync::{Arc, Mutex};
 
@@ -283,6 +285,58 @@ fn a_second_timer_repeats_a_lost_ack() {
     assert_eq!(stalls(Duration::from_millis(300)), (0, 0, true));
 }
 
+/// Whatever the policy: the sender's retransmission is a duplicate, and gets an ACK at once.
+#[test]
+fn a_lost_last_ack_stalls_nothing_for_ever() {
+    let dca = |repeat_acks| AckConfig::Dca(DcaConfig { repeat_acks, ..DcaConfig::default() });
+    for ack in [
+        AckConfig::Every,
+        AckConfig::Delayed { segments: 2, timeout: DELAY },
+        dca(false),
+        dca(true),
+        AckConfig::Daa(DaaConfig::default()),
+        AckConfig::Ada(AdaConfig::default()),
+        AckConfig::Altman { timeout: DELAY },
+    ] {
+        let config = TcpConfig { ack, timestamps: true, ..window(4) };
+        let mut network = transfer(&config, 5, 100_000, |_| {});
+        // All that answers the first transmission of the end is lost, three times over.
+        let mut losses = 3;
+        network.lose(move |sent| {
+            let is_last = sent.segment.ack.is_some_and(|ack| ack.0.wrapping_sub(ISN.0) > 97_000);
+            let lost = sent.from == 1 && is_last && losses > 0;
+            losses -= u32::from(lost);
+            lost
+        });
+        network.run();
+        assert_eq!(network.ends[1].stats().bytes_delivered, 100_000);
+        let end = network.sent.last().unwrap().at;
+        assert!(end < seconds(80.0), "{ack:?}: {end}");
+    }
+}
+
+// Chen, Xue and Nahrstedt 2003: a fifth of the round trip's hops, and room for two segments.
+#[test]
+fn cwnd_may_be_bounded_by_the_hops_of_the_round_trip() {
+    for (hops, segments) in [(1, 2), (5, 2), (6, 3), (8, 4), (16, 7)] {
+        let config = TcpConfig { cwnd_limit_by_hops: true, ..config() };
+        let mut network = transfer(&config, hops, 300_000, |_| {});
+        network.run();
+        assert_eq!(network.ends[0].cwnd(), segments * MSS, "{hops} hops");
+    }
+}
+
+#[test]
+fn of_two_bounds_of_cwnd_the_smaller_one_counts() {
+    for (limit, segments) in [(2_000, 2), (5_000, 4)] {
+        let cwnd_limit = Some(Bytes(limit));
+        let config = TcpConfig { cwnd_limit, cwnd_limit_by_hops: true, ..config() };
+        let mut network = transfer(&config, 8, 300_000, |_| {});
+        network.run();
+        assert_eq!(network.ends[0].cwnd(), segments * MSS);
+    }
+}
+
 #[test]
 fn an_ack_policy_knows_that_no_more_data_comes() {
     let (mut network, seen) = delayed(&config(), 1, [10_000, 0], NEVER);
@@ -336,6 +390,11 @@ fn broken_route(
     network
 }
 
+fn elfn(probe_interval: Duration, thaw: Thaw) -> Box<Elfn> {
+    let config = ElfnConfig { probe_interval, window: thaw, rto: thaw, resume_on_route: true };
+    Box::new(Elfn::new(config))
+}
+
 /// When end 0's first new acknowledgement after the outage arrived, at the latest.
 fn back_at(network: &mut Network) -> Instant {
     let before = network.ends[0].stats().bytes_acked;
@@ -347,7 +406,7 @@ fn back_at(network: &mut Network) -> Instant {
 
 #[test]
 fn a_sender_told_of_a_broken_route_stands_by() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(2), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(2), Thaw::AsFrozen);
     let mut network = broken_route(true, None, |s| s.route = elfn);
     let sender = &network.ends[0];
     assert!(sender.is_standing_by());
@@ -378,7 +437,7 @@ fn without_a_policy_a_notice_changes_nothing() {
 
 #[test]
 fn news_of_a_route_ends_standby_at_once() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(30), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(30), Thaw::AsFrozen);
     let mut network = broken_route(true, Some(seconds(12.0)), |s| s.route = elfn);
     let back = back_at(&mut network);
     assert!(back < seconds(12.12), "{back}");
@@ -389,7 +448,7 @@ fn news_of_a_route_ends_standby_at_once() {
 fn a_new_route_can_start_anew() {
     let (control, seen) = hop_paced(1);
     let mut network = broken_route(true, None, |strategies| {
-        strategies.route = Box::new(Elfn::new(Duration::from_secs(2), Thaw::Initial));
+        strategies.route = elfn(Duration::from_secs(2), Thaw::Initial);
         strategies.congestion = control;
     });
     back_at(&mut network);
@@ -399,7 +458,7 @@ fn a_new_route_can_start_anew() {
 
 #[test]
 fn a_notice_of_acknowledged_data_is_old() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(2), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(2), Thaw::AsFrozen);
     let mut network = transfer(&config(), 5, 10_000_000, |s| s.route = elfn);
     network.run_until(seconds(1.0));
     let first = network.data(0).next().unwrap().segment.seq;
@@ -409,37 +468,11 @@ fn a_notice_of_acknowledged_data_is_old() {
 
 #[test]
 fn standby_ends_with_the_connection() {
-    let elfn = Box::new(Elfn::new(Duration::from_secs(2), Thaw::AsFrozen));
+    let elfn = elfn(Duration::from_secs(2), Thaw::AsFrozen);
     let mut network = broken_route(true, None, |s| s.route = elfn);
     network.call(0, |end, now, io| end.abort(now, io));
     assert!(!network.ends[0].is_standing_by());
     assert_eq!(network.ends[0].next_deadline(), None);
-}
-
-/// Stands by, whatever ACKs arrive, until the route is back or the timer expires.
-#[derive(Debug)]
-struct Snooze {
-    until: Option<Instant>,
-    then: Standby,
-}
-
-impl RoutePolicy for Snooze {
-    fn on_failure(&mut self, _: &RouteFailure) -> bool {
-        true
-    }
-    fn on_restored(&mut self, _: Instant) -> Standby {
-        self.then
-    }
-    fn on_ack(&mut self, _: Instant, _: bool) -> Standby {
-        Standby::Stay
-    }
-    fn deadline(&self) -> Option<Instant> {
-        self.until
-    }
-    fn on_timer(&mut self, _: Instant) -> Standby {
-        self.until = None;
-        self.then
-    }
 }
 
 /// A sender that snoozes from 1.98 s on, with a window in flight whose ACKs are yet to arrive. The
@@ -507,7 +540,7 @@ fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
         congestion: hop_paced(1).0,
         rto: Box::new(FixedRto { stretch: 1 }),
         ack: cumulative(Duration::from_millis(700)).0,
-        route: Box::new(Elfn::new(Duration::from_millis(300), Thaw::Initial)),
+        route: elfn(Duration::from_millis(300), Thaw::Initial),
     };
     let (mut timeouts, mut notices) = (0, 0);
     for seed in 0..50 {

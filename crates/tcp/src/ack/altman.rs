@@ -1,0 +1,68 @@
+//! Dynamic delayed acknowledgements (Altman and Jiménez, "Novel Delayed ACK Techniques for
+//! Improving TCP Performance in Multihop Wireless Networks", PWC 2003): the longer the connection
+//! lasts, the more segments an ACK covers, up to four.
+//!
+//! The thresholds are from memory, not checked against the paper.
+
+use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order};
+use airtcp_core::{Duration, Instant};
+
+/// Acknowledges every one to four segments, by the number of segments received so far.
+#[derive(Clone, Debug)]
+pub struct Altman {
+    timeout: Duration,
+    received: u32,
+    waiting: u32,
+    deadline: Option<Instant>,
+}
+
+impl Altman {
+    /// An ACK after `timeout` (at most 500 ms) at the latest.
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout: timeout.min(LONGEST_DELAY), received: 0, waiting: 0, deadline: None }
+    }
+
+    /// How many segments an ACK covers when this many have been received.
+    fn delay_window(received: u32) -> u32 {
+        match received {
+            ..2 => 1,
+            2..5 => 2,
+            5..9 => 3,
+            9.. => 4,
+        }
+    }
+}
+
+impl AckPolicy for Altman {
+    fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision {
+        if arrival.order != Order::Duplicate {
+            self.received = self.received.saturating_add(arrival.segments());
+        }
+        if arrival.order != Order::InOrder {
+            return Decision::Now;
+        }
+        self.waiting = self.waiting.saturating_add(arrival.segments());
+        if self.waiting >= Self::delay_window(self.received) {
+            return Decision::Now;
+        }
+        self.deadline.get_or_insert(arrival.now + self.timeout);
+        Decision::Wait
+    }
+
+    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
+        self.stop();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    fn on_timer(&mut self, _: Instant) -> Decision {
+        Decision::Now
+    }
+
+    fn stop(&mut self) {
+        self.waiting = 0;
+        self.deadline = None;
+    }
+}

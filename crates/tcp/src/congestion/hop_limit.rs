@@ -1,0 +1,65 @@
+//! A congestion window bounded by the number of hops (Chen, Xue, Nahrstedt, "On Setting TCP's
+//! Congestion Window Limit in Mobile Ad Hoc Networks", ICC 2003).
+//!
+//! Over several wireless hops only nodes some hops apart send at the same time, so that the path
+//! holds at most a segment for every few hops of the round trip. Measured is one way, the ACKs'; the
+//! other is taken to be as long. Not checked against the paper: a fifth of the round trip's hops.
+
+use super::{Ack, CongestionControl, Loss, Restart, Timeout, Undo, Window};
+use airtcp_core::DataRate;
+
+/// A segment for every five hops of the round trip.
+const HOPS_PER_SEGMENT: u32 = 5;
+/// With a single segment out, an ACK that waits for a second one always waits for its timer.
+const LEAST_SEGMENTS: u32 = 2;
+
+/// Another algorithm, with cwnd at most a fifth of the hops of a round trip, in segments, rounded
+/// up, and at least two. A configured limit holds as well.
+#[derive(Debug)]
+pub struct HopLimited {
+    inner: Box<dyn CongestionControl>,
+    /// The limit apart from this one.
+    ceiling: Option<u32>,
+}
+
+impl HopLimited {
+    /// Bounds `inner`.
+    pub fn new(inner: Box<dyn CongestionControl>) -> Self {
+        Self { inner, ceiling: None }
+    }
+}
+
+impl CongestionControl for HopLimited {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.inner.on_ack(window, ack);
+    }
+
+    fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(hops) = ack.hops {
+            let ceiling = *self.ceiling.get_or_insert(window.limit());
+            let segments = (2 * u32::from(hops)).div_ceil(HOPS_PER_SEGMENT).max(LEAST_SEGMENTS);
+            window.set_limit(ceiling.min(segments.saturating_mul(window.smss())));
+        }
+        self.inner.on_growth(window, ack);
+    }
+
+    fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
+        self.inner.on_fast_retransmit(window, loss);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        self.inner.on_timeout(window, timeout);
+    }
+
+    fn on_restart(&mut self, window: &mut Window, cause: Restart) {
+        self.inner.on_restart(window, cause);
+    }
+
+    fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
+        self.inner.on_spurious(window, undo);
+    }
+
+    fn pacing_rate(&self, window: &Window) -> Option<DataRate> {
+        self.inner.pacing_rate(window)
+    }
+}
