@@ -6,6 +6,7 @@
 //! - [`shortest_path`]: static routes, over wired and wireless links alike. They never change, so
 //!   they are computed before the run and kept as [`next_hops`]: forwarding is a table lookup
 //!   without a [`Router`].
+//! - [`aodv`]: routes on demand, hop by hop.
 //!
 //! # How protocols with changing routes fit [`Router`]
 //!
@@ -33,11 +34,14 @@
 //! positions are in their beacons, or overheard (§3.1). Mode, entry point and face of the perimeter
 //! mode (table 1) are the header of the data packet.
 
+pub mod aodv;
+mod buffer;
 pub mod config;
 pub mod next_hops;
 pub mod router;
 pub mod shortest_path;
 
+pub use aodv::{Aodv, AodvConfig};
 pub use config::RoutingConfig;
 pub use next_hops::NextHops;
 pub use router::{Actions, LinkFailure, Router};

@@ -1,0 +1,224 @@
+//! The settings of AODV: the parameters of RFC 3561 §10, and what the RFC leaves to the node.
+
+use airtcp_core::Duration;
+use airtcp_settings::schema::{Kind, POSITIVE_TIME};
+use airtcp_settings::{choice, settings};
+
+/// A number of hops that fits the TTL of an IP packet.
+const HOPS: Kind = Kind::Integer { min: 1, max: 255 };
+/// Messages a second.
+const RATE: Kind = Kind::Integer { min: 1, max: 10_000 };
+
+settings! {
+    /// AODV (RFC 3561). The derived parameters of RFC 3561 §10 follow from these by its formulas.
+    #[derive(Clone, Debug, PartialEq)]
+    #[table("routing.aodv")]
+    pub struct AodvConfig {
+        /// How long a route stays valid after its last use.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 3561 §10, ACTIVE_ROUTE_TIMEOUT"]
+        pub active_route_timeout: Duration = Duration::from_secs(3),
+        /// The lifetime that a destination gives to routes to itself.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 3561 §10, MY_ROUTE_TIMEOUT"]
+        pub my_route_timeout: Duration = Duration::from_secs(6),
+        /// How long an invalid route is remembered. Loops are excluded only if this is longer than
+        /// the two times above.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 3561 §10, DELETE_PERIOD"]
+        pub delete_period: Duration = Duration::from_secs(15),
+        /// A conservative estimate of the time that a packet needs for one hop.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 3561 §10, NODE_TRAVERSAL_TIME"]
+        pub node_traversal_time: Duration = Duration::from_millis(40),
+        /// The largest number of hops between two nodes, and the TTL of a search of the whole
+        /// network.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, NET_DIAMETER"]
+        pub net_diameter: u16 = 35,
+        /// The TTL of the first route request.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, TTL_START"]
+        pub ttl_start: u16 = 1,
+        /// By how much the TTL of a request exceeds that of the one before, or the last known
+        /// distance.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, TTL_INCREMENT"]
+        pub ttl_increment: u16 = 2,
+        /// The largest TTL before a search of the whole network.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, TTL_THRESHOLD"]
+        pub ttl_threshold: u16 = 7,
+        /// How many hops' time is added to the wait for a reply from a ring.
+        #[kind = Kind::Integer { min: 0, max: 255 }]
+        #[source = "RFC 3561 §10, TIMEOUT_BUFFER"]
+        pub timeout_buffer: u16 = 2,
+        /// How often a search of the whole network is repeated.
+        #[kind = Kind::Integer { min: 0, max: 20 }]
+        #[source = "RFC 3561 §10, RREQ_RETRIES"]
+        pub rreq_retries: u16 = 2,
+        /// How long no search for a destination starts after one that failed; packets wait.
+        #[source = "ns-2, MAX_RREQ_TIMEOUT"]
+        pub rreq_pause: Duration = Duration::ZERO,
+        /// The largest number of route requests that a node originates in a second.
+        #[kind = RATE]
+        #[source = "RFC 3561 §10, RREQ_RATELIMIT"]
+        pub rreq_ratelimit: usize = 10,
+        /// The largest number of route errors that a node sends in a second.
+        #[kind = RATE]
+        #[source = "RFC 3561 §10, RERR_RATELIMIT"]
+        pub rerr_ratelimit: usize = 10,
+        /// The largest random delay before a node relays a broadcast, because neighbours that
+        /// relay at once collide.
+        pub broadcast_jitter: Duration = Duration::from_millis(10),
+        /// Packets that wait for routes at a node; the oldest makes room for a new one.
+        #[kind = Kind::Integer { min: 1, max: 1_000_000 }]
+        pub buffer_packets: usize = 64,
+        /// How long a packet waits for a route.
+        #[kind = POSITIVE_TIME]
+        pub buffer_timeout: Duration = Duration::from_secs(30),
+        /// How a node notices that a neighbour is gone.
+        #[source = "RFC 3561 §6.10"]
+        pub link_detection: LinkDetection = LinkDetection::LinkLayer,
+        /// The time between the HELLO messages of a node with active routes.
+        #[kind = POSITIVE_TIME]
+        #[source = "RFC 3561 §10, HELLO_INTERVAL"]
+        #[only("link-detection" in &["hello"])]
+        pub hello_interval: Duration = Duration::from_secs(1),
+        /// How many HELLO intervals without a packet mean that a neighbour is gone.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, ALLOWED_HELLO_LOSS"]
+        #[only("link-detection" in &["hello"])]
+        pub allowed_hello_loss: u16 = 2,
+        /// Which node, on a route that breaks, looks for another way itself.
+        #[source = "RFC 3561 §6.12"]
+        pub local_repair: LocalRepair = LocalRepair::NearDestination,
+        /// The largest distance to the destination at which a node repairs a route.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, MAX_REPAIR_TTL"]
+        #[only("local-repair" in &["near-destination"])]
+        pub max_repair_ttl: u16 = 10,
+        /// The reserve in the TTL of a repair's route request.
+        #[kind = HOPS]
+        #[source = "RFC 3561 §10, LOCAL_ADD_TTL"]
+        pub local_add_ttl: u16 = 2,
+        /// Whether nodes that know a route answer requests, or the destination alone.
+        #[source = "RFC 3561 §6.6.2"]
+        pub intermediate_replies: bool = true,
+        /// Whether a node that answers tells the destination of the route to the originator.
+        #[source = "RFC 3561 §6.6.3"]
+        pub gratuitous_replies: bool = false,
+        /// Whether a source keeps its own packets that a broken link returned, for the next route.
+        pub keep_returned: bool = true,
+    }
+}
+
+choice! {
+    /// How a node notices that a neighbour is gone.
+    pub enum LinkDetection {
+        /// the link layer gives up on a packet
+        LinkLayer = "link-layer",
+        /// HELLO messages stay away
+        Hello = "hello",
+    }
+}
+
+choice! {
+    /// Which node, on a route that breaks, looks for another way itself.
+    pub enum LocalRepair {
+        /// none; a source starts a new search
+        Off = "off",
+        /// the node in front of the broken link, up to `max-repair-ttl` hops from the destination
+        NearDestination = "near-destination",
+        /// the node in front of the broken link, if nearer to the destination than to the source
+        /// (ns-2)
+        SecondHalf = "second-half",
+    }
+}
+
+choice! {
+    /// A named set of choices.
+    pub enum Preset {
+        /// RFC 3561
+        Rfc = "rfc",
+        /// the parameters of ns-2.35
+        Ns2 = "ns2",
+        /// the parameters of GloMoSim 2.03
+        Glomosim = "glomosim",
+    }
+}
+
+impl Preset {
+    /// All presets.
+    pub const ALL: [Self; 3] = [Self::Rfc, Self::Ns2, Self::Glomosim];
+
+    /// The configuration of the preset.
+    pub fn config(self) -> AodvConfig {
+        match self {
+            Self::Rfc => AodvConfig::default(),
+            Self::Ns2 => ns2(),
+            Self::Glomosim => glomosim(),
+        }
+    }
+}
+
+/// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and drops returned packets at
+/// the source. Its other departures from the RFC are not followed: waits that grow with the
+/// measured latency and linearly between retries, replies only to requests whose packets still
+/// wait when it looks every 0.5 s, no rate limits, messages without UDP header.
+pub fn ns2() -> AodvConfig {
+    AodvConfig {
+        active_route_timeout: Duration::from_secs(10),
+        my_route_timeout: Duration::from_secs(10),
+        delete_period: Duration::from_secs(100),
+        node_traversal_time: Duration::from_millis(30),
+        net_diameter: 30,
+        ttl_start: 5,
+        timeout_buffer: 0,
+        rreq_retries: 3,
+        rreq_pause: Duration::from_secs(10),
+        local_repair: LocalRepair::SecondHalf,
+        keep_returned: false,
+        ..AodvConfig::default()
+    }
+}
+
+/// The constants of GloMoSim 2.03 (`aodv.h`), which knows no local repair and drops returned
+/// packets.
+pub fn glomosim() -> AodvConfig {
+    AodvConfig {
+        active_route_timeout: Duration::from_secs(10),
+        my_route_timeout: Duration::from_secs(20),
+        delete_period: Duration::from_secs(100),
+        timeout_buffer: 0,
+        local_repair: LocalRepair::Off,
+        keep_returned: false,
+        ..AodvConfig::default()
+    }
+}
+
+impl AodvConfig {
+    /// NET_TRAVERSAL_TIME: 2 NODE_TRAVERSAL_TIME NET_DIAMETER (RFC 3561 §10).
+    pub fn net_traversal_time(&self) -> Duration {
+        self.node_traversal_time * 2 * u64::from(self.net_diameter)
+    }
+
+    /// RING_TRAVERSAL_TIME: 2 NODE_TRAVERSAL_TIME (`ttl` + TIMEOUT_BUFFER) (RFC 3561 §10).
+    pub fn ring_traversal_time(&self, ttl: u16) -> Duration {
+        self.node_traversal_time * 2 * u64::from(ttl + self.timeout_buffer)
+    }
+
+    /// PATH_DISCOVERY_TIME: 2 NET_TRAVERSAL_TIME (RFC 3561 §10).
+    pub fn path_discovery_time(&self) -> Duration {
+        self.net_traversal_time() * 2
+    }
+
+    /// BLACKLIST_TIMEOUT: RREQ_RETRIES NET_TRAVERSAL_TIME (RFC 3561 §10).
+    pub fn blacklist_timeout(&self) -> Duration {
+        self.net_traversal_time() * u64::from(self.rreq_retries)
+    }
+    /// ALLOWED_HELLO_LOSS HELLO_INTERVAL: a neighbour silent for so long is gone (RFC 3561 §6.10).
+    pub fn allowed_silence(&self) -> Duration {
+        self.hello_interval * u64::from(self.allowed_hello_loss)
+    }
+}

@@ -1,0 +1,215 @@
+//! Searches for routes: the expanding ring (RFC 3561 §6.3 and §6.4), local repair (§6.12), limits.
+
+use super::{Aodv, Error, LocalRepair, Message, Phase, Request, Search};
+use crate::NodeId;
+use crate::router::{Actions, Data, NextHop};
+use airtcp_core::event::DropReason;
+use airtcp_core::{Duration, Instant};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+impl Aodv {
+    /// Starts a search for a route to a destination that packets wait for, unless one is under
+    /// way.
+    pub(super) fn search(&mut self, now: Instant, destination: NodeId, out: &mut Actions) {
+        // §6.4: the last known distance is the first guess.
+        let known = self.table.get(now, destination).map(|route| route.hops);
+        let ttl = known.map_or(self.config.ttl_start, |hops| hops + self.config.ttl_increment);
+        self.start_search(now, destination, ttl, None, out);
+    }
+
+    fn start_search(
+        &mut self,
+        now: Instant,
+        destination: NodeId,
+        ttl: u16,
+        repair: Option<u16>,
+        out: &mut Actions,
+    ) {
+        if self.searches.iter().any(|search| search.destination == destination) {
+            return;
+        }
+        let ttl = ttl.min(self.config.net_diameter);
+        let (phase, until) = (Phase::Ready, now);
+        self.searches.push(Search { destination, ttl, retries: 0, phase, until, repair });
+        self.request(now, self.searches.len() - 1, out);
+    }
+
+    /// Sends the next request of a search, or waits until the rate limit allows it.
+    fn request(&mut self, now: Instant, at: usize, out: &mut Actions) {
+        let Search { destination, ttl, retries, repair, .. } = self.searches[at];
+        if !self.requests.allows(now) {
+            self.searches[at].phase = Phase::Ready;
+            self.searches[at].until = self.requests.next();
+            return;
+        }
+        let wait = if ttl == self.config.net_diameter && repair.is_none() {
+            self.config.net_traversal_time() * (1 << retries)
+        } else {
+            self.config.ring_traversal_time(ttl)
+        };
+        self.searches[at].phase = Phase::Waiting;
+        self.searches[at].until = now + wait;
+        // §6.1: before each search, so that old routes to this node cannot outlive it.
+        self.seq += 1;
+        self.last_request = self.last_request.wrapping_add(1);
+        let request = Request {
+            ttl,
+            hop_count: 0,
+            id: self.last_request,
+            destination,
+            destination_seq: self.table.get(now, destination).and_then(|route| route.seq),
+            originator: self.node,
+            originator_seq: self.seq,
+            destination_only: !self.config.intermediate_replies,
+            gratuitous: self.config.gratuitous_replies,
+        };
+        out.control(Arc::new(Message::Request(request)), NextHop::Broadcast);
+    }
+
+    /// Starts the local repair of a route that has just broken, if this node is the one to do it;
+    /// `data` was to cross the link (§6.12).
+    pub(super) fn repair(&mut self, now: Instant, data: &Data, out: &mut Actions) -> bool {
+        let destination = data.destination;
+        let Some(hops) = self.table.get(now, destination).map(|r| r.hops) else { return false };
+        let to_source = self.table.get(now, data.source).map_or(0, |route| route.hops);
+        let eligible = match self.config.local_repair {
+            LocalRepair::Off => false,
+            LocalRepair::NearDestination => hops <= self.config.max_repair_ttl,
+            LocalRepair::SecondHalf => hops < to_source,
+        };
+        if !eligible || self.searches.iter().any(|search| search.destination == destination) {
+            return false;
+        }
+        let ttl = hops.max(to_source / 2) + self.config.local_add_ttl;
+        self.start_search(now, destination, ttl, Some(hops), out);
+        true
+    }
+
+    /// Whether a local repair for this destination is under way.
+    pub(super) fn is_repairing(&self, destination: NodeId) -> bool {
+        let mut searches = self.searches.iter();
+        searches.any(|search| search.destination == destination && search.repair.is_some())
+    }
+
+    pub(super) fn on_search_timer(&mut self, now: Instant, out: &mut Actions) {
+        let mut at = 0;
+        while at < self.searches.len() {
+            // A search that ends makes room for another, at the same place or at the end.
+            if self.searches[at].until > now || self.advance(now, at, out) {
+                at += 1;
+            }
+        }
+    }
+
+    /// The phase of a search has ended; false if the search has.
+    fn advance(&mut self, now: Instant, at: usize, out: &mut Actions) -> bool {
+        let Search { destination, ttl, retries, phase, repair, .. } = self.searches[at];
+        let wanted = self.buffer.holds(destination);
+        match phase {
+            Phase::Ready if wanted => self.request(now, at, out),
+            Phase::Waiting if repair.is_some() => {
+                self.searches.swap_remove(at);
+                self.give_up_repair(now, destination, out);
+                return false;
+            }
+            Phase::Waiting if wanted => {
+                let whole = self.config.net_diameter;
+                let search = &mut self.searches[at];
+                if ttl < self.config.ttl_threshold {
+                    search.ttl =
+                        (ttl + self.config.ttl_increment).min(self.config.ttl_threshold).min(whole);
+                } else if ttl < whole {
+                    search.ttl = whole;
+                } else if retries < self.config.rreq_retries {
+                    search.retries += 1;
+                } else {
+                    search.phase = Phase::Paused;
+                    search.until = now + self.config.rreq_pause;
+                    for data in self.buffer.take(|data| data.destination == destination) {
+                        out.drop(data, DropReason::NoRoute);
+                    }
+                    return true;
+                }
+                self.request(now, at, out);
+            }
+            _ => {
+                self.searches.swap_remove(at);
+                if wanted {
+                    self.search(now, destination, out);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A local repair found nothing: the neighbours that use the route hear of it now, and this
+    /// node's own packets become those of a search.
+    fn give_up_repair(&mut self, now: Instant, destination: NodeId, out: &mut Actions) {
+        let node = self.node;
+        let others = |data: &Data| data.destination == destination && data.source != node;
+        for data in self.buffer.take(others) {
+            out.drop(data, DropReason::NoRoute);
+        }
+        let (mut audience, mut unreachable) = (Vec::new(), Vec::new());
+        self.lose(now, destination, &mut unreachable, &mut audience, out);
+        let error = Error { no_delete: false, unreachable };
+        self.send_error(now, error, &audience, false, out);
+        if self.buffer.holds(destination) {
+            self.search(now, destination, out);
+        }
+    }
+}
+
+/// The requests that a node has seen, each for a while.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    known: BTreeSet<(NodeId, u32)>,
+    oldest_first: VecDeque<(Instant, (NodeId, u32))>,
+}
+
+impl Seen {
+    /// Remembers a request; false if it is known already.
+    pub(super) fn insert(&mut self, now: Instant, request: (NodeId, u32), until: Instant) -> bool {
+        while let Some((_, old)) = self.oldest_first.front().filter(|(until, _)| *until <= now) {
+            self.known.remove(old);
+            self.oldest_first.pop_front();
+        }
+        let new = self.known.insert(request);
+        if new {
+            self.oldest_first.push_back((until, request));
+        }
+        new
+    }
+}
+
+/// At most so many messages in any second.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    limit: usize,
+    sent: VecDeque<Instant>,
+}
+
+impl RateLimit {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, sent: VecDeque::new() }
+    }
+
+    /// Whether a message may be sent now; if so, counts it.
+    pub(super) fn allows(&mut self, now: Instant) -> bool {
+        if self.sent.len() >= self.limit {
+            if self.next() > now {
+                return false;
+            }
+            self.sent.pop_front();
+        }
+        self.sent.push_back(now);
+        true
+    }
+
+    /// When the limit, once reached, allows the next message.
+    fn next(&self) -> Instant {
+        self.sent.front().map_or(Instant::ZERO, |&first| first + Duration::from_secs(1))
+    }
+}

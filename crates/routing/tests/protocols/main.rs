@@ -1,0 +1,5 @@
+//! The protocols: scripts for one node, one rule each, and networks over an ideal medium.
+
+mod aodv;
+mod medium;
+mod script;
