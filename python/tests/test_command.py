@@ -203,6 +203,24 @@ def test_a_variants_key_can_be_subtracted(studies: Path, tmp_path: Path) -> None
     assert list((plain.ours - less.ours).round(6)) == [1, 2]
 
 
+def test_a_metric_can_be_subtracted(studies: Path, tmp_path: Path) -> None:
+    text = (
+        STUDY.replace('metrics = ["cwnd"]', 'metrics = ["cwnd", "less"]')
+        + """
+[metric.less]
+unit = "segments"
+from = "trace.cwnd"
+reduce = "mean"
+minus = "cwnd"
+definition = "the mean window less itself"
+"""
+    )
+    (studies / "small" / "study.toml").write_text(text)
+    assert run("--only", "E2") == 0
+    cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
+    assert set(cells[cells.metric == "less"].ours) == {0}
+
+
 @pytest.mark.usefixtures("studies")
 def test_more_runs_do_only_the_missing_ones() -> None:
     assert run("--runs", "3") == 0

@@ -79,6 +79,11 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
             "metric.cwnd.windows: not together with window",
         ),
         ('reduce = "mean"', 'reduce = "mean"\nminus = "n"', "'cwnd': size=1 has no number 'n'"),
+        (
+            'reduce = "mean"',
+            'reduce = "mean"\nminus = "goodput"',
+            "'cwnd' needs 'goodput' beside it",
+        ),
         ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
         ("log-x = true", "log-x = 1", "log-x: expected true or false, found 1"),
         ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),

@@ -177,9 +177,13 @@ def _measure_variant(
     curves: dict[str, list[Floats]] = {}
     for seed in plan.seeds(results.runs):
         run = store.get(plan.job(study, experiment, variant, seed))
+        measured = {metric.name: measure(run, metric) for metric in measures}
         for metric in measures:
-            less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
-            values[metric.name].append(measure(run, metric) - less)
+            if metric.minus in measured:
+                less = measured[metric.minus]
+            else:
+                less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
+            values[metric.name].append(measured[metric.name] - less)
         for figure in figures:
             if figure.kind == "curve":
                 series = run.array(figure.row.series[0])

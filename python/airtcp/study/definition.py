@@ -417,16 +417,7 @@ class _Reader:
         if not variants:
             raise table.error("grid", "is missing or empty")
         metrics = table.texts("metrics")
-        for name in metrics:
-            self._check_metric(table, "metrics", name)
-            metric = self._metrics[name]
-            if isinstance(metric, Gain) and metric.of not in metrics:
-                raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
-            if isinstance(metric, Measure) and metric.minus:
-                for variant in variants:
-                    if not _is_number(dict(variant.key).get(metric.minus, "")):
-                        problem = f"{variant.text} has no number {metric.minus!r}"
-                        raise table.error("metrics", f"{name!r}: {problem}")
+        self._check_metrics(table, metrics, variants)
         claims = []
         for claim in table.tables("claim"):
             metric_name = claim.text("metric")
@@ -459,6 +450,24 @@ class _Reader:
                 )
         table.finish()
         return experiment
+
+    def _check_metrics(
+        self, table: Table, metrics: tuple[str, ...], variants: Iterable[Variant]
+    ) -> None:
+        """Checks that an experiment has what its metrics need."""
+        for name in metrics:
+            self._check_metric(table, "metrics", name)
+            metric = self._metrics[name]
+            if isinstance(metric, Gain) and metric.of not in metrics:
+                raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
+            if isinstance(metric, Measure) and metric.minus in self._metrics:
+                if metric.minus not in metrics:
+                    raise table.error("metrics", f"{name!r} needs {metric.minus!r} beside it")
+            elif isinstance(metric, Measure) and metric.minus:
+                for variant in variants:
+                    if not _is_number(dict(variant.key).get(metric.minus, "")):
+                        problem = f"{variant.text} has no number {metric.minus!r}"
+                        raise table.error("metrics", f"{name!r}: {problem}")
 
     def _check_metric(self, table: Table, key: str, name: str) -> None:
         if name not in self._metrics:
