@@ -132,6 +132,20 @@ E1,size=2,goodput,kbit/s,200,It is 200.,§2
 """
 
 
+CATALOGUE = """
+[P9-C1]
+place = "§1"
+says = "it is faster"
+measure = "goodput: 1 < 2"
+
+[P9-C2]
+place = "§2"
+says = "it is cheap"
+contradicts = ["P9-C1"]
+not-judged = "prices are not simulated"
+"""
+
+
 def write_study(folder: Path, study: str = STUDY, paper: str = PAPER) -> Path:
     """Writes the study into `folder/small`."""
     small = folder / "small"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -7,22 +8,29 @@ import pytest
 
 from airtcp.study import definition
 from airtcp.study.cells import Results
-from airtcp.study.claims import Verdict, judge
+from airtcp.study.claims import Judgement, Verdict, count, judge, summary
+from airtcp.study.table import StudyError
 from tests.fakes import STUDY, write_study
 
 EARLIER = [10.0, 11.0, 9.0, 10.5]
 """Values of size 1, one a seed."""
 
 
-def verdict(
-    folder: Path, test: str, later: list[float], earlier: list[float], study_text: str = STUDY
-) -> Verdict:
+def judged(
+    folder: Path,
+    test: str,
+    later: list[float],
+    earlier: list[float],
+    study_text: str = STUDY,
+    change: Callable[[Results], None] = lambda _: None,
+) -> Judgement:
     text = study_text.replace('test = "increasing"', test)
     study = definition.load(write_study(folder, text))
     experiment = study.experiments[0]
     results = Results(runs=len(later))
     for key, values in (("1", earlier), ("2", later)):
         results.values[experiment.id, (("size", key),), "goodput"] = np.array(values)
+    change(results)
     return judge(study, experiment, experiment.claims[0], results)
 
 
@@ -33,53 +41,164 @@ PAPER = 'test = "paper"\ntolerance = 0.05'
 WITHIN = 'test = "within"\nlow = 9\nhigh = 11'
 
 
+HOLDS, UNDECIDED, REFUTED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.REFUTED
+
+
 @pytest.mark.parametrize(
-    ("test", "later", "holds", "evidence"),
+    ("test", "later", "expected", "evidence"),
     [
-        ('test = "equal"', EARLIER, True, "identical in each of 4 seeds"),
-        ('test = "equal"', [10.0, 11.0, 9.0, 10.6], False, "differs in 1 of 4 seeds"),
-        ('test = "increasing"', [12.0, 13.0, 10.5, 12.0], True, "size=2 > size=1 shown"),
-        ('test = "increasing"', [10.1, 10.8, 9.2, 10.4], False, "not shown (p = 0."),
-        ('test = "increasing"', [8.0, 9.0, 7.5, 8.0], False, "contradicted (< at 95%)"),
-        ('test = "increasing"', EARLIER, False, "not shown (p = 1.0000)"),
-        ('test = "decreasing"', [8.0, 9.0, 7.5, 8.0], True, "size=2 < size=1 shown"),
-        ('test = "lowest"', [12.0, 13.0, 10.5, 12.0], True, "size=2 > size=1 shown"),
-        ('test = "lowest"', [8.0, 9.0, 7.5, 8.0], False, "contradicted (< at 95%)"),
-        (GAIN, [13.0, 14.4, 11.6, 13.7], True, "the interval reaches 30 ± 10 %"),
-        (GAIN, [20.0, 22.1, 18.0, 21.0], False, "the interval misses 30 ± 10 %"),
-        (GAIN, [10.1, 14.8, 9.2, 10.4], False, "improvement not shown"),
-        (CLOSE, [10.01, 11.0, 9.01, 10.5], True, "asked: within ±2 %"),
-        (CLOSE, [10.5, 11.5, 9.5, 11.0], False, "asked: within ±2 %"),
-        (DIFFERENCE, [12.1, 12.9, 11.0, 12.5], True, "difference 2 kbit/s [1.87, 2.13]"),
-        (DIFFERENCE, [11.0, 14.0, 10.0, 13.5], False, "asked: 2 ± 0.5 kbit/s"),
-        (DIFFERENCE, EARLIER, False, "asked: 2 ± 0.5 kbit/s"),
-        (WITHIN, EARLIER, True, "asked: 9 to 11 kbit/s"),
-        (WITHIN, [12.0] * 4, False, "asked: 9 to 11 kbit/s"),
+        ('test = "equal"', EARLIER, HOLDS, "identical in each of 4 seeds"),
+        ('test = "equal"', [10.0, 11.0, 9.0, 10.6], REFUTED, "different in 1 of 4 seeds"),
+        ('test = "increasing"', [12.0, 13.0, 10.5, 12.0], HOLDS, "size=1 < size=2 shown"),
+        ('test = "increasing"', [10.1, 10.8, 9.2, 10.4], UNDECIDED, "not shown (p = 0."),
+        ('test = "increasing"', [8.0, 9.0, 7.5, 8.0], REFUTED, "contradicted (>: p = 0.0"),
+        ('test = "increasing"', EARLIER, UNDECIDED, "not shown (p = 1.0000)"),
+        ('test = "decreasing"', [8.0, 9.0, 7.5, 8.0], HOLDS, "size=2 < size=1 shown"),
+        ('test = "decreasing"', [12.0, 13.0, 10.5, 12.0], REFUTED, "size=2 < size=1 contradicted"),
+        ('test = "lowest"', [12.0, 13.0, 10.5, 12.0], HOLDS, "size=1 < size=2 shown"),
+        ('test = "lowest"', [8.0, 9.0, 7.5, 8.0], REFUTED, "size=1 < size=2 contradicted"),
+        (GAIN, [13.0, 14.4, 11.6, 13.7], HOLDS, "asked: 30 ± 10 %"),
+        (GAIN, [20.0, 22.1, 18.0, 21.0], REFUTED, "gain 100.2 % ["),
+        (GAIN, [10.1, 14.8, 9.2, 10.4], UNDECIDED, "asked: 30 ± 10 %"),
+        (CLOSE, [10.01, 11.0, 9.01, 10.5], HOLDS, "asked: within ±2 %"),
+        (CLOSE, [10.5, 11.5, 9.5, 11.0], REFUTED, "size=2 differs by 4.938 % ["),
+        (CLOSE, [10.1, 11.2, 9.0, 10.8], UNDECIDED, "asked: within ±2 %"),
+        (DIFFERENCE, [12.1, 12.9, 11.0, 12.5], HOLDS, "difference 2 kbit/s [1.87, 2.13]"),
+        (DIFFERENCE, [11.0, 14.0, 10.0, 13.5], UNDECIDED, "asked: 2 ± 0.5 kbit/s"),
+        (DIFFERENCE, EARLIER, REFUTED, "difference 0 kbit/s; asked: 2 ± 0.5 kbit/s"),
+        (WITHIN, EARLIER, UNDECIDED, "asked: 9 to 11 kbit/s"),
+        (WITHIN, [12.0, 12.1, 11.9, 12.0], REFUTED, "asked: 9 to 11 kbit/s"),
+        ('test = "within"\nlow = 8', EARLIER, HOLDS, "asked: at least 8 kbit/s"),
+        ('test = "within"\nhigh = 8', EARLIER, REFUTED, "asked: at most 8 kbit/s"),
     ],
 )
-def test_verdict(tmp_path: Path, test: str, later: list[float], holds: bool, evidence: str) -> None:
-    ours = verdict(tmp_path, test, later, EARLIER)
-    assert (ours.holds, ours.experiment) == (holds, "E1")
+def test_verdict(
+    tmp_path: Path, test: str, later: list[float], expected: Verdict, evidence: str
+) -> None:
+    ours = judged(tmp_path, test, later, EARLIER)
+    assert (ours.verdict, ours.experiment) == (expected, "E1")
     assert evidence in ours.evidence
     assert ours.evidence.startswith("goodput: ")
+    assert (ours.needed != "") == (expected == UNDECIDED)
+
+
+ONLY_SECOND = STUDY.replace("variants = [{ size = 1 }, { size = 2 }]", "variants = [{ size = 2 }]")
 
 
 @pytest.mark.parametrize(
-    ("ours", "holds", "evidence"),
+    ("ours", "expected", "evidence"),
     [
-        ([208.0, 206.0, 209.0, 205.0], True, "(+3.5 % of 200)"),
-        ([189.0, 189.5, 190.0, 187.5], False, "(-5.5 % of 200); asked: within ±5 % of the paper"),
+        ([206.0, 206.2, 205.9, 205.9], HOLDS, "(+3 % of 200)"),
+        ([188.0, 188.5, 187.0, 187.5], REFUTED, "(-6.1 % of 200); asked: within ±5 % of the paper"),
+        ([208.0, 196.0, 212.0, 205.0], UNDECIDED, "asked: within ±5 % of the paper; undecided: "),
     ],
 )
 def test_verdict_beside_the_papers_number(
-    tmp_path: Path, ours: list[float], holds: bool, evidence: str
+    tmp_path: Path, ours: list[float], expected: Verdict, evidence: str
 ) -> None:
-    only = "variants = [{ size = 2 }]"
-    text = STUDY.replace("variants = [{ size = 1 }, { size = 2 }]", only)
-    paper = verdict(tmp_path, PAPER, ours, EARLIER, text)
-    assert paper.holds == holds
+    paper = judged(tmp_path, PAPER, ours, EARLIER, ONLY_SECOND)
+    assert paper.verdict == expected
     assert evidence in paper.evidence
 
 
 def test_with_one_run_nothing_is_shown(tmp_path: Path) -> None:
-    assert not verdict(tmp_path, 'test = "increasing"', [2.0], [1.0]).holds
+    ours = judged(tmp_path, 'test = "increasing"', [2.0], [1.0])
+    assert ours.verdict == UNDECIDED
+    assert "not shown (fewer than two runs)" in ours.evidence
+    assert ours.needed == "how many runs would decide it is not known"
+
+
+@pytest.mark.parametrize(
+    ("later", "expected", "evidence"),
+    [
+        ([3.0] * 3, HOLDS, "size=1 < size=2; "),
+        ([1.0] * 3, REFUTED, "size=1 > size=2; "),
+        ([2.0] * 3, REFUTED, "size=1 = size=2; "),
+    ],
+)
+def test_equal_runs_are_compared_as_they_are(
+    tmp_path: Path, later: list[float], expected: Verdict, evidence: str
+) -> None:
+    ours = judged(tmp_path, 'test = "increasing"', later, [2.0] * 3)
+    assert ours.verdict == expected
+    assert evidence in ours.evidence
+    assert ours.evidence.endswith("; deterministic: 3 equal runs")
+    assert "p " not in ours.evidence
+
+
+def test_an_equal_metric_of_unequal_runs_is_not_deterministic(tmp_path: Path) -> None:
+    def other_metric(results: Results) -> None:
+        for size in ("1", "2"):
+            results.values["E1", (("size", size),), "other"] = np.array([1.0, 2.0, 3.0])
+
+    ours = judged(tmp_path, 'test = "increasing"', [3.0] * 3, [2.0] * 3, change=other_metric)
+    assert ours.verdict == UNDECIDED
+    assert "not shown (p = 0.1250)" in ours.evidence  # the sign test's 1/2³
+
+
+@pytest.mark.parametrize(
+    ("later", "needed"),
+    [
+        ([12.0, 12.5, 8.0, 11.0], "about 21 runs would decide it"),
+        ([10.2, 10.9, 9.1, 10.31], "more than 10,000 runs would be needed to decide it"),
+        ([11.0, 10.0, 10.0, 9.5], "no number of runs would decide it"),
+    ],
+)
+def test_undecided_says_how_many_runs_would_decide(
+    tmp_path: Path, later: list[float], needed: str
+) -> None:
+    ours = judged(tmp_path, 'test = "increasing"', later, EARLIER)
+    assert ours.needed == needed
+    assert ours.evidence.endswith(f"; undecided: {needed}")
+
+
+THREE = STUDY.replace("size = [1, 2]", "size = [1, 2, 3]").replace(
+    "variants = [{ size = 1 }, { size = 2 }]", "variants = [{ size = [1, 2, 3] }]"
+)
+
+
+@pytest.mark.parametrize(
+    ("third", "expected"),
+    [
+        ([14.0, 15.5, 12.5, 14.0], HOLDS),
+        ([11.9, 13.2, 10.3, 12.3], UNDECIDED),
+        ([9.0, 10.5, 7.5, 9.0], REFUTED),
+    ],
+)
+def test_one_pair_refutes_and_all_pairs_show(
+    tmp_path: Path, third: list[float], expected: Verdict
+) -> None:
+    def add(results: Results) -> None:
+        results.values["E1", (("size", "3"),), "goodput"] = np.array(third)
+
+    second = [12.0, 13.0, 10.5, 12.0]
+    assert judged(tmp_path, 'test = "increasing"', second, EARLIER, THREE, add).verdict == expected
+
+
+def test_a_claim_on_a_calibrated_cell_is_no_prediction(tmp_path: Path) -> None:
+    text = (
+        ONLY_SECOND
+        + """
+[[calibrated]]
+experiment = "E1"
+metric = "goodput"
+variants = [{ size = 2 }]
+reason = "the rate was chosen to meet it"
+"""
+    )
+    ours = judged(tmp_path, PAPER, [206.0, 206.2, 205.9, 205.9], EARLIER, text)
+    assert (ours.verdict, ours.calibrated) == (HOLDS, True)
+    assert ours.evidence.endswith("; calibrated: no prediction")
+    assert count([ours]) == {"holds": 0, "undecided": 0, "refuted": 0, "calibrated": 1}
+    assert summary([ours]) == (
+        "0 of 1 claims hold, 0 undecided, 0 refuted, 1 calibrated, which are no predictions"
+    )
+
+
+def test_a_verdict_without_evidence_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StudyError) as error:
+        judged(tmp_path, 'test = "increasing"', [np.nan] * 2, [1.0, 2.0])
+    line = STUDY[: STUDY.index("[[experiment.claim]]")].count("\n") + 1
+    assert f"study.toml:{line}: claim faster has no evidence: no run of size=2 has a value" in str(
+        error.value
+    )

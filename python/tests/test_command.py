@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from airtcp.study.command import main
-from tests.fakes import STUDY, FakeSimulator, write_study
+from tests.fakes import CATALOGUE, STUDY, FakeSimulator, write_study
 
 FILES = {"cells.csv", "cells.parquet", "claims.csv", "report.html", "figures", "runs"}
 
@@ -62,7 +62,8 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
         for name in ("E1", "E1-lines", "E2", "E2-timeline", "E2-bars")
         for kind in ("svg", "png")
     }
-    assert "1 of 1 claims hold (4 runs per variant)" in finished.out
+    assert "1 of 1 claims hold, 0 undecided, 0 refuted (4 runs per variant)" in finished.out
+    assert "1 of 1 numbers of the paper are met within 10 %" in finished.out
     assert f"report: {finished.folder / 'report.html'}" in finished.out
     assert "8 of 8 runs" in finished.err
 
@@ -70,7 +71,7 @@ def test_a_run_writes_tables_report_and_figures(finished: Finished) -> None:
 def test_cells_have_the_columns_and_the_papers_numbers(finished: Finished) -> None:
     text = (finished.folder / "cells.csv").read_text()
     assert text.splitlines()[0] == (
-        "study,experiment,variant,metric,unit,paper,ours,ci_low,ci_high,runs"
+        "study,experiment,variant,metric,unit,paper,ours,ci_low,ci_high,runs,calibrated"
     )
     cells = pd.read_csv(finished.folder / "cells.csv")
     assert len(cells) == 2 * 2 + 2 * 3 + 2
@@ -86,8 +87,9 @@ def test_cells_have_the_columns_and_the_papers_numbers(finished: Finished) -> No
 
 def test_claims_are_rows(finished: Finished) -> None:
     claims = pd.read_csv(finished.folder / "claims.csv")
-    assert list(claims.columns) == ["study", "experiment", "claim", "holds", "evidence"]
-    assert claims.iloc[0][["claim", "holds"]].tolist() == ["Size 2 is faster", True]
+    assert ",".join(claims.columns) == "study,experiment,claim,judges,text,verdict,evidence"
+    row = claims.iloc[0][["claim", "text", "verdict"]]
+    assert row.tolist() == ["faster", "Size 2 is faster", "holds"]
 
 
 def test_outputs_are_the_same_bytes_at_any_number_of_jobs(
@@ -108,12 +110,68 @@ def test_the_report_needs_no_other_file(finished: Finished) -> None:
     assert "<q>It is faster.</q> (§1)" in page
 
 
-@pytest.mark.usefixtures("studies")
-def test_a_refuted_claim_is_a_result(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = studies / "small" / "study.toml"
-    file.write_text(STUDY.replace('"increasing"', '"decreasing"'))
+WITHIN = 'test = "within"\nlow = 205'
+"""Neither shown nor refuted: the goodput of size 2 is spread over 200 to 210 kbit/s."""
+
+
+@pytest.mark.parametrize(
+    ("test", "arguments", "code", "said"),
+    [
+        ('test = "increasing"', [], 0, "1 of 1 claims hold, 0 undecided, 0 refuted"),
+        ('test = "decreasing"', [], 4, "0 of 1 claims hold, 0 undecided, 1 refuted"),
+        ('test = "decreasing"', ["--quick"], 4, "0 of 1 claims hold, 0 undecided, 1 refuted"),
+        (WITHIN, [], 3, "0 of 1 claims hold, 1 undecided, 0 refuted"),
+        (WITHIN, ["--quick"], 0, "0 of 1 claims hold, 1 undecided, 0 refuted"),
+    ],
+)
+def test_the_exit_code_tells_the_verdicts(
+    studies: Path,
+    test: str,
+    arguments: list[str],
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = STUDY.replace('test = "increasing"', test)
+    if test == WITHIN:
+        text = text.replace("variants = [{ size = 1 }, { size = 2 }]", "variants = [{ size = 2 }]")
+    (studies / "small" / "study.toml").write_text(text)
+    assert run(*arguments) == code
+    assert said in capsys.readouterr().out
+
+
+CALIBRATED = """
+[[calibrated]]
+experiment = "E1"
+metric = "goodput"
+reason = "the rate was chosen to meet it"
+"""
+
+
+def test_a_calibrated_cell_leaves_the_score(
+    studies: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (studies / "small" / "study.toml").write_text(STUDY + CALIBRATED)
     assert run() == 0
-    assert "0 of 1 claims hold" in capsys.readouterr().out
+    score = "0 of 0 numbers of the paper are met within 10 % (1 calibrated, left out)"
+    out = tmp_path / "results" / "small"
+    assert score in capsys.readouterr().out
+    assert score in (out / "report.html").read_text()
+    cells = pd.read_csv(out / "cells.csv")
+    assert set(cells[cells.calibrated].metric) == {"goodput"}
+    assert set(cells[~cells.calibrated].metric) == {"goodput", "goodput_gain", "cwnd"}
+
+
+def test_the_report_lists_what_is_not_judged(studies: Path, tmp_path: Path) -> None:
+    text = STUDY.replace('id = "faster"', 'id = "faster"\njudges = ["P9-C1"]')
+    (studies / "small" / "study.toml").write_text(text)
+    (studies / "small" / "paper-claims.toml").write_text(CATALOGUE)
+    assert run() == 0
+    out = tmp_path / "results" / "small"
+    assert pd.read_csv(out / "claims.csv").iloc[0].judges == "P9-C1"
+    page = (out / "report.html").read_text()
+    assert "judges P9-C1" in page
+    assert "P9-C2 (§2): it is cheap. <em>prices are not simulated</em>" in page
 
 
 @pytest.mark.usefixtures("studies")
@@ -145,6 +203,24 @@ def test_a_variants_key_can_be_subtracted(studies: Path, tmp_path: Path) -> None
     assert list((plain.ours - less.ours).round(6)) == [1, 2]
 
 
+def test_a_metric_can_be_subtracted(studies: Path, tmp_path: Path) -> None:
+    text = (
+        STUDY.replace('metrics = ["cwnd"]', 'metrics = ["cwnd", "less"]')
+        + """
+[metric.less]
+unit = "segments"
+from = "trace.cwnd"
+reduce = "mean"
+minus = "cwnd"
+definition = "the mean window less itself"
+"""
+    )
+    (studies / "small" / "study.toml").write_text(text)
+    assert run("--only", "E2") == 0
+    cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
+    assert set(cells[cells.metric == "less"].ours) == {0}
+
+
 @pytest.mark.usefixtures("studies")
 def test_more_runs_do_only_the_missing_ones() -> None:
     assert run("--runs", "3") == 0
@@ -160,7 +236,7 @@ def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["type"] for row in rows] == ["cell"] * 12 + ["claim", "report"]
     cell = next(row for row in rows if row.get("paper"))
     assert (cell["variant"], cell["paper"], cell["runs"]) == ("size=2", 200.0, 4)
-    assert rows[-2]["holds"] is True
+    assert (rows[-2]["claim"], rows[-2]["verdict"]) == ("faster", "holds")
     assert rows[-1]["path"] == "out/report.html"
 
 

@@ -7,7 +7,7 @@ import pytest
 from airtcp.study import definition, plan
 from airtcp.study.execute import Simulator
 from airtcp.study.table import StudyError
-from tests.fakes import PAPER, STUDY, write_study
+from tests.fakes import CATALOGUE, PAPER, STUDY, write_study
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -55,7 +55,7 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('title = "A small', 'titel = "A small', r"study.toml: title: is missing.*found 'titel'"),
+        ('title = "A small', 'titel = "A small', r"study.toml:1: title: is missing.*found 'titel'"),
         ("runs = 4", "runs = 4\nrnus = 3", "rnus: unknown key.*'runs'"),
         ("runs = 4", 'runs = "4"', "runs: expected a whole number, found '4'"),
         ("runs = 4", "runs = 0", "runs: expected at least 1"),
@@ -79,6 +79,11 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
             "metric.cwnd.windows: not together with window",
         ),
         ('reduce = "mean"', 'reduce = "mean"\nminus = "n"', "'cwnd': size=1 has no number 'n'"),
+        (
+            'reduce = "mean"',
+            'reduce = "mean"\nminus = "goodput"',
+            "'cwnd' needs 'goodput' beside it",
+        ),
         ('x = "size"', 'x = "length"', "x: size=1 has no key 'length'"),
         ("log-x = true", "log-x = 1", "log-x: expected true or false, found 1"),
         ('x = "size"', 'x = "size"\ncolumns = ["rate"]', "x: size=1 has no key 'rate'"),
@@ -98,6 +103,18 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
         ("one.toml", "two.toml", "two.toml"),
         ('"$size Mbit/s"', '"$sise Mbit/s"', "bad placeholder: 'sise'"),
         ("baseline = { size = 1 }", "baseline = { size = 7 }", "no variant size=7"),
+        (
+            'metric = "goodput"\nvariants',
+            'metric = "goodput_gain"\nvariants',
+            "metric: a gain is tested on what it is of: 'goodput'",
+        ),
+        ('test = "increasing"', 'test = "within"', "low: is missing; a range has"),
+        ('test = "increasing"', 'test = "within"\nlow = 2\nhigh = 1', "low: is above high"),
+        (
+            'id = "faster"',
+            'id = "faster"\njudges = ["P9-C1"]',
+            "claim faster: judges: paper-claims.toml has no 'P9-C1'",
+        ),
     ],
 )
 def test_a_wrong_study_is_refused_with_place_and_nearest_name(
@@ -105,6 +122,124 @@ def test_a_wrong_study_is_refused_with_place_and_nearest_name(
 ) -> None:
     assert old in STUDY
     folder = write_study(tmp_path, STUDY.replace(old, new, 1))
+    with pytest.raises(StudyError, match=message):
+        definition.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "new"),
+    [
+        ('title = "A small study"', "title = 1"),
+        ("key = { size = [1, 2] }", "key = 3"),
+        ('unit = "segments"\nfrom', "unit = 3\nfrom"),
+        ('id = "E1-lines"', "id = 4"),
+        ("{ size = 1 }, { size", "{ size = 7 }, { size"),
+        (
+            'scale = 1e-3\n\n[[experiment.figure]]\nid = "E2-bars"',
+            'scale = "x"\n\n[[experiment.figure]]\nid = "E2-bars"',
+        ),
+    ],
+)
+def test_an_error_names_the_line(tmp_path: Path, key: str, new: str) -> None:
+    assert STUDY.count(key) == 1
+    line = STUDY[: STUDY.index(key)].count("\n") + 1
+    folder = write_study(tmp_path, STUDY.replace(key, new))
+    with pytest.raises(StudyError, match=f"study.toml:{line}: "):
+        definition.load(folder)
+
+
+def test_the_same_claim_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+    claim = STUDY[STUDY.index("[[experiment.claim]]") : STUDY.index('[[experiment]]\nid = "E2"')]
+    folder = write_study(tmp_path, STUDY.replace(claim, 2 * claim))
+    with pytest.raises(StudyError, match=r"study.toml:76: claim 'faster' is also at .*toml:67"):
+        definition.load(folder)
+
+
+JUDGING = STUDY.replace('id = "faster"', 'id = "faster"\njudges = ["P9-C1"]')
+
+
+def write_catalogue(folder: Path, study: str, catalogue: str) -> Path:
+    small = write_study(folder, study)
+    (small / "paper-claims.toml").write_text(catalogue, encoding="utf-8")
+    return small
+
+
+def test_a_catalogue_is_read(tmp_path: Path) -> None:
+    study = definition.load(write_catalogue(tmp_path, JUDGING, CATALOGUE))
+    assert study.experiments[0].claims[0].judges == ("P9-C1",)
+    assert (study.catalogue["P9-C1"].says, study.catalogue["P9-C1"].not_judged) == (
+        "it is faster",
+        "",
+    )
+    assert study.catalogue["P9-C2"].contradicts == ("P9-C1",)
+
+
+@pytest.mark.parametrize(
+    ("study", "old", "new", "message"),
+    [
+        (STUDY, "", "", r"study.toml:67: claim faster: judges: is missing"),
+        (
+            JUDGING.replace("P9-C1", "P9-C11"),
+            "",
+            "",
+            r"study.toml:67: claim faster: judges: paper-claims.toml has no 'P9-C11'.*'P9-C1'",
+        ),
+        (
+            JUDGING,
+            'not-judged = "prices are not simulated"',
+            "",
+            r"paper-claims.toml:7: P9-C2: no claim of study.toml judges it",
+        ),
+        (
+            JUDGING.replace("P9-C1", "P9-C2"),
+            'measure = "goodput: 1 < 2"',
+            'not-judged = "so"',
+            r"paper-claims.toml:11: P9-C2.not-judged: claim faster judges it \(.*study.toml:67\)",
+        ),
+        (
+            JUDGING,
+            '["P9-C1"]',
+            '["P9-C3"]',
+            r"paper-claims.toml:10: P9-C2.contradicts: no claim 'P9-C3'.*'P9-C",
+        ),
+        (JUDGING, "says", "sais", r"paper-claims.toml:2: P9-C1.says: is missing \(found 'sais'"),
+    ],
+)
+def test_each_claim_of_the_catalogue_is_judged_or_explained(
+    tmp_path: Path, study: str, old: str, new: str, message: str
+) -> None:
+    folder = write_catalogue(tmp_path, study, CATALOGUE.replace(old, new, 1))
+    with pytest.raises(StudyError, match=message):
+        definition.load(folder)
+
+
+CALIBRATED = """
+[[calibrated]]
+experiment = "E1"
+metric = "goodput"
+variants = [{ size = 2 }]
+reason = "the rate was chosen to meet it"
+"""
+
+
+def test_calibrated_cells_have_reasons(tmp_path: Path) -> None:
+    study = definition.load(write_study(tmp_path, STUDY + CALIBRATED))
+    assert study.calibrated == {("E1", "size=2", "goodput"): "the rate was chosen to meet it"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"E1"', '"E7"', "experiment: expected one of E1, E2, found 'E7'"),
+        ('"goodput"', '"godput"', "metric: expected one of .*'goodput'"),
+        ("size = 2", "size = 3", "variants: the grid has no size=3"),
+        ("reason", "why", "reason: is missing"),
+    ],
+)
+def test_a_calibrated_cell_must_be_one_the_study_computes(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    folder = write_study(tmp_path, STUDY + CALIBRATED.replace(old, new))
     with pytest.raises(StudyError, match=message):
         definition.load(folder)
 

@@ -30,6 +30,8 @@ VALUE = np.array([1.0, 4.0, 4.0, 2.0, 2.0, 9.0, 3.0, 10.0, 0.0])
         ("first-repeat-time", 2.0),
         ("last-repeat-time", 2.0),
         ("repeats-end-time", 6.0),
+        ("repeated-value", 4.0),
+        ("repeats-end-value", 9.0),
         ("gap-start", 3.0),
         ("gap-end", 5.0),
     ],

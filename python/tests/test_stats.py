@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from airtcp.study.stats import band, estimate, gain, p_greater
+from airtcp.study.stats import MANY, band, estimate, gain, p_greater, runs_to_show
 
 Floats = npt.NDArray[np.float64]
 SAMPLES = st.lists(st.floats(1, 1e3), min_size=3, max_size=30)
@@ -51,10 +51,32 @@ def test_p_greater_is_the_paired_one_sided_t_test(values: list[float], seed: int
     assert p_greater(left, right) == pytest.approx(float(expected))
 
 
-def test_the_same_difference_in_every_pair_is_certain() -> None:
+def test_the_same_difference_in_every_pair_is_tested_by_signs() -> None:
     left, right = np.array([3.0, 5.0]), np.array([1.0, 3.0])
-    assert (p_greater(left, right), p_greater(right, left)) == (0.0, 1.0)
+    assert (p_greater(left, right), p_greater(right, left)) == (0.25, 1.0)
     assert p_greater(left, left) == 1.0
+
+
+@pytest.mark.parametrize("effect", [0.5, 1.0, 2.0])
+def test_the_runs_to_show_an_effect_show_it_four_times_in_five(effect: float) -> None:
+    runs = int(runs_to_show(effect, spread=2.0, quantile=0.95))
+    samples = np.random.default_rng(1).normal(effect, 2.0, (4000, runs))
+    shown = reference.ttest_1samp(samples, 0, axis=1, alternative="greater").pvalue < 0.05
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.04)
+
+
+def test_no_number_of_runs_shows_what_is_not_there() -> None:
+    assert math.isinf(runs_to_show(0.0, 1.0, 0.95))
+    assert MANY < runs_to_show(1e-4, 1.0, 0.95) < math.inf
+
+
+def test_the_estimate_of_equal_values_is_exact() -> None:
+    assert estimate(np.full(20, 0.1), 0.95) == (0.1, 0.1, 0.1, 20)
+
+
+def test_the_spread_of_an_estimate_is_the_samples() -> None:
+    values = np.array([1.0, 2.0, 4.0])
+    assert estimate(values, 0.9).spread(0.9) == pytest.approx(np.std(values, ddof=1))
 
 
 @given(st.integers(0, 2**32), st.integers(3, 25), st.floats(0.2, 3))

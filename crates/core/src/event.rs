@@ -62,7 +62,7 @@ pub enum AbortReason {
 /// One event. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// A TCP endpoint sent a segment.
+    /// A TCP endpoint sent a segment with data; the first one begins the stream (ISN + 1).
     SegmentSent {
         /// First sequence number.
         seq: SeqNum,

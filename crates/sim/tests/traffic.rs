@@ -229,6 +229,7 @@ fn recorded_series_agree_with_the_metrics() {
     let rows = |s| recorder.columns(s).value.len() as u64;
     let last = |s| recorder.columns(s).value.last().copied().unwrap_or(0.0);
     assert_eq!(rows(Series::Segments), flow.data_segments_sent);
+    assert_eq!(recorder.columns(Series::Segments).value[0], 0.0);
     assert_eq!(rows(Series::CwndReductions), flow.cwnd_reductions);
     assert_eq!(last(Series::FastRetransmits), flow.fast_retransmits as f64);
     assert_eq!(last(Series::Timeouts), flow.timeouts as f64);

@@ -80,6 +80,10 @@ settings! {
         #[source = "RFC 5681 §3.1 eq. 4"]
         #[matters_to = SENDER]
         pub loss_window: LossWindow = LossWindow::FlightSize,
+        /// What the second and every further time-out of the same segment does to ssthresh.
+        #[source = "RFC 5681 §3.1"]
+        #[matters_to = SENDER]
+        pub repeated_timeout: RepeatedTimeout = RepeatedTimeout::Keep,
         /// The ACK that ends fast recovery without SACK also grows cwnd, like any other ACK (ns-2).
         /// RFC 5681 sets cwnd to ssthresh and leaves it there.
         #[matters_to = SENDER]
@@ -179,6 +183,16 @@ choice! {
         /// the smaller of cwnd and the peer's window, with the half rounded down to whole segments
         /// (RFC 2001; ns-2, `precisionReduce_ false`)
         SendWindow = "send-window",
+    }
+}
+
+choice! {
+    /// What the second and every further time-out of the same segment does to ssthresh.
+    pub enum RepeatedTimeout {
+        /// nothing: the first one has reduced it
+        Keep = "keep",
+        /// sets it to two segments (ns-2, where half of a cwnd of one segment follows)
+        Cut = "cut",
     }
 }
 

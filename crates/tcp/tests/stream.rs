@@ -5,8 +5,8 @@
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
-    AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig, InitialWindow, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery,
-    RtoConfig, SackPipe, SpuriousDetection,
+    AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig, InitialWindow, LossWindow, NewRenoConfig,
+    PersistConfig, PersistOnShrink, Recovery, RtoConfig, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
 use proptest::prelude::*;

@@ -24,7 +24,12 @@ CURVE_POINTS = 200
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of `cells.csv`."""
+    """One row of `cells.csv`.
+
+    Attributes:
+        calibrated: Why it is no prediction: parameters were chosen with the paper's number in
+            sight; empty: it is one.
+    """
 
     experiment: str
     key: Key
@@ -33,6 +38,7 @@ class Cell:
     ours: Estimate
     paper: Known | None
     references: tuple[Known, ...]
+    calibrated: str = ""
 
     @property
     def text(self) -> str:
@@ -74,10 +80,55 @@ class Results:
         """The cell of a metric of a variant."""
         return self._index[experiment, key, metric]
 
+    def deterministic(self, experiment: str, key: Key) -> bool:
+        """Whether several runs of a variant have the same value of every metric."""
+        samples = [v for (e, k, _), v in self.values.items() if (e, k) == (experiment, key)]
+        equal = (np.array_equal(v, np.full_like(v, v[0]), equal_nan=True) for v in samples)
+        return self.runs > 1 and all(equal)
+
     def add(self, cell: Cell) -> None:
         """Appends a cell."""
         self.cells.append(cell)
         self._index[cell.experiment, cell.key, cell.metric] = cell
+
+
+NEAR = 0.1
+"""A cell is near the paper's number if it differs by at most this fraction of it."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many of the paper's numbers a study meets.
+
+    Attributes:
+        predicted: Cells with a number of the paper and without calibration.
+        near: Those of them that are near it (`NEAR`).
+        calibrated: Cells left out, because parameters were chosen with their numbers in sight.
+    """
+
+    predicted: int
+    near: int
+    calibrated: int
+
+    def __str__(self) -> str:
+        """In words, for a reader of the results."""
+        words = (
+            f"{self.near} of {self.predicted} numbers of the paper are met within {100 * NEAR:g} %"
+        )
+        left_out = f" ({self.calibrated} calibrated, left out)" if self.calibrated else ""
+        return words + left_out
+
+
+def score(cells: Iterable[Cell]) -> Score:
+    """Compares the cells with the paper's numbers; an undefined cell is not near."""
+    known = [cell for cell in cells if cell.paper]
+    predicted = [cell for cell in known if not cell.calibrated]
+    return Score(len(predicted), sum(map(_is_near, predicted)), len(known) - len(predicted))
+
+
+def _is_near(cell: Cell) -> bool:
+    paper = float(cell.paper.value) if cell.paper else math.nan
+    return abs(cell.ours.mean - paper) <= NEAR * abs(paper)
 
 
 def measure_all(
@@ -126,9 +177,13 @@ def _measure_variant(
     curves: dict[str, list[Floats]] = {}
     for seed in plan.seeds(results.runs):
         run = store.get(plan.job(study, experiment, variant, seed))
+        measured = {metric.name: measure(run, metric) for metric in measures}
         for metric in measures:
-            less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
-            values[metric.name].append(measure(run, metric) - less)
+            if metric.minus in measured:
+                less = measured[metric.minus]
+            else:
+                less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
+            values[metric.name].append(measured[metric.name] - less)
         for figure in figures:
             if figure.kind == "curve":
                 series = run.array(figure.row.series[0])
@@ -165,6 +220,7 @@ def _cells_of(study: Study, experiment: Experiment, variant: Variant, results: R
                 ours=ours,
                 paper=study.paper.get(at),
                 references=study.references.get(at, ()),
+                calibrated=study.calibrated.get(at, ""),
             )
         )
 

@@ -1,53 +1,86 @@
 """The paper's claims as tests on the cells.
 
-A claim holds if the numbers show it at the study's confidence, and is refuted otherwise. The
-evidence gives the numbers, and says whether they show the opposite or nothing. The tests:
+A claim *holds* if the numbers show it at the study's confidence, is *refuted* if they show the
+opposite, and is *undecided* if they show neither; then the evidence says about how many runs would
+decide it. A claim about several cells or pairs holds if each part does, and is refuted if any is.
+The tests:
 
-- `equal`: the variants have the same value in every run with the same seed.
-- `close`: the interval of each further variant's gain over the first lies within ±tolerance.
+- `equal`: the variants have the same value in every run with the same seed; else refuted.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction, by a
-  one-sided t test paired by seed.
-- `lowest`: the first variant is below each of the others, by the same test.
-- `gain`: the second variant improves on the first (one-sided t test, paired by seed), and the
-  interval of the gain overlaps about ± tolerance.
-- `difference`: the interval of the second variant's mean minus the first's, paired by seed, lies
-  within about ± tolerance.
-- `within`: each variant's mean lies in [low, high].
-- `paper`: each variant's mean differs from the paper's number by at most the fraction tolerance.
+  one-sided t test paired by seed; refuted by the same test of the opposite direction.
+- `lowest`: the first variant is below each of the others, by the same tests.
+
+The others compare an interval with a range. Inside, the claim holds; outside, it is refuted:
+
+- `close`: each further variant's gain over the first, with ±tolerance.
+- `gain`: the second variant's gain over the first, with about ± tolerance.
+- `difference`: the second variant's mean minus the first's, paired by seed, with about ± tolerance.
+- `within`: each variant's mean, with [low, high].
+- `paper`: each variant's mean, with the paper's number ± the fraction tolerance.
+
+If every metric of each variant compared is the same in all runs, the simulation is deterministic:
+then the numbers are compared as they are, without statistics.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from airtcp.study.cells import Results
 from airtcp.study.definition import Claim, Experiment, Key, Study, key_text
-from airtcp.study.stats import Estimate, Floats, estimate, gain, p_greater
+from airtcp.study.stats import (
+    MANY,
+    Estimate,
+    Floats,
+    estimate,
+    gain,
+    p_greater,
+    runs_to_show,
+)
+from airtcp.study.table import StudyError
+
+
+class Verdict(StrEnum):
+    """What the numbers say about a claim."""
+
+    HOLDS = "holds"
+    UNDECIDED = "undecided"
+    REFUTED = "refuted"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """One row of `claims.csv`.
 
     Attributes:
-        evidence: The numbers and the test.
+        evidence: The numbers, the test, and what qualifies the verdict.
         brief: Just the numbers compared, in the order of the claim's variants.
+        calibrated: Whether the claim compares a calibrated cell with a number of the paper: then
+            its verdict is no prediction.
+        needed: If undecided: how many runs would decide it, in words; else empty.
     """
 
     experiment: str
     claim: Claim
-    holds: bool
+    verdict: Verdict
     evidence: str
     brief: str
+    calibrated: bool
+    needed: str
 
 
-def judge_all(study: Study, experiments: Iterable[Experiment], results: Results) -> list[Verdict]:
-    """Tests every claim of the experiments."""
+def judge_all(study: Study, experiments: Iterable[Experiment], results: Results) -> list[Judgement]:
+    """Tests every claim of the experiments.
+
+    Raises:
+        StudyError: A claim compares a cell that has no value in any run.
+    """
     return [
         judge(study, experiment, claim, results)
         for experiment in experiments
@@ -55,17 +88,72 @@ def judge_all(study: Study, experiments: Iterable[Experiment], results: Results)
     ]
 
 
-def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) -> Verdict:
-    """Tests one claim."""
+def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) -> Judgement:
+    """Tests one claim.
+
+    Raises:
+        StudyError: It compares a cell that has no value in any run.
+    """
     keys = [variant.key for variant in claim.variants]
     samples = [results.values[experiment.id, key, claim.metric] for key in keys]
-    names = _short_names(keys)
-    unit = study.metrics[claim.metric].unit
-    known = [study.paper.get((experiment.id, key_text(key), claim.metric)) for key in keys]
-    paper = [math.nan if number is None else float(number.value) for number in known]
-    test = _Test(claim, names, samples, paper, unit, study.confidence)
-    holds, evidence = test.run()
-    return Verdict(experiment.id, claim, holds, f"{claim.metric}: {evidence}", test.brief())
+    for key, sample in zip(keys, samples, strict=True):
+        if np.all(np.isnan(sample)):
+            raise StudyError(
+                f"{claim.at}: claim {claim.id} has no evidence: no run of {key_text(key)} has a "
+                f"value of {claim.metric}"
+            )
+    cells = [(experiment.id, key_text(key), claim.metric) for key in keys]
+    known = [study.paper.get(cell) for cell in cells]
+    test = _Test(
+        claim=claim,
+        names=_short_names(keys),
+        samples=samples,
+        paper=[math.nan if number is None else float(number.value) for number in known],
+        unit=study.metrics[claim.metric].unit,
+        confidence=study.confidence,
+        deterministic=all(results.deterministic(experiment.id, key) for key in keys),
+    )
+    parts, asked = test.run()
+    verdict, needed = _together(parts)
+    calibrated = claim.kind in ("within", "paper") and any(c in study.calibrated for c in cells)
+    remarks = [asked] if asked else []
+    if test.deterministic:
+        remarks.append(f"deterministic: {results.runs} equal runs")
+    if needed:
+        remarks.append(f"undecided: {needed}")
+    if calibrated:
+        remarks.append("calibrated: no prediction")
+    evidence = "; ".join([", ".join(test.texts(parts)), *remarks])
+    return Judgement(
+        experiment=experiment.id,
+        claim=claim,
+        verdict=verdict,
+        evidence=f"{claim.metric}: {evidence}",
+        brief=test.brief(),
+        calibrated=calibrated,
+        needed=needed,
+    )
+
+
+def count(judgements: Sequence[Judgement]) -> dict[str, int]:
+    """How many claims got each verdict; those judged on calibrated cells are counted apart."""
+    counts = {
+        str(verdict): sum(j.verdict == verdict and not j.calibrated for j in judgements)
+        for verdict in Verdict
+    }
+    return counts | {"calibrated": sum(j.calibrated for j in judgements)}
+
+
+def summary(judgements: Sequence[Judgement]) -> str:
+    """The counts in words: `17 claims hold, 3 undecided, 6 refuted`."""
+    counts = count(judgements)
+    words = [
+        f"{counts['holds']} of {len(judgements)} claims hold",
+        *(f"{counts[name]} {name}" for name in ("undecided", "refuted")),
+    ]
+    if counts["calibrated"]:
+        words.append(f"{counts['calibrated']} calibrated, which are no predictions")
+    return ", ".join(words)
 
 
 def _short_names(keys: list[Key]) -> list[str]:
@@ -80,15 +168,62 @@ def number(value: float) -> str:
 
 
 def _p(value: float) -> str:
+    if math.isnan(value):
+        return "fewer than two runs"
     rounded = f"{value:.4f}"
     return "p < 0.0001" if rounded == "0.0000" else f"p = {rounded}"
 
 
 def interval(value: Estimate, unit: str) -> str:
-    """A mean with its interval."""
-    if math.isnan(value.low):
-        return f"{number(value.mean)} {unit}"
+    """A mean with its interval, unless that is a point."""
+    if math.isnan(value.low) or value.low == value.high:
+        return f"{number(value.mean)} {unit}".rstrip()
     return f"{number(value.mean)} {unit} [{number(value.low)}, {number(value.high)}]"
+
+
+def _percent(ratio: Estimate) -> str:
+    return interval(ratio.scaled(100), "%")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One comparison of a claim.
+
+    Attributes:
+        text: The numbers, and what they show.
+        needed: If undecided: about how many runs would decide it; infinite if no number would, NaN
+            if that is not known.
+        against: Whether the means, if they stay what they are, refute the claim.
+    """
+
+    verdict: Verdict
+    text: str
+    needed: float = math.nan
+    against: bool = False
+
+
+def _together(parts: Sequence[_Part]) -> tuple[Verdict, str]:
+    """The verdict on all parts, and how many runs would decide it if none is given."""
+    verdicts = {part.verdict for part in parts}
+    if Verdict.REFUTED in verdicts:
+        return Verdict.REFUTED, ""
+    if verdicts == {Verdict.HOLDS}:
+        return Verdict.HOLDS, ""
+    # One refuted part decides the claim; else all have to hold.
+    open_parts = [part for part in parts if part.verdict == Verdict.UNDECIDED]
+    against = [part.needed for part in open_parts if part.against]
+    needed = min(against) if against else max(part.needed for part in open_parts)
+    return Verdict.UNDECIDED, _needed(needed)
+
+
+def _needed(runs: float) -> str:
+    if math.isnan(runs):
+        return "how many runs would decide it is not known"
+    if math.isinf(runs):
+        return "no number of runs would decide it"
+    if runs > MANY:
+        return f"more than {MANY:,} runs would be needed to decide it"
+    return f"about {float(f'{runs:.2g}'):g} runs would decide it"
 
 
 @dataclass(frozen=True)
@@ -99,119 +234,144 @@ class _Test:
     paper: list[float]
     unit: str
     confidence: float
+    deterministic: bool
 
-    def run(self) -> tuple[bool, str]:
-        tests = {
-            "equal": self._equal,
-            "close": self._close,
-            "increasing": lambda: self._ordered(1, self._neighbours()),
-            "decreasing": lambda: self._ordered(-1, self._neighbours()),
-            "lowest": lambda: self._ordered(1, [(0, i) for i in range(1, len(self.samples))]),
-            "gain": self._gain,
-            "difference": self._difference,
-            "within": self._within,
-            "paper": self._paper,
-        }
-        return tests[self.claim.kind]()
+    def run(self) -> tuple[list[_Part], str]:
+        """The parts, and what was asked of them."""
+        options = self.claim.options
+        tolerance, about = options.get("tolerance", 0.0), options.get("about", 0.0)
+        percent = f"{100 * tolerance:g} %"
+        parts: Iterable[_Part]
+        match self.claim.kind:
+            case "equal":
+                parts, asked = [self._equal()], ""
+            case "increasing" | "decreasing" | "lowest":
+                parts = itertools.starmap(self._ordered, self._pairs())
+                asked = f"paired one-sided t, {self.confidence:.0%}"
+            case "close":
+                parts, asked = self._close(tolerance), f"asked: within ±{percent}"
+            case "gain":
+                ours = self._gain(1)
+                text = f"gain {_percent(ours)}"
+                parts = [self._inside(ours, about - tolerance, about + tolerance, text)]
+                asked = f"asked: {100 * about:g} ± {percent}"
+            case "difference":
+                ours = self._second_less_first()
+                text = f"difference {interval(ours, self.unit)}"
+                parts = [self._inside(ours, about - tolerance, about + tolerance, text)]
+                asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}"
+            case "within":
+                low, high = options.get("low", -math.inf), options.get("high", math.inf)
+                parts = self._within(low, high)
+                asked = f"asked: {_range(low, high)} {self.unit}".rstrip()
+            case _:
+                parts, asked = self._paper(tolerance), f"asked: within ±{percent} of the paper"
+        return list(parts), asked
+
+    def texts(self, parts: Iterable[_Part]) -> list[str]:
+        """The means, and what the parts say of them."""
+        means = [] if self.claim.kind in ("within", "paper") else map(self._mean, self._all())
+        return [*means, *(part.text for part in parts)]
 
     def brief(self) -> str:
+        """Just the numbers."""
         if self.claim.kind == "gain":
-            return _percent(gain(self.samples[1], self.samples[0], self.confidence))
+            return _percent(self._gain(1))
         if self.claim.kind == "difference":
             return interval(self._second_less_first(), self.unit)
         means = (estimate(sample, self.confidence).mean for sample in self.samples)
-        return f"{', '.join(map(number, means))} {self.unit}"
+        return f"{', '.join(map(number, means))} {self.unit}".rstrip()
+
+    def _all(self) -> range:
+        return range(len(self.samples))
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """The pairs of a claim on order: the second is to be above the first."""
+        if self.claim.kind == "lowest":
+            return [(0, other) for other in self._all()[1:]]
+        pairs = list(itertools.pairwise(self._all()))
+        return pairs if self.claim.kind == "increasing" else [(b, a) for a, b in pairs]
+
+    def _estimate(self, index: int) -> Estimate:
+        return estimate(self.samples[index], self.confidence)
 
     def _mean(self, index: int) -> str:
-        value = estimate(self.samples[index], self.confidence)
-        return f"{self.names[index]} {interval(value, self.unit)}".strip()
+        return f"{self.names[index]} {interval(self._estimate(index), self.unit)}".strip()
 
-    def _equal(self) -> tuple[bool, str]:
+    def _gain(self, index: int) -> Estimate:
+        return gain(self.samples[index], self.samples[0], self.confidence)
+
+    def _second_less_first(self) -> Estimate:
+        return estimate(self.samples[1] - self.samples[0], self.confidence)
+
+    def _equal(self) -> _Part:
         first = self.samples[0]
         differing = max(
             int(np.sum(~np.isclose(first, other, rtol=0, atol=0, equal_nan=True)))
             for other in self.samples[1:]
         )
-        means = ", ".join(self._mean(i) for i in range(len(self.samples)))
         if differing == 0:
-            return True, f"identical in each of {len(first)} seeds; {means}"
-        return False, f"differs in {differing} of {len(first)} seeds; {means}"
+            return _Part(Verdict.HOLDS, f"identical in each of {len(first)} seeds")
+        return _Part(Verdict.REFUTED, f"different in {differing} of {len(first)} seeds")
 
-    def _close(self) -> tuple[bool, str]:
-        tolerance = self.claim.options["tolerance"]
-        holds, parts = True, [self._mean(0)]
-        for index in range(1, len(self.samples)):
-            ratio = gain(self.samples[index], self.samples[0], self.confidence)
-            low, high = (ratio.low, ratio.high) if ratio.runs > 1 else (ratio.mean, ratio.mean)
-            holds = holds and -tolerance <= low and high <= tolerance
-            parts.append(f"{self._mean(index)}, difference {_percent(ratio)}")
-        return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} %"
-
-    def _neighbours(self) -> list[tuple[int, int]]:
-        return list(itertools.pairwise(range(len(self.samples))))
-
-    def _ordered(self, sign: int, pairs: list[tuple[int, int]]) -> tuple[bool, str]:
-        """Tests that the second of each pair is greater (sign 1) or less (-1) than the first."""
-        limit = 1 - self.confidence
-        holds, parts = True, []
-        word, opposite = (">", "<") if sign > 0 else ("<", ">")
-        for first, second in pairs:
-            later, earlier = sign * self.samples[second], sign * self.samples[first]
-            p = p_greater(later, earlier)
-            shown = p < limit
-            holds = holds and shown
-            pair = f"{self.names[second]} {word} {self.names[first]}"
-            if shown:
-                parts.append(f"{pair} shown ({_p(p)})")
-            elif p_greater(earlier, later) < limit:
-                parts.append(f"{pair} contradicted ({opposite} at {self.confidence:.0%})")
-            else:
-                parts.append(f"{pair} not shown ({_p(p)})")
-        means = ", ".join(self._mean(i) for i in range(len(self.samples)))
-        return holds, f"{means}; {', '.join(parts)}; paired one-sided t, {self.confidence:.0%}"
-
-    def _gain(self) -> tuple[bool, str]:
-        about, tolerance = self.claim.options["about"], self.claim.options["tolerance"]
-        ratio = gain(self.samples[1], self.samples[0], self.confidence)
-        p = p_greater(self.samples[1], self.samples[0])
-        better = p < 1 - self.confidence
-        low, high = ratio.ends
-        meets = low <= about + tolerance and high >= about - tolerance
-        evidence = (
-            f"{self._mean(0)}, {self._mean(1)}: gain {_percent(ratio)}; "
-            f"improvement {'shown' if better else 'not shown'} ({_p(p)}); the interval "
-            f"{'reaches' if meets else 'misses'} {100 * about:g} ± {100 * tolerance:g} %"
+    def _ordered(self, lower: int, upper: int) -> _Part:
+        """Tests whether one sample is above another."""
+        low, high = self.samples[lower], self.samples[upper]
+        ours = estimate(high - low, self.confidence)
+        names = self.names[lower], self.names[upper]
+        if self.deterministic:
+            word = "<" if ours.mean > 0 else ">" if ours.mean < 0 else "="
+            verdict = Verdict.HOLDS if ours.mean > 0 else Verdict.REFUTED
+            return _Part(verdict, f" {word} ".join(names))
+        pair = " < ".join(names)
+        p, limit = p_greater(high, low), 1 - self.confidence
+        if p < limit:
+            return _Part(Verdict.HOLDS, f"{pair} shown ({_p(p)})")
+        if (contrary := p_greater(low, high)) < limit:
+            return _Part(Verdict.REFUTED, f"{pair} contradicted (>: {_p(contrary)})")
+        needed = self._needed(ours, ours.mean, self.confidence)
+        return _Part(
+            Verdict.UNDECIDED, f"{pair} not shown ({_p(p)})", needed, against=ours.mean < 0
         )
-        return better and meets, evidence
 
-    def _second_less_first(self) -> Estimate:
-        return estimate(self.samples[1] - self.samples[0], self.confidence)
+    def _needed(self, ours: Estimate, margin: float, quantile: float) -> float:
+        """About how many runs tell an estimate from a bound, `margin` from its mean."""
+        if ours.runs < 2 or math.isnan(ours.low) or ours.half_width == 0:  # noqa: PLR2004
+            return math.nan
+        return runs_to_show(margin, ours.spread(self.confidence), quantile)
 
-    def _difference(self) -> tuple[bool, str]:
-        about, tolerance = self.claim.options["about"], self.claim.options["tolerance"]
-        ours = self._second_less_first()
-        low, high = ours.ends
-        asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}"
-        evidence = f"{self._mean(0)}, {self._mean(1)}: difference {interval(ours, self.unit)}"
-        holds = about - tolerance <= low and high <= about + tolerance
-        return holds, f"{evidence}; {asked}"
+    def _inside(self, ours: Estimate, low: float, high: float, text: str) -> _Part:
+        """Tests whether a mean is in a range."""
+        if low <= ours.low and ours.high <= high:
+            return _Part(Verdict.HOLDS, text)
+        if ours.high < low or ours.low > high:
+            return _Part(Verdict.REFUTED, text)
+        margin = min(abs(ours.mean - low), abs(ours.mean - high))
+        needed = self._needed(ours, margin, (1 + self.confidence) / 2)
+        return _Part(Verdict.UNDECIDED, text, needed, against=not low <= ours.mean <= high)
 
-    def _paper(self) -> tuple[bool, str]:
-        tolerance = self.claim.options["tolerance"]
-        holds, parts = True, []
+    def _close(self, tolerance: float) -> Iterator[_Part]:
+        for index in self._all()[1:]:
+            ours = self._gain(index)
+            text = f"{self.names[index]} differs by {_percent(ours)}"
+            yield self._inside(ours, -tolerance, tolerance, text)
+
+    def _within(self, low: float, high: float) -> Iterator[_Part]:
+        for index in self._all():
+            yield self._inside(self._estimate(index), low, high, self._mean(index))
+
+    def _paper(self, tolerance: float) -> Iterator[_Part]:
         for index, paper in enumerate(self.paper):
-            deviation = float(estimate(self.samples[index], self.confidence).mean) / paper - 1
-            holds = holds and abs(deviation) <= tolerance
-            parts.append(f"{self._mean(index)} ({100 * deviation:+.2g} % of {number(paper)})")
-        return holds, f"{', '.join(parts)}; asked: within ±{100 * tolerance:g} % of the paper"
-
-    def _within(self) -> tuple[bool, str]:
-        low, high = self.claim.options["low"], self.claim.options["high"]
-        means = [float(estimate(sample, self.confidence).mean) for sample in self.samples]
-        parts = ", ".join(self._mean(i) for i in range(len(self.samples)))
-        asked = f"asked: {number(low)} to {number(high)} {self.unit}"
-        return all(low <= mean <= high for mean in means), f"{parts}; {asked}"
+            ours = self._estimate(index)
+            deviation = 100 * (ours.mean / paper - 1)
+            text = f"{self._mean(index)} ({deviation:+.2g} % of {number(paper)})"
+            low, high = sorted((paper * (1 - tolerance), paper * (1 + tolerance)))
+            yield self._inside(ours, low, high, text)
 
 
-def _percent(ratio: Estimate) -> str:
-    return interval(ratio.scaled(100), "%")
+def _range(low: float, high: float) -> str:
+    if math.isinf(high):
+        return f"at least {number(low)}"
+    if math.isinf(low):
+        return f"at most {number(high)}"
+    return f"{number(low)} to {number(high)}"

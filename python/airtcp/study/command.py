@@ -18,13 +18,14 @@ from rich.table import Table as Grid
 
 from airtcp.run import Run
 from airtcp.study import claims, definition, execute, figures, outputs, plan, report
-from airtcp.study.cells import Results, measure_all
+from airtcp.study.cells import Cell, Results, measure_all, score
+from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
 from airtcp.study.plan import Job
 from airtcp.study.table import StudyError
 
-OK, FAILED, BAD_INPUT = 0, 1, 2
-"""Exit codes."""
+OK, FAILED, BAD_INPUT, UNDECIDED, REFUTED = range(5)
+"""Exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
 
 
 class SimulatorLike(Protocol):
@@ -138,12 +139,16 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         print(f"airtcp study: {len(outcome.failed)} of {len(jobs)} runs failed", file=sys.stderr)
         return FAILED
 
-    results, verdicts = write_all(study, experiments, store, runs, out)
+    results, judgements = write_all(study, experiments, store, runs, out)
     if options.json:
-        _print_json(study, results, verdicts, out)
+        _print_json(study, results, judgements, out)
     else:
-        _print_table(study, results, verdicts, out)
-    return OK
+        _print_table(study, results, judgements, out)
+    verdicts = {judgement.verdict for judgement in judgements}
+    if Verdict.REFUTED in verdicts:
+        return REFUTED
+    # The few runs of the quick form are expected to leave claims undecided.
+    return UNDECIDED if Verdict.UNDECIDED in verdicts and not options.quick else OK
 
 
 def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]:
@@ -158,7 +163,7 @@ def write_all(
     store: execute.Store,
     runs: int,
     out: Path,
-) -> tuple[Results, list[claims.Verdict]]:
+) -> tuple[Results, list[Judgement]]:
     """Measures the kept runs and writes the tables, figures and report into `out`.
 
     Raises:
@@ -166,29 +171,30 @@ def write_all(
         ValueError: A kept run is damaged, or a metric needs something that runs do not have.
     """
     results = measure_all(study, experiments, store, runs)
-    verdicts = claims.judge_all(study, experiments, results)
+    judgements = claims.judge_all(study, experiments, results)
     drawings = list(figures.draw_all(study, experiments, results))
-    outputs.write_tables(out, study.name, results.cells, verdicts)
+    outputs.write_tables(out, study.name, results.cells, judgements)
     for drawing in drawings:
         execute.write_atomically(out / "figures" / f"{drawing.id}.svg", drawing.svg)
         execute.write_atomically(out / "figures" / f"{drawing.id}.png", drawing.png)
-    report.write_report(out / "report.html", study, experiments, results, verdicts, drawings)
-    return results, verdicts
+    report.write_report(out / "report.html", study, experiments, results, judgements, drawings)
+    return results, judgements
 
 
-def _print_json(
-    study: Study, results: Results, verdicts: Sequence[claims.Verdict], out: Path
-) -> None:
+def _print_json(study: Study, results: Results, judgements: Sequence[Judgement], out: Path) -> None:
     for cell in results.cells:
         print(json.dumps({"type": "cell", **outputs.cell_json(study.name, cell)}))
-    for verdict in verdicts:
-        row = outputs.claim_row(study.name, verdict) | {"holds": verdict.holds}
+    for judgement in judgements:
+        row = outputs.claim_row(study.name, judgement)
         print(json.dumps({"type": "claim", **row}, ensure_ascii=False))
     print(json.dumps({"type": "report", "path": str(out / "report.html")}))
 
 
+_COLOURS = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.REFUTED: "red"}
+
+
 def _print_table(
-    study: Study, results: Results, verdicts: Sequence[claims.Verdict], out: Path
+    study: Study, results: Results, judgements: Sequence[Judgement], out: Path
 ) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     known = [cell for cell in results.cells if cell.paper]
@@ -200,17 +206,25 @@ def _print_table(
                 cell.text.replace(";", " "),
                 cell.metric,
                 claims.interval(cell.ours, cell.unit),
-                f"{cell.paper.value} {cell.unit}" if cell.paper else "",
+                _paper_number(cell),
             )
         console.print(grid)
     grid = Grid("experiment", "the paper's claim", "", "our numbers")
-    for verdict in verdicts:
-        mark = "[green]holds[/]" if verdict.holds else "[red]refuted[/]"
-        grid.add_row(verdict.experiment, verdict.claim.text, mark, verdict.brief)
+    for judgement in judgements:
+        verdict = judgement.verdict
+        mark = f"[{_COLOURS[verdict]}]{verdict}[/]"
+        brief = "; ".join(filter(None, (judgement.brief, judgement.needed)))
+        grid.add_row(judgement.experiment, judgement.claim.text, mark, brief)
     console.print(grid)
-    holding = sum(verdict.holds for verdict in verdicts)
-    print(f"{holding} of {len(verdicts)} claims hold ({results.runs} runs per variant)")
+    print(f"{claims.summary(judgements)} ({results.runs} runs per variant)")
+    if known:
+        print(score(results.cells))
     print(f"report: {out / 'report.html'}")
+
+
+def _paper_number(cell: Cell) -> str:
+    number = f"{cell.paper.value} {cell.unit}" if cell.paper else ""
+    return f"{number} (calibrated)" if cell.calibrated else number
 
 
 @contextmanager

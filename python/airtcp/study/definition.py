@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import string
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +121,8 @@ class Claim:
         metric: What is compared.
         variants: The cells compared, in the order of the test.
         options: The test's numbers.
+        judges: Ids of the claims in the study's catalogue that it judges.
+        at: `file:line` where it is written.
     """
 
     id: str
@@ -132,6 +133,30 @@ class Claim:
     metric: str
     variants: tuple[Variant, ...]
     options: Mapping[str, float]
+    judges: tuple[str, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class PaperClaim:
+    """An entry of the catalogue `paper-claims.toml`: a statement of the paper that can be checked.
+
+    Attributes:
+        place: Where the paper says so.
+        says: What it says, in our words.
+        measure: What would have to be measured.
+        contradicts: Ids of claims of the same paper that it contradicts.
+        remark: Our remark, such as a contradiction with a table; may be empty.
+        not_judged: Why the study does not judge it; empty if it does.
+    """
+
+    id: str
+    place: str
+    says: str
+    measure: str
+    contradicts: tuple[str, ...]
+    remark: str
+    not_judged: str
 
 
 @dataclass(frozen=True)
@@ -183,6 +208,8 @@ class Study:
             experiments, so that experiments share runs.
         paper: The paper's numbers by (experiment, variant, metric).
         references: Numbers of independent implementations and theories, likewise.
+        calibrated: Why cells are no predictions, likewise.
+        catalogue: The paper's claims, by id; empty if the study has no catalogue.
     """
 
     name: str
@@ -199,6 +226,8 @@ class Study:
     series: Mapping[tuple[str, Key], tuple[str, ...]]
     paper: Mapping[tuple[str, str, str], Known]
     references: Mapping[tuple[str, str, str], tuple[Known, ...]]
+    calibrated: Mapping[tuple[str, str, str], str]
+    catalogue: Mapping[str, PaperClaim]
 
     def choose(self, ids: Iterable[str]) -> tuple[Experiment, ...]:
         """The experiments with these ids, in the study's order.
@@ -262,12 +291,7 @@ def load(folder: Path) -> Study:
     Raises:
         StudyError: The study is malformed; the message says where.
     """
-    file = folder / "study.toml"
-    try:
-        root = Table(file, "", tomllib.loads(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{file}: {error}") from error
-    return _Reader(folder, root).study()
+    return _Reader(folder, Table.read(folder / "study.toml")).study()
 
 
 class _Reader:
@@ -306,7 +330,9 @@ class _Reader:
                 self._folder / "paper.csv", experiments, root.text("paper-label", "paper")
             ).items()
         }
-        _check_claims(root, experiments, paper)
+        _check_claims(experiments, paper)
+        catalogue = _catalogue(self._folder / "paper-claims.toml")
+        _check_catalogue(catalogue, experiments)
         study = Study(
             name=root.text("name", self._folder.resolve().name),
             folder=self._folder,
@@ -322,6 +348,8 @@ class _Reader:
             series=self._series(experiments),
             paper=paper,
             references=_known(self._folder / "reference.csv", experiments, reference_title),
+            calibrated=_calibrated(root.tables("calibrated"), experiments),
+            catalogue={name: entry for name, (entry, _) in catalogue.items()},
         )
         quick.finish()
         root.finish()
@@ -389,21 +417,17 @@ class _Reader:
         if not variants:
             raise table.error("grid", "is missing or empty")
         metrics = table.texts("metrics")
-        for name in metrics:
-            self._check_metric(table, "metrics", name)
-            metric = self._metrics[name]
-            if isinstance(metric, Gain) and metric.of not in metrics:
-                raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
-            if isinstance(metric, Measure) and metric.minus:
-                for variant in variants:
-                    if not _is_number(dict(variant.key).get(metric.minus, "")):
-                        problem = f"{variant.text} has no number {metric.minus!r}"
-                        raise table.error("metrics", f"{name!r}: {problem}")
+        self._check_metrics(table, metrics, variants)
         claims = []
         for claim in table.tables("claim"):
             metric_name = claim.text("metric")
             if metric_name not in metrics:
-                raise claim.error("metric", f"not a metric of this experiment: {metric_name!r}")
+                near = nearest(metric_name, metrics)
+                raise claim.error(
+                    "metric", f"not a metric of this experiment: {metric_name!r}{near}"
+                )
+            if isinstance(metric := self._metrics[metric_name], Gain):
+                raise claim.error("metric", f"a gain is tested on what it is of: {metric.of!r}")
             claims.append(_claim(claim, metric_name, fixed.key, variants))
         experiment = Experiment(
             id=table.text("id"),
@@ -426,6 +450,24 @@ class _Reader:
                 )
         table.finish()
         return experiment
+
+    def _check_metrics(
+        self, table: Table, metrics: tuple[str, ...], variants: Iterable[Variant]
+    ) -> None:
+        """Checks that an experiment has what its metrics need."""
+        for name in metrics:
+            self._check_metric(table, "metrics", name)
+            metric = self._metrics[name]
+            if isinstance(metric, Gain) and metric.of not in metrics:
+                raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
+            if isinstance(metric, Measure) and metric.minus in self._metrics:
+                if metric.minus not in metrics:
+                    raise table.error("metrics", f"{name!r} needs {metric.minus!r} beside it")
+            elif isinstance(metric, Measure) and metric.minus:
+                for variant in variants:
+                    if not _is_number(dict(variant.key).get(metric.minus, "")):
+                        problem = f"{variant.text} has no number {metric.minus!r}"
+                        raise table.error("metrics", f"{name!r}: {problem}")
 
     def _check_metric(self, table: Table, key: str, name: str) -> None:
         if name not in self._metrics:
@@ -575,7 +617,20 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "within": ("low", "high"),
     "paper": ("tolerance",),
 }
-"""The kinds of tests, and the numbers each needs."""
+"""The kinds of tests, and the numbers each needs; `within` may have one of its two only."""
+
+
+def _options(table: Table, kind: str) -> dict[str, float]:
+    """The test's numbers."""
+    if kind != "within":
+        return {name: table.number(name) for name in _CLAIM_OPTIONS[kind]}
+    ends = {name: table.optional_number(name) for name in _CLAIM_OPTIONS[kind]}
+    options = {name: value for name, value in ends.items() if value is not None}
+    if not options:
+        raise table.error("low", "is missing; a range has low, high or both")
+    if options.get("low", -math.inf) > options.get("high", math.inf):
+        raise table.error("low", "is above high")
+    return options
 
 
 def _selected(table: Table, fixed: Key, variants: Iterable[Variant]) -> tuple[Variant, ...]:
@@ -607,25 +662,96 @@ def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...])
         kind=kind,
         metric=metric,
         variants=compared,
-        options={name: table.number(name) for name in _CLAIM_OPTIONS[kind]},
+        options=_options(table, kind),
+        judges=table.texts("judges"),
+        at=table.place(),
     )
     table.finish()
     return claim
 
 
 def _check_claims(
-    root: Table, experiments: Iterable[Experiment], paper: Mapping[tuple[str, str, str], Known]
+    experiments: Iterable[Experiment], paper: Mapping[tuple[str, str, str], Known]
 ) -> None:
-    """Checks that the paper's number is there for every claim that compares with it."""
+    """Checks that claims have ids of their own, and that the paper's numbers they need exist."""
+    first: dict[str, Claim] = {}
     for experiment in experiments:
         for claim in experiment.claims:
+            if (other := first.setdefault(claim.id, claim)) is not claim:
+                raise StudyError(f"{claim.at}: claim {claim.id!r} is also at {other.at}")
             for variant in claim.variants if claim.kind == "paper" else ():
                 number = paper.get((experiment.id, variant.text, claim.metric))
                 if number is None or float(number.value) == 0:
                     cell = f"{experiment.id},{variant.text},{claim.metric}"
-                    raise root.error(
-                        "experiment", f"claim {claim.id}: paper.csv has no number, or 0, for {cell}"
+                    raise StudyError(
+                        f"{claim.at}: claim {claim.id}: paper.csv has no number, or 0, for {cell}"
                     )
+
+
+def _catalogue(file: Path) -> dict[str, tuple[PaperClaim, Table]]:
+    """Reads `paper-claims.toml`, if there is one: a table for each claim, named by its id."""
+    if not file.exists():
+        return {}
+    catalogue = {}
+    for name, table in Table.read(file).items():
+        entry = PaperClaim(
+            id=name,
+            place=table.text("place"),
+            says=table.text("says"),
+            measure=table.text("measure", ""),
+            contradicts=table.texts("contradicts"),
+            remark=table.text("remark", ""),
+            not_judged=table.text("not-judged", ""),
+        )
+        table.finish()
+        catalogue[name] = entry, table
+    for entry, table in catalogue.values():
+        for other in entry.contradicts:
+            if other not in catalogue:
+                raise table.error("contradicts", f"no claim {other!r}{nearest(other, catalogue)}")
+    return catalogue
+
+
+def _check_catalogue(
+    catalogue: Mapping[str, tuple[PaperClaim, Table]], experiments: Iterable[Experiment]
+) -> None:
+    """Checks that each claim of the catalogue is either judged or explained, and no other is."""
+    judged: dict[str, Claim] = {}
+    for claim in (claim for experiment in experiments for claim in experiment.claims):
+        if catalogue and not claim.judges:
+            raise StudyError(
+                f"{claim.at}: claim {claim.id}: judges: is missing; name the claims of "
+                "paper-claims.toml that it judges"
+            )
+        for name in claim.judges:
+            if name not in catalogue:
+                raise StudyError(
+                    f"{claim.at}: claim {claim.id}: judges: paper-claims.toml has no {name!r}"
+                    f"{nearest(name, catalogue)}"
+                )
+            judged.setdefault(name, claim)
+    for name, (entry, table) in catalogue.items():
+        if name in judged and entry.not_judged:
+            at = judged[name].at
+            raise table.error("not-judged", f"claim {judged[name].id} judges it ({at})")
+        if name not in judged and not entry.not_judged:
+            raise table.error("", 'no claim of study.toml judges it; say why: not-judged = "…"')
+
+
+def _calibrated(
+    tables: Iterable[Table], experiments: Iterable[Experiment]
+) -> dict[tuple[str, str, str], str]:
+    """The cells that `[[calibrated]]` lists, with the reasons."""
+    by_id = {experiment.id: experiment for experiment in experiments}
+    cells: dict[tuple[str, str, str], str] = {}
+    for table in tables:
+        experiment = by_id[table.choice("experiment", by_id)]
+        metric = table.choice("metric", experiment.metrics)
+        chosen = _selected(table, experiment.key, experiment.variants) or experiment.variants
+        reason = table.text("reason")
+        table.finish()
+        cells |= {(experiment.id, variant.text, metric): reason for variant in chosen}
+    return cells
 
 
 _KNOWN_COLUMNS = ("experiment", "variant", "metric", "unit", "value", "quote", "place")

@@ -28,7 +28,7 @@ class Measure:
         reduce: `trace`: name of the reducer.
         windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
         over: How the values of several owners or windows are combined into one.
-        minus: The key of the variants whose value is subtracted; empty: none.
+        minus: The metric, or the key of the variants, whose value is subtracted; empty: none.
     """
 
     name: str
@@ -138,21 +138,20 @@ def _records(time: Floats, value: Floats, start: float, end: float) -> float:
     return _first(time[(value > highest) & _inside(time, start, end)])
 
 
-def _repeats(time: Floats, value: Floats, start: float, end: float) -> Floats:
-    """Times in the window at which the first value to repeat there is repeated."""
+def _repeats(time: Floats, value: Floats, start: float, end: float) -> npt.NDArray[np.intp]:
+    """Points in the window at which the first value to repeat there is repeated."""
     same = np.concatenate(([False], value[1:] == value[:-1])) if len(value) else np.empty(0, bool)
     repeats = np.flatnonzero(same & _inside(time, start, end))
-    times: Floats = time[repeats[value[repeats] == value[repeats[0]]]] if len(repeats) else time[:0]
-    return times
+    return repeats[value[repeats] == value[repeats[0]]] if len(repeats) else repeats
 
 
-def _repeats_end(time: Floats, value: Floats, start: float, end: float) -> float:
+def _repeats_end(time: Floats, value: Floats, start: float, end: float) -> npt.NDArray[np.intp]:
+    """The point with the first greater value after these repeats."""
     repeats = _repeats(time, value, start, end)
     if not len(repeats):
-        return np.nan
-    return _first(
-        time[(time > repeats[-1]) & (value > _at(time, value, repeats[-1])) & (time < end)]
-    )
+        return repeats
+    greater = (time > time[repeats[-1]]) & (value > value[repeats[-1]]) & (time < end)
+    return np.flatnonzero(greater)[:1]
 
 
 def _longest_gap(time: Floats, start: float, end: float) -> tuple[float, float]:
@@ -175,9 +174,13 @@ REDUCERS: Mapping[str, Reducer] = {
     "last-time": _last_time,
     "first-record-time": _records,
     "repeats": lambda *arguments: float(len(_repeats(*arguments))),
-    "first-repeat-time": lambda *arguments: _first(_repeats(*arguments)),
-    "last-repeat-time": lambda *arguments: _last(_repeats(*arguments)),
-    "repeats-end-time": _repeats_end,
+    "repeated-value": lambda time, value, *window: _first(value[_repeats(time, value, *window)]),
+    "first-repeat-time": lambda time, *rest: _first(time[_repeats(time, *rest)]),
+    "last-repeat-time": lambda time, *rest: _last(time[_repeats(time, *rest)]),
+    "repeats-end-time": lambda time, *rest: _first(time[_repeats_end(time, *rest)]),
+    "repeats-end-value": lambda time, value, *window: _first(
+        value[_repeats_end(time, value, *window)]
+    ),
     "gap-start": lambda time, _value, start, end: _longest_gap(time, start, end)[0],
     "gap-end": lambda time, _value, start, end: _longest_gap(time, start, end)[1],
 }

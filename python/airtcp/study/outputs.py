@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from airtcp.study.cells import Cell
-from airtcp.study.claims import Verdict
+from airtcp.study.claims import Judgement
 from airtcp.study.execute import write_atomically
 
 CELL_COLUMNS = (
@@ -25,8 +25,9 @@ CELL_COLUMNS = (
     "ci_low",
     "ci_high",
     "runs",
+    "calibrated",
 )
-CLAIM_COLUMNS = ("study", "experiment", "claim", "holds", "evidence")
+CLAIM_COLUMNS = ("study", "experiment", "claim", "judges", "text", "verdict", "evidence")
 
 
 def exact(value: float) -> str:
@@ -47,24 +48,34 @@ def cell_row(study: str, cell: Cell) -> dict[str, str]:
         exact(cell.ours.low),
         exact(cell.ours.high),
         str(cell.ours.runs),
+        "true" if cell.calibrated else "false",
     )
     return dict(zip(CELL_COLUMNS, values, strict=True))
 
 
-def cell_json(study: str, cell: Cell) -> dict[str, str | float | None]:
+def cell_json(study: str, cell: Cell) -> dict[str, str | float | bool | None]:
     """One row of `cells.csv` with numbers as numbers, `None` where there is none."""
-    row: dict[str, str | float | None] = {**cell_row(study, cell)}
+    row: dict[str, str | float | bool | None] = {**cell_row(study, cell)}
     for name in ("paper", "ours", "ci_low", "ci_high"):
         text = row[name]
         row[name] = float(text) if text else None
     row["runs"] = cell.ours.runs
+    row["calibrated"] = bool(cell.calibrated)
     return row
 
 
-def claim_row(study: str, verdict: Verdict) -> dict[str, str]:
+def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
     """One row of `claims.csv`."""
-    holds = "true" if verdict.holds else "false"
-    values = (study, verdict.experiment, verdict.claim.text, holds, verdict.evidence)
+    claim = judgement.claim
+    values = (
+        study,
+        judgement.experiment,
+        claim.id,
+        " ".join(claim.judges),
+        claim.text,
+        judgement.verdict.value,
+        judgement.evidence,
+    )
     return dict(zip(CLAIM_COLUMNS, values, strict=True))
 
 
@@ -77,7 +88,7 @@ def _csv(columns: Sequence[str], rows: Iterable[dict[str, str]]) -> bytes:
 
 
 def write_tables(
-    folder: Path, study: str, cells: Iterable[Cell], verdicts: Iterable[Verdict]
+    folder: Path, study: str, cells: Iterable[Cell], judgements: Iterable[Judgement]
 ) -> None:
     """Writes the three tables.
 
@@ -86,12 +97,13 @@ def write_tables(
     """
     rows = [cell_row(study, cell) for cell in cells]
     write_atomically(folder / "cells.csv", _csv(CELL_COLUMNS, rows))
-    claims = [claim_row(study, verdict) for verdict in verdicts]
+    claims = [claim_row(study, judgement) for judgement in judgements]
     write_atomically(folder / "claims.csv", _csv(CLAIM_COLUMNS, claims))
     frame = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     for column in ("paper", "ours", "ci_low", "ci_high"):
         frame[column] = pd.to_numeric(frame[column])
     frame["runs"] = frame["runs"].astype("int64")
+    frame["calibrated"] = frame["calibrated"] == "true"
     parquet = io.BytesIO()
     frame.to_parquet(parquet, index=False)
     write_atomically(folder / "cells.parquet", parquet.getvalue())

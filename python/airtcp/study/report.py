@@ -11,8 +11,8 @@ import jinja2
 from markupsafe import Markup
 
 from airtcp import __version__
-from airtcp.study.cells import Cell, Results
-from airtcp.study.claims import Verdict, interval, number
+from airtcp.study.cells import Cell, Results, score
+from airtcp.study.claims import Judgement, interval, number, summary
 from airtcp.study.definition import Experiment, Study
 from airtcp.study.execute import write_atomically
 from airtcp.study.figures import Drawing
@@ -23,7 +23,7 @@ class _Section:
     """An experiment as the template shows it."""
 
     experiment: Experiment
-    verdicts: list[Verdict]
+    judgements: list[Judgement]
     drawings: list[Drawing]
     rows: list[tuple[str, list[Cell]]]
 
@@ -53,7 +53,7 @@ def write_report(
     study: Study,
     experiments: Sequence[Experiment],
     results: Results,
-    verdicts: Sequence[Verdict],
+    judgements: Sequence[Judgement],
     drawings: Sequence[Drawing],
 ) -> None:
     """Writes the page.
@@ -71,7 +71,7 @@ def write_report(
     sections = [
         _Section(
             experiment,
-            [verdict for verdict in verdicts if verdict.experiment == experiment.id],
+            [judgement for judgement in judgements if judgement.experiment == experiment.id],
             [drawing for drawing in drawings if drawing.experiment == experiment.id],
             _rows(experiment, results),
         )
@@ -80,7 +80,9 @@ def write_report(
     page = environment.get_template("report.html.j2").render(
         study=study,
         sections=sections,
-        verdicts=verdicts,
+        judgements=judgements,
+        summary=summary(judgements),
+        score=score(results.cells),
         runs=results.runs,
         version=__version__,
         inline=_inline,

@@ -26,14 +26,19 @@ class Estimate(NamedTuple):
         """Half the length of the interval."""
         return (self.high - self.low) / 2
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends of the interval; the mean twice where there is none."""
-        return (self.mean, self.mean) if math.isnan(self.low) else (self.low, self.high)
+    def spread(self, confidence: float) -> float:
+        """Standard deviation of one run, from the interval at this confidence."""
+        return self.half_width * math.sqrt(self.runs) / _t(confidence, self.runs)
 
     def scaled(self, factor: float) -> Estimate:
         """In another unit."""
         return Estimate(self.mean * factor, self.low * factor, self.high * factor, self.runs)
+
+
+def without_spread(values: Floats) -> bool:
+    """Whether the values that are known are equal."""
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and float(np.ptp(known)) == 0
 
 
 def estimate(values: Floats, confidence: float) -> Estimate:
@@ -45,6 +50,9 @@ def estimate(values: Floats, confidence: float) -> Estimate:
     mean = float(np.mean(known))
     if count == 1:
         return Estimate(mean, math.nan, math.nan, 1)
+    if without_spread(known):
+        # Exactly: the mean of equal numbers may be rounded.
+        return Estimate(float(known[0]), float(known[0]), float(known[0]), count)
     error = float(np.std(known, ddof=1)) / math.sqrt(count)
     half = _t(confidence, count) * error
     return Estimate(mean, mean - half, mean + half, count)
@@ -78,17 +86,17 @@ def _t(confidence: float, count: int) -> float:
 def p_greater(left: Floats, right: Floats) -> float:
     """p-value of `mean(left) > mean(right)`, paired by seed; a small one shows it.
 
-    If the difference is equal in every pair, there is no spread to test against: 0 if it is
-    positive, else 1.
+    If the difference is equal in every pair, a t test has no spread to test against: then the
+    p-value is that of the sign test.
     """
     difference = left - right
     difference = difference[~np.isnan(difference)]
     if len(difference) < 2:  # noqa: PLR2004
         return math.nan
+    if without_spread(difference):
+        return float(0.5 ** len(difference)) if difference[0] > 0 else 1.0
     error = float(np.std(difference, ddof=1)) / math.sqrt(len(difference))
     mean = float(np.mean(difference))
-    if error == 0:
-        return 0.0 if mean > 0 else 1.0
     return float(stats.t.sf(mean / error, len(difference) - 1))
 
 
@@ -106,6 +114,10 @@ def gain(values: Floats, baseline: Floats, confidence: float) -> Estimate:
     a, b = float(np.mean(values)), float(np.mean(baseline))
     if count == 1:
         return Estimate(a / b - 1, math.nan, math.nan, count)
+    if without_spread(values) and without_spread(baseline):
+        # Exactly: Fieller's root may be rounded.
+        ratio = float(values[0] / baseline[0]) - 1
+        return Estimate(ratio, ratio, ratio, count)
     t2 = _t(confidence, count) ** 2 / count
     covariance = np.cov(values, baseline)
     # (a − k·b)² = t²·var(a − k·b)/n, a quadratic in k.
@@ -118,3 +130,38 @@ def gain(values: Floats, baseline: Floats, confidence: float) -> Estimate:
     root = math.sqrt(max(linear * linear - quadratic * constant, 0.0))
     low, high = (linear - root) / quadratic, (linear + root) / quadratic
     return Estimate(a / b - 1, low - 1, high - 1, count)
+
+
+MANY = 10_000
+"""Runs beyond which their number is not worth estimating."""
+
+_POWER = 0.8
+"""The probability with which `runs_to_show` many runs show an effect."""
+
+
+def runs_to_show(effect: float, spread: float, quantile: float) -> float:
+    """About how many runs show an effect, if mean and spread stay what they are.
+
+    So many that a t test finds it with probability 0.8: the usual power estimate.
+
+    Args:
+        effect: What is to be told from 0.
+        spread: Standard deviation of one run.
+        quantile: Of Student's t, as the test uses it: its confidence if it is one-sided, (1 +
+            confidence) / 2 if an interval is to keep clear of a bound.
+
+    Returns:
+        At least 2; some number above `MANY` if it is more than that; infinite if the effect is 0.
+    """
+    if effect == 0:
+        return math.inf
+    scale = (spread / effect) ** 2
+    power = float(stats.norm.ppf(_POWER))
+    runs = 2.0
+    # Student's t falls with the number of runs: this approaches the solution from below.
+    while runs <= MANY:
+        needed = scale * (float(stats.t.ppf(quantile, runs - 1)) + power) ** 2
+        if needed <= runs:
+            return runs
+        runs += math.ceil(runs / 100)
+    return runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 Rows = list[tuple[str, ...]]
 
+_HEADER = re.compile(r"\s*(?P<open>\[\[?)(?P<name>[^\[\]]+)\]")
+_KEY = re.compile(r"""\s*(?P<key>(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
+_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 _DURATION = re.compile(r"(?P<number>[0-9.]+) (?P<unit>min|s|ms)")
 _SECONDS = {"min": 60.0, "s": 1.0, "ms": 1e-3}
 
@@ -25,19 +29,78 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def _parts(dotted: str) -> list[str]:
+    """The parts of a dotted key, without quotes."""
+    return [part.strip("\"'") for part in _PART.findall(dotted)]
+
+
+def _lines(text: str) -> dict[str, int]:
+    """The line of each table and key of a TOML text, by its path such as `experiment[0].id`.
+
+    `tomllib` tells no positions. Keys of inline tables are left out: their table has a line.
+    """
+    lines: dict[str, int] = {"": 1}
+    counts: dict[str, int] = {}
+    table = ""
+    for line, content in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(content):
+            table = ""
+            *parents, last = _parts(header["name"])
+            for part in parents:
+                table = f"{table}.{part}".lstrip(".")
+                if table in counts:
+                    table += f"[{counts[table] - 1}]"
+            table = f"{table}.{last}".lstrip(".")
+            if header["open"] == "[[":
+                lines.setdefault(table, line)
+                counts[table] = counts.get(table, 0) + 1
+                table += f"[{counts[table] - 1}]"
+            lines[table] = line
+        elif key := _KEY.match(content):
+            path = ".".join(_parts(key["key"]))
+            lines.setdefault(f"{table}.{path}".lstrip("."), line)
+    return lines
+
+
 class Table:
     """A TOML table that knows its place and which keys were asked for."""
 
-    def __init__(self, file: Path, path: str, values: dict[str, Any]) -> None:
+    def __init__(
+        self, file: Path, path: str, values: dict[str, Any], lines: dict[str, int]
+    ) -> None:
         self._file = file
         self._path = path
         self._values = values
+        self._lines = lines
         self._asked: list[str] = []
+
+    @classmethod
+    def read(cls, file: Path) -> Table:
+        """The root table of a file.
+
+        Raises:
+            StudyError: The file cannot be read, or is not TOML.
+        """
+        try:
+            text = file.read_text(encoding="utf-8")
+            return cls(file, "", tomllib.loads(text), _lines(text))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise StudyError(f"{file}: {error}") from error
+
+    def _path_of(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path and key else self._path or key
+
+    def place(self, key: str = "") -> str:
+        """`file:line` of the table or of one of its keys."""
+        path = self._path_of(key)
+        while path not in self._lines:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return f"{self._file}:{self._lines[path]}"
 
     def error(self, key: str, problem: str) -> StudyError:
         """An error about one of the table's keys."""
-        path = f"{self._path}.{key}" if self._path and key else self._path or key
-        return StudyError(f"{self._file}: {path}: {problem}")
+        path = self._path_of(key)
+        return StudyError(f"{self.place(key)}: {f'{path}: ' if path else ''}{problem}")
 
     def _typed(self, key: str, kind: type[T] | tuple[type[T], ...], expected: str) -> T | None:
         self._asked.append(key)
@@ -133,7 +196,7 @@ class Table:
     def table(self, key: str) -> Table:
         """A table; empty if the key is missing."""
         values = self._typed(key, dict, "a table")
-        return Table(self._file, f"{self._path}.{key}".lstrip("."), values or {})
+        return Table(self._file, f"{self._path}.{key}".lstrip("."), values or {}, self._lines)
 
     def tables(self, key: str) -> list[Table]:
         """An array of tables; empty if the key is missing."""
@@ -141,7 +204,9 @@ class Table:
         if not all(isinstance(value, dict) for value in values):
             raise self.error(key, "expected an array of tables")
         path = f"{self._path}.{key}".lstrip(".")
-        return [Table(self._file, f"{path}[{i}]", value) for i, value in enumerate(values)]
+        return [
+            Table(self._file, f"{path}[{i}]", value, self._lines) for i, value in enumerate(values)
+        ]
 
     def items(self) -> Iterator[tuple[str, Table]]:
         """The table's own tables, by name; each key counts as asked for."""

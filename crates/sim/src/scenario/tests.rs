@@ -615,6 +615,7 @@ fn every_key_of_an_endpoint_arrives() {
         initial-window = "2 segments"
         initial-ssthresh = "20 kB"
         loss-window = "send-window"
+        repeated-timeout = "cut"
         grow-on-recovery-exit = true
         cwnd-limit = "18 kB"
         duplicate-ack-threshold = 6

@@ -180,15 +180,12 @@ impl Recorder {
 
     fn on_sender_event(&mut self, at: Instant, flow: u32, event: &Event) {
         match *event {
-            Event::SegmentSent { seq, len, retransmission } => {
-                // A sender's first segment is its SYN; the stream begins one after it.
-                let first = Unwrapped { seq: seq + 1, position: 0 };
+            Event::SegmentSent { seq, retransmission, .. } => {
+                let first = Unwrapped { seq, position: 0 };
                 let position = self.state(flow).stream.get_or_insert(first).position(seq);
-                if len > 0 {
-                    self.push(Series::Segments, at, flow, position as f64);
-                    if retransmission {
-                        self.push(Series::Retransmissions, at, flow, position as f64);
-                    }
+                self.push(Series::Segments, at, flow, position as f64);
+                if retransmission {
+                    self.push(Series::Retransmissions, at, flow, position as f64);
                 }
             }
             Event::AckReceived { ack, .. } => {
@@ -277,7 +274,6 @@ mod tests {
         let isn = u32::MAX - 1;
         let source = Source::Sender(2);
         let mut at = |ms, event| r.on_event(Instant::from_millis(ms), source, &event);
-        at(0, sent(isn, 0, false));
         at(10, sent(isn.wrapping_add(1), 1000, false));
         at(20, sent(isn.wrapping_add(1001), 1000, false));
         at(30, sent(isn.wrapping_add(1), 1000, true));
@@ -292,7 +288,6 @@ mod tests {
     fn positions_exceed_the_sequence_space() {
         let mut r = Recorder::new(&[Series::Segments]);
         let step = 1 << 30;
-        r.on_event(Instant::ZERO, Source::Sender(0), &sent(0, 0, false));
         for i in 0..6u32 {
             let seq = 1u32.wrapping_add(i.wrapping_mul(step));
             r.on_event(Instant::ZERO, Source::Sender(0), &sent(seq, 1, false));

@@ -162,7 +162,9 @@ pub trait CongestionControl: Debug + Send {
 /// The algorithm that `config` asks for.
 pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
     let algorithm: Box<dyn CongestionControl> = match config.congestion {
-        Congestion::Reno => Box::new(Reno::new(config.abc)),
+        Congestion::Reno => {
+            Box::new(Reno::new(config.abc).on_repeated_timeout(config.repeated_timeout))
+        }
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
 }

@@ -2,6 +2,7 @@
 //! Appropriate Byte Counting (RFC 3465).
 
 use super::{Ack, CongestionControl, Loss, Timeout, Window};
+use crate::config::RepeatedTimeout;
 
 /// RFC 5681 congestion control, shared by Tahoe, Reno, NewReno and SACK.
 #[derive(Clone, Debug)]
@@ -13,12 +14,18 @@ pub struct Reno {
     credit: u64,
     /// Slow start after a time-out: ABC uses L = 1 (RFC 3465 §2.3).
     after_timeout: bool,
+    repeated_timeout: RepeatedTimeout,
 }
 
 impl Reno {
     /// `abc`: RFC 3465's L, or `None` for one SMSS per ACK.
     pub fn new(abc: Option<u32>) -> Self {
-        Self { abc, credit: 0, after_timeout: false }
+        Self { abc, credit: 0, after_timeout: false, repeated_timeout: RepeatedTimeout::Keep }
+    }
+
+    /// The same, with another answer to the second and every further time-out of a segment.
+    pub fn on_repeated_timeout(self, repeated_timeout: RepeatedTimeout) -> Self {
+        Self { repeated_timeout, ..self }
     }
 }
 
@@ -54,6 +61,8 @@ impl CongestionControl for Reno {
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         if timeout.first {
             window.halve_ssthresh(timeout.flight);
+        } else if self.repeated_timeout == RepeatedTimeout::Cut {
+            window.set_ssthresh(2 * window.smss());
         }
         window.set_cwnd(window.smss());
         self.credit = 0;

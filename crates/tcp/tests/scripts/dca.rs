@@ -119,11 +119,8 @@ fn the_delay_rule_follows_the_smallest_rtt() {
 // §III: "a basic scheme (TCP-DCA) with a receiver delay window limit".
 #[test]
 fn a_fixed_limit_of_the_delay_window() {
-    let limit = |limit| DcaConfig {
-        hop_rule: false,
-        window_limit: Some(limit),
-        ..DcaConfig::default()
-    };
+    let limit =
+        |limit| DcaConfig { hop_rule: false, window_limit: Some(limit), ..DcaConfig::default() };
     covers(&with(limit(2)), 1, "1.000", 2);
     covers(&with(limit(7)), 12, "1.000", 7);
     covers(&with(limit(50)), 12, "1.000", 20);

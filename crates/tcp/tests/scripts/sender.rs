@@ -4,7 +4,7 @@
 use crate::{config, run, run_open, window};
 use airtcp_core::{Bytes, Duration};
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{Recovery, RtoConfig};
+use airtcp_tcp::config::{Recovery, RepeatedTimeout, RtoConfig};
 
 fn sack(n: u32) -> TcpConfig {
     TcpConfig { recovery: Recovery::Sack, ..window(n) }
@@ -373,6 +373,51 @@ fn a_time_out_of_newer_data_reduces_ssthresh_again() {
          3.3 > . 5001:7001(2*1000) ack 1
          7.3 > . 5001:6001(1000) ack 1
          7.3 ? ssthresh 2000 cwnd 1000",
+    );
+}
+
+// RFC 5681 §3.1 keeps ssthresh at the second time-out of a segment. ns-2 cuts it to two segments, so
+// that congestion avoidance begins there.
+#[test]
+fn a_second_time_out_of_a_segment_keeps_or_cuts_ssthresh() {
+    for (repeated_timeout, ssthresh, cwnd, sent) in [
+        (RepeatedTimeout::Keep, 4000, 3000, "3001:6001(3*1000)"),
+        (RepeatedTimeout::Cut, 2000, 2500, "3001:5001(2*1000)"),
+    ] {
+        run_open(
+            &TcpConfig { repeated_timeout, ..window(8) },
+            &format!(
+                "0.2 write 8000
+                 0.2 > . 1:8001(8*1000) ack 1
+                 1.2 > . 1:1001(1000) ack 1
+                 1.2 ? ssthresh 4000
+                 3.2 > . 1:1001(1000) ack 1
+                 3.2 ? ssthresh {ssthresh} cwnd 1000
+                 3.3 < ack 1001
+                 3.3 > . 1001:3001(2*1000) ack 1
+                 3.4 < ack 3001
+                 3.4 > . {sent} ack 1
+                 3.4 ? cwnd {cwnd}"
+            ),
+        );
+    }
+}
+
+// The ACK that moves SND.UNA makes the next time-out a first one again: it halves FlightSize.
+#[test]
+fn a_time_out_of_newer_data_halves_though_a_repeated_one_cuts() {
+    run_open(
+        &TcpConfig { repeated_timeout: RepeatedTimeout::Cut, ..window(8) },
+        "0.2 write 16000
+         0.2 > . 1:8001(8*1000) ack 1
+         1.2 > . 1:1001(1000) ack 1
+         3.2 > . 1:1001(1000) ack 1
+         3.2 ? ssthresh 2000
+         3.3 < ack 2001
+         3.3 > . 2001:4001(2*1000) ack 1
+         3.4 ? flight 6000
+         7.3 > . 2001:3001(1000) ack 1
+         7.3 ? ssthresh 3000",
     );
 }
 
