@@ -37,7 +37,7 @@ pub use connection::{Connection, Context};
 pub use flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};
 pub use holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 pub use journal::{Call, Input, Note, Snapshot};
-pub use m_tcp::{MTcp, MTcpConfig, MTcpCounters, Retransmit};
+pub use m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, Retransmit};
 pub use m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
 pub use mechanism::{Mechanism, MechanismConfig, ReconfigureError};
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};

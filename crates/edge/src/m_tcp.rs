@@ -7,7 +7,13 @@
 //! one byte less than the mobile does. When the mobile has acknowledged nothing for
 //! [`MTcpConfig::timer`], an ACK of the withheld byte, the *persist packet*, closes the window: the
 //! fixed host persists instead of backing off (state SHRINK). Meanwhile the copies are sent to the
-//! mobile until it answers; its answer opens the window again.
+//! mobile until it answers; its answer opens the window again. That is [`Detect::Timer`].
+//!
+//! With [`Detect::Signal`] the supervisor host does what the M-TCP+ paper says of M-TCP (§2.5) and
+//! no more: it withholds a byte, and gives it when a disconnection is detected, here by the link's
+//! signal. It keeps no copies and retransmits nothing, so events A.1, A.2, B.2 and C do not occur.
+//! What was on the way when the signal came is the fixed host's: its timer runs if it persists only
+//! with nothing outstanding.
 //!
 //! Events, by the letters and numbers used below (M-TCP §3.4.3, Figs. 10 to 12):
 //! - A, a segment from the fixed host: A.1 new data, A.2 old data that is queued, A.3 old data that
@@ -39,7 +45,11 @@
 //!   mobile itself must answer.
 //! - In SHRINK any segment one number long counts as a window probe (A.4), and the empty one before
 //!   the window that Linux sends.
-//! - Link signals are ignored: M-TCP detects outages by itself.
+//! - With [`Detect::Timer`] link signals are ignored: M-TCP detects outages by itself. With
+//!   [`Detect::Signal`] they may be lost, late or false, as for M-TCP+ (see
+//!   [`m_tcp_plus`](crate::m_tcp_plus)): the mobile is back with [`Up`](LinkSignal::Up), or when it
+//!   is heard after a retransmission or probe of the fixed host, which in SHRINK go on to it.
+//!   Before that its acknowledgements count, and its window does not.
 //! - A mobile that never answers would be sent copies for ever, and the fixed host kept in persist:
 //!   after [`MTcpConfig::max_down`], checked when the timer expires, both are reset. A host that
 //!   missed the reset, as a mobile out of reach does, gets another when it is heard.
@@ -48,7 +58,7 @@
 //! Without timestamps a segment is timed until the ACK after its own. What the fixed host
 //! retransmits in SHRINK goes to the mobile and stays unanswered.
 
-use crate::away::MAX_DOWN;
+use crate::away::{Away, MAX_DOWN};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::ends::{self, Opening};
@@ -56,12 +66,14 @@ use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
-use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{choice, settings};
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
+
+const BY_TIMER: &[&str] = &[Detect::Timer.word()];
 
 /// A shorter timer would take all of the node's time.
 const SHORTEST_TIMER: Duration = Duration::from_millis(1);
@@ -73,13 +85,18 @@ settings! {
     /// Settings of M-TCP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MTcpConfig {
+        /// What tells that the mobile is gone.
+        #[source = "M-TCP §3.4.3; M-TCP+ §2.5"]
+        pub detect: Detect = Detect::Timer,
         /// Silence of the mobile after which it is taken for disconnected, and the interval of
         /// local retransmission; constant.
         #[kind = at_least(SHORTEST_TIMER)]
         #[source = "M-TCP §2.2, §3.4.3"]
+        #[only("detect" in BY_TIMER)]
         pub timer: Duration = Duration::from_millis(400),
         /// What the timer sends again to a disconnected mobile, after the whole queue the first
         /// time.
+        #[only("detect" in BY_TIMER)]
         pub retransmit: Retransmit = Retransmit::Head,
         /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
         #[kind = POSITIVE_TIME]
@@ -90,6 +107,16 @@ settings! {
         /// How long a mobile in SHRINK may be silent; `None`: for ever.
         #[like(MAX_DOWN)]
         pub max_down: Option<Duration> = None,
+    }
+}
+
+choice! {
+    /// What tells that the mobile is gone.
+    pub enum Detect {
+        /// its silence
+        Timer = "timer",
+        /// the link's signal; nothing is queued or retransmitted here
+        Signal = "signal",
     }
 }
 
@@ -148,6 +175,8 @@ pub struct State<P> {
     withheld: bool,
     /// The mobile is taken for gone, and the fixed host's window is closed.
     shrunk: bool,
+    /// In SHRINK because of a signal.
+    away: Option<Away>,
     /// In SHRINK: when to reset the connection.
     give_up: Option<Instant>,
     /// Given up: each host gets a reset when it is heard.
@@ -156,7 +185,8 @@ pub struct State<P> {
     duplicates: u32,
     /// The fixed host has sent its FIN.
     fin_seen: bool,
-    /// With data queued the retransmission timer, else the time to release the withheld byte.
+    /// With data queued the retransmission timer, else the time to release the withheld byte; after
+    /// a signal the time to give up.
     deadline: Option<Instant>,
 }
 
@@ -169,6 +199,7 @@ impl<P> Default for State<P> {
             is_trusted: false,
             withheld: false,
             shrunk: false,
+            away: None,
             give_up: None,
             is_reset: false,
             duplicates: 0,
@@ -213,10 +244,43 @@ impl<P: Payload> Connection<P> for State<P> {
         if self.is_reset {
             return ends::refuse(from, segment, cx.out);
         }
+        let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         match from {
-            Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
+            Side::Fixed if store.ends.note_fixed(&segment) => {
+                self.on_fixed(now, again, segment, cx);
+            }
             Side::Fixed => cx.out.forward(Side::Mobile, segment),
             Side::Mobile => self.on_mobile(now, segment, cx),
+        }
+    }
+
+    fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
+        let Some(store) = &self.store else { return };
+        let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
+        let down = signal == LinkSignal::Down;
+        match (&mut self.away, signal) {
+            (Some(_), LinkSignal::Up) => {
+                cx.counters.reconnections += 1;
+                cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
+                self.shrunk = false;
+                self.away = None;
+                self.give_up = None;
+                self.deadline = None;
+            }
+            (Some(away), _) => away.on_signal(now, down),
+            (None, LinkSignal::Up) => {}
+            (None, _) => {
+                let listens = cx.config.detect == Detect::Signal && store.ends.is_fixed_known();
+                if listens && !self.shrunk && !self.is_reset {
+                    cx.counters.persist_packets += 1;
+                    cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
+                    self.withheld = false;
+                    self.shrunk = true;
+                    self.away = Some(Away::new(now, down));
+                    self.give_up = cx.config.max_down.map(|max| now + max);
+                    self.deadline = self.give_up;
+                }
+            }
         }
     }
 
@@ -225,7 +289,7 @@ impl<P: Payload> Connection<P> for State<P> {
         self.deadline = None;
         let Some(store) = &mut self.store else { return };
         let last_ack = store.ends.mobile_ack();
-        if store.is_empty() {
+        if store.is_empty() && self.away.is_none() {
             if std::mem::replace(&mut self.withheld, false) {
                 cx.counters.releases += 1;
                 let window = store.ends.mobile().window;
@@ -239,7 +303,12 @@ impl<P: Payload> Connection<P> for State<P> {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             store.clear();
             self.shrunk = false;
+            self.away = None;
             self.is_reset = true;
+            return;
+        }
+        if self.away.is_some() {
+            self.deadline = self.give_up;
             return;
         }
         let first = !std::mem::replace(&mut self.shrunk, true);
@@ -262,8 +331,8 @@ impl<P: Payload> Connection<P> for State<P> {
 }
 
 impl<P: Payload> State<P> {
-    /// A: a segment from the fixed host, already noted.
-    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
+    /// A: a segment from the fixed host, already noted; `again`: it has sent all of it before.
+    fn on_fixed(&mut self, now: Instant, again: bool, segment: Segment<P>, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.store else { return };
         let last_ack = store.ends.mobile_ack();
         let window = if self.shrunk { 0 } else { store.ends.mobile().window };
@@ -275,7 +344,13 @@ impl<P: Payload> State<P> {
             // A.4
             cx.counters.probes_answered += 1;
             let echo = segment.options.timestamps.map(|timestamps| timestamps.value);
-            cx.out.drop(segment);
+            match &mut self.away {
+                Some(away) => {
+                    away.nudge();
+                    store.forward(segment, cx.out);
+                }
+                None => cx.out.drop(segment),
+            }
             return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, echo));
         }
         let is_old = self.is_trusted && segment.seq_end().at_or_before(last_ack);
@@ -286,8 +361,14 @@ impl<P: Payload> State<P> {
             cx.out.drop(segment);
             return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
         }
+        if let Some(away) = &mut self.away
+            && (again || away.is_over_wire(now))
+            && segment.seq_len() > 0
+        {
+            away.nudge();
+        }
         // The mobile's own window: closed by it, not by us.
-        if store.ends.mobile().window > 0 {
+        if store.ends.mobile().window > 0 && cx.config.detect == Detect::Timer {
             let was_empty = store.is_empty();
             match store.keep(&segment, cx.config.fifo, cx.room) {
                 Kept::New => cx.counters.segments_copied += 1, // A.1
@@ -316,6 +397,17 @@ impl<P: Payload> State<P> {
         if is_new {
             self.is_trusted = true;
             self.duplicates = 0;
+        }
+        if self.away.is_some_and(|away| !away.is_nudged()) {
+            // It was on the way when the signal came.
+            self.give_up = cx.config.max_down.map(|max| now + max);
+            let closing = ends::closing(&segment, last_ack);
+            if segment.is_pure_ack() && !is_new {
+                cx.counters.duplicates_suppressed += 1;
+                return cx.out.drop(segment);
+            }
+            cx.out.drop(segment);
+            return cx.out.inject(Side::Fixed, closing);
         }
         if is_duplicate && !self.shrunk && store.holds_next() {
             // B.2
@@ -346,6 +438,7 @@ impl<P: Payload> State<P> {
         if is_back {
             // B.3
             cx.counters.reconnections += 1;
+            self.away = None;
             self.give_up = None;
             self.duplicates = 0;
             if ack.before(last_ack) {

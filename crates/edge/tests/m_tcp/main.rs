@@ -5,6 +5,7 @@ mod properties;
 mod rules;
 #[path = "../common/script.rs"]
 mod script;
+mod signal;
 
 use airtcp_core::Length;
 use airtcp_edge::{FlowTableConfig, MTcp, MTcpConfig};

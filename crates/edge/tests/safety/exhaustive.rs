@@ -5,8 +5,8 @@ use crate::model::{Persist, Setup, explore};
 use crate::subjects::{Plain, Promise};
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{
-    Connection, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig, holdover, m_tcp,
-    m_tcp_plus, snoop,
+    Connection, Detect, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, SnoopConfig, holdover,
+    m_tcp, m_tcp_plus, snoop,
 };
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -61,6 +61,13 @@ fn m_tcp_is_safe_over_a_slow_wired_path() {
 #[test]
 fn m_tcp_is_safe_over_a_slow_wireless_path() {
     assert_safe::<m_tcp::State<_>>(&MTcpConfig::default(), without_signals(WIRELESS));
+}
+
+#[test]
+fn m_tcp_that_listens_to_signals_is_safe() {
+    let config = MTcpConfig { detect: Detect::Signal, ..MTcpConfig::default() };
+    assert_safe::<m_tcp::State<_>>(&config, WIRED);
+    assert_safe::<m_tcp::State<_>>(&config, WIRELESS);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::case::{Case, case, case_with_crash};
 use crate::subjects::{
-    Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_plus, simple, snoop,
+    Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus, simple, snoop,
 };
 use crate::world::{Outcome, run};
 use airtcp_edge::{Middlebox, Resume};
@@ -37,6 +37,11 @@ proptest! {
     fn m_tcp_that_retransmits_all_is_safe(case in case()) {
         let case = without_f_rto(case);
         check(&case, m_tcp_all, Promise::EndToEnd)?;
+    }
+
+    #[test]
+    fn m_tcp_that_listens_to_signals_is_safe(case in case()) {
+        check(&without_f_rto(case), m_tcp_by_signal, Promise::EndToEnd)?;
     }
 
     #[test]
@@ -77,6 +82,7 @@ proptest! {
     #[test]
     fn mechanisms_without_custody_lose_nothing_in_a_crash(case in case_with_crash()) {
         check(&without_f_rto(case.clone()), m_tcp, Promise::EndToEnd)?;
+        check(&without_f_rto(case.clone()), m_tcp_by_signal, Promise::EndToEnd)?;
         check(&case, snoop, Promise::EndToEnd)?;
         check(&case, holdover, Promise::EndToEnd)?;
     }

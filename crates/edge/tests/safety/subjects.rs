@@ -2,7 +2,7 @@
 
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment};
 use airtcp_edge::{
-    Connection, Context, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
+    Connection, Context, Detect, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
     MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig,
 };
 
@@ -67,6 +67,13 @@ pub(crate) fn m_tcp(limits: Limits) -> MTcp<Vec<u8>> {
 pub(crate) fn m_tcp_all(limits: Limits) -> MTcp<Vec<u8>> {
     let fifo = Bytes(limits.fifo);
     let config = MTcpConfig { fifo, retransmit: Retransmit::All, ..MTcpConfig::default() };
+    PerConnection::new(config, Default::default(), limits.memory)
+}
+
+/// M-TCP that listens to the link's signals.
+pub(crate) fn m_tcp_by_signal(limits: Limits) -> MTcp<Vec<u8>> {
+    let detect = Detect::Signal;
+    let config = MTcpConfig { detect, max_down: limits.max_down, ..MTcpConfig::default() };
     PerConnection::new(config, Default::default(), limits.memory)
 }
 
