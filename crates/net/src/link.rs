@@ -29,7 +29,7 @@ use crate::loss::Loss;
 use crate::queue::{Admission, Arrival};
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
+use airtcp_core::{Bytes, DataRate, Duration, Histogram, Instant, Stream};
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -122,6 +122,8 @@ pub struct Link<T> {
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
     counters: LinkCounters,
+    /// How long each packet waited for its service.
+    waits: Histogram,
 }
 
 /// A packet's place in the queue.
@@ -201,6 +203,7 @@ impl<T> Link<T> {
             latest_arrival: Instant::ZERO,
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
+            waits: Histogram::default(),
         }
     }
 
@@ -420,6 +423,17 @@ impl<T> Link<T> {
         self.counters
     }
 
+    /// How long each packet whose service is foreseen waited, or will wait, from its arrival to the
+    /// start of its service: for those before it, and for the end of an outage that holds packets.
+    pub fn waits(&self) -> &Histogram {
+        &self.waits
+    }
+
+    /// The server's rate, or the mean rate of its trace.
+    pub fn rate(&self) -> DataRate {
+        self.rate
+    }
+
     /// Packets waiting for the server, the one in service not counted, as of the latest call.
     pub fn queue_len(&self) -> usize {
         self.waiting.len()
@@ -536,6 +550,10 @@ impl<T> Link<T> {
         item: T,
         PacketMeta { size, data }: PacketMeta,
     ) -> Flight<T> {
+        // Behind an outage without end there is no service.
+        if start < Instant::MAX {
+            self.waits.record(start.since(offered));
+        }
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),
             None => {
