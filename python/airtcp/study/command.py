@@ -21,6 +21,7 @@ from airtcp.study import claims, definition, execute, figures, outputs, plan, re
 from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
+from airtcp.study.picture import picture
 from airtcp.study.plan import Job
 from airtcp.study.table import StudyError
 
@@ -172,12 +173,13 @@ def write_all(
     """
     results = measure_all(study, experiments, store, runs)
     judgements = claims.judge_all(study, experiments, results)
-    drawings = list(figures.draw_all(study, experiments, results))
+    charts = list(figures.chart_all(study, experiments, results))
     outputs.write_tables(out, study.name, results.cells, judgements)
-    for drawing in drawings:
-        execute.write_atomically(out / "figures" / f"{drawing.id}.svg", drawing.svg)
-        execute.write_atomically(out / "figures" / f"{drawing.id}.png", drawing.png)
-    report.write_report(out / "report.html", study, experiments, results, judgements, drawings)
+    for chart in charts:
+        drawn = picture(chart)
+        execute.write_atomically(out / "figures" / f"{chart.id}.svg", drawn.svg)
+        execute.write_atomically(out / "figures" / f"{chart.id}.png", drawn.png)
+    report.write_report(out / "report.html", study, experiments, results, judgements, charts)
     return results, judgements
 
 

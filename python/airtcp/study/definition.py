@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airtcp.study.labels import Labels
 from airtcp.study.measure import FIELD_SOURCES, REDUCERS, Gain, Measure, Metric
 from airtcp.study.table import Rows, StudyError, Table, nearest
 
@@ -82,6 +83,8 @@ class Figure:
         window: `curve`, `trace` and `timeline`: start and end, in seconds.
         step: `curve`: distance between points in `cells.csv`, in seconds.
         shade: `curve`, `trace` and `timeline`: spans of time that are shaded (outages, say).
+        note: A sentence below it; may be empty.
+        at: `file:line` where it is written.
     """
 
     id: str
@@ -97,6 +100,8 @@ class Figure:
     window: tuple[float, float]
     step: float
     shade: tuple[tuple[float, float], ...]
+    note: str
+    at: str
 
     @property
     def row(self) -> Row:
@@ -164,12 +169,14 @@ class Experiment:
     """Runs of one scenario over a grid, and their metrics, figures and claims.
 
     Attributes:
+        question: What it asks, in a sentence; may be empty.
         scenario: The scenario file.
         key: The part that all variants' keys share.
     """
 
     id: str
     title: str
+    question: str
     description: str
     scenario: str
     key: Key
@@ -204,6 +211,9 @@ class Study:
 
     Attributes:
         folder: Its folder.
+        summary: A paragraph for the head of the report; may be empty.
+        headline: The id of the figure that heads the report; empty: none does.
+        labels: Words for variants.
         series: The series that the runs of each scenario file and overrides record: those of all
             experiments, so that experiments share runs.
         paper: The paper's numbers by (experiment, variant, metric).
@@ -216,6 +226,9 @@ class Study:
     folder: Path
     title: str
     paper_title: str
+    summary: str
+    headline: str
+    labels: Labels
     runs: int
     quick_runs: int
     quick_experiments: tuple[str, ...]
@@ -321,6 +334,9 @@ class _Reader:
         ids = [experiment.id for experiment in experiments]
         if len(set(ids)) != len(ids):
             raise root.error("experiment", f"ids are not unique: {', '.join(ids)}")
+        figures = [figure.id for experiment in experiments for figure in experiment.figures]
+        if repeated := {name for name in figures if figures.count(name) > 1}:
+            raise root.error("experiment", f"several figures are called {min(repeated)}")
         scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
         quick = root.table("quick")
         reference_title = root.text("reference", "reference")
@@ -338,6 +354,11 @@ class _Reader:
             folder=self._folder,
             title=root.text("title"),
             paper_title=root.text("paper"),
+            summary=root.text("summary", ""),
+            headline=root.choice("headline", ("", *figures), ""),
+            labels=Labels.read(
+                root.table("label"), (v.key for e in experiments for v in e.variants)
+            ),
             runs=root.count("runs"),
             quick_runs=quick.count("runs", 5),
             quick_experiments=quick.texts("experiments", ids),
@@ -403,6 +424,7 @@ class _Reader:
                 field=field,
                 scale=table.number("scale", 1.0),
                 missing=table.optional_number("missing"),
+                absent=table.text("absent", ""),
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
                 windows=_windows(table) if kind == "trace" else (),
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
@@ -432,6 +454,7 @@ class _Reader:
         experiment = Experiment(
             id=table.text("id"),
             title=table.text("title"),
+            question=table.text("question", ""),
             description=table.text("description", ""),
             scenario=table.text("scenario"),
             key=fixed.key,
@@ -529,6 +552,8 @@ class _Reader:
             window=window,
             step=table.seconds("step", 1.0) if kind == "curve" else 0.0,
             shade=table.windows("shade") if timed else (),
+            note=table.text("note", ""),
+            at=table.place(),
         )
         table.finish()
         return figure

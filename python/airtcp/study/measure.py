@@ -25,6 +25,7 @@ class Measure:
         scale: Factor from SI to `unit`.
         missing: The value used for a run that has none (an unfinished download, say); `None`: the
             run is left out of the mean.
+        absent: What figures call such a run (`aborted`, say); empty: they do not mark it.
         reduce: `trace`: name of the reducer.
         windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
         over: How the values of several owners or windows are combined into one.
@@ -39,6 +40,7 @@ class Measure:
     field: str
     scale: float
     missing: float | None
+    absent: str
     reduce: str
     windows: tuple[tuple[float, float], ...]
     over: str
