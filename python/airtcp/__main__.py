@@ -19,9 +19,13 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["study"]:
-        from airtcp.study.command import main as study  # noqa: PLC0415 - keeps `airtcp run` quick
+        try:
+            from airtcp.study.command import main as study  # noqa: PLC0415 - quick `airtcp run`
 
-        return study(arguments[1:])
+            return study(arguments[1:])
+        except KeyboardInterrupt:
+            print("airtcp study: interrupted; finished runs are kept", file=sys.stderr)
+            return 1
 
     if is_live(arguments) and (binary := native_binary()) is not None:
         # In place of this process, so that signals reach it as if it had been called directly.

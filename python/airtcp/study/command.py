@@ -52,9 +52,6 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
     except (StudyError, ValueError) as error:
         print(f"airtcp study: {error}", file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print("airtcp study: interrupted", file=sys.stderr)
-        return FAILED
     except BrokenPipeError:
         # The reader has gone; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -118,10 +118,10 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _layout(panel: Panel) -> dict[str, Any]:
-    height = _ROW * len(panel.places) + 70 if panel.places else _PANEL
+    height = _ROW * len(panel.places) + 90 if panel.places else _PANEL
     layout: dict[str, Any] = {
         "height": max(height, 170),
-        "margin": {"l": 8, "r": 12, "t": 34 if panel.title else 14, "b": 8},
+        "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": "#222222"},
         "xaxis": _axis(panel.x),
         "yaxis": _axis(panel.y),
