@@ -19,6 +19,7 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["study"]:
+        signal.signal(signal.SIGINT, _interrupt)
         try:
             from airtcp.study.command import main as study  # noqa: PLC0415 - quick `airtcp run`
 
@@ -40,6 +41,12 @@ def main() -> int:
     # Python's handler would only set a flag that native code never checks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return cli_main(["airtcp", *arguments])
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    """Stops the study; from then on it only tidies up, which another Ctrl-C must not cut short."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def is_live(arguments: list[str]) -> bool:

@@ -164,7 +164,8 @@ documented! {
         },
         /// The first new bytes since an outage of the flow's path reached the receiver.
         OutageOver {
-            /// Time since the path came back; if it went down again before then, the time it was up.
+            /// Time since the path came back; if it went down again before then, the time it was
+            /// up.
             dead: Duration,
         },
         /// A packet was dropped.

@@ -306,9 +306,9 @@ impl<T> Link<T> {
         Ok(())
     }
 
-    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does not
-    /// keep it: it returns the arrival time and counts the packet as having come out. Only for a
-    /// link that [keeps order](Link::keeps_order).
+    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
+    /// not keep it: it returns the arrival time and counts the packet as having come out. Only for
+    /// a link that [keeps order](Link::keeps_order).
     #[inline]
     pub fn pass(
         &mut self,
@@ -395,8 +395,8 @@ impl<T> Link<T> {
         next.filter(|&next| next < Instant::MAX)
     }
 
-    /// The time from which [`Link::next_deadline`] would have its present value if no packet had been
-    /// [passed on](Link::pass) ahead of its arrival; it may lie in the future.
+    /// The time from which [`Link::next_deadline`] would have its present value if no packet had
+    /// been [passed on](Link::pass) ahead of its arrival; it may lie in the future.
     #[inline]
     pub fn next_since(&self) -> Option<Instant> {
         self.in_flight.next_since()

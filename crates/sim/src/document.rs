@@ -52,7 +52,7 @@ pub fn markdown() -> String {
     for event in Event::VARIANTS {
         let fields: Vec<String> = event.fields.iter().map(field).collect();
         let name = snake_case(event.name);
-        let _ = writeln!(out, "| `{name}` | {} | {} |", prose(event), fields.join(" "));
+        let _ = writeln!(out, "| `{name}` | {} | {} |", prose(event), fields.join("<br>"));
     }
     out
 }

@@ -19,10 +19,10 @@ documented! {
         /// Events processed: packets that came out of links, and wake-ups of channels, endpoints,
         /// middleboxes and so on.
         pub events: u64,
-        /// Jain's fairness index of the flows' goodputs, from 1/flows (one has all) to 1 (all have the
-        /// same); `None` if nothing was delivered. R. Jain, D. Chiu, W. Hawe: A Quantitative Measure of
-        /// Fairness and Discrimination for Resource Allocation in Shared Computer Systems,
-        /// DEC-TR-301, 1984.
+        /// Jain's fairness index of the flows' goodputs, from 1/flows (one has all) to 1 (all have
+        /// the same); `None` if nothing was delivered. R. Jain, D. Chiu, W. Hawe: A Quantitative
+        /// Measure of Fairness and Discrimination for Resource Allocation in Shared Computer
+        /// Systems, DEC-TR-301, 1984.
         pub fairness: Option<f64>,
         /// One for each flow, in the order of the scenario.
         pub flows: Vec<FlowMetrics>,
@@ -40,8 +40,8 @@ documented! {
 documented! {
     /// One TCP flow.
     ///
-    /// A flow is *active* from its start to the delivery of its last byte, or to the end of the run if
-    /// it is endless or unfinished.
+    /// A flow is *active* from its start to the delivery of its last byte, or to the end of the run
+    /// if it is endless or unfinished.
     #[derive(Clone, Debug, PartialEq, Serialize)]
     pub struct FlowMetrics {
         /// Name of the flow.
@@ -68,8 +68,9 @@ documented! {
         pub rto: f64,
         /// Smoothed RTT at the end, s; `None` before the first sample.
         pub srtt: Option<f64>,
-        /// Smallest RTT sample, s; `None` without samples. A sample is what the sender measures, the
-        /// handshake included: the wait of a delayed acknowledgement is part of it.
+        /// Smallest RTT sample, s; `None` without samples. A sample is what the sender measures,
+        /// the handshake included: the wait of a delayed acknowledgement is part of it. By what a
+        /// percentile exceeds it, the flow's segments and acknowledgements waited in queues.
         pub rtt_min: Option<f64>,
         /// Median of the RTT samples, s, to within 1.6 %; `None` without samples.
         pub rtt_p50: Option<f64>,
@@ -77,7 +78,8 @@ documented! {
         pub rtt_p95: Option<f64>,
         /// 99th percentile of the RTT samples, likewise.
         pub rtt_p99: Option<f64>,
-        /// Mean difference between an RTT sample and the one before it, s; `None` with fewer than two.
+        /// Mean difference between an RTT sample and the one before it, s; `None` with fewer than
+        /// two.
         pub jitter: Option<f64>,
         /// Reductions of the congestion window; each congestion event counts once.
         pub cwnd_reductions: u64,
@@ -127,11 +129,12 @@ documented! {
         pub outage_drops: u64,
         /// Longest queue, packets.
         pub max_queue_packets: u64,
-        /// Share of what the link could have sent during the run, at its rate or the mean rate of its
-        /// trace, that it did send.
+        /// Share of what the link could have sent during the run, at its rate or the mean rate of
+        /// its trace, that it did send.
         pub utilisation: f64,
-        /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The delay
-        /// runs from a packet's arrival to the start of its transmission, outages that hold it included.
+        /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The
+        /// delay runs from a packet's arrival to the start of its transmission, outages that hold
+        /// it included.
         pub queueing_delay_p50: Option<f64>,
         /// 95th percentile of the queueing delays, likewise.
         pub queueing_delay_p95: Option<f64>,

@@ -121,8 +121,15 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
         return BAD_INPUT
 
-    with _pool(options.jobs) as executor, _progress(len(jobs)) as on_progress:
-        outcome = execute.execute(jobs, store, simulator, executor, simulator.stop, on_progress)
+    outcome = execute.Outcome()
+    with _progress(len(jobs)) as on_progress:
+        for batch, workers in _batches(jobs, options.jobs):
+            with _pool(workers) as executor:
+                execute.execute(
+                    batch, store, simulator, executor, simulator.stop, on_progress, outcome
+                )
+            if outcome.interrupted:
+                break
     if outcome.interrupted:
         kept = outcome.kept + outcome.simulated
         print(
@@ -147,6 +154,14 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         return REFUTED
     # The few runs of the quick form are expected to leave claims undecided.
     return UNDECIDED if Verdict.UNDECIDED in verdicts and not options.quick else OK
+
+
+def _batches(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[list[Job], int]]:
+    """The simulated jobs, then those of the testbed, each with how many run at once."""
+    simulated = [job for job in jobs if job.testbed is None]
+    yield simulated, workers or os.cpu_count() or 1
+    for testbed in {job.testbed for job in jobs if job.testbed is not None}:
+        yield [job for job in jobs if job.testbed == testbed], testbed.parallel
 
 
 def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]:
@@ -227,9 +242,9 @@ def _paper_number(cell: Cell) -> str:
 
 
 @contextmanager
-def _pool(workers: int | None) -> Iterator[Executor]:
+def _pool(workers: int) -> Iterator[Executor]:
     """Threads: the simulator releases the GIL."""
-    pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
+    pool = ThreadPoolExecutor(workers)
     try:
         yield pool
     finally:

@@ -15,6 +15,7 @@ from typing import Any
 from airtcp.study.labels import Labels
 from airtcp.study.measure import FIELD_SOURCES, REDUCERS, Gain, Measure, Metric
 from airtcp.study.table import Rows, StudyError, Table, nearest
+from airtcp.study.testbed import Testbed
 
 Key = tuple[tuple[str, str], ...]
 """A variant's `key=value` pairs, sorted by key."""
@@ -214,6 +215,7 @@ class Study:
         summary: A paragraph for the head of the report; may be empty.
         headline: The id of the figure that heads the report; empty: none does.
         labels: Words for variants.
+        testbed: What measures some variants instead of the simulator.
         series: The series that the runs of each scenario file and overrides record: those of all
             experiments, so that experiments share runs.
         paper: The paper's numbers by (experiment, variant, metric).
@@ -229,6 +231,7 @@ class Study:
     summary: str
     headline: str
     labels: Labels
+    testbed: Testbed | None
     runs: int
     quick_runs: int
     quick_experiments: tuple[str, ...]
@@ -338,6 +341,7 @@ class _Reader:
         if repeated := {name for name in figures if figures.count(name) > 1}:
             raise root.error("experiment", f"several figures are called {min(repeated)}")
         scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
+        testbed = self._testbed(experiments)
         quick = root.table("quick")
         reference_title = root.text("reference", "reference")
         paper = {
@@ -359,6 +363,7 @@ class _Reader:
             labels=Labels.read(
                 root.table("label"), (v.key for e in experiments for v in e.variants)
             ),
+            testbed=testbed,
             runs=root.count("runs"),
             quick_runs=quick.count("runs", 5),
             quick_experiments=quick.texts("experiments", ids),
@@ -377,6 +382,27 @@ class _Reader:
         study.choose(study.quick_experiments)
         return study
 
+    def _testbed(self, experiments: Iterable[Experiment]) -> Testbed | None:
+        if "testbed" not in self._root:
+            return None
+        table = self._root.table("testbed")
+        key = _key(table.table("key"))
+        testbed = Testbed.read(table, key, str(self._folder.resolve().parents[1]))
+        for experiment in experiments:
+            measured = [v for v in experiment.variants if testbed.measures(v.key)]
+            for variant in measured:
+                try:
+                    testbed.case_of(variant.key)
+                except (KeyError, ValueError) as error:
+                    raise table.error("case", f"{variant.text}: no key {error}") from error
+            for figure in experiment.figures:
+                if figure.series and (drawn := set(measured).intersection(figure.variants)):
+                    text = min(variant.text for variant in drawn)
+                    raise StudyError(
+                        f"{figure.at}: figure {figure.id}: the testbed records no series of {text}"
+                    )
+        return testbed
+
     def _scenario(self, name: str) -> str:
         try:
             return (self._folder / name).read_text(encoding="utf-8")
@@ -387,9 +413,11 @@ class _Reader:
         names: dict[tuple[str, Key], set[str]] = {}
         for experiment in experiments:
             measured = {
-                metric.field
+                series
                 for metric in (self._metrics[name] for name in experiment.metrics)
                 if isinstance(metric, Measure) and metric.kind == "trace"
+                for series in (metric.field, metric.until)
+                if series
             }
             for variant in experiment.variants:
                 drawn = (f.series for f in experiment.figures if variant in f.variants)
@@ -427,6 +455,7 @@ class _Reader:
                 absent=table.text("absent", ""),
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
                 windows=_windows(table) if kind == "trace" else (),
+                until=table.text("until", "") if kind == "trace" else "",
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
                 minus=table.text("minus", ""),
             )

@@ -198,7 +198,8 @@ mod tests {
         }
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         assert_eq!(text.lines().count(), events.len());
-        let documentation = crate::document::markdown();
+        let page = crate::document::markdown();
+        let (_, documentation) = page.split_once("## Events").unwrap();
         for line in text.lines() {
             let object: serde_json::Value = serde_json::from_str(line).unwrap();
             assert_eq!(object["t"], 2.069, "{line}");
