@@ -17,13 +17,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as Grid
 
 from airtcp.run import Run
-from airtcp.study import claims, definition, execute, figures, outputs, plan, report
+from airtcp.study import claims, claims_page, definition, execute, figures, outputs, plan, report
 from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
 from airtcp.study.picture import picture
 from airtcp.study.plan import Job
 from airtcp.study.table import StudyError
+from airtcp.study.testbed import NotHereError
 
 OK, FAILED, BAD_INPUT, UNDECIDED, REFUTED = range(5)
 """Exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
@@ -70,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="airtcp study", description="Reproduce papers: run a study and test its claims."
     )
-    actions = parser.add_subparsers(required=True, metavar="list | run")
+    actions = parser.add_subparsers(required=True, metavar="list | run | all | claims")
     listing = actions.add_parser("list", help="list the studies and their experiments")
     listing.add_argument("--json", action="store_true", help="one JSON object a line")
     listing.set_defaults(action=_list)
@@ -85,6 +86,16 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
     run.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
+    every = actions.add_parser("all", help="run all studies in full, into results/STUDY")
+    every.add_argument(
+        "--jobs", type=_positive, metavar="N", help="parallel runs; default: one per core"
+    )
+    every.set_defaults(action=_all)
+    page = actions.add_parser("claims", help="print docs/claims.md: each claim and its verdict")
+    page.add_argument(
+        "--take", type=Path, metavar="DIR", help="first take the verdicts of the runs in DIR/STUDY"
+    )
+    page.set_defaults(action=_claims)
     return parser
 
 
@@ -101,6 +112,30 @@ def _list(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
             print(f"  {experiment.id:10} {experiment.title}")
     if not studies:
         print("no studies found; set AIRTCP_STUDIES to their folder", file=sys.stderr)
+    return OK
+
+
+def _all(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
+    """Runs every study that can run here; the exit code is the highest of theirs."""
+    codes = [OK]
+    for name in definition.names():
+        print(f"\n{name}", flush=True)
+        arguments = ["run", name, *(["--jobs", str(options.jobs)] if options.jobs else [])]
+        try:
+            codes.append(_run(_parser().parse_args(arguments), simulator))
+        except NotHereError as error:
+            print(f"airtcp study: {name} is left out: {error}", file=sys.stderr)
+        if codes[-1] in (FAILED, BAD_INPUT):
+            return codes[-1]
+    return max(codes)
+
+
+def _claims(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
+    studies = [definition.load(definition.find(name)) for name in definition.names()]
+    for study in studies if options.take else ():
+        if not claims_page.take(study, options.take):
+            print(f"airtcp study: {options.take} has no run of {study.name}", file=sys.stderr)
+    print(claims_page.page(studies), end="")
     return OK
 
 
@@ -186,7 +221,7 @@ def write_all(
     results = measure_all(study, experiments, store, runs)
     judgements = claims.judge_all(study, experiments, results)
     charts = list(figures.chart_all(study, experiments, results))
-    outputs.write_tables(out, study.name, results.cells, judgements)
+    outputs.write_tables(out, study.name, results, judgements)
     for chart in charts:
         drawn = picture(chart)
         execute.write_atomically(out / "figures" / f"{chart.id}.svg", drawn.svg)
@@ -199,7 +234,7 @@ def _print_json(study: Study, results: Results, judgements: Sequence[Judgement],
     for cell in results.cells:
         print(json.dumps({"type": "cell", **outputs.cell_json(study.name, cell)}))
     for judgement in judgements:
-        row = outputs.claim_row(study.name, judgement)
+        row = {**outputs.claim_row(study.name, judgement, results.runs), "runs": results.runs}
         print(json.dumps({"type": "claim", **row}, ensure_ascii=False))
     print(json.dumps({"type": "report", "path": str(out / "report.html")}))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from airtcp.study.cells import Cell
+from airtcp.study.cells import Cell, Results
 from airtcp.study.claims import Judgement
 from airtcp.study.execute import write_atomically
 
@@ -37,6 +37,7 @@ CLAIM_COLUMNS: Mapping[str, str] = {
     "text": "the claim as a sentence",
     "verdict": "`holds`, `undecided` or `refuted`",
     "evidence": "the metric, the numbers compared, and the test",
+    "runs": "number of runs of each variant",
 }
 """The columns of `claims.csv`, and what they hold."""
 
@@ -85,7 +86,7 @@ def cell_json(study: str, cell: Cell) -> dict[str, str | float | bool | None]:
     return row
 
 
-def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
+def claim_row(study: str, judgement: Judgement, runs: int) -> dict[str, str]:
     """One row of `claims.csv`."""
     claim = judgement.claim
     values = (
@@ -96,6 +97,7 @@ def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
         claim.text,
         judgement.verdict.value,
         judgement.evidence,
+        str(runs),
     )
     return dict(zip(CLAIM_COLUMNS, values, strict=True))
 
@@ -109,16 +111,16 @@ def _csv(columns: Mapping[str, str], rows: Iterable[dict[str, str]]) -> bytes:
 
 
 def write_tables(
-    folder: Path, study: str, cells: Iterable[Cell], judgements: Iterable[Judgement]
+    folder: Path, study: str, results: Results, judgements: Iterable[Judgement]
 ) -> None:
     """Writes the three tables.
 
     Raises:
         OSError: A table cannot be written.
     """
-    rows = [cell_row(study, cell) for cell in cells]
+    rows = [cell_row(study, cell) for cell in results.cells]
     write_atomically(folder / "cells.csv", _csv(CELL_COLUMNS, rows))
-    claims = [claim_row(study, judgement) for judgement in judgements]
+    claims = [claim_row(study, judgement, results.runs) for judgement in judgements]
     write_atomically(folder / "claims.csv", _csv(CLAIM_COLUMNS, claims))
     frame = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     for column in ("paper", "ours", "ci_low", "ci_high"):

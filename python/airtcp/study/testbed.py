@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from airtcp.study.definition import Key
 
 
+class NotHereError(StudyError):
+    """What a study needs is missing here; the message says what."""
+
+
 @dataclass(frozen=True)
 class Testbed:
     """The program, and what it measures.
@@ -77,10 +81,10 @@ class Testbed:
         """Checks that it can run here.
 
         Raises:
-            StudyError: It cannot; the message says why.
+            NotHereError: It cannot; the message says why.
         """
         if self.needs_root and os.geteuid() != 0:
-            raise StudyError(
+            raise NotHereError(
                 "this study measures on real network interfaces and needs root: "
                 "run the same command with sudo"
             )
