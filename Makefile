@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
-RUFF_SCRIPTS := --config python/pyproject.toml benches studies
+RUFF_SCRIPTS := --config python/pyproject.toml benches
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out the commands gateway, agent and doctor; then clang, libelf and zlib are not needed.
@@ -19,7 +19,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long bench bench-link bench-peers bench-gateway study study-live fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long bench bench-link bench-peers bench-gateway study study-all fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +52,6 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(call stage,mypy)
 	cd python && ../$(BIN)/mypy
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
-	cd python && ../$(BIN)/mypy ../studies/live/run.py
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	$(call stage,build)
 	$(MAKE) --no-print-directory build
@@ -89,8 +88,10 @@ study: module ## reproduce a paper: make study STUDY=packet-control [ARGS='--run
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }
 	$(BIN)/airtcp study run $(STUDY) $(ARGS) || $(WITH_VERDICTS)
 
-study-live: build ## outages in the simulator and on kernel TCP, side by side (as root) [ARGS='--runs 5']
-	$(BIN)/python studies/live/run.py $(ARGS)
+study-all: build ## all studies in full (live only as root), then docs/claims.md
+	$(BIN)/airtcp study all $(ARGS) || $(WITH_VERDICTS)
+	$(BIN)/airtcp study claims --take results > docs/claims.md.new
+	mv docs/claims.md.new docs/claims.md
 
 fmt: setup-test ## format all code
 	cargo fmt --all

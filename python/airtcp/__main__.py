@@ -19,9 +19,14 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["study"]:
-        from airtcp.study.command import main as study  # noqa: PLC0415 - keeps `airtcp run` quick
+        signal.signal(signal.SIGINT, _interrupt)
+        try:
+            from airtcp.study.command import main as study  # noqa: PLC0415 - quick `airtcp run`
 
-        return study(arguments[1:])
+            return study(arguments[1:])
+        except KeyboardInterrupt:
+            print("airtcp study: interrupted; finished runs are kept", file=sys.stderr)
+            return 1
 
     if is_live(arguments) and (binary := native_binary()) is not None:
         # In place of this process, so that signals reach it as if it had been called directly.
@@ -36,6 +41,12 @@ def main() -> int:
     # Python's handler would only set a flag that native code never checks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return cli_main(["airtcp", *arguments])
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    """Stops the study; from then on it only tidies up, which another Ctrl-C must not cut short."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def is_live(arguments: list[str]) -> bool:

@@ -25,7 +25,9 @@ def quick_forms() -> list[dict[str, Any]]:
         experiments = study.choose(study.quick_experiments)
         # The order of the jobs, each variant once.
         variants = dict.fromkeys(
-            (job.file, job.overrides) for job in plan.jobs(study, experiments, study.quick_runs)
+            (job.file, job.overrides)
+            for job in plan.jobs(study, experiments, study.quick_runs)
+            if job.testbed is None
         )
         rows += [
             {"scenario": f"studies/{name}/{file}", "set": dict(set_), "seeds": study.quick_runs}

@@ -68,6 +68,9 @@ pub enum Command {
         /// Prints documentation in Markdown instead (docs/scenario.md).
         #[arg(long)]
         markdown: bool,
+        /// Prints what `run --json` and `run --events` give out, in Markdown (docs/metrics.md).
+        #[arg(long, conflicts_with_all = ["gateway", "link", "markdown"])]
+        metrics: bool,
     },
     /// Reproduces a paper: `study list`, `study run STUDY` (needs the Python package).
     #[command(disable_help_flag = true)]
@@ -85,6 +88,7 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Mobility(command) => mobility::run(command),
+            Self::Schema { metrics: true, .. } => print(&airtcp_sim::document::markdown()),
             Self::Schema { gateway: true, .. } => absent("schema --gateway"),
             Self::Schema { link: true, .. } => absent("schema --link"),
             Self::Schema { markdown: true, .. } => print(&airtcp_sim::scenario::markdown()),

@@ -3,190 +3,202 @@
 //! Traces, metrics, plots and assertions are subscribers. Without one, [`Events::emit`] is a single
 //! predictable branch: the event is not even built.
 
+use crate::documented;
 use crate::segment::Flow;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use std::net::IpAddr;
 
-/// Why a congestion window (or ssthresh) was reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The retransmission timer expired (RFC 5681 §3.1).
-    Rto,
-    /// Loss inferred from duplicate ACKs or SACK (RFC 5681 §3.2, RFC 6675 §5).
-    DuplicateAcks,
+documented! {
+    /// Why a congestion window (or ssthresh) was reduced.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Cause {
+        /// The retransmission timer expired (RFC 5681 §3.1).
+        Rto,
+        /// Loss inferred from duplicate ACKs or SACK (RFC 5681 §3.2, RFC 6675 §5).
+        DuplicateAcks,
+    }
 }
 
-/// What made a retransmission spurious.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Spurious {
-    /// The retransmission timer fired too early.
-    Timeout,
-    /// Reordering was taken for loss.
-    FastRetransmit,
+documented! {
+    /// What made a retransmission spurious.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Spurious {
+        /// The retransmission timer fired too early.
+        Timeout,
+        /// Reordering was taken for loss.
+        FastRetransmit,
+    }
 }
 
-/// Why a frame or packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DropReason {
-    /// The queue was full (drop-tail), or RED chose it.
-    Queue,
-    /// The loss model dropped it.
-    Loss,
-    /// The link or the path above it was down.
-    Outage,
-    /// A middlebox filtered it.
-    Middlebox,
-    /// No route to the destination.
-    NoRoute,
-    /// Its TTL was used up (RFC 791 §3.2).
-    TtlExpired,
-    /// The MAC reached its retry limit (802.11).
-    Retries,
-    /// No station received the broadcast.
-    Unheard,
+documented! {
+    /// Why a frame or packet was dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum DropReason {
+        /// The queue was full (drop-tail), or RED chose it.
+        Queue,
+        /// The loss model dropped it.
+        Loss,
+        /// The link or the path above it was down.
+        Outage,
+        /// A middlebox filtered it.
+        Middlebox,
+        /// No route to the destination.
+        NoRoute,
+        /// Its TTL was used up (RFC 791 §3.2).
+        TtlExpired,
+        /// The MAC reached its retry limit (802.11).
+        Retries,
+        /// No station received the broadcast.
+        Unheard,
+    }
 }
 
-/// Why a connection ended other than by an exchange of FINs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AbortReason {
-    /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
-    RetransmissionLimit,
-    /// The peer sent RST.
-    Reset,
-    /// The application gave up.
-    User,
+documented! {
+    /// Why a connection ended other than by an exchange of FINs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum AbortReason {
+        /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
+        RetransmissionLimit,
+        /// The peer sent RST.
+        Reset,
+        /// The application gave up.
+        User,
+    }
 }
 
-/// One event. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Event {
-    /// A TCP endpoint sent a segment with data; the first one begins the stream (ISN + 1).
-    SegmentSent {
-        /// First sequence number.
-        seq: SeqNum,
-        /// Payload bytes.
-        len: u32,
-        /// All of it had been sent before.
-        retransmission: bool,
-    },
-    /// A TCP endpoint processed an acknowledgement.
-    AckReceived {
-        /// Acknowledgement number.
-        ack: SeqNum,
-        /// It was a duplicate (RFC 5681 §2).
-        duplicate: bool,
-    },
-    /// New bytes became readable at the receiver.
-    Delivered {
-        /// In-order bytes delivered so far.
-        total: Bytes,
-    },
-    /// cwnd or ssthresh changed, in bytes, for any reason.
-    Window {
-        /// Congestion window.
-        cwnd: u32,
-        /// Slow-start threshold.
-        ssthresh: u32,
-        /// Bytes sent and not acknowledged.
-        flight: u32,
-    },
-    /// A reduction of cwnd, with its cause (also reported as [`Event::Window`]).
-    CwndReduced {
-        /// Why.
-        cause: Cause,
-        /// cwnd before.
-        from: u32,
-        /// cwnd after, when the reduction is complete (ssthresh in fast recovery).
-        to: u32,
-    },
-    /// The RTT estimator took a sample.
-    Rtt {
-        /// The sample.
-        sample: Duration,
-        /// Smoothed RTT after it.
-        srtt: Duration,
-        /// Variation after it.
-        rttvar: Duration,
-        /// Retransmission time-out after it.
-        rto: Duration,
-    },
-    /// The retransmission timer expired.
-    RtoExpired {
-        /// First unacknowledged byte.
-        seq: SeqNum,
-        /// Expiries in a row, this one included.
-        count: u32,
-        /// The time-out now in force.
-        rto: Duration,
-    },
-    /// Fast retransmit.
-    FastRetransmit {
-        /// First unacknowledged byte.
-        seq: SeqNum,
-    },
-    /// A retransmission turned out to be spurious; the response to it was undone.
-    SpuriousDetected {
-        /// Which kind.
-        kind: Spurious,
-    },
-    /// The persist state was entered (`true`) or left (`false`).
-    Persist {
-        /// Now in persist.
-        active: bool,
-    },
-    /// A window probe was sent.
-    WindowProbe,
-    /// The sender entered (`true`) or left (`false`) standby, in which it waits for a route.
-    Standby {
-        /// Now in standby.
-        active: bool,
-    },
-    /// The connection was established.
-    Established,
-    /// The connection ended in order.
-    Closed,
-    /// The connection was aborted.
-    Aborted {
-        /// Why.
-        reason: AbortReason,
-    },
-    /// The first new bytes since an outage of the flow's path reached the receiver.
-    OutageOver {
-        /// Time since the path came back; if it went down again before then, the time it was up.
-        dead: Duration,
-    },
-    /// A packet was dropped.
-    Dropped {
-        /// Why.
-        reason: DropReason,
-        /// The flow it belonged to.
-        flow: Flow,
-        /// First sequence number; for a datagram, its number.
-        seq: SeqNum,
-        /// Payload bytes.
-        len: u32,
-    },
-    /// A routing protocol told its node's transport protocols that a route failed.
-    RouteFailed {
-        /// The destination.
-        to: IpAddr,
-    },
-    /// A routing protocol told its node's transport protocols that it found a route.
-    RouteFound {
-        /// The destination.
-        to: IpAddr,
-    },
-    /// A middlebox sent a segment of its own.
-    Injected {
-        /// The flow of the injected segment.
-        flow: Flow,
-        /// Its sequence number.
-        seq: SeqNum,
-        /// Its acknowledgement number.
-        ack: SeqNum,
-    },
+documented! {
+    /// One event. Sizes are in bytes.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Event {
+        /// A TCP endpoint sent a segment with data; the first one begins the stream (ISN + 1).
+        SegmentSent {
+            /// First sequence number.
+            seq: SeqNum,
+            /// Payload bytes.
+            len: u32,
+            /// All of it had been sent before.
+            retransmission: bool,
+        },
+        /// A TCP endpoint processed an acknowledgement.
+        AckReceived {
+            /// Acknowledgement number.
+            ack: SeqNum,
+            /// It was a duplicate (RFC 5681 §2).
+            duplicate: bool,
+        },
+        /// New bytes became readable at the receiver.
+        Delivered {
+            /// In-order bytes delivered so far.
+            total: Bytes,
+        },
+        /// cwnd or ssthresh changed, in bytes, for any reason.
+        Window {
+            /// Congestion window.
+            cwnd: u32,
+            /// Slow-start threshold.
+            ssthresh: u32,
+            /// Bytes sent and not acknowledged.
+            flight: u32,
+        },
+        /// A reduction of cwnd, with its cause (also reported as a change of the window).
+        CwndReduced {
+            /// Why.
+            cause: Cause,
+            /// cwnd before.
+            from: u32,
+            /// cwnd after, when the reduction is complete (ssthresh in fast recovery).
+            to: u32,
+        },
+        /// The RTT estimator took a sample.
+        Rtt {
+            /// The sample.
+            sample: Duration,
+            /// Smoothed RTT after it.
+            srtt: Duration,
+            /// Variation after it.
+            rttvar: Duration,
+            /// Retransmission time-out after it.
+            rto: Duration,
+        },
+        /// The retransmission timer expired.
+        RtoExpired {
+            /// First unacknowledged byte.
+            seq: SeqNum,
+            /// Expiries in a row, this one included.
+            count: u32,
+            /// The time-out now in force.
+            rto: Duration,
+        },
+        /// Fast retransmit.
+        FastRetransmit {
+            /// First unacknowledged byte.
+            seq: SeqNum,
+        },
+        /// A retransmission turned out to be spurious; the response to it was undone.
+        SpuriousDetected {
+            /// Which kind.
+            kind: Spurious,
+        },
+        /// The persist state was entered (`true`) or left (`false`).
+        Persist {
+            /// Now in persist.
+            active: bool,
+        },
+        /// A window probe was sent.
+        WindowProbe,
+        /// The sender entered (`true`) or left (`false`) standby, in which it waits for a route.
+        Standby {
+            /// Now in standby.
+            active: bool,
+        },
+        /// The connection was established.
+        Established,
+        /// The connection ended in order.
+        Closed,
+        /// The connection was aborted.
+        Aborted {
+            /// Why.
+            reason: AbortReason,
+        },
+        /// The first new bytes since an outage of the flow's path reached the receiver.
+        OutageOver {
+            /// Time since the path came back; if it went down again before then, the time it was
+            /// up.
+            dead: Duration,
+        },
+        /// A packet was dropped.
+        Dropped {
+            /// Why.
+            reason: DropReason,
+            /// The flow it belonged to.
+            flow: Flow,
+            /// First sequence number; for a datagram, its number.
+            seq: SeqNum,
+            /// Payload bytes.
+            len: u32,
+        },
+        /// A routing protocol told its node's transport protocols that a route failed.
+        RouteFailed {
+            /// The destination.
+            to: IpAddr,
+        },
+        /// A routing protocol told its node's transport protocols that it found a route.
+        RouteFound {
+            /// The destination.
+            to: IpAddr,
+        },
+        /// A middlebox sent a segment of its own.
+        Injected {
+            /// The flow of the injected segment.
+            flow: Flow,
+            /// Its sequence number.
+            seq: SeqNum,
+            /// Its acknowledgement number.
+            ack: SeqNum,
+        },
+    }
 }
 
 /// Who published an event.

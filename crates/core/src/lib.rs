@@ -3,9 +3,11 @@
 //!
 //! Nothing here does I/O, reads a clock, spawns a thread or holds global state. Time and randomness
 //! are always arguments. Read in this order: [`time`], [`units`], [`seq`], [`payload`],
-//! [`segment`], [`event`], [`rng`].
+//! [`segment`], [`event`], [`rng`], [`histogram`].
 
+pub mod documented;
 pub mod event;
+pub mod histogram;
 pub mod link_signal;
 pub mod payload;
 pub mod position;
@@ -16,6 +18,7 @@ pub mod time;
 pub mod units;
 
 pub use event::{Event, Events, Source, Subscriber};
+pub use histogram::Histogram;
 pub use link_signal::LinkSignal;
 pub use payload::{Length, Payload};
 pub use position::Position;

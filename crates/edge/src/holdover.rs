@@ -19,6 +19,7 @@
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
+use crate::counters::counters;
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
@@ -52,33 +53,35 @@ settings! {
     }
 }
 
-/// What holdover did, over all connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HoldoverCounters {
-    /// Segments copied.
-    pub segments_copied: u64,
-    /// Segments not copied for want of room in the FIFO or in the node's memory.
-    pub overflows: u64,
-    /// Most payload bytes that one connection held.
-    pub held_peak: u64,
-    /// Times a fixed host was frozen.
-    pub freezes: u64,
-    /// Retransmissions, window probes and keep-alives answered with window 0.
-    pub answers: u64,
-    /// Times copies were replayed from the first to the last.
-    pub replays: u64,
-    /// Copies that were sent again after a replay, or to find out whether the mobile is there.
-    pub copies_resent: u64,
-    /// Keep-alives sent to find out whether the mobile is there.
-    pub nudges: u64,
-    /// Segments of the fixed host dropped because they had just been replayed.
-    pub data_dropped: u64,
-    /// Pure ACKs of the mobile without news kept from the fixed host.
-    pub acks_suppressed: u64,
-    /// Times a fixed host was released.
-    pub resumes: u64,
-    /// Connections reset because the mobile was away for too long.
-    pub resets: u64,
+counters! {
+    /// What holdover did, over all connections.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct HoldoverCounters {
+        /// Segments copied.
+        pub segments_copied: u64,
+        /// Segments not copied for want of room in the FIFO or in the node's memory.
+        pub overflows: u64,
+        /// Most payload bytes that one connection held.
+        pub held_peak: u64,
+        /// Times a fixed host was frozen.
+        pub freezes: u64,
+        /// Retransmissions, window probes and keep-alives answered with window 0.
+        pub answers: u64,
+        /// Times copies were replayed from the first to the last.
+        pub replays: u64,
+        /// Copies that were sent again after a replay, or to find out whether the mobile is there.
+        pub copies_resent: u64,
+        /// Keep-alives sent to find out whether the mobile is there.
+        pub nudges: u64,
+        /// Segments of the fixed host dropped because they had just been replayed.
+        pub data_dropped: u64,
+        /// Pure ACKs of the mobile without news kept from the fixed host.
+        pub acks_suppressed: u64,
+        /// Times a fixed host was released.
+        pub resumes: u64,
+        /// Connections reset because the mobile was away for too long.
+        pub resets: u64,
+    }
 }
 
 /// What holdover knows of one connection. Forgetting it loses nothing: see

@@ -17,6 +17,7 @@
 pub mod away;
 pub mod cache;
 pub mod connection;
+mod counters;
 pub mod ends;
 pub mod flow_table;
 pub mod holdover;

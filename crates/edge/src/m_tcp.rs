@@ -61,6 +61,7 @@
 use crate::away::{Away, MAX_DOWN};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
+use crate::counters::counters;
 use crate::ends::{self, Opening};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
@@ -131,31 +132,33 @@ choice! {
     }
 }
 
-/// What M-TCP did since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MTcpCounters {
-    /// Data segments queued.
-    pub segments_copied: u64,
-    /// New data segments that found no room in the queue.
-    pub overflows: u64,
-    /// ACKs rewritten to acknowledge one byte less.
-    pub acks_reduced: u64,
-    /// ACKs sent for a withheld byte after the connection fell idle (event E).
-    pub releases: u64,
-    /// Duplicate ACKs kept from fixed hosts.
-    pub duplicates_suppressed: u64,
-    /// Segments sent to mobiles again.
-    pub local_retransmissions: u64,
-    /// Persist packets sent: times that a mobile was taken for gone.
-    pub persist_packets: u64,
-    /// Times that a mobile taken for gone was heard again.
-    pub reconnections: u64,
-    /// Window probes answered for a mobile taken for gone.
-    pub probes_answered: u64,
-    /// Old segments from fixed hosts dropped, and answered with the last ACK.
-    pub old_segments_answered: u64,
-    /// Connections reset because the mobile was gone for too long.
-    pub resets: u64,
+counters! {
+    /// What M-TCP did since the start.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct MTcpCounters {
+        /// Data segments queued.
+        pub segments_copied: u64,
+        /// New data segments that found no room in the queue.
+        pub overflows: u64,
+        /// ACKs rewritten to acknowledge one byte less.
+        pub acks_reduced: u64,
+        /// ACKs sent for a withheld byte after the connection fell idle (event E).
+        pub releases: u64,
+        /// Duplicate ACKs kept from fixed hosts.
+        pub duplicates_suppressed: u64,
+        /// Segments sent to mobiles again.
+        pub local_retransmissions: u64,
+        /// Persist packets sent: times that a mobile was taken for gone.
+        pub persist_packets: u64,
+        /// Times that a mobile taken for gone was heard again.
+        pub reconnections: u64,
+        /// Window probes answered for a mobile taken for gone.
+        pub probes_answered: u64,
+        /// Old segments from fixed hosts dropped, and answered with the last ACK.
+        pub old_segments_answered: u64,
+        /// Connections reset because the mobile was gone for too long.
+        pub resets: u64,
+    }
 }
 
 /// M-TCP for one connection.

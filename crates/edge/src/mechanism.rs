@@ -5,8 +5,11 @@ use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
 use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
-use crate::packet_control::{PacketControl, SENDER_THRESHOLD, ThresholdTooSmall};
+use crate::packet_control::{
+    PacketControl, PacketControlCounters, SENDER_THRESHOLD, ThresholdTooSmall,
+};
 use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
+use airtcp_core::documented::Documented;
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_settings::alternatives;
 use airtcp_settings::schema::{Kind, choose, words};
@@ -47,6 +50,15 @@ impl MechanismConfig {
     /// The words of those that act on what the link signals.
     pub const WITH_SIGNALS: &'static [&'static str] =
         &words::<2>(&choose(Self::WORDS, ["m-tcp-plus", "holdover"]));
+
+    /// The counters of each mechanism, by its word.
+    pub const COUNTERS: &'static [(&'static str, &'static [Documented])] = &[
+        ("packet-control", PacketControlCounters::FIELDS),
+        ("m-tcp", MTcpCounters::FIELDS),
+        ("m-tcp-plus", MTcpPlusCounters::FIELDS),
+        ("holdover", HoldoverCounters::FIELDS),
+        ("snoop", SnoopCounters::FIELDS),
+    ];
 
     /// Payload bytes that one connection may hold; `None` for a mechanism that holds none.
     pub const fn fifo(&self) -> Option<Bytes> {
@@ -116,15 +128,6 @@ macro_rules! each {
             Mechanism::Snoop($machine) => $result,
         }
     };
-}
-
-/// All counters of a mechanism by name. The pattern is exhaustive: a new counter must be named
-/// here.
-macro_rules! counters {
-    ($machine:expr, $counters:ident { $($field:ident),* $(,)? }) => {{
-        let $counters { $($field),* } = $machine.counters();
-        BTreeMap::from([$((stringify!($field), $field)),*])
-    }};
 }
 
 impl<P: Payload> Mechanism<P> {
@@ -264,69 +267,7 @@ impl<P: Payload> Mechanism<P> {
 
     /// What was done since the start, by the names of the counters.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
-        match self {
-            Self::PacketControl(machine) => machine.counters().by_name(),
-            Self::MTcp(machine) => counters!(
-                machine,
-                MTcpCounters {
-                    segments_copied,
-                    overflows,
-                    acks_reduced,
-                    releases,
-                    duplicates_suppressed,
-                    local_retransmissions,
-                    persist_packets,
-                    reconnections,
-                    probes_answered,
-                    old_segments_answered,
-                    resets,
-                }
-            ),
-            Self::MTcpPlus(machine) => counters!(
-                machine,
-                MTcpPlusCounters {
-                    segments_copied,
-                    overflows,
-                    held_peak,
-                    freezes,
-                    bytes_promised,
-                    answers,
-                    replays,
-                    copies_resent,
-                    nudges,
-                    acks_suppressed,
-                    resumes,
-                    resets,
-                }
-            ),
-            Self::Holdover(machine) => counters!(
-                machine,
-                HoldoverCounters {
-                    segments_copied,
-                    overflows,
-                    held_peak,
-                    freezes,
-                    answers,
-                    replays,
-                    copies_resent,
-                    nudges,
-                    data_dropped,
-                    acks_suppressed,
-                    resumes,
-                    resets,
-                }
-            ),
-            Self::Snoop(machine) => counters!(
-                machine,
-                SnoopCounters {
-                    segments_copied,
-                    overflows,
-                    local_retransmissions,
-                    timeouts,
-                    duplicates_suppressed,
-                }
-            ),
-        }
+        each!(self, machine => machine.counters().by_name())
     }
 }
 

@@ -23,11 +23,11 @@
 //!   when it carries FIN, and when it is one byte or less: a keep-alive or a window probe, which
 //!   the mobile itself must answer.
 
+use crate::counters::counters;
 use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
-use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.
@@ -47,38 +47,20 @@ pub(crate) const SENDER_THRESHOLD: u64 = 3;
 #[error("the duplicate-ACK threshold of Packet Control must be at least 3, not {0}")]
 pub struct ThresholdTooSmall(pub u32);
 
-/// What Packet Control did since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PacketControlCounters {
-    /// Pure ACKs below the highest one, dropped.
-    pub acks_old_dropped: u64,
-    /// Duplicate ACKs dropped.
-    pub acks_duplicate_dropped: u64,
-    /// Pure ACKs from mobiles, forwarded.
-    pub acks_forwarded: u64,
-    /// Segments from fixed hosts dropped as already acknowledged.
-    pub data_dropped: u64,
-    /// ACKs sent to fixed hosts in answer to those.
-    pub acks_generated: u64,
-}
-
-impl PacketControlCounters {
-    /// By the names of the counters. The pattern is exhaustive: a new counter must be named here.
-    pub fn by_name(self) -> BTreeMap<&'static str, u64> {
-        let Self {
-            acks_old_dropped,
-            acks_duplicate_dropped,
-            acks_forwarded,
-            data_dropped,
-            acks_generated,
-        } = self;
-        BTreeMap::from([
-            ("acks_old_dropped", acks_old_dropped),
-            ("acks_duplicate_dropped", acks_duplicate_dropped),
-            ("acks_forwarded", acks_forwarded),
-            ("data_dropped", data_dropped),
-            ("acks_generated", acks_generated),
-        ])
+counters! {
+    /// What Packet Control did since the start.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PacketControlCounters {
+        /// Pure ACKs below the highest one, dropped.
+        pub acks_old_dropped: u64,
+        /// Duplicate ACKs dropped.
+        pub acks_duplicate_dropped: u64,
+        /// Pure ACKs from mobiles, forwarded.
+        pub acks_forwarded: u64,
+        /// Segments from fixed hosts dropped as already acknowledged.
+        pub data_dropped: u64,
+        /// ACKs sent to fixed hosts in answer to those.
+        pub acks_generated: u64,
     }
 }
 

@@ -22,6 +22,7 @@
 
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
+use crate::counters::counters;
 use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
@@ -56,19 +57,21 @@ settings! {
     }
 }
 
-/// What Snoop did since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SnoopCounters {
-    /// Data segments copied.
-    pub segments_copied: u64,
-    /// New data segments that found no room.
-    pub overflows: u64,
-    /// Segments sent to mobiles again, for duplicate ACKs and time-outs.
-    pub local_retransmissions: u64,
-    /// Those for time-outs.
-    pub timeouts: u64,
-    /// Duplicate ACKs kept from fixed hosts.
-    pub duplicates_suppressed: u64,
+counters! {
+    /// What Snoop did since the start.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct SnoopCounters {
+        /// Data segments copied.
+        pub segments_copied: u64,
+        /// New data segments that found no room.
+        pub overflows: u64,
+        /// Segments sent to mobiles again, for duplicate ACKs and time-outs.
+        pub local_retransmissions: u64,
+        /// Those for time-outs.
+        pub timeouts: u64,
+        /// Duplicate ACKs kept from fixed hosts.
+        pub duplicates_suppressed: u64,
+    }
 }
 
 /// Snoop for one connection.

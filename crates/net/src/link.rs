@@ -29,7 +29,7 @@ use crate::loss::Loss;
 use crate::queue::{Admission, Arrival};
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
+use airtcp_core::{Bytes, DataRate, Duration, Histogram, Instant, Stream};
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -122,6 +122,8 @@ pub struct Link<T> {
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
     counters: LinkCounters,
+    /// How long each packet waited for its service.
+    waits: Histogram,
 }
 
 /// A packet's place in the queue.
@@ -201,6 +203,7 @@ impl<T> Link<T> {
             latest_arrival: Instant::ZERO,
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
+            waits: Histogram::default(),
         }
     }
 
@@ -303,9 +306,9 @@ impl<T> Link<T> {
         Ok(())
     }
 
-    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does not
-    /// keep it: it returns the arrival time and counts the packet as having come out. Only for a
-    /// link that [keeps order](Link::keeps_order).
+    /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
+    /// not keep it: it returns the arrival time and counts the packet as having come out. Only for
+    /// a link that [keeps order](Link::keeps_order).
     #[inline]
     pub fn pass(
         &mut self,
@@ -392,8 +395,8 @@ impl<T> Link<T> {
         next.filter(|&next| next < Instant::MAX)
     }
 
-    /// The time from which [`Link::next_deadline`] would have its present value if no packet had been
-    /// [passed on](Link::pass) ahead of its arrival; it may lie in the future.
+    /// The time from which [`Link::next_deadline`] would have its present value if no packet had
+    /// been [passed on](Link::pass) ahead of its arrival; it may lie in the future.
     #[inline]
     pub fn next_since(&self) -> Option<Instant> {
         self.in_flight.next_since()
@@ -418,6 +421,17 @@ impl<T> Link<T> {
     /// Counts since the start.
     pub fn counters(&self) -> LinkCounters {
         self.counters
+    }
+
+    /// How long each packet whose service is foreseen waited, or will wait, from its arrival to the
+    /// start of its service: for those before it, and for the end of an outage that holds packets.
+    pub fn waits(&self) -> &Histogram {
+        &self.waits
+    }
+
+    /// The server's rate, or the mean rate of its trace.
+    pub fn rate(&self) -> DataRate {
+        self.rate
     }
 
     /// Packets waiting for the server, the one in service not counted, as of the latest call.
@@ -536,6 +550,10 @@ impl<T> Link<T> {
         item: T,
         PacketMeta { size, data }: PacketMeta,
     ) -> Flight<T> {
+        // Behind an outage without end there is no service.
+        if start < Instant::MAX {
+            self.waits.record(start.since(offered));
+        }
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),
             None => {

@@ -6,6 +6,7 @@
 
 pub mod addr;
 mod apps;
+pub mod document;
 pub mod engine;
 pub mod metrics;
 pub mod packet;

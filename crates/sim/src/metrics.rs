@@ -1,115 +1,155 @@
 //! The results of a run. SI units: seconds, bit/s, bytes, segments.
 
-use airtcp_net::link::LinkCounters;
+use airtcp_core::{Duration, Histogram, documented};
+use airtcp_net::link::Link;
 use airtcp_net::wifi::StationCounters;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// All results of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunMetrics {
-    /// Name of the scenario.
-    pub scenario: String,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Simulated time, s.
-    pub duration: f64,
-    /// Events processed: packets that came out of links, and wake-ups of channels, endpoints,
-    /// middleboxes and so on.
-    pub events: u64,
-    /// One for each flow, in the order of the scenario.
-    pub flows: Vec<FlowMetrics>,
-    /// One for each unidirectional link, in the order of the scenario.
-    pub links: Vec<LinkMetrics>,
-    /// One for each station of each wireless cell, in the order of the scenario.
-    pub stations: Vec<StationMetrics>,
-    /// One for each source of cross traffic, in the order of the scenario.
-    pub udp: Vec<UdpMetrics>,
-    /// One for each node with a middlebox, in the order of the scenario.
-    pub middleboxes: Vec<MiddleboxMetrics>,
+documented! {
+    /// All results of one run.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct RunMetrics {
+        /// Name of the scenario.
+        pub scenario: String,
+        /// Seed of the run.
+        pub seed: u64,
+        /// Simulated time, s.
+        pub duration: f64,
+        /// Events processed: packets that came out of links, and wake-ups of channels, endpoints,
+        /// middleboxes and so on.
+        pub events: u64,
+        /// Jain's fairness index of the flows' goodputs, from 1/flows (one has all) to 1 (all have
+        /// the same); `None` if nothing was delivered. R. Jain, D. Chiu, W. Hawe: A Quantitative
+        /// Measure of Fairness and Discrimination for Resource Allocation in Shared Computer
+        /// Systems, DEC-TR-301, 1984.
+        pub fairness: Option<f64>,
+        /// One for each flow, in the order of the scenario.
+        pub flows: Vec<FlowMetrics>,
+        /// One for each unidirectional link, in the order of the scenario.
+        pub links: Vec<LinkMetrics>,
+        /// One for each station of each wireless cell, in the order of the scenario.
+        pub stations: Vec<StationMetrics>,
+        /// One for each source of cross traffic, in the order of the scenario.
+        pub udp: Vec<UdpMetrics>,
+        /// One for each node with a middlebox, in the order of the scenario.
+        pub middleboxes: Vec<MiddleboxMetrics>,
+    }
 }
 
-/// One TCP flow.
-///
-/// A flow is *active* from its start to the delivery of its last byte, or to the end of the run if
-/// it is endless or unfinished.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FlowMetrics {
-    /// Name of the flow.
-    pub name: String,
-    /// Payload sent, retransmissions included, over the time the flow was active, bit/s.
-    pub throughput: f64,
-    /// Bytes delivered in order over the same time, bit/s.
-    pub goodput: f64,
-    /// Start to the delivery of the last byte, s; `None` for endless and unfinished flows.
-    pub download_time: Option<f64>,
-    /// Bytes delivered in order to the receiving application.
-    pub delivered_bytes: u64,
-    /// Payload bytes sent, retransmissions included.
-    pub sent_bytes: u64,
-    /// Data segments sent, retransmissions included.
-    pub data_segments_sent: u64,
-    /// Ratio of retransmitted data segments to those sent for the first time.
-    pub retransmission_ratio: f64,
-    /// Congestion window at the end, bytes.
-    pub cwnd: u32,
-    /// Slow-start threshold at the end, bytes.
-    pub ssthresh: u32,
-    /// Retransmission time-out at the end, s.
-    pub rto: f64,
-    /// Smoothed RTT at the end, s; `None` before the first sample.
-    pub srtt: Option<f64>,
-    /// Reductions of the congestion window; each congestion event counts once.
-    pub cwnd_reductions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Fast retransmits.
-    pub fast_retransmits: u64,
-    /// Data segments that reached the receiver and held nothing new.
-    pub spurious_retransmits: u64,
-    /// Pure acknowledgements the receiver sent.
-    pub acks_sent: u64,
-    /// Window probes sent.
-    pub window_probes: u64,
-    /// Packets of the flow, in either direction, that the MAC of a wireless station gave up.
-    pub mac_drops: u64,
-    /// Packets of the flow, in either direction, dropped because a node had no route.
-    pub no_route_drops: u64,
-    /// Packets of the flow, in either direction, whose TTL expired.
-    pub ttl_drops: u64,
-    /// Outages of the path that ended and after which the flow resumed.
-    pub outages: u64,
-    /// Mean time from the end of these outages to the first new byte at the receiver (or to the
-    /// next outage), s; `None` without one.
-    pub outage_dead_time: Option<f64>,
-    /// State of the sender's connection at the end.
-    pub state: String,
-    /// Why the connection was aborted, if it was.
-    pub aborted: Option<String>,
+documented! {
+    /// One TCP flow.
+    ///
+    /// A flow is *active* from its start to the delivery of its last byte, or to the end of the run
+    /// if it is endless or unfinished.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct FlowMetrics {
+        /// Name of the flow.
+        pub name: String,
+        /// Payload sent, retransmissions included, over the time the flow was active, bit/s.
+        pub throughput: f64,
+        /// Bytes delivered in order over the same time, bit/s.
+        pub goodput: f64,
+        /// Start to the delivery of the last byte, s; `None` for endless and unfinished flows.
+        pub download_time: Option<f64>,
+        /// Bytes delivered in order to the receiving application.
+        pub delivered_bytes: u64,
+        /// Payload bytes sent, retransmissions included.
+        pub sent_bytes: u64,
+        /// Data segments sent, retransmissions included.
+        pub data_segments_sent: u64,
+        /// Ratio of retransmitted data segments to those sent for the first time.
+        pub retransmission_ratio: f64,
+        /// Congestion window at the end, bytes.
+        pub cwnd: u32,
+        /// Slow-start threshold at the end, bytes.
+        pub ssthresh: u32,
+        /// Retransmission time-out at the end, s.
+        pub rto: f64,
+        /// Smoothed RTT at the end, s; `None` before the first sample.
+        pub srtt: Option<f64>,
+        /// Smallest RTT sample, s; `None` without samples. A sample is what the sender measures,
+        /// the handshake included: the wait of a delayed acknowledgement is part of it. By what a
+        /// percentile exceeds it, the flow's segments and acknowledgements waited in queues.
+        pub rtt_min: Option<f64>,
+        /// Median of the RTT samples, s, to within 1.6 %; `None` without samples.
+        pub rtt_p50: Option<f64>,
+        /// 95th percentile of the RTT samples, likewise.
+        pub rtt_p95: Option<f64>,
+        /// 99th percentile of the RTT samples, likewise.
+        pub rtt_p99: Option<f64>,
+        /// Mean difference between an RTT sample and the one before it, s; `None` with fewer than
+        /// two.
+        pub jitter: Option<f64>,
+        /// Reductions of the congestion window; each congestion event counts once.
+        pub cwnd_reductions: u64,
+        /// Expiries of the retransmission timer.
+        pub timeouts: u64,
+        /// Fast retransmits.
+        pub fast_retransmits: u64,
+        /// Data segments that reached the receiver and held nothing new.
+        pub spurious_retransmits: u64,
+        /// Pure acknowledgements the receiver sent.
+        pub acks_sent: u64,
+        /// Window probes sent.
+        pub window_probes: u64,
+        /// Packets of the flow, in either direction, that the MAC of a wireless station gave up.
+        pub mac_drops: u64,
+        /// Packets of the flow, in either direction, dropped because a node had no route.
+        pub no_route_drops: u64,
+        /// Packets of the flow, in either direction, whose TTL expired.
+        pub ttl_drops: u64,
+        /// Outages of the path that ended and after which the flow resumed.
+        pub outages: u64,
+        /// Mean time from the end of these outages to the first new byte at the receiver (or to the
+        /// next outage), s; `None` without one.
+        pub outage_dead_time: Option<f64>,
+        /// State of the sender's connection at the end.
+        pub state: String,
+        /// Why the connection was aborted, if it was.
+        pub aborted: Option<String>,
+    }
 }
 
-/// One unidirectional link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LinkMetrics {
-    /// Name of the link.
-    pub name: String,
-    /// Packets whose transmission has started, lost ones included.
-    pub packets_sent: u64,
-    /// Total size of these packets, as IP packets.
-    pub bytes_sent: u64,
-    /// Packets the queue refused.
-    pub queue_drops: u64,
-    /// Packets the loss model took, on the medium or in front of the queue.
-    pub loss_drops: u64,
-    /// Packets an outage of the link took.
-    pub outage_drops: u64,
-    /// Longest queue, packets.
-    pub max_queue_packets: u64,
+documented! {
+    /// One unidirectional link.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct LinkMetrics {
+        /// Name of the link.
+        pub name: String,
+        /// Packets whose transmission has started, lost ones included.
+        pub packets_sent: u64,
+        /// Total size of these packets, as IP packets.
+        pub bytes_sent: u64,
+        /// Packets the queue refused.
+        pub queue_drops: u64,
+        /// Packets the loss model took, on the medium or in front of the queue.
+        pub loss_drops: u64,
+        /// Packets an outage of the link took.
+        pub outage_drops: u64,
+        /// Longest queue, packets.
+        pub max_queue_packets: u64,
+        /// Share of what the link could have sent during the run, at its rate or the mean rate of
+        /// its trace, that it did send.
+        pub utilisation: f64,
+        /// Median of the packets' queueing delays, s, to within 1.6 %; `None` without packets. The
+        /// delay runs from a packet's arrival to the start of its transmission, outages that hold
+        /// it included.
+        pub queueing_delay_p50: Option<f64>,
+        /// 95th percentile of the queueing delays, likewise.
+        pub queueing_delay_p95: Option<f64>,
+        /// 99th percentile of the queueing delays, likewise.
+        pub queueing_delay_p99: Option<f64>,
+    }
 }
 
 impl LinkMetrics {
-    /// From the counters of the link `name`.
-    pub fn new(name: &str, counters: LinkCounters) -> Self {
+    /// Those of the link `name` after the time `elapsed`.
+    pub fn new<T>(name: &str, link: &Link<T>, elapsed: Duration) -> Self {
+        let counters = link.counters();
+        let sendable = link.rate().bits_per_sec() as f64 * elapsed.as_secs_f64();
+        let [queueing_delay_p50, queueing_delay_p95, queueing_delay_p99] =
+            percentiles(link.waits());
         Self {
             name: name.to_owned(),
             packets_sent: counters.packets_sent,
@@ -118,65 +158,93 @@ impl LinkMetrics {
             loss_drops: counters.loss_drops,
             outage_drops: counters.outage_drops,
             max_queue_packets: counters.max_queue_packets,
+            utilisation: if sendable > 0.0 {
+                8.0 * counters.bytes_sent.get() as f64 / sendable
+            } else {
+                0.0
+            },
+            queueing_delay_p50,
+            queueing_delay_p95,
+            queueing_delay_p99,
         }
     }
 }
 
-/// One source of UDP cross traffic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UdpMetrics {
-    /// Name of the source.
-    pub name: String,
-    /// Packets it sent.
-    pub packets_sent: u64,
-    /// Packets that arrived.
-    pub packets_received: u64,
-    /// Packets that were lost on the way.
-    pub packets_dropped: u64,
-    /// Of these lost packets, those for which a node had no route.
-    pub no_route_drops: u64,
-    /// Of these lost packets, those whose TTL expired.
-    pub ttl_drops: u64,
-    /// IP packets that arrived, over the time from its start to its stop, bit/s.
-    pub throughput: f64,
-    /// User data of these packets over the same time, bit/s.
-    pub goodput: f64,
+/// Median, 95th and 99th percentile, s.
+pub(crate) fn percentiles(of: &Histogram) -> [Option<f64>; 3] {
+    [0.5, 0.95, 0.99].map(|q| of.quantile(q).map(Duration::as_secs_f64))
 }
 
-/// One station of a wireless cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StationMetrics {
-    /// Name of the cell and name of the node: `cell/AP`.
-    pub name: String,
-    /// RTS sent.
-    pub rts_sent: u64,
-    /// CTS sent.
-    pub cts_sent: u64,
-    /// Unicast data frames sent, retries included.
-    pub data_frames_sent: u64,
-    /// MAC ACKs sent.
-    pub ack_frames_sent: u64,
-    /// Broadcast frames sent.
-    pub broadcasts_sent: u64,
-    /// Attempts that failed and were repeated.
-    pub retries: u64,
-    /// Packets given up that had not reached their receiver.
-    pub mac_drops: u64,
-    /// Packets given up, including those that lost only the MAC's ACK.
-    pub link_failures: u64,
-    /// Packets refused by the full queue.
-    pub queue_drops: u64,
-    /// Longest queue, packets.
-    pub max_queue_packets: u64,
-    /// Frames destroyed by other frames at this receiver.
-    pub collisions: u64,
-    /// Frames received in error for other reasons: too weak, bit errors, own transmission, an
-    /// outage.
-    pub frame_errors: u64,
-    /// Duplicates, filtered.
-    pub duplicates: u64,
-    /// Time during which the medium was busy or the station was sending, s.
-    pub busy: f64,
+/// Jain's index of `shares`; `None` if all are zero.
+pub(crate) fn fairness(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        count += 1.0;
+        sum += share;
+        squares += share * share;
+    }
+    (sum > 0.0).then(|| sum * sum / (count * squares))
+}
+
+documented! {
+    /// One source of UDP cross traffic.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct UdpMetrics {
+        /// Name of the source.
+        pub name: String,
+        /// Packets it sent.
+        pub packets_sent: u64,
+        /// Packets that arrived.
+        pub packets_received: u64,
+        /// Packets that were lost on the way.
+        pub packets_dropped: u64,
+        /// Of these lost packets, those for which a node had no route.
+        pub no_route_drops: u64,
+        /// Of these lost packets, those whose TTL expired.
+        pub ttl_drops: u64,
+        /// IP packets that arrived, over the time from its start to its stop, bit/s.
+        pub throughput: f64,
+        /// User data of these packets over the same time, bit/s.
+        pub goodput: f64,
+    }
+}
+
+documented! {
+    /// One station of a wireless cell.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct StationMetrics {
+        /// Name of the cell and name of the node: `cell/AP`.
+        pub name: String,
+        /// RTS sent.
+        pub rts_sent: u64,
+        /// CTS sent.
+        pub cts_sent: u64,
+        /// Unicast data frames sent, retries included.
+        pub data_frames_sent: u64,
+        /// MAC ACKs sent.
+        pub ack_frames_sent: u64,
+        /// Broadcast frames sent.
+        pub broadcasts_sent: u64,
+        /// Attempts that failed and were repeated.
+        pub retries: u64,
+        /// Packets given up that had not reached their receiver.
+        pub mac_drops: u64,
+        /// Packets given up, including those that lost only the MAC's ACK.
+        pub link_failures: u64,
+        /// Packets refused by the full queue.
+        pub queue_drops: u64,
+        /// Longest queue, packets.
+        pub max_queue_packets: u64,
+        /// Frames destroyed by other frames at this receiver.
+        pub collisions: u64,
+        /// Frames received in error for other reasons: too weak, bit errors, own transmission, an
+        /// outage.
+        pub frame_errors: u64,
+        /// Duplicates, filtered.
+        pub duplicates: u64,
+        /// Time during which the medium was busy or the station was sending, s.
+        pub busy: f64,
+    }
 }
 
 impl StationMetrics {
@@ -202,15 +270,17 @@ impl StationMetrics {
     }
 }
 
-/// One middlebox.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MiddleboxMetrics {
-    /// Name of its node.
-    pub name: String,
-    /// Its mechanism, as the scenario calls it.
-    pub kind: &'static str,
-    /// What the mechanism counted, by the names of its counters in `airtcp-edge`, and
-    /// `segments_refused`: the segments it forwarded untouched because its flow table was full.
-    #[serde(flatten)]
-    pub counters: BTreeMap<&'static str, u64>,
+documented! {
+    /// One middlebox.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct MiddleboxMetrics {
+        /// Name of its node.
+        pub name: String,
+        /// Its mechanism, as the scenario calls it.
+        pub kind: &'static str,
+        /// What the mechanism counted, by the names of its counters in `airtcp-edge`, and
+        /// `segments_refused`: the segments it forwarded untouched because its flow table was full.
+        #[serde(flatten)]
+        pub counters: BTreeMap<&'static str, u64>,
+    }
 }

@@ -45,6 +45,11 @@ class Cell:
         """The `variant` column."""
         return key_text(self.key)
 
+    @property
+    def known(self) -> tuple[Known, ...]:
+        """The numbers of others, the paper's first."""
+        return (*((self.paper,) if self.paper else ()), *self.references)
+
 
 @dataclass
 class Curve:

@@ -17,12 +17,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as Grid
 
 from airtcp.run import Run
-from airtcp.study import claims, definition, execute, figures, outputs, plan, report
+from airtcp.study import claims, claims_page, definition, execute, figures, outputs, plan, report
 from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
+from airtcp.study.picture import picture
 from airtcp.study.plan import Job
 from airtcp.study.table import StudyError
+from airtcp.study.testbed import NotHereError
 
 OK, FAILED, BAD_INPUT, UNDECIDED, REFUTED = range(5)
 """Exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
@@ -51,9 +53,6 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
     except (StudyError, ValueError) as error:
         print(f"airtcp study: {error}", file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print("airtcp study: interrupted", file=sys.stderr)
-        return FAILED
     except BrokenPipeError:
         # The reader has gone; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -72,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="airtcp study", description="Reproduce papers: run a study and test its claims."
     )
-    actions = parser.add_subparsers(required=True, metavar="list | run")
+    actions = parser.add_subparsers(required=True, metavar="list | run | all | claims")
     listing = actions.add_parser("list", help="list the studies and their experiments")
     listing.add_argument("--json", action="store_true", help="one JSON object a line")
     listing.set_defaults(action=_list)
@@ -87,6 +86,16 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
     run.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
+    every = actions.add_parser("all", help="run all studies in full, into results/STUDY")
+    every.add_argument(
+        "--jobs", type=_positive, metavar="N", help="parallel runs; default: one per core"
+    )
+    every.set_defaults(action=_all)
+    page = actions.add_parser("claims", help="print docs/claims.md: each claim and its verdict")
+    page.add_argument(
+        "--take", type=Path, metavar="DIR", help="first take the verdicts of the runs in DIR/STUDY"
+    )
+    page.set_defaults(action=_claims)
     return parser
 
 
@@ -103,6 +112,30 @@ def _list(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
             print(f"  {experiment.id:10} {experiment.title}")
     if not studies:
         print("no studies found; set AIRTCP_STUDIES to their folder", file=sys.stderr)
+    return OK
+
+
+def _all(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
+    """Runs every study that can run here; the exit code is the highest of theirs."""
+    codes = [OK]
+    for name in definition.names():
+        print(f"\n{name}", flush=True)
+        arguments = ["run", name, *(["--jobs", str(options.jobs)] if options.jobs else [])]
+        try:
+            codes.append(_run(_parser().parse_args(arguments), simulator))
+        except NotHereError as error:
+            print(f"airtcp study: {name} is left out: {error}", file=sys.stderr)
+        if codes[-1] in (FAILED, BAD_INPUT):
+            return codes[-1]
+    return max(codes)
+
+
+def _claims(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
+    studies = [definition.load(definition.find(name)) for name in definition.names()]
+    for study in studies if options.take else ():
+        if not claims_page.take(study, options.take):
+            print(f"airtcp study: {options.take} has no run of {study.name}", file=sys.stderr)
+    print(claims_page.page(studies), end="")
     return OK
 
 
@@ -123,8 +156,15 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
         return BAD_INPUT
 
-    with _pool(options.jobs) as executor, _progress(len(jobs)) as on_progress:
-        outcome = execute.execute(jobs, store, simulator, executor, simulator.stop, on_progress)
+    outcome = execute.Outcome()
+    with _progress(len(jobs)) as on_progress:
+        for batch, workers in _batches(jobs, options.jobs):
+            with _pool(workers) as executor:
+                execute.execute(
+                    batch, store, simulator, executor, simulator.stop, on_progress, outcome
+                )
+            if outcome.interrupted:
+                break
     if outcome.interrupted:
         kept = outcome.kept + outcome.simulated
         print(
@@ -151,6 +191,14 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     return UNDECIDED if Verdict.UNDECIDED in verdicts and not options.quick else OK
 
 
+def _batches(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[list[Job], int]]:
+    """The simulated jobs, then those of the testbed, each with how many run at once."""
+    simulated = [job for job in jobs if job.testbed is None]
+    yield simulated, workers or os.cpu_count() or 1
+    for testbed in {job.testbed for job in jobs if job.testbed is not None}:
+        yield [job for job in jobs if job.testbed == testbed], testbed.parallel
+
+
 def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]:
     if options.only is not None:
         return study.choose(filter(None, options.only.split(",")))
@@ -172,12 +220,13 @@ def write_all(
     """
     results = measure_all(study, experiments, store, runs)
     judgements = claims.judge_all(study, experiments, results)
-    drawings = list(figures.draw_all(study, experiments, results))
-    outputs.write_tables(out, study.name, results.cells, judgements)
-    for drawing in drawings:
-        execute.write_atomically(out / "figures" / f"{drawing.id}.svg", drawing.svg)
-        execute.write_atomically(out / "figures" / f"{drawing.id}.png", drawing.png)
-    report.write_report(out / "report.html", study, experiments, results, judgements, drawings)
+    charts = list(figures.chart_all(study, experiments, results))
+    outputs.write_tables(out, study.name, results, judgements)
+    for chart in charts:
+        drawn = picture(chart)
+        execute.write_atomically(out / "figures" / f"{chart.id}.svg", drawn.svg)
+        execute.write_atomically(out / "figures" / f"{chart.id}.png", drawn.png)
+    report.write_report(out / "report.html", study, experiments, results, judgements, charts)
     return results, judgements
 
 
@@ -185,7 +234,7 @@ def _print_json(study: Study, results: Results, judgements: Sequence[Judgement],
     for cell in results.cells:
         print(json.dumps({"type": "cell", **outputs.cell_json(study.name, cell)}))
     for judgement in judgements:
-        row = outputs.claim_row(study.name, judgement)
+        row = {**outputs.claim_row(study.name, judgement, results.runs), "runs": results.runs}
         print(json.dumps({"type": "claim", **row}, ensure_ascii=False))
     print(json.dumps({"type": "report", "path": str(out / "report.html")}))
 
@@ -228,9 +277,9 @@ def _paper_number(cell: Cell) -> str:
 
 
 @contextmanager
-def _pool(workers: int | None) -> Iterator[Executor]:
+def _pool(workers: int) -> Iterator[Executor]:
     """Threads: the simulator releases the GIL."""
-    pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
+    pool = ThreadPoolExecutor(workers)
     try:
         yield pool
     finally:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airtcp.study.labels import Labels
 from airtcp.study.measure import FIELD_SOURCES, REDUCERS, Gain, Measure, Metric
 from airtcp.study.table import Rows, StudyError, Table, nearest
+from airtcp.study.testbed import Testbed
 
 Key = tuple[tuple[str, str], ...]
 """A variant's `key=value` pairs, sorted by key."""
@@ -82,6 +84,8 @@ class Figure:
         window: `curve`, `trace` and `timeline`: start and end, in seconds.
         step: `curve`: distance between points in `cells.csv`, in seconds.
         shade: `curve`, `trace` and `timeline`: spans of time that are shaded (outages, say).
+        note: A sentence below it; may be empty.
+        at: `file:line` where it is written.
     """
 
     id: str
@@ -97,6 +101,8 @@ class Figure:
     window: tuple[float, float]
     step: float
     shade: tuple[tuple[float, float], ...]
+    note: str
+    at: str
 
     @property
     def row(self) -> Row:
@@ -164,12 +170,14 @@ class Experiment:
     """Runs of one scenario over a grid, and their metrics, figures and claims.
 
     Attributes:
+        question: What it asks, in a sentence; may be empty.
         scenario: The scenario file.
         key: The part that all variants' keys share.
     """
 
     id: str
     title: str
+    question: str
     description: str
     scenario: str
     key: Key
@@ -204,6 +212,10 @@ class Study:
 
     Attributes:
         folder: Its folder.
+        summary: A paragraph for the head of the report; may be empty.
+        headline: The id of the figure that heads the report; empty: none does.
+        labels: Words for variants.
+        testbed: What measures some variants instead of the simulator.
         series: The series that the runs of each scenario file and overrides record: those of all
             experiments, so that experiments share runs.
         paper: The paper's numbers by (experiment, variant, metric).
@@ -216,6 +228,10 @@ class Study:
     folder: Path
     title: str
     paper_title: str
+    summary: str
+    headline: str
+    labels: Labels
+    testbed: Testbed | None
     runs: int
     quick_runs: int
     quick_experiments: tuple[str, ...]
@@ -321,7 +337,11 @@ class _Reader:
         ids = [experiment.id for experiment in experiments]
         if len(set(ids)) != len(ids):
             raise root.error("experiment", f"ids are not unique: {', '.join(ids)}")
+        figures = [figure.id for experiment in experiments for figure in experiment.figures]
+        if repeated := {name for name in figures if figures.count(name) > 1}:
+            raise root.error("experiment", f"several figures are called {min(repeated)}")
         scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
+        testbed = self._testbed(experiments)
         quick = root.table("quick")
         reference_title = root.text("reference", "reference")
         paper = {
@@ -338,6 +358,12 @@ class _Reader:
             folder=self._folder,
             title=root.text("title"),
             paper_title=root.text("paper"),
+            summary=root.text("summary", ""),
+            headline=root.choice("headline", ("", *figures), ""),
+            labels=Labels.read(
+                root.table("label"), (v.key for e in experiments for v in e.variants)
+            ),
+            testbed=testbed,
             runs=root.count("runs"),
             quick_runs=quick.count("runs", 5),
             quick_experiments=quick.texts("experiments", ids),
@@ -356,6 +382,27 @@ class _Reader:
         study.choose(study.quick_experiments)
         return study
 
+    def _testbed(self, experiments: Iterable[Experiment]) -> Testbed | None:
+        if "testbed" not in self._root:
+            return None
+        table = self._root.table("testbed")
+        key = _key(table.table("key"))
+        testbed = Testbed.read(table, key, str(self._folder.resolve().parents[1]))
+        for experiment in experiments:
+            measured = [v for v in experiment.variants if testbed.measures(v.key)]
+            for variant in measured:
+                try:
+                    testbed.case_of(variant.key)
+                except (KeyError, ValueError) as error:
+                    raise table.error("case", f"{variant.text}: no key {error}") from error
+            for figure in experiment.figures:
+                if figure.series and (drawn := set(measured).intersection(figure.variants)):
+                    text = min(variant.text for variant in drawn)
+                    raise StudyError(
+                        f"{figure.at}: figure {figure.id}: the testbed records no series of {text}"
+                    )
+        return testbed
+
     def _scenario(self, name: str) -> str:
         try:
             return (self._folder / name).read_text(encoding="utf-8")
@@ -366,9 +413,11 @@ class _Reader:
         names: dict[tuple[str, Key], set[str]] = {}
         for experiment in experiments:
             measured = {
-                metric.field
+                series
                 for metric in (self._metrics[name] for name in experiment.metrics)
                 if isinstance(metric, Measure) and metric.kind == "trace"
+                for series in (metric.field, metric.until)
+                if series
             }
             for variant in experiment.variants:
                 drawn = (f.series for f in experiment.figures if variant in f.variants)
@@ -403,8 +452,10 @@ class _Reader:
                 field=field,
                 scale=table.number("scale", 1.0),
                 missing=table.optional_number("missing"),
+                absent=table.text("absent", ""),
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
                 windows=_windows(table) if kind == "trace" else (),
+                until=table.text("until", "") if kind == "trace" else "",
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
                 minus=table.text("minus", ""),
             )
@@ -432,6 +483,7 @@ class _Reader:
         experiment = Experiment(
             id=table.text("id"),
             title=table.text("title"),
+            question=table.text("question", ""),
             description=table.text("description", ""),
             scenario=table.text("scenario"),
             key=fixed.key,
@@ -529,6 +581,8 @@ class _Reader:
             window=window,
             step=table.seconds("step", 1.0) if kind == "curve" else 0.0,
             shade=table.windows("shade") if timed else (),
+            note=table.text("note", ""),
+            at=table.place(),
         )
         table.finish()
         return figure

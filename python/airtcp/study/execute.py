@@ -44,11 +44,17 @@ class Simulator:
 
     def __call__(self, job: Job) -> Run:
         """Runs one job."""
+        if job.testbed is not None:
+            self._check()
+            return job.testbed.run(job.text)
         return _scenario(job).run(job.seed, job.series, between_slices=self._check)
 
     def check(self, job: Job) -> None:
-        """Raises ScenarioError if the job's scenario or overrides are wrong."""
-        _scenario(job)
+        """Raises ValueError or StudyError if the job cannot be run."""
+        if job.testbed is not None:
+            job.testbed.check()
+        else:
+            _scenario(job)
 
     def stop(self) -> None:
         """Ends the runs in progress."""
@@ -112,12 +118,17 @@ class Store:
 
 @dataclass
 class Outcome:
-    """The result of a batch of jobs."""
+    """The result of some batches of jobs."""
 
-    kept: int
-    simulated: int
-    failed: list[tuple[Job, BaseException]]
-    interrupted: bool
+    kept: int = 0
+    simulated: int = 0
+    failed: list[tuple[Job, BaseException]] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def finished(self) -> int:
+        """How many jobs need no further thought."""
+        return self.kept + self.simulated + len(self.failed)
 
 
 def execute(
@@ -127,6 +138,7 @@ def execute(
     executor: Executor,
     stop: Callable[[], None],
     on_progress: Callable[[int], None],
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Runs the jobs whose results are not kept yet, and keeps each result once finished.
 
@@ -137,23 +149,25 @@ def execute(
         executor: Where the jobs run; any `concurrent.futures.Executor`.
         stop: Called on Ctrl-C, to end the runs in progress.
         on_progress: Called with the number of jobs finished so far (kept ones included).
+        outcome: That of the batches before this one, to which it is added.
     """
 
     def task(job: Job) -> None:
         store.put(job, simulate(job))
 
     missing = [job for job in jobs if not store.has(job)]
-    outcome = Outcome(len(jobs) - len(missing), 0, [], interrupted=False)
+    outcome = outcome or Outcome()
+    outcome.kept += len(jobs) - len(missing)
     pending: dict[Future[None], Job] = {}
     try:
-        on_progress(outcome.kept)
+        on_progress(outcome.finished)
         for job in missing:
             pending[executor.submit(task, job)] = job
         while pending:
             # A time-out lets the main thread see Ctrl-C.
             done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             _collect(done, pending, outcome)
-            on_progress(outcome.kept + outcome.simulated + len(outcome.failed))
+            on_progress(outcome.finished)
     except KeyboardInterrupt:
         outcome.interrupted = True
         stop()

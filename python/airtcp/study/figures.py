@@ -1,135 +1,76 @@
-"""The figures of a study, as SVG and PNG; the same results give the same bytes."""
+"""The figures of a study as charts: which numbers are drawn, as what, with which words."""
 
 from __future__ import annotations
 
-import io
 import itertools
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from cycler import cycler
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import LogLocator, NullLocator
 
 from airtcp.run import Run
 from airtcp.study.cells import Cell, Results
+from airtcp.study.chart import Axis, Chart, Line, Mark, Marker, Panel, Series
+from airtcp.study.claims import interval, number
 from airtcp.study.definition import Experiment, Figure, Key, Row, Study, Variant
-from airtcp.study.measure import sample
+from airtcp.study.measure import Measure, sample
 from airtcp.study.stats import Floats
+from airtcp.study.table import StudyError
 
-_STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.prop_cycle": cycler(
-        color=["#4e4e4e", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"]
-    ),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.dpi": 110,
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "grid.alpha": 0.3,
-    "legend.frameon": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "airtcp",
-}
+COLORS = ("#4e4e4e", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
+_BAR, _PAPER, _REFERENCE, _MARK = "#7fb3d5", "#d62728", "#333333", "#b3261e"
 
-_MARKERS = "os^Dvxp*h"
-_STYLES = ("-", "--", "-.", ":")
-"""Line styles of a curve figure: lines that coincide can all be seen."""
+_MARKERS: tuple[Marker, ...] = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "x",
+    "star",
+    "pentagon",
+    "hexagon",
+)
+_LINES: tuple[Line, ...] = ("solid", "dash", "dashdot", "dot")
+"""Lines that coincide can all be seen."""
+_OTHERS: tuple[tuple[Line, Marker], ...] = (("solid", ""), ("dash", ""), ("dot", "x"))
+"""How the numbers of others are drawn: the first source, the second, …"""
 
 _WRAP = 3
 """Panels side by side before they wrap."""
 
-_FEW_DECADES = 30
-"""Ratio of maximum to minimum up to which a logarithmic axis has labels between decades."""
-
 _MANY_DECADES = 300
 """Ratio of maximum to minimum above which a logarithmic axis has ticks at decades only."""
+
+_VANISHING = 0.02
+"""Bars shorter than this fraction of the longest number cannot be read: the axis is logarithmic."""
 
 _TIMELINE_POINTS = 2000
 """Number of points with which a line of a timeline is drawn."""
 
-_PAPER, _REFERENCE = "#d62728", "#333333"
 
+def chart_all(study: Study, experiments: Iterable[Experiment], results: Results) -> Iterator[Chart]:
+    """The figures of the experiments.
 
-@dataclass(frozen=True)
-class Drawing:
-    """A finished figure."""
-
-    id: str
-    experiment: str
-    title: str
-    svg: bytes
-    png: bytes
-
-
-def draw_all(
-    study: Study, experiments: tuple[Experiment, ...], results: Results
-) -> Iterator[Drawing]:
-    """Draws the figures of the experiments."""
+    Raises:
+        StudyError: A figure has no data; the message says where it is declared.
+    """
     for experiment in experiments:
         for figure in experiment.figures:
-            yield draw(study, experiment, figure, results)
+            yield _Painter(study, experiment, figure, results).chart()
 
 
-def draw(study: Study, experiment: Experiment, figure: Figure, results: Results) -> Drawing:
-    """Draws one figure."""
-    with mpl.rc_context(_STYLE):
-        canvas = _Painter(study, experiment, figure, results).paint()
-        # Lay out once for both files: this takes longer than drawing.
-        canvas.draw_without_rendering()
-        canvas.set_layout_engine("none")
-        svg, png = io.BytesIO(), io.BytesIO()
-        canvas.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        canvas.savefig(png, format="png", metadata={"Software": None})
-    return Drawing(figure.id, experiment.id, figure.title, svg.getvalue(), png.getvalue())
-
-
-def _short(key: Key, among: Iterable[Key]) -> str:
-    """The pairs that distinguish a key from the others."""
-    others = list(among)
-    shared = set(others[0]).intersection(*others[1:])
-    own = tuple(pair for pair in key if pair not in shared or len(others) == 1)
-    return ", ".join(f"{name} {value}" for name, value in own)
-
-
-def _label(variant: Variant, among: tuple[Variant, ...]) -> str:
-    """What distinguishes a variant from the others of its figure."""
-    return _short(variant.key, (other.key for other in among))
-
-
-def _log_x(axes: Axes, points: list[float]) -> None:
-    """Makes the x axis logarithmic, with ticks at the points, or at decades if these span many."""
-    axes.set_xscale("log")
-    if max(points) > _MANY_DECADES * min(points):
-        axes.xaxis.set_major_formatter("{x:g}")
-    else:
-        axes.set_xticks(points, [f"{point:g}" for point in points])
-        axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _log_y(axes: Axes, row: Row) -> None:
-    """Makes the y axis logarithmic if the row says so, with plain numbers."""
-    if row.log:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-        low, high = axes.get_ylim()
-        axes.yaxis.set_minor_formatter("{x:g}" if high / low < _FEW_DECADES else "")
+def _without(key: Key, names: Iterable[str]) -> Key:
+    return tuple(pair for pair in key if pair[0] not in names)
 
 
 def _value_label(row: Row) -> str:
     return f"{row.label} ({row.unit})" if row.unit else row.label
 
 
-def _without(key: Key, names: Iterable[str]) -> Key:
-    return tuple(pair for pair in key if pair[0] not in names)
+def _floats(values: Iterable[float]) -> Floats:
+    return np.array(list(values), float)
 
 
 @dataclass(frozen=True)
@@ -139,79 +80,159 @@ class _Painter:
     figure: Figure
     results: Results
 
-    def paint(self) -> Canvas:
+    def chart(self) -> Chart:
         figure = self.figure
-        paint = {
+        kinds = {
             "curve": self._curve,
             "bars": self._bars,
             "lines": self._lines,
             "trace": self._trace,
             "timeline": self._timeline,
         }
-        canvas = paint[figure.kind]()
-        canvas.suptitle(f"{figure.id}: {figure.title}", fontsize=10)
-        return canvas
-
-    @staticmethod
-    def _canvas(width: float, height: float) -> Canvas:
-        canvas = Canvas(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(canvas)
-        return canvas
+        panels, columns, share_y = kinds[figure.kind]()
+        drawn = any(len(series.x) for panel in panels for series in panel.series)
+        if not drawn and not any(panel.marks for panel in panels):
+            raise StudyError(f"{figure.at}: figure {figure.id}: no run has data for it")
+        return Chart(
+            figure.id,
+            self.experiment.id,
+            figure.title,
+            tuple(panels),
+            columns,
+            share_y,
+            figure.note,
+        )
 
     def _cell(self, variant: Variant, metric: str) -> Cell:
         return self.results.cell(self.experiment.id, variant.key, metric)
 
-    def _timed(self, axes: Axes, row: Row) -> None:
-        """Sets what all panels with a time axis have in common."""
-        for start, end in self.figure.shade:
-            axes.axvspan(start, end, color="#000000", alpha=0.08, linewidth=0)
-        axes.set_xlim(*self.figure.window)
-        axes.set_ylabel(_value_label(row))
+    def _label(self, variant: Variant) -> str:
+        """What distinguishes a variant from the others of the figure."""
+        return self._distinct(variant.key, [other.key for other in self.figure.variants])
 
-    def _curve(self) -> Canvas:
-        canvas = self._canvas(7.2, 3.8)
-        axes = canvas.subplots()
-        for variant, style in zip(self.figure.variants, itertools.cycle(_STYLES)):
+    def _distinct(self, key: Key, among: Sequence[Key]) -> str:
+        return self.study.labels.distinct(key, among)
+
+    def _absent(self, cell: Cell) -> str:
+        """The word for runs without a value, and how many these are; empty if there are none."""
+        metric = self.study.metrics[cell.metric]
+        if not isinstance(metric, Measure) or not metric.absent:
+            return ""
+        values = self.results.values[cell.experiment, cell.key, cell.metric]
+        count = int(np.sum(np.isnan(values) | (values == metric.missing)))
+        if count in (0, len(values)):
+            return metric.absent if count else ""
+        return f"{metric.absent}: {count} of {len(values)}"
+
+    def _is_absent(self, value: float, metric: str) -> bool:
+        """Whether this number of others stands for the absence of one."""
+        measure = self.study.metrics[metric]
+        return isinstance(measure, Measure) and bool(measure.absent) and value == measure.missing
+
+    def _time(self) -> Axis:
+        return Axis("time (s)", range=self.figure.window)
+
+    def _curve(self) -> tuple[list[Panel], int, bool]:
+        series = []
+        for variant, line, color in zip(
+            self.figure.variants, itertools.cycle(_LINES), itertools.cycle(COLORS), strict=False
+        ):
             curve = self.results.curves[self.experiment.id, self.figure.id, variant.key]
             band = curve.band(self.study.confidence)
-            name = _label(variant, self.figure.variants)
-            (line,) = axes.plot(curve.times, band.mean, linestyle=style, linewidth=1.4, label=name)
-            axes.fill_between(
-                curve.times, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0
+            series.append(
+                Series(
+                    self._label(variant),
+                    color,
+                    curve.times,
+                    band.mean,
+                    band.low,
+                    band.high,
+                    band=True,
+                    line=line,
+                )
             )
-        self._timed(axes, self.figure.row)
-        axes.set_xlabel("time (s)")
-        axes.set_ylim(bottom=0)
-        if len(self.figure.variants) > 1:
-            axes.legend(fontsize=8)
-        return canvas
+        axis = Axis(_value_label(self.figure.row), zero=True)
+        panel = Panel("", self._time(), axis, tuple(series), shade=self.figure.shade)
+        return [panel], 1, False
 
-    def _bars(self) -> Canvas:
+    def _bars(self) -> tuple[list[Panel], int, bool]:
         variants, row = self.figure.variants, self.figure.row
-        canvas = self._canvas(7.2, max(3.4, 0.26 * len(variants) + 1.2))
-        axes = canvas.subplots()
         cells = [self._cell(variant, row.metric) for variant in variants]
-        places = np.arange(len(cells))
-        means = np.array([cell.ours.mean for cell in cells])
-        half = np.nan_to_num(np.array([cell.ours.half_width for cell in cells]))
-        axes.barh(places, means, xerr=half, height=0.7, color="#9ecae1", capsize=2, label="ours")
-        paper = [(i, cell.paper) for i, cell in enumerate(cells) if cell.paper]
-        references = [(i, known) for i, cell in enumerate(cells) for known in cell.references]
-        for style, color, numbers in (("D", _PAPER, paper), ("x", _REFERENCE, references)):
-            for source in dict.fromkeys(known.source for _, known in numbers):
-                points = [(float(k.value), i) for i, k in numbers if k.source == source]
-                x, y = zip(*points, strict=True)
-                axes.plot(x, y, style, color=color, label=source, markersize=5)
-        axes.set_yticks(places, [_label(variant, variants) for variant in variants])
-        axes.set_ylim(len(cells) - 0.4, -0.6)
-        axes.set_xlabel(_value_label(row))
-        axes.grid(axis="y", visible=False)
-        handles, labels = axes.get_legend_handles_labels()
-        if len(handles) > 1:
-            canvas.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-        return canvas
+        places = list(enumerate(cells))
+        names = [self._label(variant) for variant in variants]
+        absent = {place: word for place, cell in places if (word := self._absent(cell))}
+        ours = [
+            (place, cell)
+            for place, cell in places
+            if not math.isnan(cell.ours.mean)
+            and not (place in absent and self._is_absent(cell.ours.mean, row.metric))
+        ]
+        others: dict[tuple[str, bool], list[tuple[int, float]]] = {}
+        marks = [
+            Mark(0, place, word, _MARK, f"{names[place]}: {word}") for place, word in absent.items()
+        ]
+        for place, cell in places:
+            for known in cell.known:
+                value = float(known.value)
+                if not self._is_absent(value, row.metric):
+                    whose = (known.source, known is cell.paper)
+                    others.setdefault(whose, []).append((place, value))
+                elif place not in absent:
+                    metric = self.study.metrics[row.metric]
+                    word = metric.absent if isinstance(metric, Measure) else ""
+                    marks.append(Mark(0, place, f"{known.source}: {word}", _PAPER, names[place]))
+        log = _vanish(
+            [cell.ours.mean for _, cell in ours],
+            [value for numbers in others.values() for _, value in numbers],
+        )
+        if log:
+            # No bar begins at 0 there, and a 0 has no place.
+            zeros = [(place, cell) for place, cell in ours if cell.ours.mean == 0]
+            marks += [
+                Mark(0, place, "0", _BAR, f"{names[place]}: 0 {cell.unit}") for place, cell in zeros
+            ]
+            ours = [pair for pair in ours if pair not in zeros]
+        series = [
+            Series(
+                "ours",
+                _BAR,
+                _floats(cell.ours.mean for _, cell in ours),
+                _floats(place for place, _ in ours),
+                _floats(cell.ours.low for _, cell in ours),
+                _floats(cell.ours.high for _, cell in ours),
+                bars=not log,
+                marker="circle" if log else "",
+                texts=tuple(
+                    f"{names[place]}: {interval(cell.ours, cell.unit)}" for place, cell in ours
+                ),
+            )
+        ]
+        for (source, is_paper), numbers in others.items():
+            shown = [(place, value) for place, value in numbers if value > 0 or not log]
+            series.append(
+                Series(
+                    source,
+                    _PAPER if is_paper else _REFERENCE,
+                    _floats(value for _, value in shown),
+                    _floats(place for place, _ in shown),
+                    marker="diamond" if is_paper else "x",
+                    texts=tuple(
+                        f"{names[place]}, {source}: {number(value)} {cells[place].unit}"
+                        for place, value in shown
+                    ),
+                )
+            )
+        panel = Panel(
+            "",
+            Axis(_value_label(row), log=log, zero=not log),
+            Axis(""),
+            tuple(series),
+            tuple(marks),
+            tuple(names),
+        )
+        return [panel], 1, False
 
-    def _lines(self) -> Canvas:
+    def _lines(self) -> tuple[list[Panel], int, bool]:
         figure = self.figure
         columns = list(
             dict.fromkeys(
@@ -222,44 +243,15 @@ class _Painter:
         rows = figure.rows
         # One quantity in many columns wraps into two rows of panels.
         wide = len(columns) if len(rows) > 1 or len(columns) <= _WRAP else -(-len(columns) // 2)
-        high = len(rows) * -(-len(columns) // wide)
-        canvas = self._canvas(max(7.2, 2.9 * wide + 0.6), max(3.8, 2.6 * high + 1.0))
-        panels = canvas.subplots(
-            high,
-            wide,
-            squeeze=False,
-            sharex=True,
-            sharey="row" if high == len(rows) else "none",
-        )
-        for index, (row, column) in enumerate(itertools.product(rows, columns)):
-            axes = panels.flat[index]
-            self._lines_panel(axes, row, column)
-            if columns != [()] and (len(rows) == 1 or index < wide):
-                axes.set_title(_short(column, columns), fontsize=9)
-            if index % wide == 0:
-                axes.set_ylabel(_value_label(row))
-            if index >= (high - 1) * wide:
-                axes.set_xlabel(figure.x_label)
-        for axes in panels.flat[len(rows) * len(columns) :]:
-            axes.set_visible(False)
-        handles: dict[str, Any] = {}
-        for axes in panels.flat:
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                handles.setdefault(label, handle)
-        if len(handles) > 1:
-            canvas.legend(
-                list(handles.values()),
-                list(handles),
-                loc="outside lower center",
-                ncols=min(4, len(handles)),
-                fontsize=8,
-            )
-        return canvas
+        panels = [self._lines_panel(row, column, columns) for row in rows for column in columns]
+        return panels, wide, len(panels) == len(rows) * wide
 
-    def _lines_panel(self, axes: Axes, row: Row, column: Key) -> None:
+    def _lines_panel(self, row: Row, column: Key, columns: list[Key]) -> Panel:
         figure = self.figure
         apart = {figure.x, *figure.columns}
         lines = list(dict.fromkeys(_without(variant.key, apart) for variant in figure.variants))
+        series: list[Series] = []
+        marks: list[Mark] = []
         for index, line in enumerate(lines):
             points = sorted(
                 (
@@ -270,39 +262,56 @@ class _Painter:
                 key=lambda point: point[0],
             )
             if points:
-                name = _short(line, lines) if len(lines) > 1 else ""
-                self._line(axes, index, name, points)
-        _log_y(axes, row)
-        if figure.log_x:
-            _log_x(
-                axes, sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
-            )
+                name = self._distinct(line, lines) if len(lines) > 1 else ""
+                series += self._line(index, name, points)
+                marks += [
+                    Mark(at, index, "×", COLORS[index % len(COLORS)], f"{name} {word}".strip())
+                    for at, cell in points
+                    if (word := self._absent(cell))
+                ]
+        values = sorted({float(dict(variant.key)[figure.x]) for variant in figure.variants})
+        few = figure.log_x and values[-1] <= _MANY_DECADES * values[0]
+        return Panel(
+            self._distinct(column, columns) if columns != [()] else "",
+            Axis(figure.x_label, log=figure.log_x, ticks=tuple(values) if few else ()),
+            Axis(_value_label(row), log=row.log),
+            tuple(series),
+            tuple(marks),
+        )
 
-    def _line(self, axes: Axes, index: int, name: str, points: list[tuple[float, Cell]]) -> None:
-        """Draws our numbers, joined by a line unless others' numbers are drawn as one."""
+    def _line(self, index: int, name: str, points: list[tuple[float, Cell]]) -> Iterator[Series]:
+        """Our numbers, joined by a line unless others' numbers are drawn as one."""
         known: dict[str, list[tuple[float, float]]] = {}
         for at, cell in points:
-            for number in (*((cell.paper,) if cell.paper else ()), *cell.references):
-                known.setdefault(number.source, []).append((at, float(number.value)))
-        colors = len(mpl.rcParams["axes.prop_cycle"])
-        color = f"C{index % colors}"
-        own = "-" if index < colors else "--"
-        axes.errorbar(
-            [at for at, _ in points],
-            [cell.ours.mean for _, cell in points],
-            yerr=np.nan_to_num([cell.ours.half_width for _, cell in points]),
-            color=color,
-            linestyle="none" if known else own,
-            linewidth=1.3,
+            for one in cell.known:
+                known.setdefault(one.source, []).append((at, float(one.value)))
+        color = COLORS[index % len(COLORS)]
+        own: Line = "solid" if index < len(COLORS) else "dash"
+        known_here = [(at, cell) for at, cell in points if not math.isnan(cell.ours.mean)]
+        yield Series(
+            name or "ours",
+            color,
+            _floats(at for at, _ in known_here),
+            _floats(cell.ours.mean for _, cell in known_here),
+            _floats(cell.ours.low for _, cell in known_here),
+            _floats(cell.ours.high for _, cell in known_here),
+            line="" if known else own,
             marker=_MARKERS[index % len(_MARKERS)],
-            markersize=4,
-            capsize=2,
-            label=name or "ours",
+            texts=tuple(
+                f"{name or 'ours'}, {self.figure.x_label} {at:g}: {interval(cell.ours, cell.unit)}"
+                for at, cell in known_here
+            ),
         )
-        for style, (source, numbers) in zip(("-", "--", ":x"), known.items(), strict=False):
-            label = f"{name}: {source}" if name else source
-            axes.plot(
-                *zip(*numbers, strict=True), style, color=color, linewidth=1, alpha=0.8, label=label
+        for (line, marker), (source, numbers) in zip(
+            itertools.chain(_OTHERS, itertools.repeat(_OTHERS[-1])), known.items(), strict=False
+        ):
+            yield Series(
+                f"{name}: {source}" if name else source,
+                color,
+                _floats(at for at, _ in numbers),
+                _floats(value for _, value in numbers),
+                line=line,
+                marker=marker,
             )
 
     def _points(self, run: Run, name: str, scale: float) -> tuple[Floats, Floats]:
@@ -312,49 +321,48 @@ class _Painter:
         inside = (series.time >= start) & (series.time < end)
         return series.time[inside], series.value[inside] * scale
 
-    def _trace(self) -> Canvas:
-        variants, row = self.figure.variants, self.figure.row
-        canvas = self._canvas(7.2, max(3.8, 3.2 * len(variants)))
-        panels = canvas.subplots(len(variants), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, variant in zip(panels, variants, strict=True):
+    def _trace(self) -> tuple[list[Panel], int, bool]:
+        row, panels = self.figure.row, []
+        for variant in self.figure.variants:
             run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
-            for name, marker in zip(row.series, _MARKERS, strict=False):
-                axes.plot(
+            series = tuple(
+                Series(
+                    name.replace("_", " "),
+                    color,
                     *self._points(run, name, row.scale),
-                    marker,
-                    markersize=2.5,
-                    markeredgewidth=0.5,
-                    label=name.replace("_", " "),
+                    marker=marker,
                 )
-            for index, time in enumerate(self._paper_times(variant)):
-                label = "the paper's times" if index == 0 else None
-                axes.axvline(time, color=_PAPER, linestyle=":", linewidth=1, label=label)
-            axes.set_title(_label(variant, variants), fontsize=9)
-            self._timed(axes, row)
-            axes.legend(fontsize=8, loc="lower right")
-        panels[-1].set_xlabel("time (s)")
-        return canvas
+                for name, marker, color in zip(
+                    row.series, _MARKERS, itertools.cycle(COLORS), strict=False
+                )
+            )
+            panels.append(
+                Panel(
+                    self._label(variant),
+                    self._time(),
+                    Axis(_value_label(row)),
+                    series,
+                    shade=self.figure.shade,
+                    times=tuple(self._paper_times(variant)),
+                    times_name="the paper's times",
+                )
+            )
+        return panels, 1, False
 
-    def _timeline(self) -> Canvas:
-        variants, rows = self.figure.variants, self.figure.rows
-        canvas = self._canvas(7.2, max(3.8, 2.6 * len(rows) + 0.8))
-        panels = canvas.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, row in zip(panels, rows, strict=True):
-            for variant in variants:
+    def _timeline(self) -> tuple[list[Panel], int, bool]:
+        times = np.linspace(*self.figure.window, _TIMELINE_POINTS)
+        panels = []
+        for row in self.figure.rows:
+            series = []
+            for variant, color in zip(self.figure.variants, itertools.cycle(COLORS), strict=False):
                 run = self.results.traces[self.experiment.id, self.figure.id, variant.key]
-                times = np.linspace(*self.figure.window, _TIMELINE_POINTS)
-                axes.plot(
-                    times,
-                    sample(run.array(row.series[0]), times, "value", row.scale),
-                    drawstyle="steps-post",
-                    linewidth=1.4,
-                    label=_label(variant, variants),
+                values = sample(run.array(row.series[0]), times, "value", row.scale)
+                series.append(
+                    Series(self._label(variant), color, times, values, line="solid", step=True)
                 )
-            self._timed(axes, row)
-            _log_y(axes, row)
-        panels[0].legend(fontsize=8)
-        panels[-1].set_xlabel("time (s)")
-        return canvas
+            axis = Axis(_value_label(row), log=row.log)
+            panels.append(Panel("", self._time(), axis, tuple(series), shade=self.figure.shade))
+        return panels, 1, False
 
     def _paper_times(self, variant: Variant) -> list[float]:
         """The times in the window that the paper gives for a variant."""
@@ -366,3 +374,12 @@ class _Painter:
         start, end = self.figure.window
         times = (float(paper.value) for paper in known if paper is not None)
         return sorted(time for time in times if start <= time < end)
+
+
+def _vanish(ours: list[float], others: list[float]) -> bool:
+    """Whether some of our bars would be too short to be read beside the longest number."""
+    values = ours + others
+    positive = [value for value in ours if value > 0]
+    if not positive or min(values) < 0:
+        return False
+    return min(positive) < _VANISHING * max(values)

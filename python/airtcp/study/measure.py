@@ -25,8 +25,10 @@ class Measure:
         scale: Factor from SI to `unit`.
         missing: The value used for a run that has none (an unfinished download, say); `None`: the
             run is left out of the mean.
+        absent: What figures call such a run (`aborted`, say); empty: they do not mark it.
         reduce: `trace`: name of the reducer.
         windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
+        until: `trace`: each window ends at the first point of this series in it; empty: as given.
         over: How the values of several owners or windows are combined into one.
         minus: The metric, or the key of the variants, whose value is subtracted; empty: none.
     """
@@ -39,8 +41,10 @@ class Measure:
     field: str
     scale: float
     missing: float | None
+    absent: str
     reduce: str
     windows: tuple[tuple[float, float], ...]
+    until: str
     over: str
     minus: str
 
@@ -202,11 +206,13 @@ _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
 
 
 def measure(run: Run, metric: Measure) -> float:
-    """The metric's value in one run; NaN if it has none.
+    """The metric's value in one run; NaN if it has none. A testbed gives values by metric.
 
     Raises:
         LookupError: The run has no such owner, field or series.
     """
+    if "measured" in run.metrics:
+        return float(run.metrics["measured"].get(metric.name, np.nan))
     values = _trace_values(run, metric) if metric.kind == "trace" else _field_values(run, metric)
     missing = np.nan if metric.missing is None else metric.missing
     scaled = np.array([missing if np.isnan(v) else v * metric.scale for v in values])
@@ -238,6 +244,13 @@ def _field_values(run: Run, metric: Measure) -> list[float]:
 def _trace_values(run: Run, metric: Measure) -> list[float]:
     series = run.array(metric.field)
     windows = metric.windows or ((0.0, float(run.metrics["duration"])),)
+    if metric.until:
+        last = run.array(metric.until).time
+        windows = tuple((start, _first(last[_inside(last, start, end)])) for start, end in windows)
+        # Without such a point the window has no end, and the run no value.
+        windows = tuple(window for window in windows if not np.isnan(window[1]))
+        if not windows:
+            return [np.nan]
     values: list[float] = []
     for index, flow in enumerate(run.metrics["flows"]):
         if metric.owner in ("", flow["name"]):

@@ -5,29 +5,51 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from airtcp.study.cells import Cell
+from airtcp.study.cells import Cell, Results
 from airtcp.study.claims import Judgement
 from airtcp.study.execute import write_atomically
 
-CELL_COLUMNS = (
-    "study",
-    "experiment",
-    "variant",
-    "metric",
-    "unit",
-    "paper",
-    "ours",
-    "ci_low",
-    "ci_high",
-    "runs",
-    "calibrated",
-)
-CLAIM_COLUMNS = ("study", "experiment", "claim", "judges", "text", "verdict", "evidence")
+CELL_COLUMNS: Mapping[str, str] = {
+    "study": "name of the study",
+    "experiment": "id of the experiment",
+    "variant": "`key=value;key=value`; a point of a curve has the key `t`, in seconds",
+    "metric": "name of the metric, defined in `study.toml`",
+    "unit": "its unit, also that of the numbers in this row",
+    "paper": "the paper's number; empty where it prints none",
+    "ours": "mean over the runs; of a gain, the ratio of the means; empty if no run has a value",
+    "ci_low": "lower end of the confidence interval; empty if there is none, as with one run",
+    "ci_high": "upper end, likewise",
+    "runs": "number of runs that have a value",
+    "calibrated": "`true` if parameters were chosen with the paper's number in sight, else `false`",
+}
+"""The columns of `cells.csv`, and what they hold."""
+
+CLAIM_COLUMNS: Mapping[str, str] = {
+    "study": "name of the study",
+    "experiment": "id of the experiment",
+    "claim": "id of the claim in `study.toml`",
+    "judges": "ids of the paper's claims that it judges, separated by spaces; may be empty",
+    "text": "the claim as a sentence",
+    "verdict": "`holds`, `undecided` or `refuted`",
+    "evidence": "the metric, the numbers compared, and the test",
+    "runs": "number of runs of each variant",
+}
+"""The columns of `claims.csv`, and what they hold."""
+
+
+def columns_markdown() -> str:
+    """The tables of columns in `docs/studies.md`."""
+    tables = {"cells.csv": CELL_COLUMNS, "claims.csv": CLAIM_COLUMNS}
+    return "\n".join(
+        f"| column of `{file}` | meaning |\n|---|---|\n"
+        + "".join(f"| `{name}` | {meaning} |\n" for name, meaning in columns.items())
+        for file, columns in tables.items()
+    )
 
 
 def exact(value: float) -> str:
@@ -64,7 +86,7 @@ def cell_json(study: str, cell: Cell) -> dict[str, str | float | bool | None]:
     return row
 
 
-def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
+def claim_row(study: str, judgement: Judgement, runs: int) -> dict[str, str]:
     """One row of `claims.csv`."""
     claim = judgement.claim
     values = (
@@ -75,11 +97,12 @@ def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
         claim.text,
         judgement.verdict.value,
         judgement.evidence,
+        str(runs),
     )
     return dict(zip(CLAIM_COLUMNS, values, strict=True))
 
 
-def _csv(columns: Sequence[str], rows: Iterable[dict[str, str]]) -> bytes:
+def _csv(columns: Mapping[str, str], rows: Iterable[dict[str, str]]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -88,16 +111,16 @@ def _csv(columns: Sequence[str], rows: Iterable[dict[str, str]]) -> bytes:
 
 
 def write_tables(
-    folder: Path, study: str, cells: Iterable[Cell], judgements: Iterable[Judgement]
+    folder: Path, study: str, results: Results, judgements: Iterable[Judgement]
 ) -> None:
     """Writes the three tables.
 
     Raises:
         OSError: A table cannot be written.
     """
-    rows = [cell_row(study, cell) for cell in cells]
+    rows = [cell_row(study, cell) for cell in results.cells]
     write_atomically(folder / "cells.csv", _csv(CELL_COLUMNS, rows))
-    claims = [claim_row(study, judgement) for judgement in judgements]
+    claims = [claim_row(study, judgement, results.runs) for judgement in judgements]
     write_atomically(folder / "claims.csv", _csv(CLAIM_COLUMNS, claims))
     frame = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     for column in ("paper", "ours", "ci_low", "ci_high"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from airtcp.study.definition import Experiment, Key, Study, Variant
+from airtcp.study.testbed import Testbed
 
 FIRST_SEED = 1
 """Seeds of a study are 1, 2, …, so that variants are paired by seed."""
@@ -23,6 +24,7 @@ class Job:
         text: Its contents.
         overrides: As `--set`.
         series: Names of the series to record, sorted.
+        testbed: What measures it instead of the simulator; then `text` is the case.
     """
 
     file: str
@@ -30,17 +32,21 @@ class Job:
     overrides: Key
     seed: int
     series: tuple[str, ...]
+    testbed: Testbed | None = None
 
     @cached_property
     def _content(self) -> str:
         # The scenario's name defaults to the file's, so the file is part of the content.
-        return json.dumps([self.file, self.text, self.overrides, self.seed, self.series])
+        command = [] if self.testbed is None else [self.testbed.command]
+        return json.dumps([self.file, self.text, self.overrides, self.seed, self.series, *command])
 
     def address(self, simulator: str) -> str:
         """Name of the result among the kept runs: a hash of the job and the simulator's build."""
         return hashlib.sha256(f"{simulator}\n{self._content}".encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
+        if self.testbed is not None:
+            return f"{self.file}={self.text!r}, run {self.seed}"
         overrides = "".join(f" --set {key}={value}" for key, value in self.overrides)
         return f"{self.file}{overrides} --seed {self.seed}"
 
@@ -48,6 +54,9 @@ class Job:
 def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Job:
     """The run of one variant of an experiment with one seed."""
     scenario = experiment.scenario
+    if study.testbed is not None and study.testbed.measures(variant.key):
+        case = study.testbed.case_of(variant.key)
+        return Job(study.testbed.variable, case, (), seed, (), study.testbed)
     return Job(
         file=scenario,
         text=study.scenarios[scenario],

@@ -1,10 +1,11 @@
-"""The report of a study: one HTML page with everything in it."""
+"""The report of a study: one HTML page with everything in it, which opens without a network."""
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import jinja2
@@ -12,10 +13,11 @@ from markupsafe import Markup
 
 from airtcp import __version__
 from airtcp.study.cells import Cell, Results, score
-from airtcp.study.claims import Judgement, interval, number, summary
-from airtcp.study.definition import Experiment, Study
+from airtcp.study.chart import Chart
+from airtcp.study.claims import Judgement, Verdict, count, interval, summary
+from airtcp.study.definition import Experiment, PaperClaim, Study, Variant
 from airtcp.study.execute import write_atomically
-from airtcp.study.figures import Drawing
+from airtcp.study.interactive import chart_json
 
 
 @dataclass(frozen=True)
@@ -24,28 +26,11 @@ class _Section:
 
     experiment: Experiment
     judgements: list[Judgement]
-    drawings: list[Drawing]
-    rows: list[tuple[str, list[Cell]]]
-
-
-def _inline(drawing: Drawing) -> Markup:
-    """An SVG to put into the page: without its XML prolog, its ids made unique."""
-    svg = drawing.svg.decode()
-    svg = svg[svg.index("<svg") :]
-    prefix = re.sub(r"[^A-Za-z0-9]", "-", f"{drawing.experiment}-{drawing.id}")
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}-", svg)
-    return Markup(svg)
-
-
-def _rows(experiment: Experiment, results: Results) -> list[tuple[str, list[Cell]]]:
-    return [
-        (
-            variant.text,
-            [results.cell(experiment.id, variant.key, metric) for metric in experiment.metrics],
-        )
-        for variant in experiment.variants
-    ]
+    charts: list[Chart]
+    rows: list[tuple[Variant, list[Cell]]]
+    counts: dict[str, int]
+    scenario: str
+    link: str
 
 
 def write_report(
@@ -54,7 +39,7 @@ def write_report(
     experiments: Sequence[Experiment],
     results: Results,
     judgements: Sequence[Judgement],
-    drawings: Sequence[Drawing],
+    charts: Sequence[Chart],
 ) -> None:
     """Writes the page.
 
@@ -69,24 +54,61 @@ def write_report(
         undefined=jinja2.StrictUndefined,
     )
     sections = [
-        _Section(
-            experiment,
-            [judgement for judgement in judgements if judgement.experiment == experiment.id],
-            [drawing for drawing in drawings if drawing.experiment == experiment.id],
-            _rows(experiment, results),
-        )
+        _section(path.parent, study, experiment, results, judgements, charts)
         for experiment in experiments
     ]
+    headline = next((chart for chart in charts if chart.id == study.headline), None)
     page = environment.get_template("report.html.j2").render(
         study=study,
         sections=sections,
-        judgements=judgements,
+        headline=headline,
         summary=summary(judgements),
+        counts=count(judgements),
+        verdicts=[verdict.value for verdict in Verdict],
         score=score(results.cells),
+        not_judged=_not_judged(study),
         runs=results.runs,
         version=__version__,
-        inline=_inline,
+        chart_json=lambda chart: Markup(chart_json(chart)),
         interval=interval,
-        number=number,
+        plotly=Markup(_plotly()),
     )
     write_atomically(path, page.encode())
+
+
+def _section(
+    folder: Path,
+    study: Study,
+    experiment: Experiment,
+    results: Results,
+    judgements: Sequence[Judgement],
+    charts: Sequence[Chart],
+) -> _Section:
+    own = [judgement for judgement in judgements if judgement.experiment == experiment.id]
+    rows = [
+        (
+            variant,
+            [results.cell(experiment.id, variant.key, metric) for metric in experiment.metrics],
+        )
+        for variant in experiment.variants
+    ]
+    return _Section(
+        experiment=experiment,
+        judgements=own,
+        charts=[chart for chart in charts if chart.experiment == experiment.id],
+        rows=rows,
+        counts=count(own),
+        scenario=study.scenarios[experiment.scenario],
+        link=Path(os.path.relpath(study.folder / experiment.scenario, folder)).as_posix(),
+    )
+
+
+def _not_judged(study: Study) -> list[PaperClaim]:
+    return [entry for entry in study.catalogue.values() if entry.not_judged]
+
+
+def _plotly() -> str:
+    """Plotly's library for browsers, which its package carries."""
+    script = resources.files("plotly") / "package_data" / "plotly.min.js"
+    # Nothing in a script may look like its end.
+    return script.read_text(encoding="utf-8").replace("</script", "<\\/script")

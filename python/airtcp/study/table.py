@@ -193,6 +193,10 @@ class Table:
             raise self.error(key, f"expected a list of strings, found {values!r}")
         return tuple(values)
 
+    def __contains__(self, key: str) -> bool:
+        """Whether the table has a key."""
+        return key in self._values
+
     def table(self, key: str) -> Table:
         """A table; empty if the key is missing."""
         values = self._typed(key, dict, "a table")

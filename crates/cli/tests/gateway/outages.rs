@@ -311,7 +311,8 @@ fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
 /// seconds, what is told.
 const ASKED: &str = "AIRTCP_OUTAGES";
 
-/// Measures what the study in `studies/live` asks for, if anything.
+/// Measures what the study in `studies/live` asks for, if anything: a case a line. Prints the
+/// values of the study's metrics, one JSON object a case.
 #[test]
 fn asked_for() {
     let Ok(asked) = std::env::var(ASKED) else { return };
@@ -320,7 +321,9 @@ fn asked_for() {
     }
     let asked: &'static str = asked.leak();
     let cases: Vec<Case> = asked.lines().map(|line| parse(line).expect(line)).collect();
-    run_all(&cases);
+    for outcome in run_all(&cases) {
+        report::metrics(&outcome);
+    }
 }
 
 fn parse(line: &'static str) -> Option<Case> {

@@ -52,6 +52,22 @@ pub(crate) fn outage(case: &Case, outcome: &Outcome) {
     note(&OUTAGES, &row);
 }
 
+/// Prints an outage as the metrics of `studies/live`, in their units.
+pub(crate) fn metrics(outcome: &Outcome) {
+    let Outcome { dead_time, timeouts, retransmissions, cwnd: [before, after], download_time } =
+        outcome;
+    let metrics = serde_json::json!({
+        "dead_time": dead_time.map(|dead| dead.length.as_secs_f64()),
+        "download_time": download_time.as_secs_f64(),
+        "timeouts": timeouts,
+        "retransmissions": retransmissions,
+        "cwnd_before": before,
+        "cwnd_after": after,
+    });
+    // A line of its own, whatever the test harness has written before.
+    println!("\n{metrics}");
+}
+
 /// Tells that the gateway was restarted, as its parent does when it is silent for too long on a
 /// machine that is too busy: it may then miss the bars.
 pub(crate) fn restart(case: &Case, log: &str) {

@@ -198,10 +198,22 @@ mod tests {
         }
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         assert_eq!(text.lines().count(), events.len());
+        let page = crate::document::markdown();
+        let (_, documentation) = page.split_once("## Events").unwrap();
         for line in text.lines() {
             let object: serde_json::Value = serde_json::from_str(line).unwrap();
             assert_eq!(object["t"], 2.069, "{line}");
-            assert!(object["event"].is_string(), "{line}");
+            let event = object["event"].as_str().unwrap();
+            let row = documentation.lines().find(|row| row.starts_with(&format!("| `{event}` |")));
+            let row = row.unwrap_or_else(|| panic!("docs/metrics.md has no `{event}`"));
+            for (key, value) in object.as_object().unwrap() {
+                let known = ["t", "source", "event"].contains(&key.as_str())
+                    || row.contains(&format!("`{key}`"));
+                assert!(known, "docs/metrics.md has no `{key}` of `{event}`");
+                if ["cause", "reason", "kind"].contains(&key.as_str()) {
+                    assert!(row.contains(&format!("`{}`", value.as_str().unwrap())), "{line}");
+                }
+            }
         }
         assert_eq!(
             text.lines().nth(4).unwrap(),

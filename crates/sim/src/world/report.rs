@@ -2,29 +2,34 @@
 
 use super::{ChannelState, FlowInfo, Socket, World};
 use crate::apps::{App, OutageWatch};
-use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics};
+use crate::metrics::{FlowMetrics, LinkMetrics, RunMetrics, StationMetrics, fairness, percentiles};
+use airtcp_core::{Duration, Instant};
 use airtcp_net::wifi::StationId;
 
 impl World {
     /// The metrics so far; those of the whole run once it is over.
     pub fn metrics(&self) -> RunMetrics {
         let sockets = self.sockets.chunks_exact(2);
+        let flows: Vec<_> = self
+            .flows
+            .iter()
+            .zip(sockets)
+            .map(|(flow, ends)| self.flow_metrics(flow, &ends[0], &ends[1]))
+            .collect();
         RunMetrics {
             scenario: self.scenario.clone(),
             seed: self.seed,
             duration: self.now.as_secs_f64(),
             events: self.events_processed,
-            flows: self
-                .flows
-                .iter()
-                .zip(sockets)
-                .map(|(flow, ends)| self.flow_metrics(flow, &ends[0], &ends[1]))
-                .collect(),
+            fairness: fairness(flows.iter().map(|flow| flow.goodput)),
+            flows,
             links: self
                 .link_names
                 .iter()
                 .zip(&self.links)
-                .map(|(name, state)| LinkMetrics::new(name, state.link.counters()))
+                .map(|(name, state)| {
+                    LinkMetrics::new(name, &state.link, self.now.since(Instant::ZERO))
+                })
                 .collect(),
             stations: self.station_metrics(),
             udp: self.udp.iter().map(|source| source.metrics(self.now)).collect(),
@@ -62,6 +67,8 @@ impl World {
         };
         let active = end.since(flow.start).as_secs_f64();
         let per_active_second = |n: u64| if active > 0.0 { n as f64 / active } else { 0.0 };
+        let rtts = sender.endpoint.rtt_samples();
+        let [rtt_p50, rtt_p95, rtt_p99] = percentiles(rtts.histogram());
         let sent_once = tx.data_segments_sent - tx.segments_retransmitted;
         FlowMetrics {
             name: flow.name.clone(),
@@ -76,6 +83,11 @@ impl World {
             ssthresh: sender.endpoint.ssthresh(),
             rto: sender.endpoint.rto().as_secs_f64(),
             srtt: sender.endpoint.rtt().map(|rtt| rtt.srtt.as_secs_f64()),
+            rtt_min: rtts.least().map(Duration::as_secs_f64),
+            rtt_p50,
+            rtt_p95,
+            rtt_p99,
+            jitter: rtts.jitter().map(Duration::as_secs_f64),
             cwnd_reductions: tx.cwnd_reductions,
             timeouts: tx.timeouts,
             fast_retransmits: tx.fast_retransmits,

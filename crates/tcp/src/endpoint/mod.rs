@@ -23,7 +23,7 @@ mod transmit;
 
 use crate::ack::Departure;
 use crate::config::TcpConfig;
-use crate::rto::Estimate;
+use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Options, Payload, Segment, SeqNum};
@@ -330,6 +330,11 @@ impl<P: Payload> Endpoint<P> {
     /// The RTT estimate, once there is one.
     pub fn rtt(&self) -> Option<Estimate> {
         self.tx.rto.estimate()
+    }
+
+    /// All RTT samples so far.
+    pub fn rtt_samples(&self) -> &RttSamples {
+        self.tx.rto.samples()
     }
 
     /// In standby: the route to the peer is broken ([`Endpoint::on_route_failure`]).

@@ -2,7 +2,7 @@
 
 use super::{Backoff, Expiry, RtoPolicy};
 use crate::config::RtoConfig;
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Histogram};
 
 /// RTT estimate and time-out.
 ///
@@ -14,10 +14,46 @@ pub struct RtoEstimator {
     config: RtoConfig,
     policy: Box<dyn RtoPolicy>,
     estimate: Option<Estimate>,
+    samples: RttSamples,
     initial: Duration,
     backoff: u32,
     /// The time-out in force, from all of the above.
     rto: Duration,
+}
+
+/// All RTT samples of a connection, as measured: a coarse clock's ticks are not in them.
+#[derive(Clone, Debug, Default)]
+pub struct RttSamples {
+    histogram: Histogram,
+    least: Option<Duration>,
+    latest: Option<Duration>,
+    /// Sum of the differences between neighbours.
+    variation: Duration,
+}
+
+impl RttSamples {
+    fn record(&mut self, rtt: Duration) {
+        self.histogram.record(rtt);
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.variation += self.latest.map_or(Duration::ZERO, |latest| latest.abs_diff(rtt));
+        self.latest = Some(rtt);
+    }
+
+    /// How often each length was measured.
+    pub fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// The smallest sample; `None` before the first one.
+    pub fn least(&self) -> Option<Duration> {
+        self.least
+    }
+
+    /// Mean difference between a sample and the one before it; `None` before the second sample.
+    pub fn jitter(&self) -> Option<Duration> {
+        let differences = self.histogram.count().checked_sub(1).filter(|&n| n > 0)?;
+        Some(self.variation / differences)
+    }
 }
 
 /// A smoothed RTT and its variation.
@@ -32,14 +68,23 @@ pub struct Estimate {
 impl RtoEstimator {
     /// Without samples: the initial RTO is in force.
     pub fn new(config: RtoConfig, policy: Box<dyn RtoPolicy>) -> Self {
-        let (initial, rto) = (config.initial, Duration::ZERO);
-        let mut estimator = Self { config, policy, estimate: None, initial, backoff: 0, rto };
+        let (initial, samples) = (config.initial, RttSamples::default());
+        let mut estimator = Self {
+            config,
+            policy,
+            estimate: None,
+            samples,
+            initial,
+            backoff: 0,
+            rto: Duration::ZERO,
+        };
         estimator.update();
         estimator
     }
 
     /// Takes a sample (RFC 6298 §2.2, §2.3) and clears the back-off.
     pub fn sample(&mut self, rtt: Duration) {
+        self.samples.record(rtt);
         let rtt = self.in_ticks(rtt);
         self.estimate = Some(match self.estimate {
             None => Estimate { srtt: rtt, rttvar: rtt / 2 },
@@ -105,6 +150,11 @@ impl RtoEstimator {
     /// The estimate, once there is a sample.
     pub fn estimate(&self) -> Option<Estimate> {
         self.estimate
+    }
+
+    /// All samples so far, also those from before a [restart](Self::restart).
+    pub fn samples(&self) -> &RttSamples {
+        &self.samples
     }
 
     /// Clock granularity G.

@@ -7,7 +7,7 @@
 
 mod estimator;
 
-pub use estimator::{Estimate, RtoEstimator};
+pub use estimator::{Estimate, RtoEstimator, RttSamples};
 
 use crate::config::{RtoConfig, RtoPolicyConfig};
 use airtcp_core::{Duration, Instant};

@@ -1,0 +1,165 @@
+//! What a run gives out, as documentation: `airtcp schema --metrics`.
+
+use crate::metrics::{
+    FlowMetrics, LinkMetrics, MiddleboxMetrics, RunMetrics, StationMetrics, UdpMetrics,
+};
+use airtcp_core::documented::Documented;
+use airtcp_core::event::{AbortReason, Cause, DropReason, Event, Spurious};
+use airtcp_edge::MechanismConfig;
+use std::fmt::Write;
+
+const INTRODUCTION: &str = "# Metrics and events
+
+<!-- Generated from the declarations. Do not edit: `cargo run -p airtcp-cli -- schema --metrics > docs/metrics.md` -->
+
+`airtcp run --json` prints one JSON object a line for each run; in Python it is `Run.metrics`. A study takes a field by
+`from = \"flow.FIELD\"`, `link.FIELD`, `station.FIELD`, `udp.FIELD`, `middlebox.FIELD` or `run.FIELD` ([studies](studies.md)).
+Numbers are in SI units: seconds, bit/s, bytes. Percentiles are of the nearest rank, from buckets 3 % wide: the middle
+of a bucket is at most 1.6 % off.
+";
+
+const EVENTS: &str = "
+## Events
+
+`airtcp run --events FILE` writes one JSON object a line for each event: `t`, the simulated time in seconds; `source`,
+who published it (`flow NAME sender`, `flow NAME receiver`, `link NAME`, `node NAME`); `event`, its kind; and the fields
+below. Times are in seconds, sizes in bytes; sequence and acknowledgement numbers are as in the segments.
+
+| event | meaning | fields |
+|---|---|---|
+";
+
+/// `docs/metrics.md`.
+pub fn markdown() -> String {
+    let mut out = INTRODUCTION.to_owned();
+    for (title, fields) in [
+        ("A run", RunMetrics::FIELDS),
+        ("`flows`: one TCP flow", FlowMetrics::FIELDS),
+        ("`links`: one unidirectional link", LinkMetrics::FIELDS),
+        ("`stations`: one station of a wireless cell", StationMetrics::FIELDS),
+        ("`udp`: one source of cross traffic", UdpMetrics::FIELDS),
+    ] {
+        table(&mut out, title, fields);
+    }
+    let (counters, fields) = MiddleboxMetrics::FIELDS.split_last().expect("it has counters");
+    table(&mut out, "`middleboxes`: one node with a middlebox", fields);
+    let _ = writeln!(out, "\n{}", prose(counters));
+    for (word, fields) in MechanismConfig::COUNTERS {
+        let _ = writeln!(out, "\n| counter of `{word}` | meaning |\n|---|---|");
+        rows(&mut out, fields);
+    }
+    out.push_str(EVENTS);
+    for event in Event::VARIANTS {
+        let fields: Vec<String> = event.fields.iter().map(field).collect();
+        let name = snake_case(event.name);
+        let _ = writeln!(out, "| `{name}` | {} | {} |", prose(event), fields.join("<br>"));
+    }
+    out
+}
+
+fn table(out: &mut String, title: &str, fields: &[Documented]) {
+    let _ = writeln!(out, "\n## {title}\n\n| field | meaning |\n|---|---|");
+    rows(out, fields);
+}
+
+fn rows(out: &mut String, fields: &[Documented]) {
+    for field in fields {
+        let _ = writeln!(out, "| `{}` | {} |", field.name, prose(field));
+    }
+}
+
+/// The docstring in the words of JSON.
+fn prose(of: &Documented) -> String {
+    of.prose.replace("`None`", "`null`")
+}
+
+/// A field of an event, and its words if it is one of some.
+fn field(field: &Documented) -> String {
+    let name = match field.kind {
+        // A flow is written as its two ends.
+        "Flow" => "`src`, `dst`".to_owned(),
+        _ => format!("`{}`", field.name),
+    };
+    let words = match field.kind {
+        "Cause" => Cause::VARIANTS,
+        "Spurious" => Spurious::VARIANTS,
+        "DropReason" => DropReason::VARIANTS,
+        "AbortReason" => AbortReason::VARIANTS,
+        _ => &[],
+    };
+    let text = prose(field);
+    if words.is_empty() {
+        return format!("{name}: {text}");
+    }
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| format!("`{}` ({})", snake_case(word.name), prose(word).trim_end_matches('.')))
+        .collect();
+    format!("{name}: {} {}.", text, words.join(", "))
+}
+
+/// As the writer of events has it.
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for (i, c) in name.char_indices() {
+        if c.is_ascii_uppercase() && i > 0 {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::World;
+    use crate::scenario::Scenario;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_committed_page_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            page == markdown(),
+            "docs/metrics.md is stale; regenerate it: \
+             cargo run -p airtcp-cli -- schema --metrics > docs/metrics.md"
+        );
+    }
+
+    #[test]
+    fn every_counter_of_every_mechanism_has_a_row() {
+        let words: Vec<&str> = MechanismConfig::COUNTERS.iter().map(|(word, _)| *word).collect();
+        let known: Vec<&str> = MechanismConfig::WORDS.iter().map(|(word, _)| *word).collect();
+        assert_eq!(words, known);
+    }
+
+    #[test]
+    fn the_fields_of_a_run_are_those_documented() {
+        let text = r#"
+            duration = "1 s"
+            node = [{ name = "A" }, { name = "B", middlebox = { mechanism = "snoop", mobiles = ["C"] } }, { name = "C" }]
+            link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "1 ms" }]
+            wlan = [{ name = "cell", stations = ["B", "C"] }]
+            udp = [{ from = "A", to = "C", rate = "1 kbit/s" }]
+            flow = [{ from = "A", to = "C" }]"#;
+        let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
+        let run = serde_json::to_value(World::new(&scenario, 1).metrics()).expect("numbers");
+        let fields = |object: &serde_json::Value| {
+            object.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>()
+        };
+        let documented = |fields: &[Documented]| {
+            fields.iter().map(|field| field.name.to_owned()).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(fields(&run), documented(RunMetrics::FIELDS));
+        assert_eq!(fields(&run["flows"][0]), documented(FlowMetrics::FIELDS));
+        assert_eq!(fields(&run["links"][0]), documented(LinkMetrics::FIELDS));
+        assert_eq!(fields(&run["stations"][0]), documented(StationMetrics::FIELDS));
+        assert_eq!(fields(&run["udp"][0]), documented(UdpMetrics::FIELDS));
+        let snoop = MechanismConfig::COUNTERS.iter().find(|(word, _)| *word == "snoop");
+        let mut middlebox = documented(snoop.expect("it is there").1);
+        middlebox.extend(["name", "kind", "segments_refused"].map(str::to_owned));
+        assert_eq!(fields(&run["middleboxes"][0]), middlebox);
+    }
+}

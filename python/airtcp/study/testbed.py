@@ -1,0 +1,120 @@
+"""Variants that a program measures on real hosts instead of the simulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import string
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airtcp.run import Run
+from airtcp.study.table import StudyError, Table
+
+if TYPE_CHECKING:
+    from airtcp.study.definition import Key
+
+
+class NotHereError(StudyError):
+    """What a study needs is missing here; the message says what."""
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """The program, and what it measures.
+
+    Attributes:
+        key: Pairs that the variants have which it measures.
+        command: The program with its arguments, run in the folder of the project.
+        variable: The environment variable that tells it the case.
+        case: The case, with `$name` for the value of that key of the variant.
+        parallel: How many of it run at once.
+        needs_root: Whether only root can run it.
+        folder: Where it runs.
+    """
+
+    key: Key
+    command: tuple[str, ...]
+    variable: str
+    case: str
+    parallel: int
+    needs_root: bool
+    folder: str
+
+    @classmethod
+    def read(cls, table: Table, key: Key, folder: str) -> Testbed:
+        """Reads `[testbed]`.
+
+        Raises:
+            StudyError: The table is wrong; the message says where.
+        """
+        testbed = cls(
+            key=key,
+            command=tuple(shlex.split(table.text("command"))),
+            variable=table.text("variable"),
+            case=table.text("case"),
+            parallel=table.count("parallel", 1),
+            needs_root=table.flag("needs-root", False),
+            folder=folder,
+        )
+        if not testbed.command:
+            raise table.error("command", "is empty")
+        table.finish()
+        return testbed
+
+    def measures(self, key: Key) -> bool:
+        """Whether it measures the variant with this key."""
+        return set(self.key) <= set(key)
+
+    def case_of(self, key: Key) -> str:
+        """The case of a variant.
+
+        Raises:
+            KeyError: The variant lacks a key that the case names.
+        """
+        return string.Template(self.case).substitute(dict(key))
+
+    def check(self) -> None:
+        """Checks that it can run here.
+
+        Raises:
+            NotHereError: It cannot; the message says why.
+        """
+        if self.needs_root and os.geteuid() != 0:
+            raise NotHereError(
+                "this study measures on real network interfaces and needs root: "
+                "run the same command with sudo"
+            )
+
+    def run(self, case: str) -> Run:
+        """Measures one case.
+
+        The program has a session of its own: Ctrl-C lets it finish and tidy up.
+
+        Raises:
+            RuntimeError: It failed; the message has its last words.
+        """
+        process = subprocess.run(
+            self.command,
+            cwd=self.folder,
+            env={**os.environ, self.variable: case},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
+        measured = next(
+            (line for line in process.stdout.splitlines() if line.startswith("{")), None
+        )
+        if process.returncode != 0 or measured is None:
+            said = "\n".join((process.stdout + process.stderr).splitlines()[-10:])
+            raise RuntimeError(
+                f"`{self.variable}='{case}' {shlex.join(self.command)}` measured nothing and "
+                f"ended with status {process.returncode}: {said}"
+            )
+        values: Mapping[str, float] = json.loads(measured)
+        return Run({"measured": values})

@@ -1,0 +1,85 @@
+"""The report in a browser: headless Chromium, without a network, as wide as a phone."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airtcp.study.command import main
+from tests.fakes import FakeSimulator, write_study
+from tests.needs import need
+
+PHONE, DESKTOP = 390, 1200
+
+PROBE = (Path(__file__).parent / "probe.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    small = write_study(folder)
+    assert main(["run", str(small), "--out", str(folder / "out")], FakeSimulator()) == 0
+    return (folder / "out" / "report.html").read_text()
+
+
+def probed(report: str, width: int, folder: Path) -> dict[str, Any]:
+    """What the probe finds in the report, opened from a file in a window of this width."""
+    chromium = shutil.which("chromium")
+    need(chromium is not None, "chromium")
+    # No window is as narrow as a phone, but a frame can be.
+    frame = f'<iframe width="{width}" height="900" srcdoc="{html.escape(report)}"></iframe>'
+    page = folder / "probe.html"
+    page.write_text(f"<!doctype html><body>{frame}<script>{PROBE}</script>")
+    command = [
+        str(chromium),
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        f"--user-data-dir={folder / 'profile'}",
+        *("--window-size=1300,1000", "--virtual-time-budget=60000", "--dump-dom"),
+        page.as_uri(),
+    ]
+    dumped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    match = re.search(r"<pre>(.*)</pre>", dumped, re.DOTALL)
+    assert match, dumped[-2000:]
+    found: dict[str, Any] = json.loads(html.unescape(match[1]))
+    assert "failed" not in found, found
+    return found
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_the_report_is_interactive_and_fits_the_window(
+    report: str, width: int, tmp_path: Path
+) -> None:
+    found = probed(report, width, tmp_path)
+    assert found["errors"] == []
+    assert found["resources"] == []
+    assert found["drawn"] == found["panels"] == 8
+    # No horizontal scroll, and no panel too small to read.
+    assert found["width"] <= width
+    assert found["narrow"] == 0
+    before, after = found["before"], found["after"]
+    assert after[1] - after[0] < before[1] - before[0]
+    assert "size 1" in found["hover"]
+    assert found["off"] == [False, False]
+    assert found["on"] == [True, True]
+
+
+def test_the_report_leads_to_each_experiment_and_its_scenario(report: str) -> None:
+    for experiment in ("E1", "E2"):
+        assert f'<a href="#{experiment}">' in report
+        assert f'<h2 id="{experiment}">' in report
+    assert '<a href="../small/scenarios/one.toml">' in report
+    assert "<pre>made up</pre>" in report
+
+
+def test_verdicts_have_a_colour_each(report: str) -> None:
+    for verdict in ("holds", "undecided", "refuted"):
+        assert re.search(rf"--{verdict}: #[0-9a-f]{{6}}", report)
+    assert '<span class="chip holds">1 holds</span>' in report
