@@ -162,6 +162,7 @@ fn mechanisms_take_their_settings_from_the_file() {
             release: ms(1),
             fifo,
             max_down: None,
+            ..MTcpConfig::default()
         })
     );
     assert_eq!(
