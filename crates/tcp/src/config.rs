@@ -56,8 +56,7 @@ settings! {
         #[source = "RFC 7323 §3"]
         pub timestamps: bool = false,
         /// Congestion control: how the congestion window moves.
-        #[source = "RFC 5681 §3.1"]
-        #[matters_to = SENDER]
+        #[keys_of(Congestion)]
         pub congestion: Congestion = Congestion::Reno,
         /// Loss recovery.
         #[keys_of(Recovery)]
@@ -158,12 +157,14 @@ fn values_agree<R: Reader>(tcp: &R) -> Option<()> {
         let message = format!("{mss} is larger than the send buffer of {send_buffer}");
         tcp.refuse(Some("mss"), message, "at most send-buffer");
     }
-    if let Some(ack) = tcp.table("ack").filter(|_| tcp.get("timestamps") == Some(false)) {
-        for key in ["delay-rule", "repeat-acks"] {
-            if ack.written(key) && ack.get(key)? {
-                let message = format!("{key} needs timestamps");
-                ack.refuse(Some(key), message, "timestamps = true in [tcp]");
-            }
+    for (table, key) in [("ack", "delay-rule"), ("ack", "repeat-acks"), ("cubic", "hystart")] {
+        if tcp.get("timestamps")? || !tcp.written(table) {
+            continue;
+        }
+        let table = tcp.table(table)?;
+        if table.written(key) && table.get(key)? {
+            let message = format!("{key} needs timestamps");
+            table.refuse(Some(key), message, "timestamps = true at both ends, such as in [tcp]");
         }
     }
     if let Some(limit) = tcp.get::<Option<Bytes>>("cwnd-limit")?
@@ -196,11 +197,59 @@ choice! {
     }
 }
 
-choice! {
+alternatives! {
     /// Congestion control.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("congestion", "Congestion control: how the congestion window moves.")]
+    #[absent(Congestion::Reno)]
+    #[source = "RFC 5681 §3.1"]
+    #[matters_to = SENDER]
     pub enum Congestion {
         /// slow start, congestion avoidance, halving (RFC 5681)
-        Reno = "reno",
+        "reno" => Reno,
+        /// Reno with a larger window after a time-out that one or two duplicate ACKs preceded (TCP
+        /// Karak)
+        "karak" => Karak(
+            /// TCP Karak.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            karak: KarakConfig = KarakConfig::default()
+        ),
+        /// Reno with losses answered by an estimate of the bandwidth (Westwood+, Grieco and Mascolo
+        /// 2004)
+        "westwood" => Westwood,
+        /// growth on a cubic curve in time, and 0.7 of the window after a loss (RFC 9438)
+        "cubic" => Cubic(
+            /// CUBIC.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            cubic: CubicConfig = CubicConfig::default()
+        ),
+    }
+}
+
+settings! {
+    /// The choices TCP Karak leaves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.karak")]
+    pub struct KarakConfig {
+        /// Raise an eighth or a quarter of cwnd that is a power of two to the next one.
+        #[source = "TCP Karak §3"]
+        pub strict: bool = false,
+    }
+}
+
+settings! {
+    /// The choices RFC 9438 leaves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.cubic")]
+    pub struct CubicConfig {
+        /// Give way to other flows after a loss below the window of the loss before.
+        #[source = "RFC 9438 §4.7"]
+        pub fast_convergence: bool = true,
+        /// HyStart++: leave slow start when the RTT rises. Needs timestamps.
+        #[source = "RFC 9406, RFC 9438 §4.10"]
+        pub hystart: bool = false,
     }
 }
 
@@ -379,6 +428,9 @@ choice! {
     pub enum RtoPolicyConfig {
         /// doubles it (RFC 6298 §5.5)
         Exponential = "exponential",
+        /// doubles it once; further expiries without an ACK between them leave it (Fixed RTO, Dyer
+        /// and Boppana 2001)
+        Fixed = "fixed",
     }
 }
 

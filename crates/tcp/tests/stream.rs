@@ -5,14 +5,20 @@
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
-    AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig, InitialWindow, LossWindow, NewRenoConfig,
-    PersistConfig, PersistOnShrink, Recovery, RtoConfig, SackPipe, SpuriousDetection,
+    AckConfig, AdaConfig, Congestion, CubicConfig, CwndIn, DaaConfig, DcaConfig, InitialWindow,
+    KarakConfig, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery, RtoConfig,
+    RtoPolicyConfig, SackPipe, SpuriousDetection,
 };
-use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
+use airtcp_tcp::congestion::{
+    Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
+};
+use airtcp_tcp::{Endpoint, Io, State, Strategies, TcpConfig};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// After this the network is perfect: every connection that has not given up must end in order.
 const HOSTILE_UNTIL: Instant = Instant::from_secs(60);
@@ -104,6 +110,17 @@ fn recovery() -> impl Strategy<Value = Recovery> {
     ]
 }
 
+fn congestion() -> impl Strategy<Value = Congestion> {
+    prop_oneof![
+        2 => Just(Congestion::Reno),
+        1 => any::<bool>().prop_map(|strict| Congestion::Karak(KarakConfig { strict })),
+        1 => Just(Congestion::Westwood),
+        1 => any::<[bool; 2]>().prop_map(|[fast_convergence, hystart]| {
+            Congestion::Cubic(CubicConfig { fast_convergence, hystart })
+        }),
+    ]
+}
+
 fn ack() -> impl Strategy<Value = AckConfig> {
     let limit = prop_oneof![Just(None), (1u32..10).prop_map(Some)];
     let cwnd_in = prop_oneof![Just(CwndIn::WindowField), Just(CwndIn::Option)];
@@ -151,6 +168,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         ],
         any::<bool>(),
         any::<bool>(),
+        congestion(),
     );
     let timers = (
         prop_oneof![
@@ -163,17 +181,19 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         prop_oneof![3 => Just(15u32), 1 => Just(3u32)],
         prop_oneof![Just(0u64), Just(10u64), Just(500u64)],
         prop_oneof![Just(200u64), Just(1_000u64)],
+        prop_oneof![Just(RtoPolicyConfig::Exponential), Just(RtoPolicyConfig::Fixed)],
     );
     (windows, loss, timers).prop_map(|(windows, loss, timers)| {
         let (mss, receive, send, [scaling, timestamps, nagle, idle, limited], cwnd_limit) = windows;
-        let (recovery, threshold, abc, spurious, fall_floyd, send_window) = loss;
-        let (on_shrink, backoff, ack, max_retransmissions, tick, min) = timers;
+        let (recovery, threshold, abc, spurious, fall_floyd, send_window, congestion) = loss;
+        let (on_shrink, backoff, ack, max_retransmissions, tick, min, policy) = timers;
         TcpConfig {
             mss,
             receive_buffer: Bytes(receive),
             send_buffer: Bytes(send),
             window_scaling: scaling,
             timestamps,
+            congestion,
             recovery,
             sack_pipe: if fall_floyd { SackPipe::FallFloyd } else { SackPipe::Rfc6675 },
             loss_window: if send_window { LossWindow::SendWindow } else { LossWindow::FlightSize },
@@ -188,6 +208,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
                 tick: Duration::from_millis(tick),
                 min: Duration::from_millis(min),
                 max_retransmissions,
+                policy,
                 ..RtoConfig::default()
             },
             persist: PersistConfig { on_shrink, backoff, ..PersistConfig::default() },
@@ -211,6 +232,7 @@ fn case() -> impl Strategy<Value = Case> {
             if patience > 0 {
                 for config in &mut configs {
                     config.rto.max_retransmissions = 15;
+                    config.rto.policy = RtoPolicyConfig::Exponential;
                     config.persist.backoff = 2.0;
                 }
             }
@@ -270,10 +292,16 @@ struct Sim<'a> {
 
 impl<'a> Sim<'a> {
     fn new(case: &'a Case) -> Self {
+        Self::with(case, |i| Strategies::new(&case.configs[i]))
+    }
+
+    fn with(case: &'a Case, strategies: impl Fn(usize) -> Strategies) -> Self {
         let addr = |n| Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, n)), 1000);
         let flow = Flow { src: addr(1), dst: addr(2) };
-        let end =
-            |i: usize, flow| Endpoint::new(case.configs[i].clone(), flow, SeqNum(case.isns[i]));
+        let end = |i: usize, flow| {
+            let (config, isn) = (case.configs[i].clone(), SeqNum(case.isns[i]));
+            Endpoint::with_strategies(config, flow, isn, strategies(i))
+        };
         let side = |i: usize| Side { max: SeqNum(case.isns[i]), ..Side::default() };
         Self {
             case,
@@ -523,9 +551,13 @@ impl<'a> Sim<'a> {
 
     fn judge(&self) {
         let aborted = self.ends.each_ref().map(Endpoint::aborted);
-        // Few retransmissions, or probes in such quick succession that an outage outlasts them.
-        let is_impatient =
-            |c: &TcpConfig| c.rto.max_retransmissions < 15 || c.persist.backoff < 2.0;
+        // Few retransmissions, or these or probes in such quick succession that an outage outlasts
+        // them.
+        let is_impatient = |c: &TcpConfig| {
+            c.rto.max_retransmissions < 15
+                || c.rto.policy == RtoPolicyConfig::Fixed
+                || c.persist.backoff < 2.0
+        };
         let may_give_up = self.case.configs.iter().any(is_impatient);
         let whole = (0..2).all(|i| self.sides[i].read == self.case.apps[1 - i].bytes);
         if aborted == [None; 2] {
@@ -553,6 +585,32 @@ impl Drop for Sim<'_> {
     }
 }
 
+/// An algorithm, and whether a time-out has come after one or two duplicate ACKs.
+#[derive(Debug)]
+struct Watched(Box<dyn CongestionControl>, Arc<AtomicBool>);
+
+impl CongestionControl for Watched {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_ack(window, ack);
+    }
+    fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_growth(window, ack);
+    }
+    fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
+        self.0.on_fast_retransmit(window, loss);
+    }
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        self.1.fetch_or(matches!(timeout.duplicate_acks, 1 | 2), Ordering::Relaxed);
+        self.0.on_timeout(window, timeout);
+    }
+    fn on_restart(&mut self, window: &mut Window, cause: Restart) {
+        self.0.on_restart(window, cause);
+    }
+    fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
+        self.0.on_spurious(window, undo);
+    }
+}
+
 proptest! {
     #[test]
     fn streams_arrive_intact_or_the_connection_fails_loudly(case in case()) {
@@ -562,5 +620,30 @@ proptest! {
         let mut again = Sim::new(&case);
         again.run();
         prop_assert_eq!(sim.fingerprint, again.fingerprint, "the second run differs");
+    }
+    /// TCP Karak §3: it differs from NewReno on a time-out after one or two duplicate ACKs only.
+    #[test]
+    fn without_such_a_timeout_karak_is_newreno(mut case in case(), strict in any::<bool>()) {
+        for config in &mut case.configs {
+            config.recovery = Recovery::NewReno(NewRenoConfig::default());
+        }
+        let different = Arc::new(AtomicBool::new(false));
+        let run = |karak: bool| {
+            let mut sim = Sim::with(&case, |i| {
+                let config = &case.configs[i];
+                let inner: Box<dyn CongestionControl> = if karak {
+                    Box::new(Karak::new(Reno::new(config.abc), KarakConfig { strict }))
+                } else {
+                    Box::new(Reno::new(config.abc))
+                };
+                let congestion = Box::new(Watched(inner, Arc::clone(&different)));
+                Strategies { congestion, ..Strategies::new(config) }
+            });
+            sim.run();
+            sim.judge();
+            sim.fingerprint
+        };
+        let (newreno, karak) = (run(false), run(true));
+        prop_assert!(different.load(Ordering::Relaxed) || newreno == karak);
     }
 }

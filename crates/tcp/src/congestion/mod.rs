@@ -11,12 +11,19 @@
 //! To try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
+mod cubic;
 mod hop_limit;
+mod hystart;
+mod karak;
 mod reno;
+mod westwood;
 mod window;
 
+pub use cubic::Cubic;
 pub use hop_limit::HopLimited;
+pub use karak::Karak;
 pub use reno::Reno;
+pub use westwood::Westwood;
 pub use window::Window;
 
 use crate::config::{Congestion, TcpConfig};
@@ -161,10 +168,48 @@ pub trait CongestionControl: Debug + Send {
 
 /// The algorithm that `config` asks for.
 pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
+    let reno = Reno::new(config.abc).on_repeated_timeout(config.repeated_timeout);
     let algorithm: Box<dyn CongestionControl> = match config.congestion {
-        Congestion::Reno => {
-            Box::new(Reno::new(config.abc).on_repeated_timeout(config.repeated_timeout))
-        }
+        Congestion::Reno => Box::new(reno),
+        Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
+        Congestion::Westwood => Box::new(Westwood::new(reno)),
+        Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const SMSS: u32 = 1000;
+
+    /// cwnd and ssthresh in segments.
+    pub(super) fn window(cwnd: u32, ssthresh: u32) -> Window {
+        Window::new(SMSS, cwnd * SMSS, Some(ssthresh * SMSS), None)
+    }
+
+    pub(super) fn ack(acked: u32) -> Ack {
+        Ack {
+            now: Instant::ZERO,
+            acked,
+            rtt: None,
+            srtt: None,
+            flight: acked,
+            duplicate_acks: 0,
+            phase: Phase::Open,
+            application_limited: false,
+            una: SeqNum(acked),
+            max: SeqNum(acked),
+            hops: None,
+        }
+    }
+
+    pub(super) fn loss(flight: u32) -> Loss {
+        Loss { now: Instant::ZERO, flight, duplicate_acks: 3 }
+    }
+
+    pub(super) fn timeout(flight: u32, first: bool) -> Timeout {
+        Timeout { now: Instant::ZERO, flight, first, duplicate_acks: 0, phase: Phase::Open }
+    }
 }

@@ -78,35 +78,8 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{SMSS, ack, timeout, window};
     use super::*;
-    use crate::recovery::Phase;
-    use airtcp_core::{Instant, SeqNum};
-
-    const SMSS: u32 = 1000;
-
-    fn window(cwnd: u32, ssthresh: u32) -> Window {
-        Window::new(SMSS, cwnd * SMSS, Some(ssthresh * SMSS), None)
-    }
-
-    fn ack(acked: u32) -> Ack {
-        Ack {
-            now: Instant::ZERO,
-            acked,
-            rtt: None,
-            srtt: None,
-            flight: acked,
-            duplicate_acks: 0,
-            phase: Phase::Open,
-            application_limited: false,
-            una: SeqNum(acked),
-            max: SeqNum(acked),
-            hops: None,
-        }
-    }
-
-    fn timeout(flight: u32, first: bool) -> Timeout {
-        Timeout { now: Instant::ZERO, flight, first, duplicate_acks: 0, phase: Phase::Open }
-    }
 
     #[test]
     fn slow_start_adds_at_most_one_segment_an_ack() {

@@ -6,8 +6,10 @@
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod estimator;
+mod fixed;
 
 pub use estimator::{Estimate, RtoEstimator, RttSamples};
+pub use fixed::FixedRto;
 
 use crate::config::{RtoConfig, RtoPolicyConfig};
 use airtcp_core::{Duration, Instant};
@@ -64,5 +66,6 @@ impl RtoPolicy for Exponential {
 pub fn policy(config: &RtoConfig) -> Box<dyn RtoPolicy> {
     match config.policy {
         RtoPolicyConfig::Exponential => Box::new(Exponential),
+        RtoPolicyConfig::Fixed => Box::new(FixedRto),
     }
 }

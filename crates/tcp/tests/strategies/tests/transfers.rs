@@ -12,7 +12,7 @@ use airtcp_tcp_strategies::ack::{self, Cumulative};
 use airtcp_tcp_strategies::congestion::{self, HopPaced};
 use airtcp_tcp_strategies::network::{ISN, Network};
 use airtcp_tcp_strategies::route::Snooze;
-use airtcp_tcp_strategies::rto::FixedRto;
+use airtcp_tcp_strategies::rto::Stretched;
 use std::sync::{Arc, Mutex};
 
 const MSS: u32 = 1000;
@@ -189,8 +189,8 @@ fn a_needless_timeout_is_undone_by_the_algorithm() {
 /// When end 0 sent its first segment of data anew after the path failed at 1 s, from the failure.
 fn retransmissions(stretch: Option<u64>) -> Vec<u64> {
     let mut network = transfer(&config(), 1, 10_000_000, |strategies| {
-        if let Some(stretch) = stretch {
-            strategies.rto = Box::new(FixedRto { stretch });
+        if let Some(by) = stretch {
+            strategies.rto = Box::new(Stretched { by });
         }
     });
     network.run_until(seconds(1.0));
@@ -206,7 +206,7 @@ fn retransmissions(stretch: Option<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn a_fixed_rto_stops_doubling_at_the_second_expiry() {
+fn an_rto_policy_can_stop_doubling() {
     assert_eq!(retransmissions(None), [2000, 4000, 8000]);
     assert_eq!(retransmissions(Some(1)), [2000; 9]);
 }
@@ -538,7 +538,7 @@ fn all_strategies_together_survive_a_lossy_path_and_false_notices() {
     let config = TcpConfig { timestamps: true, spurious: SpuriousDetection::Eifel, ..config() };
     let strategies = || Strategies {
         congestion: hop_paced(1).0,
-        rto: Box::new(FixedRto { stretch: 1 }),
+        rto: Box::new(Stretched { by: 1 }),
         ack: cumulative(Duration::from_millis(700)).0,
         route: elfn(Duration::from_millis(300), Thaw::Initial),
     };

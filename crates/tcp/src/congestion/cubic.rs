@@ -1,0 +1,323 @@
+//! CUBIC (RFC 9438), optionally with HyStart++ (RFC 9406).
+//!
+//! After a loss cwnd approaches the window at which the loss happened on a cubic curve in time,
+//! stays near it, and then probes beyond it. Where Reno would grow faster, cwnd follows an estimate
+//! of Reno's window.
+//!
+//! Three points differ from the letter of the RFC, as in Linux: an ACK of several segments counts as
+//! many ACKs of one; cwnd does not grow, nor does time pass for the curve, while cwnd is not used up,
+//! whether the application or the peer's window is in the way (§5.8 has the former); and a window
+//! above W_max at the start of the curve becomes W_max.
+
+use super::hystart::HyStart;
+use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
+use crate::config::CubicConfig;
+use airtcp_core::{Duration, Instant};
+
+/// RFC 9438 §4.1: C, in segments per second cubed.
+const C: f64 = 0.4;
+/// §4.6: what is left of the window after a loss.
+const BETA: f64 = 0.7;
+/// §4.3: the growth of Reno's window per round trip that gives the same average with [`BETA`].
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Growth on a cubic curve. Windows are in segments.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    slow_start: Reno,
+    hystart: Option<HyStart>,
+    fast_convergence: bool,
+    curve: Curve,
+    /// As it was before the last reduction (§4.9).
+    before: Option<Curve>,
+    /// The last ACK in congestion avoidance.
+    heard: Instant,
+    /// Growth not yet worth a byte.
+    credit: f64,
+}
+
+/// What determines growth in congestion avoidance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    /// W_max. `None`: the window where congestion avoidance begins.
+    w_max: Option<f64>,
+    /// cwnd_prior.
+    prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Instant,
+    /// K, in seconds.
+    k: f64,
+    w_max: f64,
+    /// W_est.
+    reno: f64,
+}
+
+impl Epoch {
+    /// Begins with a window of `cwnd` (§4.2).
+    fn new(start: Instant, cwnd: f64, w_max: Option<f64>) -> Self {
+        let w_max = w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
+        Self { start, k: libm::cbrt((w_max - cwnd) / C), w_max, reno: cwnd }
+    }
+
+    /// W_cubic, so long after the start (eq. 1).
+    fn cubic(&self, after: Duration) -> f64 {
+        let t = after.as_secs_f64() - self.k;
+        C * t * t * t + self.w_max
+    }
+}
+
+impl Cubic {
+    /// Slow start without HyStart++ is as with `slow_start`.
+    pub fn new(slow_start: Reno, config: CubicConfig) -> Self {
+        Self {
+            slow_start,
+            hystart: config.hystart.then(HyStart::default),
+            fast_convergence: config.fast_convergence,
+            curve: Curve::default(),
+            before: None,
+            heard: Instant::ZERO,
+            credit: 0.0,
+        }
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, ack: &Ack) {
+        let smss = f64::from(window.smss());
+        let cwnd = f64::from(window.cwnd()) / smss;
+        let Curve { w_max, prior, .. } = self.curve;
+        let epoch = self.curve.epoch.get_or_insert_with(|| {
+            self.heard = ack.now;
+            self.credit = 0.0;
+            Epoch::new(ack.now, cwnd, w_max)
+        });
+        let since = ack.now.since(self.heard);
+        self.heard = ack.now;
+        if ack.flight.saturating_add(window.smss()) <= window.cwnd() {
+            epoch.start += since; // §5.8
+            return;
+        }
+        // The share of a window that is acknowledged.
+        let share = (f64::from(ack.acked) / smss / cwnd).min(1.0);
+        let alpha = if epoch.reno < prior { ALPHA } else { 1.0 };
+        epoch.reno += alpha * share;
+        let elapsed = ack.now.since(epoch.start);
+        let next = if epoch.cubic(elapsed) < epoch.reno {
+            epoch.reno.max(cwnd) // §4.3
+        } else {
+            let ahead = elapsed + ack.srtt.unwrap_or(Duration::ZERO);
+            let target = epoch.cubic(ahead).clamp(cwnd, 1.5 * cwnd);
+            cwnd + (target - cwnd) * share // §4.4, §4.5
+        };
+        let bytes = (next - cwnd) * smss + self.credit;
+        window.grow(bytes as u32);
+        self.credit = bytes - f64::from(bytes as u32);
+    }
+
+    /// §4.6: sets ssthresh after a loss at `cwnd`.
+    fn reduce(&mut self, window: &mut Window, cwnd: u32, flight: u32) {
+        self.before = Some(self.curve);
+        self.curve.prior = f64::from(cwnd) / f64::from(window.smss());
+        self.curve.epoch = None;
+        let ssthresh = (f64::from(flight) * BETA) as u32;
+        window.set_ssthresh(ssthresh.max(2 * window.smss()));
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
+        if !window.in_slow_start() {
+            return self.avoid_congestion(window, ack);
+        }
+        self.curve.epoch = None;
+        // RFC 9406 §4.3: in the first slow start only, while ssthresh is arbitrarily high.
+        match self.hystart.as_mut().filter(|_| window.ssthresh() == u32::MAX) {
+            Some(hystart) => hystart.on_growth(window, ack),
+            None => self.slow_start.on_growth(window, ack),
+        }
+    }
+
+    fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
+        let w_max = self.curve.w_max;
+        self.reduce(window, window.cwnd(), loss.flight);
+        // §4.7: a flow that lost below the last W_max leaves room for others.
+        let cwnd = self.curve.prior;
+        let gives_way = self.fast_convergence && w_max.is_some_and(|w_max| cwnd < w_max);
+        self.curve.w_max = Some(if gives_way { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
+        window.set_cwnd(window.ssthresh());
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        let cwnd = window.cwnd();
+        self.slow_start.on_timeout(window, timeout);
+        if timeout.first {
+            self.reduce(window, cwnd, timeout.flight);
+        }
+        // §4.8: the curve begins at its plateau.
+        self.curve.w_max = None;
+        self.curve.epoch = None;
+    }
+
+    fn on_restart(&mut self, window: &mut Window, cause: Restart) {
+        self.curve.epoch = None;
+        if cause == Restart::Route {
+            self.curve = Curve::default();
+        }
+        window.set_cwnd(window.cwnd().min(window.initial()));
+    }
+
+    fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
+        self.curve = self.before.take().unwrap_or(self.curve); // §4.9
+        self.slow_start.on_spurious(window, undo);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{SMSS, ack, loss, timeout, window};
+    use super::*;
+
+    fn cubic() -> Cubic {
+        Cubic::new(Reno::new(None), CubicConfig::default())
+    }
+
+    fn segments(window: &Window) -> f64 {
+        f64::from(window.cwnd()) / f64::from(SMSS)
+    }
+
+    /// ACKs of a segment each, spread over a round trip, until `until`.
+    fn acknowledge(cc: &mut Cubic, w: &mut Window, now: &mut Instant, rtt: Duration, until: f64) {
+        while now.as_secs_f64() < until {
+            let srtt = Some(rtt);
+            cc.on_growth(w, &Ack { now: *now, srtt, flight: w.cwnd(), ..ack(SMSS) });
+            *now += rtt * u64::from(SMSS) / u64::from(w.cwnd());
+        }
+    }
+
+    /// After a loss with so many segments in flight, at time zero.
+    fn after_loss(cwnd: u32) -> (Cubic, Window, Instant) {
+        let (mut cc, mut w) = (cubic(), window(cwnd, cwnd));
+        cc.on_fast_retransmit(&mut w, &loss(cwnd * SMSS));
+        (cc, w, Instant::ZERO)
+    }
+
+    // RFC 9438 §4.6.
+    #[test]
+    fn a_loss_leaves_seven_tenths() {
+        let (_, w, _) = after_loss(100);
+        assert_eq!((w.cwnd(), w.ssthresh()), (70 * SMSS, 70 * SMSS));
+        let (_, w, _) = after_loss(2);
+        assert_eq!(w.ssthresh(), 2 * SMSS);
+    }
+
+    // §4.2, eq. 1 and 2: W_max = 1000, K = cbrt(300 / 0.4) = 9.0856 s.
+    #[test]
+    fn cwnd_follows_the_cubic_curve() {
+        let (mut cc, mut w, mut now) = after_loss(1000);
+        let rtt = Duration::from_millis(100);
+        for (t, expected) in [(1.0, 788.5), (5.0, 972.7), (9.0856, 1000.0), (14.0856, 1050.0)] {
+            acknowledge(&mut cc, &mut w, &mut now, rtt, t);
+            // It aims at where the curve is a round trip later.
+            let error = (segments(&w) - expected).abs() / expected;
+            assert!(error < 0.01, "{t} s: {} and not {expected}", segments(&w));
+        }
+    }
+
+    // §4.3: 9/17 of a segment each round trip, and one from the old cwnd on.
+    #[test]
+    fn with_a_short_rtt_it_grows_like_reno() {
+        let (mut cc, mut w, mut now) = after_loss(20);
+        let rtt = Duration::from_millis(5);
+        for (t, expected) in [(0.05, 14.0 + 10.0 * 9.0 / 17.0), (0.5, 20.0 + 100.0 - 11.33)] {
+            acknowledge(&mut cc, &mut w, &mut now, rtt, t);
+            let error = (segments(&w) - expected).abs() / expected;
+            assert!(error < 0.03, "{t} s: {} and not {expected}", segments(&w));
+        }
+    }
+
+    // §4.4: at most half as much again in a round trip.
+    #[test]
+    fn growth_in_a_round_trip_is_bounded() {
+        let (mut cc, mut w, mut now) = after_loss(1000);
+        acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(100), 0.1);
+        let before = segments(&w);
+        now += Duration::from_secs(60);
+        let until = now.as_secs_f64() + 0.1;
+        acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(100), until);
+        let growth = segments(&w) / before;
+        assert!(growth > 1.3 && growth <= 1.66, "{growth}");
+    }
+
+    // §4.7.
+    #[test]
+    fn a_loss_below_the_last_maximum_lowers_it_further() {
+        for (fast_convergence, w_max) in [(true, 59.5), (false, 70.0)] {
+            let (mut cc, mut w, _) = after_loss(100);
+            cc.fast_convergence = fast_convergence;
+            cc.on_fast_retransmit(&mut w, &loss(70 * SMSS));
+            assert_eq!(cc.curve.w_max, Some(w_max));
+        }
+    }
+
+    // §4.8: the usual slow start, then a curve that begins at its plateau.
+    #[test]
+    fn after_a_timeout_the_curve_begins_at_its_plateau() {
+        let (mut cc, mut w) = (cubic(), window(100, 100));
+        cc.on_timeout(&mut w, &timeout(100 * SMSS, true));
+        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 70 * SMSS));
+        cc.on_timeout(&mut w, &timeout(100 * SMSS, false));
+        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 70 * SMSS));
+        for _ in 0..69 {
+            cc.on_growth(&mut w, &ack(SMSS));
+        }
+        assert_eq!(w.cwnd(), 70 * SMSS);
+        let mut now = Instant::ZERO;
+        acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(500), 2.0);
+        let epoch = cc.curve.epoch.unwrap();
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
+    }
+
+    // §5.8: neither growth nor time on the curve.
+    #[test]
+    fn an_unused_window_does_not_grow_and_its_time_does_not_count() {
+        let rtt = Duration::from_millis(100);
+        let (mut cc, mut w, mut now) = after_loss(1000);
+        acknowledge(&mut cc, &mut w, &mut now, rtt, 2.0);
+        let (cwnd, start) = (w.cwnd(), cc.curve.epoch.unwrap().start);
+        let pause = Duration::from_secs(3);
+        now = cc.heard + pause;
+        cc.on_growth(&mut w, &Ack { now, srtt: Some(rtt), flight: 10 * SMSS, ..ack(SMSS) });
+        assert_eq!((w.cwnd(), cc.curve.epoch.unwrap().start), (cwnd, start + pause));
+    }
+
+    // §4.9.
+    #[test]
+    fn a_needless_reduction_restores_the_curve() {
+        let (mut cc, mut w, mut now) = after_loss(100);
+        acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(100), 2.0);
+        let epoch = cc.curve.epoch.unwrap();
+        cc.on_timeout(&mut w, &timeout(80 * SMSS, true));
+        let cause = crate::congestion::Spurious::Timeout;
+        let (flight, pipe_prev) = (80 * SMSS, 80 * SMSS);
+        cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev });
+        let restored = cc.curve.epoch.unwrap();
+        assert_eq!((restored.start, restored.k), (epoch.start, epoch.k));
+        assert_eq!((cc.curve.w_max, w.ssthresh()), (Some(100.0), 80 * SMSS));
+    }
+
+    // RFC 9406 §4.3: an SSTHRESH that was set before is the end of slow start.
+    #[test]
+    fn hystart_acts_in_the_first_slow_start_only() {
+        let grown = |ssthresh| {
+            let config = CubicConfig { hystart: true, ..CubicConfig::default() };
+            let (mut cc, mut w) =
+                (Cubic::new(Reno::new(None), config), Window::new(SMSS, SMSS, ssthresh, None));
+            cc.on_growth(&mut w, &ack(8 * SMSS));
+            w.cwnd()
+        };
+        assert_eq!((grown(None), grown(Some(100 * SMSS))), (9 * SMSS, 2 * SMSS));
+    }
+}

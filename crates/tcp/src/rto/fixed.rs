@@ -1,0 +1,16 @@
+//! Fixed RTO (Dyer and Boppana, "A Comparison of TCP Performance over Three Routing Protocols for
+//! Mobile Ad Hoc Networks", MobiHoc 2001).
+
+use super::{Backoff, Expiry, RtoPolicy};
+
+/// Two expiries in a row without an ACK are taken for a broken route: from the second one on the
+/// time-out no longer doubles, so that the sender soon notices a new route. The handshake backs off
+/// as usual.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedRto;
+
+impl RtoPolicy for FixedRto {
+    fn on_expiry(&mut self, expiry: &Expiry) -> Backoff {
+        if expiry.count > 1 && !expiry.handshake { Backoff::Keep } else { Backoff::Double }
+    }
+}
