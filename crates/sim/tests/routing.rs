@@ -425,6 +425,36 @@ fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
     assert_eq!(flow.aborted, None);
 }
 
+/// With a window of two segments, the sender's node has one to send when the path fails, and the
+/// other is lost. ELFN sends it again once there is a route; otherwise it takes a time-out.
+#[test]
+fn a_sender_told_of_a_broken_route_stands_by_until_there_is_another() {
+    let run = |tcp: &str| {
+        let ways = TWO_WAYS.replace("\"5 s\"", "\"0.4 s\"");
+        let text = format!("{ways}\n[tcp]\ncwnd-limit = \"4 kB\"\n{tcp}");
+        let (log, metrics) = log(World::with_routers(&scenario(&text), 1, Asking::boxed));
+        let last = |what: &str| {
+            let line = log.events.iter().rfind(|line| line.contains(what))?;
+            line.split(' ').next()?.parse::<f64>().ok()
+        };
+        let [failed, found] = ["RouteFailed", "RouteFound"]
+            .map(|what| last(&format!("Node(0) {what} {{ to: 10.0.0.4 }}")).expect("told"));
+        assert!(failed < found);
+        let [begins, ends] =
+            [true, false].map(|active| last(&format!("Sender(0) Standby {{ active: {active} }}")));
+        assert_eq!(begins, ends.map(|_| failed));
+        (ends.map(|ends| ends - found), metrics.flows[0].clone())
+    };
+    let (waits, with) = run("on-route-failure = \"elfn\"\nelfn.resume-on-route = true");
+    assert_eq!((waits, with.timeouts), (Some(0.0), 0));
+    // The segment that the router held is acknowledged before the first probe.
+    let (waits, with) = run("on-route-failure = \"elfn\"");
+    assert!(waits.is_some_and(|waits| waits > 0.01 && waits < 0.05), "{waits:?}");
+    let (waits, without) = run("");
+    assert_eq!((waits, with.timeouts, without.timeouts), (None, 0, 1));
+    assert!(with.goodput > without.goodput, "{} {}", with.goodput, without.goodput);
+}
+
 /// Sends to the neighbour in range that is nearest to the destination.
 struct Greedy {
     node: NodeId,
