@@ -33,7 +33,7 @@ settings! {
     /// override single keys of it.
     #[derive(Clone, Debug, PartialEq)]
     #[table("tcp")]
-    #[check(values_agree)]
+    #[check(segments_fit)]
     pub struct TcpConfig {
         /// Largest payload sent and announced. Options do not count, so with timestamps a full
         /// segment is 12 bytes longer on the wire. A 1040-byte ns-2 packet is `1000 B`.
@@ -145,7 +145,7 @@ settings! {
     }
 }
 
-fn values_agree<R: Reader>(tcp: &R) -> Option<()> {
+fn segments_fit<R: Reader>(tcp: &R) -> Option<()> {
     let (mss, send_buffer) = (tcp.get::<Bytes>("mss")?, tcp.get::<Bytes>("send-buffer")?);
     // RFC 7323 appendix A: timestamps take 12 bytes of each segment.
     if mss.get() > MAX_MSS - 12 && tcp.get("timestamps")? {
@@ -156,16 +156,6 @@ fn values_agree<R: Reader>(tcp: &R) -> Option<()> {
     if mss > send_buffer {
         let message = format!("{mss} is larger than the send buffer of {send_buffer}");
         tcp.refuse(Some("mss"), message, "at most send-buffer");
-    }
-    for (table, key) in [("ack", "delay-rule"), ("ack", "repeat-acks"), ("cubic", "hystart")] {
-        if tcp.get("timestamps")? || !tcp.written(table) {
-            continue;
-        }
-        let table = tcp.table(table)?;
-        if table.written(key) && table.get(key)? {
-            let message = format!("{key} needs timestamps");
-            table.refuse(Some(key), message, "timestamps = true at both ends, such as in [tcp]");
-        }
     }
     if let Some(limit) = tcp.get::<Option<Bytes>>("cwnd-limit")?
         && limit < mss

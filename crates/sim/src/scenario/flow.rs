@@ -9,7 +9,9 @@ use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{RECEIVER, Recovery, SENDER, SpuriousDetection};
+use airtcp_tcp::config::{
+    AckConfig, Congestion, CubicConfig, RECEIVER, Recovery, SENDER, SpuriousDetection,
+};
 use std::collections::BTreeSet;
 
 /// One TCP connection and its application. Data flows `from` → `to`.
@@ -181,9 +183,27 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
     }
-    if s.spurious == SpuriousDetection::Eifel && !(s.timestamps && r.timestamps) {
+    let timed = s.timestamps && r.timestamps;
+    let timestamps = "timestamps = true at both ends, such as in [tcp]";
+    if s.spurious == SpuriousDetection::Eifel && !timed {
         let problem = sender.problem("spurious", "Eifel needs timestamps");
-        sender.push(problem.expected("timestamps = true at both ends, such as in [tcp]"));
+        sender.push(problem.expected(timestamps));
+    }
+    if let Congestion::Cubic(CubicConfig { hystart: true, .. }) = s.congestion
+        && !timed
+    {
+        let problem = sender.problem("cubic", "HyStart++ needs timestamps");
+        sender.push(problem.expected(timestamps));
+    }
+    if let AckConfig::Dca(dca) = r.ack {
+        if (dca.delay_rule || dca.repeat_acks) && !timed {
+            let message = "the delay rule and repeated ACKs need timestamps";
+            receiver.push(receiver.problem("ack", message).expected(timestamps));
+        }
+        if !matches!(s.ack, AckConfig::Dca(other) if other.cwnd_in == dca.cwnd_in) {
+            let problem = receiver.problem("ack", "the sender does not tell its cwnd");
+            receiver.push(problem.expected("TCP-DCA with the same cwnd-in at both ends: in [tcp]"));
+        }
     }
     if r.receive_buffer > Bytes(65_535) && !(s.window_scaling && r.window_scaling) {
         let message = format!("a window of {} needs window scaling", r.receive_buffer);
