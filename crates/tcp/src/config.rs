@@ -2,7 +2,7 @@
 //! studies override them with their paper's values.
 
 use crate::route::Thaw;
-use airtcp_core::{Bytes, Duration};
+use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
 use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
 
@@ -215,6 +215,14 @@ alternatives! {
             #[matters_to = SENDER]
             cubic: CubicConfig = CubicConfig::default()
         ),
+        /// Reno with segments spaced by the delay over four hops (TCP-AP, ElRakabawy, Klemm and
+        /// Lindemann 2005)
+        "adaptive-pacing" => AdaptivePacing(
+            /// TCP-AP.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            adaptive_pacing: AdaptivePacingConfig = AdaptivePacingConfig::default()
+        ),
     }
 }
 
@@ -240,6 +248,17 @@ settings! {
         /// HyStart++: leave slow start when the RTT rises. Needs timestamps.
         #[source = "RFC 9406, RFC 9438 §4.10"]
         pub hystart: bool = false,
+    }
+}
+
+settings! {
+    /// What TCP-AP knows of the links.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.adaptive-pacing")]
+    pub struct AdaptivePacingConfig {
+        /// Rate of every link of the path.
+        #[source = "ElRakabawy, Klemm and Lindemann 2005"]
+        pub link_rate: DataRate = DataRate::mbps(2),
     }
 }
 
@@ -421,6 +440,8 @@ choice! {
         /// doubles it once; further expiries without an ACK between them leave it (Fixed RTO, Dyer
         /// and Boppana 2001)
         Fixed = "fixed",
+        /// leaves it (TCP-AP)
+        Constant = "constant",
     }
 }
 

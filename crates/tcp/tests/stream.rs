@@ -5,9 +5,9 @@
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
-    AckConfig, AdaConfig, Congestion, CubicConfig, CwndIn, DaaConfig, DcaConfig, InitialWindow,
-    KarakConfig, LossWindow, NewRenoConfig, PersistConfig, PersistOnShrink, Recovery, RtoConfig,
-    RtoPolicyConfig, SackPipe, SpuriousDetection,
+    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
+    DcaConfig, InitialWindow, KarakConfig, LossWindow, NewRenoConfig, PersistConfig,
+    PersistOnShrink, Recovery, RtoConfig, RtoPolicyConfig, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
@@ -118,6 +118,7 @@ fn congestion() -> impl Strategy<Value = Congestion> {
         1 => any::<[bool; 2]>().prop_map(|[fast_convergence, hystart]| {
             Congestion::Cubic(CubicConfig { fast_convergence, hystart })
         }),
+        1 => Just(Congestion::AdaptivePacing(AdaptivePacingConfig::default())),
     ]
 }
 
@@ -181,7 +182,11 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         prop_oneof![3 => Just(15u32), 1 => Just(3u32)],
         prop_oneof![Just(0u64), Just(10u64), Just(500u64)],
         prop_oneof![Just(200u64), Just(1_000u64)],
-        prop_oneof![Just(RtoPolicyConfig::Exponential), Just(RtoPolicyConfig::Fixed)],
+        prop_oneof![
+            2 => Just(RtoPolicyConfig::Exponential),
+            1 => Just(RtoPolicyConfig::Fixed),
+            1 => Just(RtoPolicyConfig::Constant),
+        ],
     );
     (windows, loss, timers).prop_map(|(windows, loss, timers)| {
         let (mss, receive, send, [scaling, timestamps, nagle, idle, limited], cwnd_limit) = windows;
@@ -463,7 +468,7 @@ impl<'a> Sim<'a> {
             let edge = SeqNum(self.case.isns[i]) + 1 + self.window_of(1 - i, &segment);
             self.sides[i].allowed = Some(edge);
         }
-        self.call(i, |e, now, io| e.on_segment(now, segment, io));
+        self.call(i, |e, now, io| e.on_segment_over(now, segment, Some(5), io));
         match self.case.apps[i].slow_read {
             None => self.read(i, usize::MAX),
             Some((_, every)) => self.schedule_read(i, every),
@@ -555,7 +560,7 @@ impl<'a> Sim<'a> {
         // them.
         let is_impatient = |c: &TcpConfig| {
             c.rto.max_retransmissions < 15
-                || c.rto.policy == RtoPolicyConfig::Fixed
+                || c.rto.policy != RtoPolicyConfig::Exponential
                 || c.persist.backoff < 2.0
         };
         let may_give_up = self.case.configs.iter().any(is_impatient);

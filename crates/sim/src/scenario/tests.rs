@@ -443,6 +443,77 @@ fn impossible_endpoints_are_refused() {
 }
 
 #[test]
+fn strategies_need_what_both_ends_agree_on() {
+    refuses(
+        TO,
+        "to = \"MH\"\nreceiver.ack = { policy = \"dca\" }",
+        &[
+            "t.toml:21:16: flow.FH-MH.receiver.ack: the sender does not tell its cwnd (expected TCP-DCA \
+             with the same cwnd-in at both ends: in [tcp])",
+        ],
+    );
+    refuses(
+        MSS,
+        "ack = { policy = \"dca\", repeat-acks = true }",
+        &[
+            "t.toml:17:7: tcp.ack: the delay rule and repeated ACKs need timestamps (expected timestamps \
+             = true at both ends, such as in [tcp])",
+        ],
+    );
+    refuses(
+        MSS,
+        "congestion = \"cubic\"\ncubic.hystart = true",
+        &[
+            "t.toml:18:1: tcp.cubic: HyStart++ needs timestamps (expected timestamps = true at both \
+             ends, such as in [tcp])",
+        ],
+    );
+    for good in [
+        "ack.policy = \"dca\"",
+        "timestamps = true\nack = { policy = \"dca\", delay-rule = true, repeat-acks = true }",
+        "timestamps = true\ncongestion = \"cubic\"\ncubic.hystart = true",
+    ] {
+        parse(&BASE.replace(MSS, good)).expect(good);
+    }
+}
+
+#[test]
+fn strategies_have_words_and_keys_of_their_own() {
+    refuses(
+        MSS,
+        "congestion = \"cubik\"\nrto.policy = \"fix\"\non-route-failure = \"efln\"",
+        &[
+            "t.toml:17:14: tcp.congestion: \"cubik\" is not a choice here (expected \"reno\", \
+             \"karak\", \"westwood\", \"cubic\" or \"adaptive-pacing\"; did you mean `cubic`?)",
+            "t.toml:18:14: tcp.rto.policy: \"fix\" is not a choice here (expected \"exponential\", \
+             \"fixed\" or \"constant\")",
+            "t.toml:19:20: tcp.on-route-failure: \"efln\" is not a choice here (expected \"ignore\" or \
+             \"elfn\"; did you mean `elfn`?)",
+        ],
+    );
+    refuses(
+        MSS,
+        "ack = { policy = \"dca\", segments = 2, cwnd-in = \"options\", spacing-factor = 2 }",
+        &[
+            "t.toml:17:25: tcp.ack.segments: has no effect with policy = \"dca\" (expected policy = \
+             \"delayed\")",
+            "t.toml:17:39: tcp.ack.cwnd-in: \"options\" is not a choice here (expected \
+             \"window-field\" or \"option\"; did you mean `option`?)",
+            "t.toml:17:60: tcp.ack.spacing-factor: has no effect with policy = \"dca\" (expected policy \
+             = \"daa\" or \"ada\")",
+        ],
+    );
+    refuses(
+        MSS,
+        "elfn = { probe-interval = \"0 s\" }\non-route-failure = \"elfn\"",
+        &[
+            "t.toml:17:27: tcp.elfn.probe-interval: \"0 s\" is out of range (expected a duration above \
+             zero with its unit, such as \"170 ms\")",
+        ],
+    );
+}
+
+#[test]
 fn names_must_be_known_and_unique() {
     refuses(
         TO,

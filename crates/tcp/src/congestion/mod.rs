@@ -11,6 +11,7 @@
 //! To try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
+mod adaptive_pacing;
 mod cubic;
 mod hop_limit;
 mod hystart;
@@ -19,6 +20,7 @@ mod reno;
 mod westwood;
 mod window;
 
+pub use adaptive_pacing::AdaptivePacing;
 pub use cubic::Cubic;
 pub use hop_limit::HopLimited;
 pub use karak::Karak;
@@ -174,6 +176,7 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
         Congestion::Westwood => Box::new(Westwood::new(reno)),
         Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
+        Congestion::AdaptivePacing(pacing) => Box::new(AdaptivePacing::new(reno, pacing)),
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
 }

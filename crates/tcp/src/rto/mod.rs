@@ -5,9 +5,11 @@
 //! try one from another crate, hand it to
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
+mod constant;
 mod estimator;
 mod fixed;
 
+pub use constant::Constant;
 pub use estimator::{Estimate, RtoEstimator, RttSamples};
 pub use fixed::FixedRto;
 
@@ -67,5 +69,6 @@ pub fn policy(config: &RtoConfig) -> Box<dyn RtoPolicy> {
     match config.policy {
         RtoPolicyConfig::Exponential => Box::new(Exponential),
         RtoPolicyConfig::Fixed => Box::new(FixedRto),
+        RtoPolicyConfig::Constant => Box::new(Constant),
     }
 }

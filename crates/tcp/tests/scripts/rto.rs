@@ -58,6 +58,27 @@ fn a_syn_backs_off_as_usual() {
     );
 }
 
+#[test]
+fn the_constant_rto_doubles_for_a_syn_only() {
+    let rto = RtoConfig { policy: RtoPolicyConfig::Constant, ..RtoConfig::default() };
+    let config = TcpConfig { rto, ..window(2) };
+    run_open(
+        &config,
+        "0.200 write 1000
+         0.200 > P. 1:1001(1000) ack 1
+         1.200 > P. 1:1001(1000) ack 1
+         2.200 > P. 1:1001(1000) ack 1
+         3.200 > P. 1:1001(1000) ack 1",
+    );
+    run(
+        &config,
+        "0.000 connect
+         0.000 > S 0:0(0)
+         1.000 > S 0:0(0)
+         3.000 > S 0:0(0)",
+    );
+}
+
 // TCP-DCA, Table II: TCP-DAA's sender.
 #[test]
 fn a_factor_multiplies_the_time_out() {

@@ -3,7 +3,8 @@
 use airtcp_core::rng::Stream;
 use airtcp_core::{Bytes, DataRate, Duration, Flags, Instant};
 use airtcp_tcp::config::{
-    AckConfig, AdaConfig, DaaConfig, DcaConfig, ElfnConfig, InitialWindow, SpuriousDetection,
+    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, DaaConfig, DcaConfig, ElfnConfig,
+    InitialWindow, SpuriousDetection,
 };
 use airtcp_tcp::congestion::{Ack, CongestionControl, Loss, Reno, Timeout, Window};
 use airtcp_tcp::route::{Elfn, Resume, Standby, Thaw};
@@ -111,6 +112,18 @@ fn a_pacing_rate_spaces_what_leaves() {
     // 100 segments, the limit, in a round trip of 100 ms.
     let spacing = closest(true);
     assert!(spacing >= Duration::from_millis(1), "{spacing}");
+}
+
+// TCP-AP: 20 ms of RTT a hop, so 7.552 ms of queueing and 4.448 ms on the air; four times that.
+#[test]
+fn adaptive_pacing_spaces_segments_by_the_delay_over_four_hops() {
+    let congestion = Congestion::AdaptivePacing(AdaptivePacingConfig::default());
+    let config = TcpConfig { congestion, timestamps: true, ..window(4) };
+    let mut network = transfer(&config, 5, 100_000, |_| {});
+    network.run();
+    let times: Vec<Instant> = network.data(0).skip(20).map(|sent| sent.at).collect();
+    let least = times.windows(2).map(|w| w[1].since(w[0])).min().unwrap();
+    assert_eq!(least.as_millis(), 48);
 }
 
 /// A segment of 1000 bytes a second.
