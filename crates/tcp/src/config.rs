@@ -536,7 +536,7 @@ alternatives! {
         /// every one to four segments, more the longer the connection lasts (Altman and Jiménez
         /// 2003)
         "altman" => Altman {
-            /// Longest delay.
+            /// Longest delay of an ACK that covers several segments.
             #[kind = DELAY]
             #[source = "Altman and Jiménez 2003"]
             timeout: Duration = Duration::from_millis(100),

@@ -11,7 +11,10 @@ use airtcp_net::wifi::preset::Preset;
 use airtcp_net::wifi::{Power, Reception, preset};
 use airtcp_settings::Settings;
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{AckConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection};
+use airtcp_tcp::config::{
+    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
+    DcaConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
+};
 
 const BASE: &str = r#"duration = "20 s"
 [[node]]
@@ -478,6 +481,52 @@ fn strategies_need_what_both_ends_agree_on() {
 }
 
 #[test]
+fn every_key_of_a_strategy_arrives() {
+    let tcp = |tcp: &str| parse(&BASE.replace(MSS, tcp)).unwrap().flows.remove(0).sender;
+    let dca = "timestamps = true\nack = { policy = \"dca\", hop-rule = false, delay-rule = true, \
+               window-limit = 7, cwnd-in = \"option\", repeat-acks = true }";
+    assert_eq!(
+        tcp(dca).ack,
+        AckConfig::Dca(DcaConfig {
+            hop_rule: false,
+            delay_rule: true,
+            window_limit: Some(7),
+            cwnd_in: CwndIn::Option,
+            repeat_acks: true,
+        })
+    );
+    let daa = tcp("ack = { policy = \"daa\", spacing-factor = 2.2 }");
+    assert_eq!(daa.ack, AckConfig::Daa(DaaConfig { spacing_factor: 2.2 }));
+    let ada = tcp("ack = { policy = \"ada\", spacing-factor = 2 }");
+    assert_eq!(ada.ack, AckConfig::Ada(AdaConfig { spacing_factor: 2.0 }));
+    let cubic = "timestamps = true\ncongestion = \"cubic\"\ncubic.fast-convergence = false\n\
+                 cubic.hystart = true";
+    assert_eq!(
+        tcp(cubic).congestion,
+        Congestion::Cubic(CubicConfig { fast_convergence: false, hystart: true })
+    );
+    assert_eq!(tcp("congestion = \"westwood\"").congestion, Congestion::Westwood);
+    let pacing = "congestion = \"adaptive-pacing\"\nadaptive-pacing.link-rate = \"11 Mbit/s\"";
+    assert_eq!(
+        tcp(pacing).congestion,
+        Congestion::AdaptivePacing(AdaptivePacingConfig { link_rate: DataRate::mbps(11) })
+    );
+}
+
+#[test]
+fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
+    let ack = |policy: &str| {
+        let tcp = format!("ack.policy = \"{policy}\"");
+        parse(&BASE.replace(MSS, &tcp)).unwrap().flows.remove(0).receiver.ack
+    };
+    let millis = Duration::from_millis;
+    assert_eq!(ack("delayed"), AckConfig::Delayed { segments: 2, timeout: millis(200) });
+    assert_eq!(ack("altman"), AckConfig::Altman { timeout: millis(100) });
+    assert_eq!(ack("daa"), AckConfig::Daa(DaaConfig { spacing_factor: 1.0 }));
+    assert_eq!(ack("ada"), AckConfig::Ada(AdaConfig { spacing_factor: 1.5 }));
+}
+
+#[test]
 fn strategies_have_words_and_keys_of_their_own() {
     refuses(
         MSS,
@@ -497,7 +546,7 @@ fn strategies_have_words_and_keys_of_their_own() {
         &[
             "t.toml:17:25: tcp.ack.segments: has no effect with policy = \"dca\" (expected policy = \
              \"delayed\")",
-            "t.toml:17:39: tcp.ack.cwnd-in: \"options\" is not a choice here (expected \
+            "t.toml:17:49: tcp.ack.cwnd-in: \"options\" is not a choice here (expected \
              \"window-field\" or \"option\"; did you mean `option`?)",
             "t.toml:17:60: tcp.ack.spacing-factor: has no effect with policy = \"dca\" (expected policy \
              = \"daa\" or \"ada\")",
@@ -681,6 +730,8 @@ fn every_key_of_an_endpoint_arrives() {
         send-buffer = "1 MB"
         window-scaling = true
         timestamps = true
+        congestion = "karak"
+        karak.strict = true
         recovery = "tahoe"
         avoid-multi-fr = true
         initial-window = "2 segments"
@@ -689,6 +740,7 @@ fn every_key_of_an_endpoint_arrives() {
         repeated-timeout = "cut"
         grow-on-recovery-exit = true
         cwnd-limit = "18 kB"
+        cwnd-limit-by-hops = true
         duplicate-ack-threshold = 6
         limited-transmit = true
         abc = 2
@@ -697,14 +749,22 @@ fn every_key_of_an_endpoint_arrives() {
         nagle = false
         time-wait = "2 min"
         on-link = "freeze"
+        on-route-failure = "elfn"
+        [tcp.elfn]
+        probe-interval = "3 s"
+        window = "initial"
+        rto = "initial"
+        resume-on-route = true
         [tcp.rto]
         initial = "6 s"
         after-syn-loss = "5 s"
         min = "200 ms"
         max = "64 s"
+        factor = 5
         granularity = "10 ms"
         tick = "500 ms"
         max-retransmissions = 6
+        policy = "fixed"
         [tcp.persist]
         on-shrink = "bsd"
         initial = "1 s"
