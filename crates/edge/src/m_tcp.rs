@@ -74,8 +74,6 @@ use airtcp_settings::{choice, settings};
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
 
-const BY_TIMER: &[&str] = &[Detect::Timer.word()];
-
 /// A shorter timer would take all of the node's time.
 const SHORTEST_TIMER: Duration = Duration::from_millis(1);
 
@@ -93,11 +91,9 @@ settings! {
         /// local retransmission; constant.
         #[kind = at_least(SHORTEST_TIMER)]
         #[source = "M-TCP §2.2, §3.4.3"]
-        #[only("detect" in BY_TIMER)]
         pub timer: Duration = Duration::from_millis(400),
         /// What the timer sends again to a disconnected mobile, after the whole queue the first
         /// time.
-        #[only("detect" in BY_TIMER)]
         pub retransmit: Retransmit = Retransmit::Head,
         /// The withheld byte is acknowledged when nothing was outstanding for so long (event E).
         #[kind = POSITIVE_TIME]
@@ -116,7 +112,8 @@ choice! {
     pub enum Detect {
         /// its silence
         Timer = "timer",
-        /// the link's signal; nothing is queued or retransmitted here
+        /// the link's signal; nothing is queued or retransmitted here, so `timer`, `retransmit` and
+        /// `fifo` have no effect
         Signal = "signal",
     }
 }

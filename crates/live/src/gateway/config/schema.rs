@@ -150,8 +150,12 @@ static MOBILE: Table = Table::new(
                 "Interfaces of this host behind which they are.",
             ),
         ]),
-        // A probe of the sender may be as far off as the outage was long.
-        Key::Without(&["resume"], &[Key::Instead { fields: LIVE, keys: MechanismConfig::KEYS }]),
+        // A probe of the sender may be as far off as the outage was long. Mechanisms that listen to
+        // signals and keep copies do more than M-TCP that only listens.
+        Key::Without(
+            &["resume", "detect"],
+            &[Key::Instead { fields: LIVE, keys: MechanismConfig::KEYS }],
+        ),
         Key::Fields(&[
             field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
                 .only("mechanism", MechanismConfig::WITH_SIGNALS),
