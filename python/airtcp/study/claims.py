@@ -246,7 +246,7 @@ class _Test:
                 parts, asked = [self._equal()], ""
             case "increasing" | "decreasing" | "lowest":
                 parts = itertools.starmap(self._ordered, self._pairs())
-                asked = f"paired one-sided t, {self.confidence:.0%}"
+                asked = "" if self.deterministic else f"paired one-sided t, {self.confidence:.0%}"
             case "close":
                 parts, asked = self._close(tolerance), f"asked: within ±{percent}"
             case "gain":
@@ -369,6 +369,8 @@ class _Test:
 
 
 def _range(low: float, high: float) -> str:
+    if low == high:
+        return number(low)
     if math.isinf(high):
         return f"at least {number(low)}"
     if math.isinf(low):
