@@ -70,6 +70,7 @@ HOLDS, UNDECIDED, REFUTED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.REFUTED
         (WITHIN, [12.0, 12.1, 11.9, 12.0], REFUTED, "asked: 9 to 11 kbit/s"),
         ('test = "within"\nlow = 8', EARLIER, HOLDS, "asked: at least 8 kbit/s"),
         ('test = "within"\nhigh = 8', EARLIER, REFUTED, "asked: at most 8 kbit/s"),
+        ('test = "within"\nlow = 8\nhigh = 8', EARLIER, REFUTED, "asked: 8 kbit/s"),
     ],
 )
 def test_verdict(
@@ -124,6 +125,7 @@ def test_equal_runs_are_compared_as_they_are(
     assert evidence in ours.evidence
     assert ours.evidence.endswith("; deterministic: 3 equal runs")
     assert "p " not in ours.evidence
+    assert "paired" not in ours.evidence
 
 
 def test_an_equal_metric_of_unequal_runs_is_not_deterministic(tmp_path: Path) -> None:
@@ -150,6 +152,21 @@ def test_undecided_says_how_many_runs_would_decide(
     ours = judged(tmp_path, 'test = "increasing"', later, EARLIER)
     assert ours.needed == needed
     assert ours.evidence.endswith(f"; undecided: {needed}")
+
+
+def test_a_variant_without_a_key_of_its_own_has_a_name(tmp_path: Path) -> None:
+    text = STUDY.replace('grid = [["size"]]', 'grid = [["size"], ["size", "fast"]]', 1).replace(
+        "variants = [{ size = 1 }, { size = 2 }]",
+        "variants = [{ size = 1 }, { size = 1, fast = true }]",
+    )
+    text += "[[axis.fast]]\nkey = { fast = true }\n"
+
+    def add(results: Results) -> None:
+        results.values["E1", (("fast", "true"), ("size", "1")), "goodput"] = np.array([1.0, 2.0])
+
+    ours = judged(tmp_path, 'test = "increasing"', [1.0, 2.0], [3.0, 4.0], text, add)
+    assert "no fast 3.5 kbit/s [" in ours.evidence
+    assert "no fast < fast=true not shown" in ours.evidence
 
 
 THREE = STUDY.replace("size = [1, 2]", "size = [1, 2, 3]").replace(
