@@ -102,10 +102,6 @@ class Table:
         path = self._path_of(key)
         return StudyError(f"{self.place(key)}: {f'{path}: ' if path else ''}{problem}")
 
-    def __contains__(self, key: str) -> bool:
-        """Whether the table has the key."""
-        return key in self._values
-
     def _typed(self, key: str, kind: type[T] | tuple[type[T], ...], expected: str) -> T | None:
         self._asked.append(key)
         value = self._values.get(key)
