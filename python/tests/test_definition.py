@@ -35,6 +35,26 @@ def test_a_list_in_a_claims_variants_stands_for_as_many(tmp_path: Path) -> None:
     assert [variant.text for variant in claim.variants] == ["size=1", "size=2"]
 
 
+EACH = (
+    STUDY.replace('id = "faster"', 'each = [{ low = [1, 2], high = 9 }]\nid = "faster-$low"')
+    .replace("variants = [{ size = 1 }, { size = 2 }]", 'variants = [{ size = "$low" }]')
+    .replace('test = "increasing"', 'test = "within"\nlow = "$low"\nhigh = "$high"')
+)
+
+
+def test_a_claim_with_each_is_a_claim_for_each_combination(tmp_path: Path) -> None:
+    claims = definition.load(write_study(tmp_path, EACH)).experiments[0].claims
+    assert [claim.id for claim in claims] == ["faster-1", "faster-2"]
+    assert [claim.variants[0].text for claim in claims] == ["size=1", "size=2"]
+    assert [claim.options for claim in claims] == [{"low": 1, "high": 9}, {"low": 2, "high": 9}]
+
+
+def test_a_placeholder_that_each_does_not_list_is_refused(tmp_path: Path) -> None:
+    text = EACH.replace("faster-$low", "faster-$lower")
+    with pytest.raises(StudyError, match=r"study.toml:68: .*each: bad placeholder: 'lower'"):
+        definition.load(write_study(tmp_path, text))
+
+
 def test_references_may_come_from_several_sources(tmp_path: Path) -> None:
     folder = write_study(tmp_path)
     header, row = PAPER.replace("quote,place", "quote,place,source").splitlines()

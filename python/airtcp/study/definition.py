@@ -470,7 +470,7 @@ class _Reader:
         metrics = table.texts("metrics")
         self._check_metrics(table, metrics, variants)
         claims = []
-        for claim in table.tables("claim"):
+        for claim in (one for entry in table.tables("claim") for one in entry.each("each")):
             metric_name = claim.text("metric")
             if metric_name not in metrics:
                 near = nearest(metric_name, metrics)
@@ -635,11 +635,9 @@ def _is_number(text: str) -> bool:
 
 def _combinations(table: Table) -> list[dict[str, str]]:
     """Keys whose values may be lists: one set of keys for each combination of the values."""
-    raw = table.raw()
-    choices = [value if isinstance(value, list) else [value] for value in raw.values()]
     return [
-        {name: _value_text(value) for name, value in zip(raw, values, strict=True)}
-        for values in itertools.product(*choices)
+        {name: _value_text(value) for name, value in values.items()}
+        for values in table.combinations()
     ]
 
 

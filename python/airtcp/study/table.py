@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
+import string
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -221,6 +223,43 @@ class Table:
         """The values as TOML has them; every key counts as asked for."""
         self._asked.extend(self._values)
         return self._values
+
+    def combinations(self) -> list[dict[str, Any]]:
+        """The table once for each combination of the values that its keys list."""
+        raw = self.raw()
+        choices = [value if isinstance(value, list) else [value] for value in raw.values()]
+        return [dict(zip(raw, values, strict=True)) for values in itertools.product(*choices)]
+
+    def each(self, key: str) -> list[Table]:
+        """The table once for each combination of values in an array of tables of its own.
+
+        `$name` in its texts is replaced by the value; a text that is nothing else becomes the value
+        itself. Without the array, the table as it is.
+        """
+        rows = self.tables(key)
+        if not rows:
+            return [self]
+        rest = {name: value for name, value in self._values.items() if name != key}
+        return [
+            Table(self._file, self._path, self._filled(key, rest, values), self._lines)
+            for row in rows
+            for values in row.combinations()
+        ]
+
+    def _filled(self, key: str, value: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any TOML value
+        """A value with the placeholders in its texts replaced."""
+        if isinstance(value, dict):
+            return {name: self._filled(key, inner, values) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._filled(key, inner, values) for inner in value]
+        if not isinstance(value, str):
+            return value
+        if value[:1] == "$" and value[1:] in values:
+            return values[value[1:]]
+        try:
+            return string.Template(value).substitute(values)
+        except (KeyError, ValueError) as error:
+            raise self.error(key, f"bad placeholder: {error}") from error
 
     def rows(self, key: str, named: Mapping[str, Rows]) -> Rows:
         """A list of lists of strings, or the name of one."""

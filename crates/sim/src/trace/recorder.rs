@@ -37,11 +37,13 @@ pub enum Series {
     /// Dead time of each outage of the path, seconds: from its end to the first new byte at the
     /// receiver.
     OutageDeadTime,
+    /// 1 when the sender's connection is aborted.
+    Aborted,
 }
 
 impl Series {
     /// All series, in the order of their declaration.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Cwnd,
         Self::Ssthresh,
         Self::Flight,
@@ -56,6 +58,7 @@ impl Series {
         Self::Acks,
         Self::Persist,
         Self::OutageDeadTime,
+        Self::Aborted,
     ];
 
     /// The name that users know it by.
@@ -75,6 +78,7 @@ impl Series {
             Self::Acks => "acks",
             Self::Persist => "persist",
             Self::OutageDeadTime => "outage_dead_time",
+            Self::Aborted => "aborted",
         }
     }
 }
@@ -225,6 +229,7 @@ impl Recorder {
             Event::Persist { active } => {
                 self.push(Series::Persist, at, flow, f64::from(u8::from(active)));
             }
+            Event::Aborted { .. } => self.push(Series::Aborted, at, flow, 1.0),
             _ => {}
         }
     }
@@ -251,7 +256,7 @@ impl Subscriber for Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::event::Cause;
+    use airtcp_core::event::{AbortReason, Cause};
     use airtcp_core::{Bytes, Duration};
 
     fn sent(seq: u32, len: u32, retransmission: bool) -> Event {
@@ -293,6 +298,16 @@ mod tests {
             r.on_event(Instant::ZERO, Source::Sender(0), &sent(seq, 1, false));
         }
         assert_eq!(r.columns(Series::Segments).value[5], 5.0 * f64::from(step));
+    }
+
+    #[test]
+    fn only_the_sender_s_abort_counts() {
+        let mut r = Recorder::new(&[Series::Aborted]);
+        let aborted = Event::Aborted { reason: AbortReason::RetransmissionLimit };
+        r.on_event(Instant::from_millis(9), Source::Receiver(0), &aborted);
+        r.on_event(Instant::from_millis(10), Source::Sender(3), &aborted);
+        let columns = r.columns(Series::Aborted);
+        assert_eq!((&columns.time_s[..], &columns.flow[..]), (&[0.01][..], &[3][..]));
     }
 
     #[test]
