@@ -162,6 +162,15 @@ def test_a_calibrated_cell_leaves_the_score(
     assert set(cells[~cells.calibrated].metric) == {"goodput", "goodput_gain", "cwnd"}
 
 
+def test_instants_leave_the_score(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = STUDY.replace('reduce = "mean"', 'reduce = "first-time"')
+    (studies / "small" / "study.toml").write_text(text)
+    paper = studies / "small" / "paper.csv"
+    paper.write_text(paper.read_text() + "E2,size=1,cwnd,segments,3,,\n")
+    assert run() == 0
+    assert "1 of 1 numbers of the paper are met within 10 %" in capsys.readouterr().out
+
+
 def test_the_report_lists_what_is_not_judged(studies: Path, tmp_path: Path) -> None:
     text = STUDY.replace('id = "faster"', 'id = "faster"\njudges = ["P9-C1"]')
     (studies / "small" / "study.toml").write_text(text)

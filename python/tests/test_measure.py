@@ -84,6 +84,8 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "missing": None,
         "reduce": "",
         "windows": (),
+        "until": "",
+        "absent": "",
         "over": "mean",
         "minus": "",
     }

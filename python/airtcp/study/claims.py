@@ -106,7 +106,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     known = [study.paper.get(cell) for cell in cells]
     test = _Test(
         claim=claim,
-        names=_short_names(keys),
+        names=_names(study, keys),
         samples=samples,
         paper=[math.nan if number is None else float(number.value) for number in known],
         unit=study.metrics[claim.metric].unit,
@@ -156,10 +156,9 @@ def summary(judgements: Sequence[Judgement]) -> str:
     return ", ".join(words)
 
 
-def _short_names(keys: list[Key]) -> list[str]:
-    """The variants' keys without the pairs that all of them share."""
-    shared = set(keys[0]).intersection(*keys[1:])
-    return [key_text(tuple(pair for pair in key if pair not in shared)) for key in keys]
+def _names(study: Study, keys: list[Key]) -> list[str]:
+    """What distinguishes the variants, in words; nothing if there is only one."""
+    return [study.labels.distinct(key, keys) if len(keys) > 1 else "" for key in keys]
 
 
 def number(value: float) -> str:
@@ -247,7 +246,7 @@ class _Test:
                 parts, asked = [self._equal()], ""
             case "increasing" | "decreasing" | "lowest":
                 parts = itertools.starmap(self._ordered, self._pairs())
-                asked = f"paired one-sided t, {self.confidence:.0%}"
+                asked = "" if self.deterministic else f"paired one-sided t, {self.confidence:.0%}"
             case "close":
                 parts, asked = self._close(tolerance), f"asked: within ±{percent}"
             case "gain":
@@ -370,6 +369,8 @@ class _Test:
 
 
 def _range(low: float, high: float) -> str:
+    if low == high:
+        return number(low)
     if math.isinf(high):
         return f"at least {number(low)}"
     if math.isinf(low):

@@ -798,11 +798,15 @@ def _calibrated(
     cells: dict[tuple[str, str, str], str] = {}
     for table in tables:
         experiment = by_id[table.choice("experiment", by_id)]
-        metric = table.choice("metric", experiment.metrics)
+        metric = table.choice("metric", experiment.metrics) if "metric" in table else ""
         chosen = _selected(table, experiment.key, experiment.variants) or experiment.variants
         reason = table.text("reason")
         table.finish()
-        cells |= {(experiment.id, variant.text, metric): reason for variant in chosen}
+        cells |= {
+            (experiment.id, variant.text, name): reason
+            for variant in chosen
+            for name in ([metric] if metric else experiment.metrics)
+        }
     return cells
 
 

@@ -168,19 +168,22 @@ class _Painter:
             and not (place in absent and self._is_absent(cell.ours.mean, row.metric))
         ]
         others: dict[tuple[str, bool], list[tuple[int, float]]] = {}
-        marks = [
-            Mark(0, place, word, _MARK, f"{names[place]}: {word}") for place, word in absent.items()
-        ]
+        marks: list[Mark] = []
         for place, cell in places:
             for known in cell.known:
                 value = float(known.value)
                 if not self._is_absent(value, row.metric):
                     whose = (known.source, known is cell.paper)
                     others.setdefault(whose, []).append((place, value))
-                elif place not in absent:
+                elif place in absent:
+                    absent[place] += f"; {known.source} likewise"
+                else:
                     metric = self.study.metrics[row.metric]
                     word = metric.absent if isinstance(metric, Measure) else ""
                     marks.append(Mark(0, place, f"{known.source}: {word}", _PAPER, names[place]))
+        marks += [
+            Mark(0, place, word, _MARK, f"{names[place]}: {word}") for place, word in absent.items()
+        ]
         log = _vanish(
             [cell.ours.mean for _, cell in ours],
             [value for numbers in others.values() for _, value in numbers],

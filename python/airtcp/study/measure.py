@@ -48,6 +48,11 @@ class Measure:
     over: str
     minus: str
 
+    @property
+    def is_instant(self) -> bool:
+        """Whether it is a time on the run's clock, not a duration."""
+        return self.reduce in _INSTANTS and not self.minus
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -196,6 +201,8 @@ is a value greater than all before it. A repeat is a point with the same value a
 if several values repeat, only the first counts, and its repeats end with the first greater value.
 The gap is the longest time between two points.
 """
+
+_INSTANTS = {name for name in REDUCERS if name.endswith("-time")} | {"gap-start", "gap-end"}
 
 _COMBINE: Mapping[str, Callable[[Floats], Any]] = {
     "mean": np.mean,
