@@ -75,7 +75,7 @@ impl Aodv {
         let to_source = self.table.get(now, data.source).map_or(0, |route| route.hops);
         let eligible = match self.config.local_repair {
             LocalRepair::Off => false,
-            LocalRepair::NearDestination => hops <= self.config.max_repair_ttl,
+            LocalRepair::NearDestination { max_repair_ttl } => hops <= max_repair_ttl,
             LocalRepair::SecondHalf => hops < to_source,
         };
         if !eligible || self.searches.iter().any(|search| search.destination == destination) {
