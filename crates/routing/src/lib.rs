@@ -7,6 +7,7 @@
 //!   they are computed before the run and kept as [`next_hops`]: forwarding is a table lookup
 //!   without a [`Router`].
 //! - [`aodv`]: routes on demand, hop by hop.
+//! - [`gpsr`]: by the positions of neighbours and destination, without routes.
 //!
 //! # How protocols with changing routes fit [`Router`]
 //!
@@ -37,12 +38,14 @@
 pub mod aodv;
 mod buffer;
 pub mod config;
+pub mod gpsr;
 pub mod next_hops;
 pub mod router;
 pub mod shortest_path;
 
 pub use aodv::{Aodv, AodvConfig};
 pub use config::RoutingConfig;
+pub use gpsr::{Gpsr, GpsrConfig};
 pub use next_hops::NextHops;
 pub use router::{Actions, LinkFailure, Router};
 

@@ -174,9 +174,8 @@ impl config::Preset for Preset {
 }
 
 /// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and drops returned packets at
-/// the source. Its other departures from the RFC are not followed: waits that grow with the
-/// measured latency and linearly between retries, replies only to requests whose packets still
-/// wait when it looks every 0.5 s, no rate limits, messages without UDP header.
+/// the source. Its other departures from the RFC are not followed: waits that follow the measured
+/// latency and grow linearly, retries noticed every 0.5 s, no rate limits, no UDP header.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),

@@ -1,5 +1,6 @@
 //! The protocols: scripts for one node, one rule each, and networks over an ideal medium.
 
 mod aodv;
+mod gpsr;
 mod medium;
 mod script;
