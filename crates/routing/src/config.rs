@@ -1,6 +1,7 @@
 //! Which protocol, with its settings.
 
 use crate::aodv::{self, Aodv};
+use crate::gpsr::{Gpsr, GpsrConfig};
 use crate::{NodeId, Router};
 use airtcp_core::Stream;
 use airtcp_settings::schema::{Fallback, Key, field};
@@ -18,6 +19,8 @@ alternatives! {
         "shortest-path" => ShortestPath,
         /// AODV: routes on demand, hop by hop (RFC 3561)
         "aodv" => Aodv(..ByPreset<aodv::Preset>),
+        /// GPSR: by the positions of neighbours and destination (Karp and Kung 2000)
+        "gpsr" => Gpsr(..GpsrConfig),
     }
 }
 
@@ -62,6 +65,7 @@ impl RoutingConfig {
         match self {
             Self::ShortestPath => None,
             Self::Aodv(ByPreset(config)) => Some(Box::new(Aodv::new(node, config, stream))),
+            Self::Gpsr(config) => Some(Box::new(Gpsr::new(node, config, stream))),
         }
     }
 }
