@@ -1,6 +1,7 @@
 //! Which protocol, with its settings.
 
 use crate::aodv::{self, Aodv};
+use crate::dsr::{self, Dsr};
 use crate::gpsr::{Gpsr, GpsrConfig};
 use crate::{NodeId, Router};
 use airtcp_core::Stream;
@@ -19,6 +20,8 @@ alternatives! {
         "shortest-path" => ShortestPath,
         /// AODV: routes on demand, hop by hop (RFC 3561)
         "aodv" => Aodv(..ByPreset<aodv::Preset>),
+        /// DSR: routes on demand, written into the packets by their source (RFC 4728)
+        "dsr" => Dsr(..ByPreset<dsr::Preset>),
         /// GPSR: by the positions of neighbours and destination (Karp and Kung 2000)
         "gpsr" => Gpsr(..GpsrConfig),
     }
@@ -65,6 +68,7 @@ impl RoutingConfig {
         match self {
             Self::ShortestPath => None,
             Self::Aodv(ByPreset(config)) => Some(Box::new(Aodv::new(node, config, stream))),
+            Self::Dsr(ByPreset(config)) => Some(Box::new(Dsr::new(node, config, stream))),
             Self::Gpsr(config) => Some(Box::new(Gpsr::new(node, config, stream))),
         }
     }
