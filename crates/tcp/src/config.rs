@@ -158,7 +158,9 @@ fn values_agree<R: Reader>(tcp: &R) -> Option<()> {
         let message = format!("{mss} is larger than the send buffer of {send_buffer}");
         tcp.refuse(Some("mss"), message, "at most send-buffer");
     }
-    if let Some(ack) = tcp.table("ack").filter(|_| tcp.get("timestamps") == Some(false)) {
+    if tcp.written("ack")
+        && let Some(ack) = tcp.table("ack").filter(|_| tcp.get("timestamps") == Some(false))
+    {
         for key in ["delay-rule", "repeat-acks"] {
             if ack.written(key) && ack.get(key)? {
                 let message = format!("{key} needs timestamps");
