@@ -128,6 +128,45 @@ fn a_relay_that_leaves_is_replaced_by_another() {
     }
 }
 
+#[test]
+fn dsr_and_gpsr_replace_a_relay_that_leaves_too() {
+    for set in [
+        &[("routing.protocol", "dsr")][..],
+        &[("routing.protocol", "dsr"), ("routing.preset", "ns2")],
+        &[("routing.protocol", "gpsr")],
+        &[("routing.protocol", "gpsr"), ("routing.resend-returned", "false")],
+    ] {
+        let (log, metrics) = run(RELAYS, set, 1);
+        let (five, twelve) = (Instant::from_secs(5), Instant::from_secs(12));
+        assert!(log.through(2, twelve, Instant::from_secs(20)) > 500, "{set:?}: c relays at last");
+        let gap = log.longest_gap_after(five);
+        assert!(gap < Duration::from_secs(2), "{set:?}: {gap}");
+        assert!(metrics.flows[0].goodput > 400_000.0, "{set:?}: {:?}", metrics.flows[0]);
+    }
+}
+
+/// A gap of 1 km in the straight line, and a way around it.
+#[test]
+fn gpsr_leads_around_a_void() {
+    let text = r#"
+    duration = "10 s"
+    node = [
+        { name = "a", position = ["0 m", "0 m"] },
+        { name = "n0", position = ["-60 m", "180 m"] },
+        { name = "n1", position = ["120 m", "300 m"] },
+        { name = "n2", position = ["330 m", "250 m"] },
+        { name = "n3", position = ["500 m", "110 m"] },
+        { name = "d", position = ["500 m", "-60 m"] },
+    ]
+    wlan = [{ name = "air", stations = ["a", "n0", "n1", "n2", "n3", "d"], preset = "ns2" }]
+    udp = [{ from = "a", to = "d", rate = "8 kbit/s", size = "500 B", start = "5 s" }]
+    routing = { protocol = "gpsr" }"#;
+    let (log, metrics) = run(text, &[], 1);
+    assert_eq!(metrics.udp[0].packets_dropped, 0);
+    let through = |node| log.through(node, Instant::ZERO, Instant::from_secs(10));
+    assert!((1..=5).all(|node| through(node) >= 10));
+}
+
 /// The last relay of a chain leaves, and another is in reach of the one before.
 #[test]
 fn a_route_is_repaired_where_it_breaks() {

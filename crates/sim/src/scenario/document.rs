@@ -6,7 +6,7 @@ use airtcp_config::document;
 use airtcp_net::wifi::config::MEASURES;
 use airtcp_net::wifi::preset::Preset;
 use airtcp_routing::config::Preset as _;
-use airtcp_routing::{RoutingConfig, aodv};
+use airtcp_routing::{RoutingConfig, aodv, dsr};
 use airtcp_settings::schema::Field;
 use airtcp_settings::{InTable, Settings, units};
 use std::fmt::Write;
@@ -75,6 +75,10 @@ pub fn markdown() -> String {
         }
         if table.name == RoutingConfig::TABLE.name {
             let values = aodv::Preset::ALL.map(|p| (p.word(), written(&p.config())));
+            out.push_str("\nThe presets of AODV:\n");
+            out.push_str(&presets(&table.fields(), values));
+            let values = dsr::Preset::ALL.map(|p| (p.word(), written(&p.config())));
+            out.push_str("\nThe presets of DSR:\n");
             out.push_str(&presets(&table.fields(), values));
         }
     }

@@ -1200,13 +1200,21 @@ fn a_routing_protocol_that_does_not_exist_is_refused() {
     };
     routing(
         &[("routing.protocol", "aovd")],
-        "--set:1:18: routing.protocol: \"aovd\" is not a choice here (expected \"shortest-path\" or \"aodv\"; \
-         did you mean `aodv`?)",
+        "--set:1:18: routing.protocol: \"aovd\" is not a choice here (expected \"shortest-path\", \"aodv\", \
+         \"dsr\" or \"gpsr\"; did you mean `aodv`?)",
     );
     routing(
         &[("routing.protocol", "aodv"), ("routing.preset", "ns3")],
         "--set:1:16: routing.preset: \"ns3\" is not a choice here (expected \"rfc\", \"ns2\" or \"glomosim\"; \
          did you mean `ns2`?)",
+    );
+    routing(
+        &[("routing.protocol", "dsr"), ("routing.preset", "glomosim")],
+        "--set:1:16: routing.preset: \"glomosim\" is not a choice here (expected \"rfc\" or \"ns2\")",
+    );
+    routing(
+        &[("routing.protocol", "gpsr"), ("routing.ttl-start", "2")],
+        "--set:1:1: routing.ttl-start: has no effect with protocol = \"gpsr\" (expected protocol = \"aodv\")",
     );
     routing(
         &[("routing.protocol", "aodv"), ("routing.hello-interval", "2 s")],
