@@ -1,8 +1,12 @@
 //! Which protocol, with its settings.
 
+use crate::aodv::{self, Aodv};
+use crate::dsr::{self, Dsr};
+use crate::gpsr::{Gpsr, GpsrConfig};
 use crate::{NodeId, Router};
 use airtcp_core::Stream;
-use airtcp_settings::alternatives;
+use airtcp_settings::schema::{Fallback, Key, field};
+use airtcp_settings::{Reader, Settings, Value, alternatives};
 
 alternatives! {
     /// How packets find their way.
@@ -14,14 +18,58 @@ alternatives! {
         /// static routes with the fewest hops between the places where the nodes are at first; over
         /// equally short paths, the first link in the order of the file
         "shortest-path" => ShortestPath,
+        /// AODV: routes on demand, hop by hop (RFC 3561)
+        "aodv" => Aodv(..ByPreset<aodv::Preset>),
+        /// DSR: routes on demand, written into the packets by their source (RFC 4728)
+        "dsr" => Dsr(..ByPreset<dsr::Preset>),
+        /// GPSR: by the positions of neighbours and destination (Karp and Kung 2000)
+        "gpsr" => Gpsr(..GpsrConfig),
+    }
+}
+
+/// A named set of values for all the settings of a protocol.
+pub trait Preset: Value {
+    /// The settings.
+    type Config: Settings;
+    /// The preset that applies if none is named.
+    const DEFAULT: &'static str;
+    /// The values.
+    fn config(self) -> Self::Config;
+}
+
+/// The settings of a protocol, read as a preset with keys that override its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByPreset<P: Preset>(pub P::Config);
+
+impl<P: Preset> Settings for ByPreset<P> {
+    const KEYS: &'static [Key] = &[
+        Key::Fields(&[field(
+            "preset",
+            P::KIND,
+            Fallback::Is(P::DEFAULT),
+            "Values of the keys that are not set.",
+        )]),
+        Key::Otherwise("as the preset", P::Config::KEYS),
+    ];
+
+    fn read<R: Reader>(from: &R, _: Option<&Self>) -> Option<Self> {
+        let preset = from.get::<P>("preset")?;
+        P::Config::read(from, Some(&preset.config())).map(Self)
+    }
+
+    fn write(&self, to: &mut Vec<(&'static str, String)>) {
+        self.0.write(to);
     }
 }
 
 impl RoutingConfig {
     /// The router of a node, which draws from `stream`; `None` if routes are static.
-    pub fn router(&self, _node: NodeId, _stream: Stream) -> Option<Box<dyn Router>> {
+    pub fn router(&self, node: NodeId, stream: Stream) -> Option<Box<dyn Router>> {
         match self {
             Self::ShortestPath => None,
+            Self::Aodv(ByPreset(config)) => Some(Box::new(Aodv::new(node, config, stream))),
+            Self::Dsr(ByPreset(config)) => Some(Box::new(Dsr::new(node, config, stream))),
+            Self::Gpsr(config) => Some(Box::new(Gpsr::new(node, config, stream))),
         }
     }
 }

@@ -7,6 +7,8 @@
 //!   they are computed before the run and kept as [`next_hops`]: forwarding is a table lookup
 //!   without a [`Router`].
 //! - [`aodv`]: routes on demand, hop by hop.
+//! - [`dsr`]: routes on demand, written into the packets by their source.
+//! - [`gpsr`]: by the positions of neighbours and destination, without routes.
 //!
 //! # How protocols with changing routes fit [`Router`]
 //!
@@ -37,12 +39,17 @@
 pub mod aodv;
 mod buffer;
 pub mod config;
+pub mod dsr;
+pub mod gpsr;
 pub mod next_hops;
 pub mod router;
+mod seen;
 pub mod shortest_path;
 
 pub use aodv::{Aodv, AodvConfig};
 pub use config::RoutingConfig;
+pub use dsr::{Dsr, DsrConfig};
+pub use gpsr::{Gpsr, GpsrConfig};
 pub use next_hops::NextHops;
 pub use router::{Actions, LinkFailure, Router};
 

@@ -1,8 +1,9 @@
 //! The settings of AODV: the parameters of RFC 3561 §10, and what the RFC leaves to the node.
 
+use crate::config;
 use airtcp_core::Duration;
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
-use airtcp_settings::{choice, settings};
+use airtcp_settings::{alternatives, choice, settings};
 
 /// A number of hops that fits the TTL of an IP packet.
 const HOPS: Kind = Kind::Integer { min: 1, max: 255 };
@@ -10,9 +11,8 @@ const HOPS: Kind = Kind::Integer { min: 1, max: 255 };
 const RATE: Kind = Kind::Integer { min: 1, max: 10_000 };
 
 settings! {
-    /// AODV (RFC 3561). The derived parameters of RFC 3561 §10 follow from these by its formulas.
+    /// The settings of AODV. The derived parameters of RFC 3561 §10 follow from these by its formulas.
     #[derive(Clone, Debug, PartialEq)]
-    #[table("routing.aodv")]
     pub struct AodvConfig {
         /// How long a route stays valid after its last use.
         #[kind = POSITIVE_TIME]
@@ -78,26 +78,11 @@ settings! {
         #[kind = POSITIVE_TIME]
         pub buffer_timeout: Duration = Duration::from_secs(30),
         /// How a node notices that a neighbour is gone.
-        #[source = "RFC 3561 §6.10"]
+        #[keys_of(LinkDetection)]
         pub link_detection: LinkDetection = LinkDetection::LinkLayer,
-        /// The time between the HELLO messages of a node with active routes.
-        #[kind = POSITIVE_TIME]
-        #[source = "RFC 3561 §10, HELLO_INTERVAL"]
-        #[only("link-detection" in &["hello"])]
-        pub hello_interval: Duration = Duration::from_secs(1),
-        /// How many HELLO intervals without a packet mean that a neighbour is gone.
-        #[kind = HOPS]
-        #[source = "RFC 3561 §10, ALLOWED_HELLO_LOSS"]
-        #[only("link-detection" in &["hello"])]
-        pub allowed_hello_loss: u16 = 2,
         /// Which node, on a route that breaks, looks for another way itself.
-        #[source = "RFC 3561 §6.12"]
-        pub local_repair: LocalRepair = LocalRepair::NearDestination,
-        /// The largest distance to the destination at which a node repairs a route.
-        #[kind = HOPS]
-        #[source = "RFC 3561 §10, MAX_REPAIR_TTL"]
-        #[only("local-repair" in &["near-destination"])]
-        pub max_repair_ttl: u16 = 10,
+        #[keys_of(LocalRepair)]
+        pub local_repair: LocalRepair = LocalRepair::NearDestination { max_repair_ttl: 10 },
         /// The reserve in the TTL of a repair's route request.
         #[kind = HOPS]
         #[source = "RFC 3561 §10, LOCAL_ADD_TTL"]
@@ -113,26 +98,48 @@ settings! {
     }
 }
 
-choice! {
+alternatives! {
     /// How a node notices that a neighbour is gone.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("link-detection", "How a node notices that a neighbour is gone.")]
+    #[absent(LinkDetection::LinkLayer)]
+    #[source = "RFC 3561 §6.10"]
     pub enum LinkDetection {
         /// the link layer gives up on a packet
-        LinkLayer = "link-layer",
+        "link-layer" => LinkLayer,
         /// HELLO messages stay away
-        Hello = "hello",
+        "hello" => Hello {
+            /// The time between the HELLO messages of a node with active routes.
+            #[kind = POSITIVE_TIME]
+            #[source = "RFC 3561 §10, HELLO_INTERVAL"]
+            hello_interval: Duration = Duration::from_secs(1),
+            /// How many such intervals without a packet mean that a neighbour is gone.
+            #[kind = HOPS]
+            #[source = "RFC 3561 §10, ALLOWED_HELLO_LOSS"]
+            allowed_hello_loss: u16 = 2,
+        },
     }
 }
 
-choice! {
+alternatives! {
     /// Which node, on a route that breaks, looks for another way itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[choice("local-repair", "Which node, on a route that breaks, looks for another way itself.")]
+    #[absent(LocalRepair::NearDestination { max_repair_ttl: 10 })]
+    #[source = "RFC 3561 §6.12"]
     pub enum LocalRepair {
         /// none; a source starts a new search
-        Off = "off",
-        /// the node in front of the broken link, up to `max-repair-ttl` hops from the destination
-        NearDestination = "near-destination",
+        "off" => Off,
+        /// the node in front of the broken link, if near the destination
+        "near-destination" => NearDestination {
+            /// The largest distance to the destination at which a node repairs a route, in hops.
+            #[kind = HOPS]
+            #[source = "RFC 3561 §10, MAX_REPAIR_TTL"]
+            max_repair_ttl: u16 = 10,
+        },
         /// the node in front of the broken link, if nearer to the destination than to the source
         /// (ns-2)
-        SecondHalf = "second-half",
+        "second-half" => SecondHalf,
     }
 }
 
@@ -151,9 +158,13 @@ choice! {
 impl Preset {
     /// All presets.
     pub const ALL: [Self; 3] = [Self::Rfc, Self::Ns2, Self::Glomosim];
+}
 
-    /// The configuration of the preset.
-    pub fn config(self) -> AodvConfig {
+impl config::Preset for Preset {
+    type Config = AodvConfig;
+    const DEFAULT: &'static str = Self::Rfc.word();
+
+    fn config(self) -> AodvConfig {
         match self {
             Self::Rfc => AodvConfig::default(),
             Self::Ns2 => ns2(),
@@ -163,9 +174,8 @@ impl Preset {
 }
 
 /// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and drops returned packets at
-/// the source. Its other departures from the RFC are not followed: waits that grow with the
-/// measured latency and linearly between retries, replies only to requests whose packets still
-/// wait when it looks every 0.5 s, no rate limits, messages without UDP header.
+/// the source. Its other departures from the RFC are not followed: waits that follow the measured
+/// latency and grow linearly, retries noticed every 0.5 s, no rate limits, no UDP header.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
@@ -216,9 +226,5 @@ impl AodvConfig {
     /// BLACKLIST_TIMEOUT: RREQ_RETRIES NET_TRAVERSAL_TIME (RFC 3561 §10).
     pub fn blacklist_timeout(&self) -> Duration {
         self.net_traversal_time() * u64::from(self.rreq_retries)
-    }
-    /// ALLOWED_HELLO_LOSS HELLO_INTERVAL: a neighbour silent for so long is gone (RFC 3561 §6.10).
-    pub fn allowed_silence(&self) -> Duration {
-        self.hello_interval * u64::from(self.allowed_hello_loss)
     }
 }

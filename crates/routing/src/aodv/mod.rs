@@ -19,9 +19,10 @@ pub use message::{Error, Hello, Message, Reply, Request};
 use crate::NodeId;
 use crate::buffer::Buffer;
 use crate::router::{self, Actions, Context, Data, LinkFailure, NextHop, Notice, Packet, Router};
+use crate::seen::Seen;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, SeqNum, Stream};
-use search::{RateLimit, Seen};
+use search::RateLimit;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -112,8 +113,14 @@ impl Aodv {
         self.table.next_hop(now, destination)
     }
 
-    fn uses_hello(&self) -> bool {
-        self.config.link_detection == LinkDetection::Hello
+    /// How long a neighbour that says HELLO may be silent (§6.10); `None` if nobody does.
+    fn allowed_silence(&self) -> Option<Duration> {
+        match self.config.link_detection {
+            LinkDetection::LinkLayer => None,
+            LinkDetection::Hello { hello_interval, allowed_hello_loss } => {
+                Some(hello_interval * u64::from(allowed_hello_loss))
+            }
+        }
     }
 
     fn on_data(&mut self, now: Instant, from: Option<NodeId>, data: Data, out: &mut Actions) {
@@ -268,7 +275,7 @@ impl Aodv {
             }
         }
         if let Message::Hello(hello) = message {
-            if self.uses_hello() {
+            if self.allowed_silence().is_some() {
                 self.hellos.neighbours.insert(from, now + hello.lifetime);
             }
             return self.learn_neighbour(now, from, Some(hello.seq), hello.lifetime, out);
@@ -489,8 +496,8 @@ impl Aodv {
     fn on_hello_timer(&mut self, now: Instant, out: &mut Actions) {
         if self.hellos.next.is_some_and(|next| next <= now) {
             self.hellos.next = None;
-            if self.hellos.active_until > now {
-                let hello = Hello { seq: self.seq, lifetime: self.config.allowed_silence() };
+            if let Some(lifetime) = self.allowed_silence().filter(|_| self.is_active(now)) {
+                let hello = Hello { seq: self.seq, lifetime };
                 out.control(Arc::new(Message::Hello(hello)), NextHop::Broadcast);
             }
         }
@@ -503,10 +510,17 @@ impl Aodv {
 
     /// A node on an active route tells of itself in every interval (§6.9).
     fn plan_hello(&mut self, now: Instant) {
-        if self.uses_hello() && self.hellos.next.is_none() && self.hellos.active_until > now {
+        let LinkDetection::Hello { hello_interval, .. } = self.config.link_detection else {
+            return;
+        };
+        if self.hellos.next.is_none() && self.is_active(now) {
             let early = self.random_delay();
-            self.hellos.next = Some(now + (self.config.hello_interval - early));
+            self.hellos.next = Some(now + (hello_interval - early));
         }
+    }
+
+    fn is_active(&self, now: Instant) -> bool {
+        self.hellos.active_until > now
     }
 }
 
@@ -519,8 +533,10 @@ impl Router for Aodv {
         out: &mut Actions,
     ) {
         let now = context.now;
-        if let Some(until) = from.and_then(|from| self.hellos.neighbours.get_mut(&from)) {
-            *until = (*until).max(now + self.config.allowed_silence());
+        if let Some(silence) = self.allowed_silence()
+            && let Some(until) = from.and_then(|from| self.hellos.neighbours.get_mut(&from))
+        {
+            *until = (*until).max(now + silence);
         }
         match (packet, from) {
             (Packet::Data(data), _) => self.on_data(now, from, data, out),
@@ -542,7 +558,7 @@ impl Router for Aodv {
         out: &mut Actions,
     ) {
         let now = context.now;
-        if self.uses_hello() {
+        if self.allowed_silence().is_some() {
             for packet in failure.packets() {
                 let Packet::Data(data) = packet else { continue };
                 out.drop(data, DropReason::Retries);

@@ -5,7 +5,7 @@ use crate::NodeId;
 use crate::router::{Actions, Data, NextHop};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 impl Aodv {
@@ -75,7 +75,7 @@ impl Aodv {
         let to_source = self.table.get(now, data.source).map_or(0, |route| route.hops);
         let eligible = match self.config.local_repair {
             LocalRepair::Off => false,
-            LocalRepair::NearDestination => hops <= self.config.max_repair_ttl,
+            LocalRepair::NearDestination { max_repair_ttl } => hops <= max_repair_ttl,
             LocalRepair::SecondHalf => hops < to_source,
         };
         if !eligible || self.searches.iter().any(|search| search.destination == destination) {
@@ -159,28 +159,6 @@ impl Aodv {
         if self.buffer.holds(destination) {
             self.search(now, destination, out);
         }
-    }
-}
-
-/// The requests that a node has seen, each for a while.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    known: BTreeSet<(NodeId, u32)>,
-    oldest_first: VecDeque<(Instant, (NodeId, u32))>,
-}
-
-impl Seen {
-    /// Remembers a request; false if it is known already.
-    pub(super) fn insert(&mut self, now: Instant, request: (NodeId, u32), until: Instant) -> bool {
-        while let Some((_, old)) = self.oldest_first.front().filter(|(until, _)| *until <= now) {
-            self.known.remove(old);
-            self.oldest_first.pop_front();
-        }
-        let new = self.known.insert(request);
-        if new {
-            self.oldest_first.push_back((until, request));
-        }
-        new
     }
 }
 

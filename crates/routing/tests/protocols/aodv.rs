@@ -7,6 +7,7 @@ use airtcp_core::{Bytes, Duration, Instant, SeqNum, Stream};
 use airtcp_routing::aodv::{
     AodvConfig, Error, Hello, LinkDetection, LocalRepair, Message, Preset, Reply, Request,
 };
+use airtcp_routing::config::Preset as _;
 use airtcp_routing::router::{Message as _, NextHop, Notice, Packet};
 use airtcp_routing::{Aodv, NodeId};
 use proptest::prelude::*;
@@ -544,8 +545,11 @@ fn requests_of_a_neighbour_that_cannot_be_reached_are_ignored() {
 
 // §6.9, §6.10: HELLO.
 
+const HELLO: LinkDetection =
+    LinkDetection::Hello { hello_interval: secs(1), allowed_hello_loss: 2 };
+
 fn with_hello() -> AodvConfig {
-    AodvConfig { link_detection: LinkDetection::Hello, ..AodvConfig::default() }
+    AodvConfig { link_detection: HELLO, ..AodvConfig::default() }
 }
 
 #[test]
@@ -745,18 +749,16 @@ fn a_repair_that_fails_is_reported() {
 
 #[test]
 fn only_a_node_near_the_destination_repairs() {
-    let repairs = |config: AodvConfig| {
+    let repairs = |local_repair: LocalRepair| {
+        let config = AodvConfig { local_repair, ..AodvConfig::default() };
         let did = relay_with(&config).fails::<Message>(2, vec![carried(1, 8, 9)]);
         matches!(did[0], Did::Broadcast(Message::Request(_)))
     };
-    assert!(repairs(AodvConfig { max_repair_ttl: 3, ..AodvConfig::default() }));
-    assert!(!repairs(AodvConfig { max_repair_ttl: 2, ..AodvConfig::default() }));
-    assert!(!repairs(without_repair()));
+    assert!(repairs(LocalRepair::NearDestination { max_repair_ttl: 3 }));
+    assert!(!repairs(LocalRepair::NearDestination { max_repair_ttl: 2 }));
+    assert!(!repairs(LocalRepair::Off));
     // Three hops to either end.
-    assert!(!repairs(AodvConfig {
-        local_repair: LocalRepair::SecondHalf,
-        ..AodvConfig::default()
-    }));
+    assert!(!repairs(LocalRepair::SecondHalf));
 }
 
 // Transport.
@@ -837,7 +839,7 @@ fn a_chain_forwards_both_ways_over_one_discovery() {
 
 #[test]
 fn a_detour_is_found_when_a_link_breaks() {
-    for local_repair in [LocalRepair::Off, LocalRepair::NearDestination] {
+    for local_repair in [LocalRepair::Off, LocalRepair::default()] {
         // 0 - 1 - 2 - 3, and 2 - 4 - 3 beside it.
         let config = AodvConfig { local_repair, ..AodvConfig::default() };
         let mut net = Medium::new(5, aodv(&config));
@@ -949,7 +951,7 @@ proptest! {
         let mut chance = Stream::new(seed, "test");
         let mut config = preset.config();
         if hello {
-            config.link_detection = LinkDetection::Hello;
+            config.link_detection = HELLO;
         }
         if short {
             // Expiry and deletion all the time, in the proportion that the RFC asks for.
@@ -957,7 +959,10 @@ proptest! {
             config.my_route_timeout = ms(600);
             config.delete_period = ms(1500);
             config.node_traversal_time = ms(3);
-            config.hello_interval = ms(100);
+            if hello {
+                let (hello_interval, allowed_hello_loss) = (ms(100), 2);
+                config.link_detection = LinkDetection::Hello { hello_interval, allowed_hello_loss };
+            }
         }
         let mut net = Medium::new(nodes, aodv(&config));
         net.loss = loss;

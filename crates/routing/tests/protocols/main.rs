@@ -1,5 +1,7 @@
 //! The protocols: scripts for one node, one rule each, and networks over an ideal medium.
 
 mod aodv;
+mod dsr;
+mod gpsr;
 mod medium;
 mod script;

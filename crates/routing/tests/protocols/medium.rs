@@ -36,6 +36,8 @@ pub(crate) struct Medium<R> {
     queue: BTreeMap<(Instant, u64), Event>,
     events: u64,
     packets: u32,
+    /// Of data packets.
+    pub(crate) ttl: u8,
     /// How often a packet is lost, or only its acknowledgement.
     pub(crate) loss: f64,
     chance: Stream,
@@ -58,6 +60,7 @@ impl<R: Router> Medium<R> {
             queue: BTreeMap::new(),
             events: 0,
             packets: 0,
+            ttl: 64,
             loss: 0.0,
             chance: Stream::new(1, "medium"),
             control: Vec::new(),
@@ -118,7 +121,7 @@ impl<R: Router> Medium<R> {
         self.packets += 1;
         self.paths.insert(id, Vec::new());
         let (source, destination) = (NodeId(from), NodeId(to));
-        let data = Data { id: PacketId(id), source, destination, ttl: 64, header: None };
+        let data = Data { id: PacketId(id), source, destination, ttl: self.ttl, header: None };
         self.ask(from, |router, context, out| {
             router.on_packet(context, None, Packet::Data(data), out);
         });

@@ -100,6 +100,18 @@ impl<R: Router> Script<R> {
         })
     }
 
+    /// A packet between two others.
+    pub(crate) fn overhears<M: Message + Clone>(
+        &mut self,
+        from: u32,
+        to: u32,
+        packet: Packet,
+    ) -> Vec<Did<M>> {
+        self.ask(|router, context, out| {
+            router.on_overheard(context, NodeId(from), NodeId(to), &packet, out);
+        })
+    }
+
     /// The link layer gives up on a neighbour: on the first packet after many tries, on the others
     /// because they waited for the same neighbour.
     pub(crate) fn fails<M: Message + Clone>(

@@ -5,7 +5,10 @@ use super::wlan::WLAN;
 use airtcp_config::document;
 use airtcp_net::wifi::config::MEASURES;
 use airtcp_net::wifi::preset::Preset;
-use airtcp_settings::{Settings, units};
+use airtcp_routing::config::Preset as _;
+use airtcp_routing::{RoutingConfig, aodv, dsr};
+use airtcp_settings::schema::Field;
+use airtcp_settings::{InTable, Settings, units};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = r#"# The scenario file
@@ -67,24 +70,31 @@ pub fn markdown() -> String {
     for table in document::tables(&SCENARIO) {
         out.push_str(&document::markdown_table(table));
         if std::ptr::eq(table, &WLAN) {
-            out.push_str(&presets());
+            let values = Preset::ALL.map(|preset| (preset.word(), written(&preset.config())));
+            out.push_str(&presets(&table.fields(), values));
+        }
+        if table.name == RoutingConfig::TABLE.name {
+            let values = aodv::Preset::ALL.map(|p| (p.word(), written(&p.config())));
+            out.push_str("\nThe presets of AODV:\n");
+            out.push_str(&presets(&table.fields(), values));
+            let values = dsr::Preset::ALL.map(|p| (p.word(), written(&p.config())));
+            out.push_str("\nThe presets of DSR:\n");
+            out.push_str(&presets(&table.fields(), values));
         }
     }
     out
 }
 
-/// A table of the presets' values for each key.
-fn presets() -> String {
-    let presets = Preset::ALL.map(|preset| {
-        let mut keys = Vec::new();
-        preset.config().write(&mut keys);
-        keys
-    });
-    let names = Preset::ALL.map(|preset| format!("`{}`", preset.word()));
-    let mut out = format!("\n| key | {} |\n|---|---|---|---|---|\n", names.join(" | "));
+/// A table of the presets' values for each of these keys that they have.
+fn presets<const N: usize>(
+    keys: &[Field],
+    presets: [(&str, Vec<(&'static str, String)>); N],
+) -> String {
+    let names = presets.each_ref().map(|(name, _)| format!("`{name}`"));
+    let mut out = format!("\n| key | {} |\n|---{}|\n", names.join(" | "), "|---".repeat(N));
     let mut shown: Vec<&str> = Vec::new();
-    for key in WLAN.fields().into_iter().map(|field| field.key) {
-        let value = |keys: &Vec<(&str, String)>| {
+    for key in keys.iter().map(|field| field.key) {
+        let value = |(_, keys): &(&str, Vec<(&str, String)>)| {
             keys.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
         };
         let values = presets.each_ref().map(value);
@@ -95,6 +105,13 @@ fn presets() -> String {
         }
     }
     out
+}
+
+/// The keys and values of settings.
+fn written(settings: &impl Settings) -> Vec<(&'static str, String)> {
+    let mut keys = Vec::new();
+    settings.write(&mut keys);
+    keys
 }
 
 /// The schema as JSON Schema (draft 2020-12).

@@ -9,6 +9,8 @@ use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, Queu
 use airtcp_net::mobility::MobilityConfig;
 use airtcp_net::wifi::preset::Preset;
 use airtcp_net::wifi::{Power, Reception, preset};
+use airtcp_routing::config::{ByPreset, Preset as _};
+use airtcp_routing::{RoutingConfig, aodv};
 use airtcp_settings::Settings;
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
@@ -1324,12 +1326,47 @@ fn movements_are_checked() {
 
 #[test]
 fn a_routing_protocol_that_does_not_exist_is_refused() {
-    let error = with(&[("routing.protocol", "shortest-paths")]).expect_err("no such protocol");
-    assert_eq!(
-        error.to_string(),
-        "--set:1:18: routing.protocol: \"shortest-paths\" is not a choice here (expected \"shortest-path\"; \
-         did you mean `shortest-path`?)"
+    let routing = |set: &[(&str, &str)], expected: &str| {
+        assert_eq!(with(set).expect_err(expected).to_string(), expected);
+    };
+    routing(
+        &[("routing.protocol", "aovd")],
+        "--set:1:18: routing.protocol: \"aovd\" is not a choice here (expected \"shortest-path\", \"aodv\", \
+         \"dsr\" or \"gpsr\"; did you mean `aodv`?)",
     );
+    routing(
+        &[("routing.protocol", "aodv"), ("routing.preset", "ns3")],
+        "--set:1:16: routing.preset: \"ns3\" is not a choice here (expected \"rfc\", \"ns2\" or \"glomosim\"; \
+         did you mean `ns2`?)",
+    );
+    routing(
+        &[("routing.protocol", "dsr"), ("routing.preset", "glomosim")],
+        "--set:1:16: routing.preset: \"glomosim\" is not a choice here (expected \"rfc\" or \"ns2\")",
+    );
+    routing(
+        &[("routing.protocol", "gpsr"), ("routing.ttl-start", "2")],
+        "--set:1:1: routing.ttl-start: has no effect with protocol = \"gpsr\" (expected protocol = \"aodv\")",
+    );
+    routing(
+        &[("routing.protocol", "aodv"), ("routing.hello-interval", "2 s")],
+        "--set:1:1: routing.hello-interval: has no effect with link-detection = \"link-layer\" (expected \
+         link-detection = \"hello\")",
+    );
+}
+
+#[test]
+fn a_routing_protocol_is_its_preset_with_the_keys_of_the_file() {
+    for preset in aodv::Preset::ALL {
+        let name = [("routing.protocol", "aodv"), ("routing.preset", preset.word())];
+        let expected = preset.config();
+        let routing = |config| RoutingConfig::Aodv(ByPreset(config));
+        assert_eq!(with(&name).unwrap().routing, routing(expected.clone()));
+        let changed = [("routing.ttl-start", "9"), ("routing.local-repair", "off")];
+        let changed = with(&[&name[..], &changed[..]].concat()).unwrap().routing;
+        let (ttl_start, local_repair) = (9, aodv::LocalRepair::Off);
+        let expected = aodv::AodvConfig { ttl_start, local_repair, ..expected };
+        assert_eq!(changed, routing(expected));
+    }
 }
 
 #[test]
