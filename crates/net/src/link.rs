@@ -76,6 +76,15 @@ pub enum Output<T> {
     Drop(T, DropReason),
 }
 
+/// The arrival of a packet taken out of a link ahead of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// When the packet arrives.
+    pub at: Instant,
+    /// Since when its arrival has been the link's next one.
+    pub next_since: Instant,
+}
+
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
@@ -304,8 +313,8 @@ impl<T> Link<T> {
     }
 
     /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does not
-    /// keep it: it returns the arrival time and counts the packet as having come out. Only for a
-    /// link that [keeps order](Link::keeps_order).
+    /// keep it: it returns the arrival and counts the packet as having come out. Only for a link that
+    /// [keeps order](Link::keeps_order).
     #[inline]
     pub fn pass(
         &mut self,
@@ -313,7 +322,7 @@ impl<T> Link<T> {
         item: T,
         meta: PacketMeta,
         until: Instant,
-    ) -> Result<Option<Instant>, Dropped<T>> {
+    ) -> Result<Option<Arrived>, Dropped<T>> {
         let start = match self.admit(now, meta) {
             Ok(start) => start,
             Err(reason) => return Err(Dropped(item, reason)),
@@ -322,20 +331,21 @@ impl<T> Link<T> {
         if flight.lost.is_none() && flight.arrival <= until {
             self.counters.packets_sent += 1;
             self.counters.bytes_sent += flight.size;
-            return Ok(Some(flight.arrival));
+            return Ok(Some(Arrived { at: flight.arrival, next_since: flight.next_since }));
         }
         self.in_flight.push(flight);
         Ok(None)
     }
 
     /// Takes out, ahead of time, the wanted packets that will arrive by `until`. `take` gets the
-    /// arrival time of each, in order. Only for a link that [keeps order](Link::keeps_order).
-    pub fn pass_on(&mut self, until: Instant, mut take: impl FnMut(Instant, &T) -> bool) {
+    /// arrival of each, in order. Only for a link that [keeps order](Link::keeps_order).
+    pub fn pass_on(&mut self, until: Instant, mut take: impl FnMut(Arrived, &T) -> bool) {
         let InFlight::InOrder(queue) = &mut self.in_flight else { return };
         let counters = &mut self.counters;
         queue.retain(|flight| {
-            let goes = flight.lost.is_none() && flight.arrival <= until;
-            let taken = goes && take(flight.arrival, &flight.item);
+            let Flight { arrival: at, next_since, .. } = *flight;
+            let goes = flight.lost.is_none() && at <= until;
+            let taken = goes && take(Arrived { at, next_since }, &flight.item);
             counters.packets_sent += u64::from(taken);
             counters.bytes_sent += if taken { flight.size } else { Bytes::ZERO };
             !taken
@@ -345,6 +355,14 @@ impl<T> Link<T> {
     /// Whether packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
         self.steering.is_none() && self.delay.is_constant()
+    }
+
+    /// A time that every packet takes longer than from its offer to its arrival, which stays the same;
+    /// `None` if there is no such time above zero.
+    pub fn lookahead(&self) -> Option<Duration> {
+        // A trace may serve a packet in no time.
+        let constant = self.keeps_order() && self.opportunities.is_none();
+        constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
     /// Whether the entrance takes a packet, and when its service starts, as far as that is known.

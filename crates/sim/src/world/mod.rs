@@ -14,6 +14,7 @@
 
 mod build;
 mod forward;
+mod junction;
 mod mechanism;
 mod packets;
 mod report;
@@ -32,14 +33,16 @@ use airtcp_core::{
 };
 use airtcp_edge::{Actions, Middlebox};
 use airtcp_net::wifi::{self, Channel, StationId};
-use airtcp_net::{AboveMac, Link, Output};
+use airtcp_net::{AboveMac, Arrived, Link, Output};
 use airtcp_routing::router::PacketId;
 use airtcp_routing::{NextHops, NodeId};
 use airtcp_tcp::{Endpoint, Io};
+use junction::Junction;
 use mechanism::EdgeNode;
 use packets::Packets;
 use routers::NodeRouter;
 use signals::{Feed, Listener};
+use through::Entrance;
 
 /// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
@@ -175,6 +178,7 @@ struct Components {
     udp: u32,
     feeds: u32,
     routers: u32,
+    junctions: u32,
 }
 
 /// A run in progress: one scenario, one seed, one trajectory.
@@ -195,14 +199,15 @@ pub struct World {
     radio_links: Vec<RadioLink>,
     /// Sender and receiver of each flow, alternating.
     sockets: Vec<Socket>,
-    /// For each link, the one from which it gets all its packets, if any.
-    fed_by: Vec<Option<u32>>,
+    /// How packets come to each link.
+    entrances: Vec<Entrance>,
+    junctions: Vec<Junction>,
     /// The links that feed others, most downstream first.
     feeders: Vec<u32>,
     /// The time up to which [`through`] looks ahead.
     horizon: Instant,
     /// The packets that [`through`] is moving, each with its next link; empty between calls.
-    going: Vec<(Instant, PacketId, u32)>,
+    going: Vec<(Arrived, PacketId, u32)>,
     /// For the nodes that have one.
     mechanisms: Vec<EdgeNode>,
     udp: Vec<UdpSource>,
@@ -238,7 +243,8 @@ impl World {
         self.look_ahead(if observed { Instant::ZERO } else { until });
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
-            let Components { channels, sockets, mechanisms, udp, feeds, routers } = self.components;
+            let Components { channels, sockets, mechanisms, udp, feeds, routers, junctions } =
+                self.components;
             let deadline = if component < channels {
                 self.wake_link(component, observers);
                 let link = &self.links[component as usize].link;
@@ -255,8 +261,12 @@ impl World {
                 self.wake_udp(component - udp, observers)
             } else if component < routers {
                 self.wake_feed(component - feeds, observers)
-            } else {
+            } else if component < junctions {
                 self.wake_router(component - routers, observers)
+            } else {
+                let deadline = self.wake_junction(component - junctions);
+                self.wakeups.sleep(component, deadline);
+                continue;
             };
             self.events_processed += 1;
             self.wakeups.sleep(component, deadline);
