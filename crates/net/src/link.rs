@@ -352,6 +352,12 @@ impl<T> Link<T> {
         });
     }
 
+    /// Whether a packet is in the queue, being served or in flight.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.in_transit() > 0
+    }
+
     /// Whether packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
         self.steering.is_none() && self.delay.is_constant()

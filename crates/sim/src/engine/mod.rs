@@ -105,7 +105,7 @@ impl Wakeups {
         self.arm_ahead(component, deadline, self.now);
     }
 
-    /// The same, for a deadline that becomes known at `known`.
+    /// The same, for a deadline that becomes known at `known`; one before that is due then.
     #[inline]
     pub fn arm_ahead(&mut self, component: ComponentId, deadline: Option<Instant>, known: Instant) {
         if let Some(deadline) = deadline
@@ -113,6 +113,12 @@ impl Wakeups {
         {
             self.enter_anew(component, deadline, known);
         }
+    }
+
+    /// When a component wakes up, or earlier than it needs to; [`Instant::MAX`] if it sleeps on.
+    #[inline]
+    pub fn wake_up_of(&self, component: ComponentId) -> Instant {
+        self.armed[component as usize]
     }
 
     /// Rarely called: nearly all keys enter by [`Wakeups::sleep`].
@@ -189,7 +195,7 @@ impl Wakeups {
 
     #[inline]
     fn enter(&mut self, component: ComponentId, deadline: Instant, known: Instant) {
-        let time = deadline.max(self.now);
+        let time = deadline.max(known).max(self.now);
         self.armed[component as usize] = time;
         self.play(self.place(component), Key::new(time, known, component));
     }

@@ -51,6 +51,7 @@ impl World {
                     from: l.from,
                     to: l.to,
                     feeds: false,
+                    host: None,
                 })
                 .collect(),
             channels,
@@ -107,6 +108,9 @@ impl World {
             world.connect_routers(scenario);
         }
         world.arm_all();
+        if world.routers.is_empty() {
+            world.find_hosts();
+        }
         world
     }
 

@@ -6,7 +6,7 @@
 //! next hop, unless the node has a router.
 
 use super::packets::TTL;
-use super::{LinkState, RadioLink, World};
+use super::{RadioLink, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
 use crate::trace::Direction;
@@ -164,10 +164,10 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let LinkState { link: out, feeds, .. } = &mut self.links[link as usize];
-        if *feeds && self.horizon > self.now {
-            return self.send_through(self.now, link, packet, observers);
+        if self.horizon > self.now {
+            return self.send_through(self.now, link, packet, false);
         }
+        let out = &mut self.links[link as usize].link;
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
                 self.wakeups.arm(link, out.next_deadline());

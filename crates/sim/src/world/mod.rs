@@ -24,7 +24,7 @@ mod through;
 
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
-use crate::engine::Wakeups;
+use crate::engine::{ComponentId, Wakeups};
 use crate::packet::Packet;
 use crate::trace::{Direction, PacketTap};
 use airtcp_core::event::DropReason;
@@ -77,8 +77,10 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// Whether some link gets all its packets from this one.
+    /// Whether it is one of those from which some other link gets all its packets.
     feeds: bool,
+    /// The component of the socket at its end, if that node is a host ([`through`]).
+    host: Option<ComponentId>,
 }
 
 /// A wireless channel, and which nodes its stations are.
@@ -443,6 +445,7 @@ impl World {
     #[inline]
     fn arm_socket(&mut self, index: u32) {
         let component = self.components.sockets + index;
-        self.wakeups.arm(component, self.sockets[index as usize].next_deadline());
+        let deadline = self.sockets[index as usize].next_deadline();
+        self.wakeups.arm_ahead(component, deadline, self.now);
     }
 }

@@ -5,25 +5,31 @@
 //! happens until the packet arrives, the second link accepts or refuses it at that instant. So the
 //! packet is offered to the second link at once, with its arrival time.
 //!
-//! If a link gets all its packets from several such links, their packets must be offered to it in
-//! the order of their arrivals. They wait for each other in a [`Junction`]. Nothing that is still
-//! to be sent can arrive sooner than the shortest of the links takes, the *lookahead* of
-//! conservative parallel simulation (Chandy and Misra, CACM 24(4), 1981). So one wake-up serves all
-//! arrivals within the lookahead. In a dumbbell nearly two of four wake-ups for a segment and its
-//! ACK remain.
+//! If a link gets all its packets from several such links, they must be offered to it in the order
+//! of their arrivals. They wait for each other in a [`Junction`]. Nothing that is still to be sent
+//! arrives sooner than the fastest of these links can carry it: the *lookahead* of conservative
+//! parallel simulation (Chandy and Misra, CACM 24(4), 1981). So one wake-up serves all packets that
+//! arrive within the lookahead.
 //!
-//! Nothing else changes. The second link wakes up when it would have, in the same place among
+//! A node that serves one socket and gets all its packets from one link is a *host*. Only packets
+//! and its own timers change it. So a packet that a junction lets go is delivered to it at once, if
+//! no timer expires before it arrives: the host is ahead of the rest of the world, and what it
+//! sends goes on ahead of time. In a dumbbell, the junctions' are nearly the only wake-ups.
+//!
+//! Nothing else changes. What wakes up does so when it would have, in the same place among
 //! simultaneous wake-ups ([`Wakeups::sleep_ahead`](crate::engine::Wakeups::sleep_ahead)). Only
 //! observers, and counters read during a run, would show the difference. So nothing is done ahead
 //! of time while there are observers, nor for packets that arrive at the node after the end of
 //! [`World::run_until`].
 
 use super::junction::Junction;
+use super::signals::Listener;
 use super::{LinkState, World};
-use crate::engine::Key;
+use crate::engine::{ComponentId, Key};
 use crate::world::Observers;
 use airtcp_core::{Instant, Source};
 use airtcp_net::{Arrived, Dropped};
+use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
 use std::cmp::Reverse;
 use std::iter::successors;
@@ -45,6 +51,27 @@ struct Feeders {
     links: Vec<u32>,
     /// There are sources other than links.
     others: bool,
+}
+
+/// What happens at a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    socket: Option<ComponentId>,
+    /// The link by which packets come.
+    link: Option<u32>,
+    /// There are more sockets or links, or something else happens.
+    busy: bool,
+}
+
+impl Host {
+    fn add_socket(&mut self, socket: ComponentId) {
+        self.busy |= self.socket.replace(socket).is_some();
+    }
+
+    /// A route leads here by this link, and ends here or goes on.
+    fn add_route(&mut self, ends: bool, link: u32) {
+        self.busy |= !ends || self.link.replace(link).is_some_and(|other| other != link);
+    }
 }
 
 impl World {
@@ -119,6 +146,39 @@ impl World {
         }
     }
 
+    /// Finds the nodes that do nothing but serve one socket, whose packets all come by one link, in
+    /// order. Such a node can be ahead of the rest of the world.
+    pub(super) fn find_hosts(&mut self) {
+        let mut hosts = vec![Host::default(); self.nodes.len()];
+        for (component, socket) in (self.components.sockets..).zip(&self.sockets) {
+            hosts[socket.node.0 as usize].add_socket(component);
+        }
+        for source in &self.udp {
+            hosts[source.node.0 as usize].busy = true;
+        }
+        for feed in &self.feeds {
+            if let Listener::Socket(socket) = feed.listener {
+                hosts[self.sockets[socket as usize].node.0 as usize].busy = true;
+            }
+        }
+        for (_, destination, link) in self.next_hops.iter() {
+            match self.links.get(link as usize) {
+                Some(state) => hosts[state.to.0 as usize].add_route(destination == state.to, link),
+                None => {
+                    let radio = &self.radio_links[link as usize - self.links.len()];
+                    hosts[radio.node.0 as usize].busy = true;
+                }
+            }
+        }
+        for host in hosts.into_iter().filter(|host| !host.busy) {
+            if let Host { socket: Some(socket), link: Some(link), .. } = host
+                && self.looks_ahead(link)
+            {
+                self.links[link as usize].host = Some(socket);
+            }
+        }
+    }
+
     /// From now on, does ahead of time what will happen by `until`, for packets already on their
     /// way too.
     pub(super) fn look_ahead(&mut self, until: Instant) {
@@ -141,7 +201,7 @@ impl World {
                 self.events_processed += 1;
                 *self.packets.ttl(packet) -= 1;
                 if let Some(now) = self.enter(next, link, arrived, packet) {
-                    self.send_through(now, next, packet, &mut Observers::default());
+                    self.send_through(now, next, packet, false);
                 }
             }
         }
@@ -149,23 +209,38 @@ impl World {
     }
 
     /// Offers a packet to a link at `now`, which may lie ahead, and to the links behind it as far
-    /// as the packet's arrival there is known. Only without observers.
+    /// as the packet's arrival there is known. If `deliver`, hands it to a host ahead of time, too:
+    /// not for a packet that a socket is just sending. Only without observers.
     pub(super) fn send_through(
         &mut self,
         mut now: Instant,
         mut link: u32,
         packet: PacketId,
-        observers: &mut Observers<'_>,
+        deliver: bool,
     ) {
         let meta = self.packets.meta(packet);
         let destination = self.packets.destination(packet);
         loop {
-            let LinkState { link: out, to, feeds, .. } = &mut self.links[link as usize];
+            let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link as usize];
             let ttl = self.packets.ttl(packet);
             let next = feeds.then(|| self.next_hops.link(*to, destination)).flatten();
             let next = next.filter(|&next| is_fed(&self.entrances, next));
             let offered = match next.filter(|_| *ttl > 1) {
-                None => out.send(now, packet, meta).map(|()| None),
+                None => match *host {
+                    // Nothing else may happen to the host before: no earlier packet arrives, and no
+                    // timer expires.
+                    Some(socket) if deliver && !out.is_busy() => {
+                        let quiet = self.wakeups.wake_up_of(socket).min(self.horizon);
+                        let until = Instant::from_nanos(quiet.as_nanos().saturating_sub(1));
+                        match out.pass(now, packet, meta, until) {
+                            Ok(Some(Arrived { at, .. })) => {
+                                return self.deliver_ahead(at, destination, packet);
+                            }
+                            offered => offered.map(|_| None),
+                        }
+                    }
+                    _ => out.send(now, packet, meta).map(|()| None),
+                },
                 Some(next) => {
                     out.pass(now, packet, meta, self.horizon).map(|arrived| Some((arrived?, next)))
                 }
@@ -183,7 +258,8 @@ impl World {
                     return;
                 }
                 Err(Dropped(packet, reason)) => {
-                    return self.discard(packet, reason, Source::Link(link), observers);
+                    let source = Source::Link(link);
+                    return self.discard(packet, reason, source, &mut Observers::default());
                 }
             }
         }
@@ -206,12 +282,21 @@ impl World {
         None
     }
 
+    /// A packet arrives at its destination at `at`, which lies ahead.
+    #[inline]
+    fn deliver_ahead(&mut self, at: Instant, destination: NodeId, packet: PacketId) {
+        self.events_processed += 1;
+        let now = std::mem::replace(&mut self.now, at);
+        self.deliver(destination, packet, &mut Observers::default());
+        self.now = now;
+    }
+
     /// Lets go the packets of a junction whose order is known.
     #[inline(never)]
     pub(super) fn wake_junction(&mut self, junction: u32) -> Option<Instant> {
         let link = self.junctions[junction as usize].link;
         while let Some((at, packet)) = self.junctions[junction as usize].next(self.now) {
-            self.send_through(at, link, packet, &mut Observers::default());
+            self.send_through(at, link, packet, true);
         }
         self.junctions[junction as usize].next_deadline()
     }
