@@ -109,13 +109,12 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
-        let segment = segment.clone();
         let hops = TTL.saturating_sub(*self.packets.ttl(packet)) + 1;
-        self.packets.remove(packet);
         let now = self.now;
-        self.call(socket, observers, |socket, io| {
+        self.call(socket, observers, |socket, packets, io| {
+            let Packet::Tcp(segment) = packets.packet(packet) else { return };
             socket.endpoint.on_segment_over(now, segment, Some(hops), io);
+            packets.remove(packet);
             socket.app.poll(now, &mut socket.endpoint, io);
             socket.endpoint.reply(now, io);
         });
@@ -142,11 +141,10 @@ impl World {
         packet: Packet,
         observers: &mut Observers<'_>,
     ) {
-        let state = &self.nodes[node.0 as usize];
-        let down = state.drops(self.now, &packet);
-        let router = state.router;
         let packet = self.packets.insert(destination, ttl, packet);
-        if down {
+        let state = &self.nodes[node.0 as usize];
+        let router = state.router;
+        if state.drops(self.now, self.packets.packet(packet)) {
             self.discard(packet, DropReason::Outage, Source::Node(node.0), observers);
         } else if let Some(router) = router {
             self.route(router, None, packet, observers);

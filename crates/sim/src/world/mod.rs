@@ -382,7 +382,7 @@ impl World {
                 self.settle(mechanism, packets::TTL, observers);
             }
             Listener::Socket(socket) => {
-                self.call(socket, observers, |s, io| s.endpoint.on_link(now, signal, io));
+                self.call(socket, observers, |s, _, io| s.endpoint.on_link(now, signal, io));
                 self.arm_socket(socket);
             }
             Listener::Station(channel, station) => {
@@ -397,7 +397,7 @@ impl World {
     #[inline(never)]
     fn wake_socket(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
         let now = self.now;
-        self.call(index, observers, |socket, io| match socket.open_at {
+        self.call(index, observers, |socket, _, io| match socket.open_at {
             Some(at) if at <= now => {
                 socket.open_at = None;
                 socket.endpoint.connect(now, io);
@@ -429,12 +429,12 @@ impl World {
         &mut self,
         index: u32,
         observers: &mut Observers<'_>,
-        action: impl FnOnce(&mut Socket, &mut Io<'_, Length>),
+        action: impl FnOnce(&mut Socket, &mut Packets, &mut Io<'_, Length>),
     ) {
         let mut out = std::mem::take(&mut self.outbox);
         let socket = &mut self.sockets[index as usize];
         let events = observers.events(socket.source);
-        action(socket, &mut Io { out: &mut out, events });
+        action(socket, &mut self.packets, &mut Io { out: &mut out, events });
         let Socket { node, peer, .. } = *socket;
         for segment in out.drain(..) {
             self.originate(node, peer, packets::TTL, Packet::Tcp(segment), observers);
