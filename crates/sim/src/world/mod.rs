@@ -3,9 +3,10 @@
 //!
 //! This file holds the state and the event loop. [`build`] makes a world from a scenario,
 //! [`forward`] moves packets hop by hop, [`through`] does so ahead of time where the outcome is the
-//! same, [`routers`] calls the routing protocols of nodes, and [`report`] sums up the run.
+//! same, [`junction`] keeps packets in order there, [`routers`] calls the routing protocols of
+//! nodes, and [`report`] sums up the run.
 //!
-//! A packet costs one event per hop: the wake-up of the link that delivers it, in which the next
+//! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
 //! costs a few, because the channel looks ahead to its next output. Everything a component asks for
 //! ("send this", "wake me then") is carried out here; no component knows another.
