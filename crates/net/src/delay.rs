@@ -112,6 +112,11 @@ impl Delay {
         }
     }
 
+    /// The delay without its variation.
+    pub(crate) fn base(&self) -> Duration {
+        self.base
+    }
+
     /// Whether all packets have the same delay.
     pub(crate) fn is_constant(&self) -> bool {
         self.variation.is_none()

@@ -20,6 +20,6 @@ pub mod schedule;
 pub mod trace;
 pub mod wifi;
 
-pub use link::{Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
+pub use link::{Arrived, Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
 pub use schedule::AboveMac;
 pub use trace::{Trace, TraceError};

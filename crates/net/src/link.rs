@@ -23,7 +23,7 @@
 //!   rule: what will happen is not known beforehand, so a packet is decided when its service
 //!   starts, which is one more wake-up. Its times are the same.
 
-use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode};
+use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode, QueueConfig};
 use crate::delay::Delay;
 use crate::loss::Loss;
 use crate::queue::{Admission, Arrival};
@@ -76,6 +76,15 @@ pub enum Output<T> {
     Drop(T, DropReason),
 }
 
+/// The arrival of a packet taken out of a link ahead of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// When the packet arrives.
+    pub at: Instant,
+    /// Since when its arrival has been the link's next one.
+    pub next_since: Instant,
+}
+
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
@@ -119,6 +128,8 @@ pub struct Link<T> {
     in_flight: InFlight<T>,
     /// Present in a link that can be taken down at run time.
     steering: Option<Box<Steering<T>>>,
+    /// Only a rate, a constant delay and a drop-tail queue.
+    is_plain: bool,
     /// Packets and bytes accepted.
     accepted: (u64, Bytes),
     counters: LinkCounters,
@@ -172,12 +183,18 @@ pub struct Departure {
 /// A packet between acceptance and arrival. In a FIFO link it comes out after its predecessors.
 #[derive(Clone, Debug)]
 struct Flight<T> {
+    fate: Fate,
+    size: Bytes,
+    item: T,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Fate {
     /// Since when its arrival has been the link's next one, if packets keep their order; otherwise
     /// when it was offered.
     next_since: Instant,
     arrival: Instant,
-    size: Bytes,
-    item: T,
     lost: Option<DropReason>,
 }
 
@@ -186,6 +203,11 @@ impl<T> Link<T> {
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
         let LinkConfig { rate, delay, loss, outage, queue } = config;
         let delay = Delay::new(delay, streams.delay);
+        let loss_model = Loss::new(&loss.model, streams.loss);
+        let is_plain = loss_model.is_none()
+            && outage.is_none()
+            && delay.is_constant()
+            && matches!(queue, QueueConfig::DropTail { .. });
         Self {
             rate: *rate,
             transmission: (Bytes::ZERO, Duration::ZERO),
@@ -193,7 +215,8 @@ impl<T> Link<T> {
             in_flight: InFlight::new(delay.reorders()),
             steering: None,
             delay,
-            loss: Loss::new(&loss.model, streams.loss).map(Box::new),
+            is_plain,
+            loss: loss_model.map(Box::new),
             loss_place: loss.place,
             outage: outage.clone().map(Box::new),
             admission: Admission::new(queue, streams.red),
@@ -210,6 +233,7 @@ impl<T> Link<T> {
     /// The link with the recorded rate of `trace` instead of its constant one; before the first
     /// packet. RED counts its idle time in packets of the trace's mean rate.
     pub fn with_trace(mut self, trace: Trace) -> Self {
+        self.is_plain = false;
         self.rate = trace.mean_rate();
         self.opportunities = Some(Box::new(Opportunities::new(trace)));
         self
@@ -218,6 +242,7 @@ impl<T> Link<T> {
     /// The link with [`Link::take_down`] and [`Link::take_up`]; `mode` says what these outages do
     /// to packets. Call before the first packet.
     pub fn steered(mut self, mode: OutageMode) -> Self {
+        self.is_plain = false;
         self.steering = Some(Box::new(Steering {
             mode,
             down: false,
@@ -295,20 +320,24 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
-        match self.admit(now, meta) {
-            Ok(start) if self.steering.is_some() => self.accept_steered(now, start, item, meta),
-            Ok(start) => {
-                let flight = self.serve(now, start, item, meta);
-                self.in_flight.push(flight);
-            }
-            Err(reason) => return Err(Dropped(item, reason)),
-        }
+        let fate = match self.serve_at_once(now, meta.size) {
+            Some(fate) => fate,
+            None => match self.admit(now, meta) {
+                Ok(start) if self.steering.is_some() => {
+                    self.accept_steered(now, start, item, meta);
+                    return Ok(());
+                }
+                Ok(start) => self.serve(now, start, meta),
+                Err(reason) => return Err(Dropped(item, reason)),
+            },
+        };
+        self.in_flight.push(Flight { fate, size: meta.size, item });
         Ok(())
     }
 
     /// Offers a packet at `now`, like [`Link::send`]. If it will arrive by `until`, the link does
-    /// not keep it: it returns the arrival time and counts the packet as having come out. Only for
-    /// a link that [keeps order](Link::keeps_order).
+    /// not keep it: it returns the arrival and counts the packet as having come out. Only for a
+    /// link that [keeps order](Link::keeps_order).
     #[inline]
     pub fn pass(
         &mut self,
@@ -316,38 +345,55 @@ impl<T> Link<T> {
         item: T,
         meta: PacketMeta,
         until: Instant,
-    ) -> Result<Option<Instant>, Dropped<T>> {
-        let start = match self.admit(now, meta) {
-            Ok(start) => start,
-            Err(reason) => return Err(Dropped(item, reason)),
+    ) -> Result<Option<Arrived>, Dropped<T>> {
+        let fate = match self.serve_at_once(now, meta.size) {
+            Some(fate) => fate,
+            None => match self.admit(now, meta) {
+                Ok(start) => self.serve(now, start, meta),
+                Err(reason) => return Err(Dropped(item, reason)),
+            },
         };
-        let flight = self.serve(now, start, item, meta);
-        if flight.lost.is_none() && flight.arrival <= until {
+        if fate.lost.is_none() && fate.arrival <= until {
             self.counters.packets_sent += 1;
-            self.counters.bytes_sent += flight.size;
-            return Ok(Some(flight.arrival));
+            self.counters.bytes_sent += meta.size;
+            return Ok(Some(Arrived { at: fate.arrival, next_since: fate.next_since }));
         }
-        self.in_flight.push(flight);
+        self.in_flight.push(Flight { fate, size: meta.size, item });
         Ok(None)
     }
 
     /// Takes out, ahead of time, the wanted packets that will arrive by `until`. `take` gets the
-    /// arrival time of each, in order. Only for a link that [keeps order](Link::keeps_order).
-    pub fn pass_on(&mut self, until: Instant, mut take: impl FnMut(Instant, &T) -> bool) {
+    /// arrival of each, in order. Only for a link that [keeps order](Link::keeps_order).
+    pub fn pass_on(&mut self, until: Instant, mut take: impl FnMut(Arrived, &T) -> bool) {
         let InFlight::InOrder(queue) = &mut self.in_flight else { return };
         let counters = &mut self.counters;
         queue.retain(|flight| {
-            let goes = flight.lost.is_none() && flight.arrival <= until;
-            let taken = goes && take(flight.arrival, &flight.item);
+            let Fate { arrival: at, next_since, lost } = flight.fate;
+            let goes = lost.is_none() && at <= until;
+            let taken = goes && take(Arrived { at, next_since }, &flight.item);
             counters.packets_sent += u64::from(taken);
             counters.bytes_sent += if taken { flight.size } else { Bytes::ZERO };
             !taken
         });
     }
 
+    /// Whether a packet is in the queue, being served or in flight.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.in_transit() > 0
+    }
+
     /// Whether packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
         self.steering.is_none() && self.delay.is_constant()
+    }
+
+    /// A time that every packet takes longer than from its offer to its arrival, which stays the same;
+    /// `None` if there is no such time above zero.
+    pub fn lookahead(&self) -> Option<Duration> {
+        // A trace may serve a packet in no time.
+        let constant = self.keeps_order() && self.opportunities.is_none();
+        constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
     /// Whether the entrance takes a packet, and when its service starts, as far as that is known.
@@ -409,7 +455,7 @@ impl<T> Link<T> {
         let flight = self.in_flight.pop_due(now)?;
         self.counters.packets_sent += 1;
         self.counters.bytes_sent += flight.size;
-        let Some(reason) = flight.lost else { return Some(Output::Deliver(flight.item)) };
+        let Some(reason) = flight.fate.lost else { return Some(Output::Deliver(flight.item)) };
         if reason == DropReason::Outage {
             self.counters.outage_drops += 1;
         } else {
@@ -491,9 +537,9 @@ impl<T> Link<T> {
         let Some(Undecided { arrived, item, meta }) = steering.undecided.pop_front() else {
             return;
         };
-        let flight = self.serve(arrived, start, item, meta);
-        let lost = flight.lost.is_some();
-        self.in_flight.push(flight);
+        let fate = self.serve(arrived, start, meta);
+        let lost = fate.lost.is_some();
+        self.in_flight.push(Flight { fate, size: meta.size, item });
         let departure = Departure { arrived, at: self.free_at, size: meta.size, lost };
         if let Some(departures) = self.steering.as_mut().and_then(|s| s.departures.as_mut()) {
             departures.push_back(departure);
@@ -541,27 +587,33 @@ impl<T> Link<T> {
         }
     }
 
+    /// Admits and serves a packet that finds a plain link idle, as most do.
+    #[inline(always)]
+    fn serve_at_once(&mut self, now: Instant, size: Bytes) -> Option<Fate> {
+        if !self.is_plain || self.free_at > now {
+            return None;
+        }
+        self.start_services(now);
+        self.waits.record(Duration::ZERO);
+        let departure = now + self.transmission_time(size);
+        Some(self.depart(now, departure, departure + self.delay.base(), None))
+    }
+
     /// Decides the packet's times and fate.
     #[inline(always)]
     fn serve(
         &mut self,
         offered: Instant,
         start: Instant,
-        item: T,
         PacketMeta { size, data }: PacketMeta,
-    ) -> Flight<T> {
+    ) -> Fate {
         // Behind an outage without end there is no service.
         if start < Instant::MAX {
             self.waits.record(start.since(offered));
         }
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),
-            None => {
-                if self.transmission.0 != size {
-                    self.transmission = transmission(self.rate, size);
-                }
-                start + self.transmission.1
-            }
+            None => start + self.transmission_time(size),
         };
         let arrival = departure + self.delay.draw(departure);
         let unlucky = self.loss_place == LossPlace::Medium && self.loses(data);
@@ -570,13 +622,34 @@ impl<T> Link<T> {
         } else {
             unlucky.then_some(DropReason::Loss)
         };
+        self.depart(offered, departure, arrival, lost)
+    }
+
+    /// The server is done with a packet at `departure`.
+    #[inline(always)]
+    fn depart(
+        &mut self,
+        offered: Instant,
+        departure: Instant,
+        arrival: Instant,
+        lost: Option<DropReason>,
+    ) -> Fate {
         self.free_at = departure;
         let next_since = match self.in_flight {
             InFlight::InOrder(_) => offered.max(self.latest_arrival),
             InFlight::Overtaking(_) => offered,
         };
         self.latest_arrival = self.latest_arrival.max(arrival);
-        Flight { next_since, arrival, size, item, lost }
+        Fate { next_since, arrival, lost }
+    }
+
+    /// How long a link without trace serves a packet of this size.
+    #[inline(always)]
+    fn transmission_time(&mut self, size: Bytes) -> Duration {
+        if self.transmission.0 != size {
+            self.transmission = transmission(self.rate, size);
+        }
+        self.transmission.1
     }
 
     #[inline]
@@ -668,7 +741,7 @@ impl<T> InFlight<T> {
     #[inline]
     fn next_arrival(&self) -> Option<Instant> {
         match self {
-            Self::InOrder(queue) => queue.front().map(|flight| flight.arrival),
+            Self::InOrder(queue) => queue.front().map(|flight| flight.fate.arrival),
             Self::Overtaking(flights) => flights.next_arrival(),
         }
     }
@@ -676,8 +749,8 @@ impl<T> InFlight<T> {
     #[inline]
     fn next_since(&self) -> Option<Instant> {
         match self {
-            Self::InOrder(queue) => queue.front().map(|flight| flight.next_since),
-            Self::Overtaking(flights) => flights.heap.peek().map(|first| first.flight.next_since),
+            Self::InOrder(queue) => queue.front().map(|flight| flight.fate.next_since),
+            Self::Overtaking(flights) => flights.next_since(),
         }
     }
 
@@ -685,7 +758,7 @@ impl<T> InFlight<T> {
     fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
         match self {
             Self::InOrder(queue) => {
-                queue.front().filter(|flight| flight.arrival <= now)?;
+                queue.front().filter(|flight| flight.fate.arrival <= now)?;
                 queue.pop_front()
             }
             Self::Overtaking(flights) => flights.pop_due(now),
@@ -697,7 +770,7 @@ impl<T> InFlight<T> {
         match self {
             Self::InOrder(queue) => {
                 if let Some(newest) = queue.back_mut() {
-                    newest.lost = Some(DropReason::Outage);
+                    newest.fate.lost = Some(DropReason::Outage);
                 }
             }
             Self::Overtaking(flights) => flights.lose_newest(),
@@ -729,20 +802,24 @@ impl<T> Overtaking<T> {
 
     #[inline(never)]
     fn next_arrival(&self) -> Option<Instant> {
-        self.heap.peek().map(|ranked| ranked.flight.arrival)
+        self.heap.peek().map(|ranked| ranked.flight.fate.arrival)
+    }
+
+    fn next_since(&self) -> Option<Instant> {
+        self.heap.peek().map(|ranked| ranked.flight.fate.next_since)
     }
 
     fn lose_newest(&mut self) {
         let mut flights = std::mem::take(&mut self.heap).into_vec();
         if let Some(newest) = flights.iter_mut().max_by_key(|ranked| ranked.ordinal) {
-            newest.flight.lost = Some(DropReason::Outage);
+            newest.flight.fate.lost = Some(DropReason::Outage);
         }
         self.heap = flights.into();
     }
 
     #[inline(never)]
     fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
-        let first = self.heap.peek_mut().filter(|ranked| ranked.flight.arrival <= now)?;
+        let first = self.heap.peek_mut().filter(|ranked| ranked.flight.fate.arrival <= now)?;
         Some(PeekMut::pop(first).flight)
     }
 }
@@ -756,7 +833,7 @@ struct Ranked<T> {
 
 impl<T> Ranked<T> {
     fn key(&self) -> (Instant, u64) {
-        (self.flight.arrival, self.ordinal)
+        (self.flight.fate.arrival, self.ordinal)
     }
 }
 impl<T> Ord for Ranked<T> {

@@ -22,9 +22,9 @@ use std::hint::select_unpredictable;
 /// A component, by a number the world assigns.
 pub type ComponentId = u32;
 
-/// When a component wakes up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
+/// When a component wakes up. The earlier is the smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
     nanos: u64,
     /// How long ahead the time was known (40 bits, enough for 18 minutes), the longest first; then
     /// the component (24 bits).
@@ -38,23 +38,26 @@ impl Key {
     /// Later than every entry.
     const NEVER: Self = Self { nanos: u64::MAX, rank: u64::MAX };
 
-    fn new(time: Instant, known: Instant, component: ComponentId) -> Self {
+    /// The wake-up of a component at `time`, which became known at `known`.
+    pub(crate) fn new(time: Instant, known: Instant, component: ComponentId) -> Self {
         let ahead = time.as_nanos().saturating_sub(known.as_nanos()).min(LONGEST_AHEAD);
         let rank = ((LONGEST_AHEAD - ahead) << COMPONENT_BITS) | u64::from(component);
         Self { nanos: time.as_nanos(), rank }
     }
 
-    fn time(self) -> Instant {
+    /// When it wakes up.
+    pub(crate) fn time(self) -> Instant {
         Instant::from_nanos(self.nanos)
     }
 
+    /// Who wakes up.
     fn component(self) -> ComponentId {
         self.rank as u32 & ((1 << COMPONENT_BITS) - 1)
     }
 
     /// The earlier of two, found without a branch, which could not be predicted.
     #[inline]
-    fn min(self, other: Self) -> Self {
+    fn earlier(self, other: Self) -> Self {
         let order = |key: Self| (u128::from(key.nanos) << 64) | u128::from(key.rank);
         let first = order(self) < order(other);
         Self {
@@ -102,7 +105,7 @@ impl Wakeups {
         self.arm_ahead(component, deadline, self.now);
     }
 
-    /// The same, for a deadline that becomes known at `known`.
+    /// The same, for a deadline that becomes known at `known`; one before that is due then.
     #[inline]
     pub fn arm_ahead(&mut self, component: ComponentId, deadline: Option<Instant>, known: Instant) {
         if let Some(deadline) = deadline
@@ -110,6 +113,12 @@ impl Wakeups {
         {
             self.enter_anew(component, deadline, known);
         }
+    }
+
+    /// When a component wakes up, or earlier than it needs to; [`Instant::MAX`] if it sleeps on.
+    #[inline]
+    pub fn wake_up_of(&self, component: ComponentId) -> Instant {
+        self.armed[component as usize]
     }
 
     /// Rarely called: nearly all keys enter by [`Wakeups::sleep`].
@@ -179,14 +188,14 @@ impl Wakeups {
         let sides = &mut self.matches[number];
         sides[side] = *key;
         // Not `sides[side]` again: the other three do not wait for it.
-        *key = key.min(sides[side ^ 1].min(sides[side ^ 2]).min(sides[side ^ 3]));
+        *key = key.earlier(sides[side ^ 1].earlier(sides[side ^ 2]).earlier(sides[side ^ 3]));
         *place = number;
         number == 0
     }
 
     #[inline]
     fn enter(&mut self, component: ComponentId, deadline: Instant, known: Instant) {
-        let time = deadline.max(self.now);
+        let time = deadline.max(known).max(self.now);
         self.armed[component as usize] = time;
         self.play(self.place(component), Key::new(time, known, component));
     }

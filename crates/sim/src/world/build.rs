@@ -56,13 +56,15 @@ impl World {
                     from: l.from,
                     to: l.to,
                     feeds: false,
+                    host: None,
                 })
                 .collect(),
             channels,
             next_hops,
             radio_links,
             sockets: Vec::with_capacity(2 * flows.len()),
-            fed_by: Vec::new(),
+            entrances: Vec::with_capacity(links.len()),
+            junctions: Vec::new(),
             feeders: Vec::new(),
             horizon: Instant::ZERO,
             going: Vec::new(),
@@ -112,6 +114,9 @@ impl World {
             world.connect_routers(scenario);
         }
         world.arm_all();
+        if world.routers.is_empty() {
+            world.find_hosts();
+        }
         world
     }
 
@@ -171,8 +176,10 @@ impl World {
         let udp = mechanisms + self.mechanisms.len() as u32;
         let feeds = udp + self.udp.len() as u32;
         let routers = feeds + self.feeds.len() as u32;
-        let end = routers + self.routers.len() as u32;
-        self.components = Components { channels, sockets, mechanisms, udp, feeds, routers };
+        let junctions = routers + self.routers.len() as u32;
+        let end = junctions + self.junctions.len() as u32;
+        self.components =
+            Components { channels, sockets, mechanisms, udp, feeds, routers, junctions };
         self.wakeups = Wakeups::new(end as usize);
         for (component, socket) in (sockets..).zip(&self.sockets) {
             self.wakeups.arm(component, socket.next_deadline());

@@ -6,7 +6,7 @@
 //! next hop, unless the node has a router.
 
 use super::packets::TTL;
-use super::{LinkState, RadioLink, World};
+use super::{RadioLink, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
 use crate::trace::Direction;
@@ -109,13 +109,12 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
-        let segment = segment.clone();
         let hops = TTL.saturating_sub(*self.packets.ttl(packet)) + 1;
-        self.packets.remove(packet);
         let now = self.now;
-        self.call(socket, observers, |socket, io| {
+        self.call(socket, observers, |socket, packets, io| {
+            let Packet::Tcp(segment) = packets.packet(packet) else { return };
             socket.endpoint.on_segment_over(now, segment, Some(hops), io);
+            packets.remove(packet);
             socket.app.poll(now, &mut socket.endpoint, io);
             socket.endpoint.reply(now, io);
         });
@@ -142,11 +141,10 @@ impl World {
         packet: Packet,
         observers: &mut Observers<'_>,
     ) {
-        let state = &self.nodes[node.0 as usize];
-        let down = state.drops(self.now, &packet);
-        let router = state.router;
         let packet = self.packets.insert(destination, ttl, packet);
-        if down {
+        let state = &self.nodes[node.0 as usize];
+        let router = state.router;
+        if state.drops(self.now, self.packets.packet(packet)) {
             self.discard(packet, DropReason::Outage, Source::Node(node.0), observers);
         } else if let Some(router) = router {
             self.route(router, None, packet, observers);
@@ -164,10 +162,10 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let LinkState { link: out, feeds, .. } = &mut self.links[link as usize];
-        if *feeds && self.horizon > self.now {
-            return self.send_through(self.now, link, packet, observers);
+        if self.horizon > self.now {
+            return self.send_through(self.now, link, packet, false);
         }
+        let out = &mut self.links[link as usize].link;
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
                 self.wakeups.arm(link, out.next_deadline());

@@ -3,9 +3,10 @@
 //!
 //! This file holds the state and the event loop. [`build`] makes a world from a scenario,
 //! [`forward`] moves packets hop by hop, [`through`] does so ahead of time where the outcome is the
-//! same, [`routers`] calls the routing protocols of nodes, and [`report`] sums up the run.
+//! same, [`junction`] keeps packets in order there, [`routers`] calls the routing protocols of
+//! nodes, and [`report`] sums up the run.
 //!
-//! A packet costs one event per hop: the wake-up of the link that delivers it, in which the next
+//! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
 //! costs a few, because the channel looks ahead to its next output. Everything a component asks for
 //! ("send this", "wake me then") is carried out here; no component knows another.
@@ -14,6 +15,7 @@
 
 mod build;
 mod forward;
+mod junction;
 mod mechanism;
 mod packets;
 mod report;
@@ -23,7 +25,7 @@ mod through;
 
 use crate::apps::App;
 use crate::apps::udp::UdpSource;
-use crate::engine::Wakeups;
+use crate::engine::{ComponentId, Wakeups};
 use crate::packet::Packet;
 use crate::trace::{Direction, PacketTap};
 use airtcp_core::event::DropReason;
@@ -32,14 +34,16 @@ use airtcp_core::{
 };
 use airtcp_edge::{Actions, Middlebox};
 use airtcp_net::wifi::{self, Channel, StationId};
-use airtcp_net::{AboveMac, Link, Output};
+use airtcp_net::{AboveMac, Arrived, Link, Output};
 use airtcp_routing::router::PacketId;
 use airtcp_routing::{NextHops, NodeId};
 use airtcp_tcp::{Endpoint, Io};
+use junction::Junction;
 use mechanism::EdgeNode;
 use packets::Packets;
 use routers::NodeRouter;
 use signals::{Feed, Listener};
+use through::Entrance;
 
 /// The observers of a run. Without them the run is the same, and faster.
 #[derive(Default)]
@@ -74,8 +78,10 @@ struct LinkState {
     link: Link<PacketId>,
     from: NodeId,
     to: NodeId,
-    /// Whether some link gets all its packets from this one.
+    /// Whether it is one of those from which some other link gets all its packets.
     feeds: bool,
+    /// The component of the socket at its end, if that node is a host ([`through`]).
+    host: Option<ComponentId>,
 }
 
 /// A wireless channel, and which nodes its stations are.
@@ -175,6 +181,7 @@ struct Components {
     udp: u32,
     feeds: u32,
     routers: u32,
+    junctions: u32,
 }
 
 /// A run in progress: one scenario, one seed, one trajectory.
@@ -195,14 +202,15 @@ pub struct World {
     radio_links: Vec<RadioLink>,
     /// Sender and receiver of each flow, alternating.
     sockets: Vec<Socket>,
-    /// For each link, the one from which it gets all its packets, if any.
-    fed_by: Vec<Option<u32>>,
+    /// How packets come to each link.
+    entrances: Vec<Entrance>,
+    junctions: Vec<Junction>,
     /// The links that feed others, most downstream first.
     feeders: Vec<u32>,
     /// The time up to which [`through`] looks ahead.
     horizon: Instant,
     /// The packets that [`through`] is moving, each with its next link; empty between calls.
-    going: Vec<(Instant, PacketId, u32)>,
+    going: Vec<(Arrived, PacketId, u32)>,
     /// For the nodes that have one.
     mechanisms: Vec<EdgeNode>,
     udp: Vec<UdpSource>,
@@ -240,7 +248,8 @@ impl World {
         self.look_ahead(if observed { Instant::ZERO } else { until });
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
-            let Components { channels, sockets, mechanisms, udp, feeds, routers } = self.components;
+            let Components { channels, sockets, mechanisms, udp, feeds, routers, junctions } =
+                self.components;
             let deadline = if component < channels {
                 self.wake_link(component, observers);
                 let link = &self.links[component as usize].link;
@@ -257,8 +266,12 @@ impl World {
                 self.wake_udp(component - udp, observers)
             } else if component < routers {
                 self.wake_feed(component - feeds, observers)
-            } else {
+            } else if component < junctions {
                 self.wake_router(component - routers, observers)
+            } else {
+                let deadline = self.wake_junction(component - junctions);
+                self.wakeups.sleep(component, deadline);
+                continue;
             };
             self.events_processed += 1;
             self.wakeups.sleep(component, deadline);
@@ -372,7 +385,7 @@ impl World {
                 self.settle(mechanism, packets::TTL, observers);
             }
             Listener::Socket(socket) => {
-                self.call(socket, observers, |s, io| s.endpoint.on_link(now, signal, io));
+                self.call(socket, observers, |s, _, io| s.endpoint.on_link(now, signal, io));
                 self.arm_socket(socket);
             }
             Listener::Station(channel, station) => {
@@ -387,7 +400,7 @@ impl World {
     #[inline(never)]
     fn wake_socket(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
         let now = self.now;
-        self.call(index, observers, |socket, io| match socket.open_at {
+        self.call(index, observers, |socket, _, io| match socket.open_at {
             Some(at) if at <= now => {
                 socket.open_at = None;
                 socket.endpoint.connect(now, io);
@@ -419,12 +432,12 @@ impl World {
         &mut self,
         index: u32,
         observers: &mut Observers<'_>,
-        action: impl FnOnce(&mut Socket, &mut Io<'_, Length>),
+        action: impl FnOnce(&mut Socket, &mut Packets, &mut Io<'_, Length>),
     ) {
         let mut out = std::mem::take(&mut self.outbox);
         let socket = &mut self.sockets[index as usize];
         let events = observers.events(socket.source);
-        action(socket, &mut Io { out: &mut out, events });
+        action(socket, &mut self.packets, &mut Io { out: &mut out, events });
         let Socket { node, peer, .. } = *socket;
         for segment in out.drain(..) {
             self.originate(node, peer, packets::TTL, Packet::Tcp(segment), observers);
@@ -435,6 +448,7 @@ impl World {
     #[inline]
     fn arm_socket(&mut self, index: u32) {
         let component = self.components.sockets + index;
-        self.wakeups.arm(component, self.sockets[index as usize].next_deadline());
+        let deadline = self.sockets[index as usize].next_deadline();
+        self.wakeups.arm_ahead(component, deadline, self.now);
     }
 }

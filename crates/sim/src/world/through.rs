@@ -3,88 +3,180 @@
 //! If a link gets all its packets from one other link, and that one keeps their order, the outcome
 //! at the node between them is known as soon as the first link accepts a packet. Whatever else
 //! happens until the packet arrives, the second link accepts or refuses it at that instant. So the
-//! packet is offered to the second link at once, with its arrival time. In a dumbbell this saves
-//! two of six wake-ups for a segment and its ACK.
+//! packet is offered to the second link at once, with its arrival time.
 //!
-//! Nothing else changes. The second link wakes up when it would have, in the same place among
+//! If a link gets all its packets from several such links, they must be offered to it in the order
+//! of their arrivals. They wait for each other in a [`Junction`]. Nothing that is still to be sent
+//! arrives sooner than the fastest of these links can carry it: the *lookahead* of conservative
+//! parallel simulation (Chandy and Misra, CACM 24(4), 1981). So one wake-up serves all packets that
+//! arrive within the lookahead.
+//!
+//! A node that serves one socket and gets all its packets from one link is a *host*. Only packets
+//! and its own timers change it. So a packet that a junction lets go is delivered to it at once, if
+//! no timer expires before it arrives: the host is ahead of the rest of the world, and what it
+//! sends goes on ahead of time. In a dumbbell, the junctions' are nearly the only wake-ups.
+//!
+//! Nothing else changes. What wakes up does so when it would have, in the same place among
 //! simultaneous wake-ups ([`Wakeups::sleep_ahead`](crate::engine::Wakeups::sleep_ahead)). Only
 //! observers, and counters read during a run, would show the difference. So nothing is done ahead
 //! of time while there are observers, nor for packets that arrive at the node after the end of
 //! [`World::run_until`].
 
+use super::junction::Junction;
+use super::signals::Listener;
 use super::{LinkState, World};
+use crate::engine::{ComponentId, Key};
 use crate::world::Observers;
 use airtcp_core::{Instant, Source};
-use airtcp_net::Dropped;
+use airtcp_net::{Arrived, Dropped};
+use airtcp_routing::NodeId;
 use airtcp_routing::router::PacketId;
 use std::cmp::Reverse;
 use std::iter::successors;
 
-/// The source of a link's packets.
+/// How packets come to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Feeder {
-    Nobody,
-    Link(u32),
-    Several,
+pub(super) enum Entrance {
+    /// Each when it is there.
+    Open,
+    /// All from this link, ahead of time.
+    Behind(u32),
+    /// All from several links, ahead of time, through this junction.
+    Junction(u32),
 }
 
-impl Feeder {
-    fn add(&mut self, feeder: Self) {
-        *self = if *self == Self::Nobody || *self == feeder { feeder } else { Self::Several };
+/// The sources of a link's packets.
+#[derive(Clone, Debug, Default)]
+struct Feeders {
+    links: Vec<u32>,
+    /// There are sources other than links.
+    others: bool,
+}
+
+/// What happens at a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    socket: Option<ComponentId>,
+    /// The link by which packets come.
+    link: Option<u32>,
+    /// There are more sockets or links, or something else happens.
+    busy: bool,
+}
+
+impl Host {
+    fn add_socket(&mut self, socket: ComponentId) {
+        self.busy |= self.socket.replace(socket).is_some();
+    }
+
+    /// A route leads here by this link, and ends here or goes on.
+    fn add_route(&mut self, ends: bool, link: u32) {
+        self.busy |= !ends || self.link.replace(link).is_some_and(|other| other != link);
     }
 }
 
 impl World {
-    /// Finds the links that get all their packets from one other link. Nothing may be added after
-    /// this.
+    /// Finds the links that get all their packets from other links. Nothing may be added after this.
     pub(super) fn join_links(&mut self) {
-        let mut feeders = vec![Feeder::Nobody; self.links.len()];
-        let mut feed = |node, destination, feeder| {
+        let mut feeders = vec![Feeders::default(); self.links.len()];
+        let mut feed = |node, destination, feeder: Option<u32>| {
             let next = self.next_hops.link(node, destination);
             if let Some(fed) = next.and_then(|link| feeders.get_mut(link as usize)) {
-                fed.add(feeder);
+                fed.others |= feeder.is_none();
+                fed.links.extend(feeder);
             }
         };
         for (_, destination, link) in self.next_hops.iter() {
             match self.links.get(link as usize) {
-                Some(state) => feed(state.to, destination, Feeder::Link(link)),
+                Some(state) => feed(state.to, destination, Some(link)),
                 None => {
                     let radio = &self.radio_links[link as usize - self.links.len()];
-                    feed(radio.node, destination, Feeder::Several);
+                    feed(radio.node, destination, None);
                 }
             }
         }
         for socket in &self.sockets {
-            feed(socket.node, socket.peer, Feeder::Several);
+            feed(socket.node, socket.peer, None);
         }
         for source in &self.udp {
-            feed(source.node, source.destination, Feeder::Several);
+            feed(source.node, source.destination, None);
         }
-        // A saturated source must know when its packets have crossed the first link.
-        let watched = |link: u32| {
-            let from = self.links[link as usize].from;
-            self.udp.iter().any(|source| source.node == from && source.is_saturated())
-        };
-        let plain = |link: u32| {
-            let node = &self.nodes[self.links[link as usize].to.0 as usize];
-            node.outage.is_none() && node.mechanism.is_none() && node.router.is_none()
-        };
-        let joins = |link: u32| {
-            self.links[link as usize].link.keeps_order() && plain(link) && !watched(link)
-        };
-        let fed_by = |feeder: Feeder| match feeder {
-            Feeder::Link(link) if joins(link) => Some(link),
-            _ => None,
-        };
-        self.fed_by = feeders.into_iter().map(fed_by).collect();
-        for &feeder in self.fed_by.iter().flatten() {
-            self.links[feeder as usize].feeds = true;
+        for (link, Feeders { mut links, others }) in (0..).zip(feeders) {
+            links.sort_unstable();
+            links.dedup();
+            let entrance = match links[..] {
+                _ if others || !links.iter().all(|&link| self.looks_ahead(link)) => Entrance::Open,
+                [feeder] => Entrance::Behind(feeder),
+                _ => self.join(link, &links),
+            };
+            if entrance != Entrance::Open {
+                links.iter().for_each(|&link| self.links[link as usize].feeds = true);
+            }
+            self.entrances.push(entrance);
         }
-        let depth =
-            |&link: &u32| successors(Some(link), |&link| self.fed_by[link as usize]).count();
+        let feeder = |&link: &u32| match self.entrances[link as usize] {
+            Entrance::Behind(feeder) => Some(feeder),
+            Entrance::Open | Entrance::Junction(_) => None,
+        };
+        let depth = |&link: &u32| successors(Some(link), feeder).count();
         let feeds = |&link: &u32| self.links[link as usize].feeds;
         self.feeders = (0..self.links.len() as u32).filter(feeds).collect();
         self.feeders.sort_by_key(|link| Reverse(depth(link)));
+    }
+
+    /// Whether it is known ahead of time when a link's packets arrive, and nothing but the next link
+    /// changes what happens to them there.
+    fn looks_ahead(&self, link: u32) -> bool {
+        let LinkState { link, from, to, .. } = &self.links[link as usize];
+        let node = &self.nodes[to.0 as usize];
+        let plain = node.outage.is_none() && node.mechanism.is_none() && node.router.is_none();
+        // A saturated source must know when its packets have crossed the first link.
+        let watched = || self.udp.iter().any(|udp| udp.node == *from && udp.is_saturated());
+        plain && link.keeps_order() && !watched()
+    }
+
+    /// The entrance of a link fed by several others.
+    fn join(&mut self, link: u32, feeders: &[u32]) -> Entrance {
+        let lookahead = |&feeder: &u32| self.links[feeder as usize].link.lookahead();
+        match feeders.iter().map(lookahead).min() {
+            Some(Some(lookahead)) => {
+                self.junctions.push(Junction::new(link, lookahead));
+                Entrance::Junction(self.junctions.len() as u32 - 1)
+            }
+            _ => Entrance::Open,
+        }
+    }
+
+    /// Finds the nodes that do nothing but serve one socket, whose packets all come by one link, in
+    /// order. Such a node can be ahead of the rest of the world.
+    pub(super) fn find_hosts(&mut self) {
+        let mut hosts = vec![Host::default(); self.nodes.len()];
+        for (component, socket) in (self.components.sockets..).zip(&self.sockets) {
+            hosts[socket.node.0 as usize].add_socket(component);
+        }
+        for source in &self.udp {
+            hosts[source.node.0 as usize].busy = true;
+        }
+        for feed in &self.feeds {
+            if let Listener::Socket(socket) = feed.listener {
+                hosts[self.sockets[socket as usize].node.0 as usize].busy = true;
+            }
+        }
+        for (_, destination, link) in self.next_hops.iter() {
+            match self.links.get(link as usize) {
+                Some(state) => hosts[state.to.0 as usize].add_route(destination == state.to, link),
+                None => {
+                    let radio = &self.radio_links[link as usize - self.links.len()];
+                    hosts[radio.node.0 as usize].busy = true;
+                }
+            }
+        }
+        for host in hosts.into_iter().filter(|host| !host.busy) {
+            if let Host { socket: Some(socket), link: Some(link), .. } = host
+                && self.looks_ahead(link)
+            {
+                self.links[link as usize].host = Some(socket);
+            }
+        }
     }
 
     /// From now on, does ahead of time what will happen by `until`, for packets already on their
@@ -95,52 +187,70 @@ impl World {
         // Downstream packets first: they arrive before those behind them.
         for n in 0..self.feeders.len() {
             let link = self.feeders[n];
-            let Self { links, packets, next_hops, fed_by, .. } = self;
+            let Self { links, packets, next_hops, entrances, .. } = self;
             let state = &mut links[link as usize];
             let to = state.to;
-            state.link.pass_on(until, |at, &packet| {
+            state.link.pass_on(until, |arrived, &packet| {
                 let next = next_hops.link(to, packets.destination(packet));
-                let next = next.filter(|&next| fed_by.get(next as usize) == Some(&Some(link)));
+                let next = next.filter(|&next| is_fed(entrances, next));
                 let goes = next.filter(|_| *packets.ttl(packet) > 1);
-                going.extend(goes.map(|next| (at, packet, next)));
+                going.extend(goes.map(|next| (arrived, packet, next)));
                 goes.is_some()
             });
-            for (at, packet, next) in going.drain(..) {
+            for (arrived, packet, next) in going.drain(..) {
                 self.events_processed += 1;
                 *self.packets.ttl(packet) -= 1;
-                self.send_through(at, next, packet, &mut Observers::default());
+                if let Some(now) = self.enter(next, link, arrived, packet) {
+                    self.send_through(now, next, packet, false);
+                }
             }
         }
         self.going = going;
     }
 
     /// Offers a packet to a link at `now`, which may lie ahead, and to the links behind it as far
-    /// as the packet's arrival there is known. Only without observers.
+    /// as the packet's arrival there is known. If `deliver`, hands it to a host ahead of time, too:
+    /// not for a packet that a socket is just sending. Only without observers.
     pub(super) fn send_through(
         &mut self,
         mut now: Instant,
         mut link: u32,
         packet: PacketId,
-        observers: &mut Observers<'_>,
+        deliver: bool,
     ) {
         let meta = self.packets.meta(packet);
         let destination = self.packets.destination(packet);
         loop {
-            let LinkState { link: out, to, feeds, .. } = &mut self.links[link as usize];
+            let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link as usize];
             let ttl = self.packets.ttl(packet);
             let next = feeds.then(|| self.next_hops.link(*to, destination)).flatten();
-            let next = next.filter(|&next| self.fed_by.get(next as usize) == Some(&Some(link)));
+            let next = next.filter(|&next| is_fed(&self.entrances, next));
             let offered = match next.filter(|_| *ttl > 1) {
-                None => out.send(now, packet, meta).map(|()| None),
+                None => match *host {
+                    // Nothing else may happen to the host before: no earlier packet arrives, and no
+                    // timer expires.
+                    Some(socket) if deliver && !out.is_busy() => {
+                        let quiet = self.wakeups.wake_up_of(socket).min(self.horizon);
+                        let until = Instant::from_nanos(quiet.as_nanos().saturating_sub(1));
+                        match out.pass(now, packet, meta, until) {
+                            Ok(Some(Arrived { at, .. })) => {
+                                return self.deliver_ahead(at, destination, packet);
+                            }
+                            offered => offered.map(|_| None),
+                        }
+                    }
+                    _ => out.send(now, packet, meta).map(|()| None),
+                },
                 Some(next) => {
-                    out.pass(now, packet, meta, self.horizon).map(|arrival| Some((arrival?, next)))
+                    out.pass(now, packet, meta, self.horizon).map(|arrived| Some((arrived?, next)))
                 }
             };
             match offered {
-                Ok(Some(further)) => {
+                Ok(Some((arrived, next))) => {
                     self.events_processed += 1;
                     *ttl -= 1;
-                    (now, link) = further;
+                    let Some(arrival) = self.enter(next, link, arrived, packet) else { return };
+                    (now, link) = (arrival, next);
                 }
                 Ok(None) => {
                     let known = out.next_since().unwrap_or(now);
@@ -148,9 +258,52 @@ impl World {
                     return;
                 }
                 Err(Dropped(packet, reason)) => {
-                    return self.discard(packet, reason, Source::Link(link), observers);
+                    let source = Source::Link(link);
+                    return self.discard(packet, reason, source, &mut Observers::default());
                 }
             }
         }
     }
+
+    /// A packet comes ahead of time to a link that `feeder` feeds. Returns when to offer it; `None`
+    /// if it waits in a junction.
+    #[inline]
+    fn enter(
+        &mut self,
+        link: u32,
+        feeder: u32,
+        Arrived { at, next_since }: Arrived,
+        packet: PacketId,
+    ) -> Option<Instant> {
+        let Entrance::Junction(junction) = self.entrances[link as usize] else { return Some(at) };
+        let key = Key::new(at, next_since, feeder);
+        let latest = self.junctions[junction as usize].add(key, packet);
+        self.wakeups.arm(self.components.junctions + junction, Some(latest));
+        None
+    }
+
+    /// A packet arrives at its destination at `at`, which lies ahead.
+    #[inline]
+    fn deliver_ahead(&mut self, at: Instant, destination: NodeId, packet: PacketId) {
+        self.events_processed += 1;
+        let now = std::mem::replace(&mut self.now, at);
+        self.deliver(destination, packet, &mut Observers::default());
+        self.now = now;
+    }
+
+    /// Lets go the packets of a junction whose order is known.
+    #[inline(never)]
+    pub(super) fn wake_junction(&mut self, junction: u32) -> Option<Instant> {
+        let link = self.junctions[junction as usize].link;
+        while let Some((at, packet)) = self.junctions[junction as usize].next(self.now) {
+            self.send_through(at, link, packet, true);
+        }
+        self.junctions[junction as usize].next_deadline()
+    }
+}
+
+/// Whether packets come to a link, or radio link, ahead of time.
+#[inline]
+fn is_fed(entrances: &[Entrance], link: u32) -> bool {
+    entrances.get(link as usize).is_some_and(|&entrance| entrance != Entrance::Open)
 }

@@ -244,7 +244,7 @@ impl<P: Payload> Endpoint<P> {
     /// and may travel with its data.
     #[inline]
     pub fn on_segment(&mut self, now: Instant, segment: Segment<P>, io: &mut Io<'_, P>) {
-        self.on_segment_over(now, segment, None, io);
+        self.on_segment_over(now, &segment, None, io);
     }
 
     /// [`Endpoint::on_segment`] with the number of hops that the segment travelled, for strategies
@@ -253,16 +253,16 @@ impl<P: Payload> Endpoint<P> {
     pub fn on_segment_over(
         &mut self,
         now: Instant,
-        segment: Segment<P>,
+        segment: &Segment<P>,
         hops: Option<u8>,
         io: &mut Io<'_, P>,
     ) {
         self.rx.hops = hops;
         let reply = match self.state {
-            State::Closed => self.refuse(&segment, io),
-            State::Listen => self.on_segment_in_listen(now, &segment, io),
-            State::SynSent => self.on_segment_in_syn_sent(now, &segment, io),
-            _ => self.on_segment_synchronised(now, &segment, io),
+            State::Closed => self.refuse(segment, io),
+            State::Listen => self.on_segment_in_listen(now, segment, io),
+            State::SynSent => self.on_segment_in_syn_sent(now, segment, io),
+            _ => self.on_segment_synchronised(now, segment, io),
         };
         self.reply = self.reply.max(reply);
     }

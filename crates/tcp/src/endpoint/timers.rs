@@ -14,13 +14,17 @@ impl<P: Payload> Endpoint<P> {
     /// When [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
     pub fn next_deadline(&self) -> Option<Instant> {
         let tx = &self.tx;
-        let earlier = |a: Option<Instant>, b: Option<Instant>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
         let persist = tx.persist.as_ref().map(|p| p.deadline);
-        let sending = earlier(earlier(tx.rtx_deadline, persist), tx.pacing.deadline);
-        earlier(sending, earlier(self.rx.policy.deadline(), self.time_wait))
+        let all = [
+            tx.rtx_deadline,
+            persist,
+            tx.pacing.deadline,
+            self.rx.policy.deadline(),
+            self.time_wait,
+        ];
+        // Not `flatten`: its branches cannot be predicted.
+        let next = all.map(|deadline| deadline.unwrap_or(Instant::MAX)).into_iter().min();
+        next.filter(|&next| next < Instant::MAX)
     }
 
     /// Call when `next_deadline()` has passed; harmless earlier.

@@ -133,7 +133,7 @@ impl Network {
             if arrival == Some(next) {
                 let (_, to, segment) = self.travelling.pop_front().expect("something arrives");
                 let hops = Some(self.hops);
-                self.call(to, |end, now, io| end.on_segment_over(now, segment, hops, io));
+                self.call(to, |end, now, io| end.on_segment_over(now, &segment, hops, io));
                 self.poll(to);
                 self.call(to, |end, now, io| end.reply(now, io));
             } else {
