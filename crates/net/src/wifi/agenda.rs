@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct Moment {
     pub(crate) at: Instant,
     /// What happens (2 bits), and to which frame (30 bits).
-    order: u32,
+    pub(crate) order: u32,
 }
 
 const FRAME_BITS: u32 = 30;
@@ -164,6 +164,8 @@ pub(crate) struct Agenda {
     /// What cannot show at once.
     silent: BinaryHeap<Reverse<Entry>>,
     deadlines: Deadlines,
+    /// Of each station, the deadline that was last entered among what may show.
+    shown: Vec<Instant>,
 }
 
 impl Agenda {
@@ -172,6 +174,7 @@ impl Agenda {
             showing: BinaryHeap::new(),
             silent: BinaryHeap::new(),
             deadlines: Deadlines::new(stations),
+            shown: vec![Instant::MAX; stations],
         }
     }
 
@@ -199,7 +202,10 @@ impl Agenda {
 
     /// Something may come out at this deadline.
     pub(crate) fn show_deadline(&mut self, station: StationId, at: Instant) {
-        self.add(Moment::deadline(at), Task::Deadline(station), true);
+        if self.shown[station.index()] != at {
+            self.shown[station.index()] = at;
+            self.add(Moment::deadline(at), Task::Deadline(station), true);
+        }
     }
 
     /// Takes the next task, if it is due by `now`. A deadline stays until another one is set.

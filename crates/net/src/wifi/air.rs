@@ -90,37 +90,65 @@ pub(crate) struct Copied {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal {
     /// What comes next, its beginning or its end.
-    pub(crate) moment: Moment,
+    at: Instant,
+    order: u32,
+    /// The slot of the frame, or [`SENSED_ONLY`].
+    pub(crate) flight: u32,
     /// When it will have passed.
     pub(crate) end: Instant,
     pub(crate) power: Power,
-    /// The slot of the frame, or [`SENSED_ONLY`].
-    pub(crate) flight: u32,
-    /// The next signal of the station.
-    next: u32,
 }
 
 impl Signal {
+    /// In place of a signal: it comes after all others.
+    const NONE: Self = Self {
+        at: Instant::MAX,
+        order: u32::MAX,
+        flight: SENSED_ONLY,
+        end: Instant::MAX,
+        power: Power::ZERO,
+    };
+
+    /// A signal that has not begun.
+    pub(crate) fn new(beginning: Moment, end: Instant, power: Power, flight: u32) -> Self {
+        let Moment { at, order } = beginning;
+        Self { at, order, flight, end, power }
+    }
+
+    /// What comes next, its beginning or its end.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { at: self.at, order: self.order }
+    }
+
     /// When it will have passed, as a place in the order of events.
     pub(crate) fn passes(&self) -> Moment {
-        Moment::end(self.end, self.moment.frame())
+        Moment::end(self.end, self.moment().frame())
     }
 }
 
 /// In place of a slot: the frame is too weak to be received, so its content does not matter.
 pub(crate) const SENSED_ONLY: u32 = u32::MAX;
 
-/// The signals of a station, in the order of what comes first.
+/// The signals of a station, in the order of what comes first. The first is at hand: there is
+/// seldom another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signals(u32);
+pub(crate) struct Signals {
+    first: Signal,
+    next: u32,
+}
 
 const NONE: u32 = u32::MAX;
 
 impl Signals {
-    pub(crate) const EMPTY: Self = Self(NONE);
+    pub(crate) const EMPTY: Self = Self { first: Signal::NONE, next: NONE };
 
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == NONE
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.at == Instant::MAX
+    }
+
+    /// What happens first at the station. If nothing does, it is behind all moments.
+    pub(crate) fn first(&self) -> &Signal {
+        &self.first
     }
 }
 
@@ -128,12 +156,13 @@ impl Signals {
 #[derive(Clone, Debug)]
 pub(crate) struct Air<T> {
     flights: Pool<Flight<T>>,
-    signals: Pool<Signal>,
+    /// All signals but the first of each station.
+    waiting: Pool<Signals>,
 }
 
 impl<T> Air<T> {
     pub(crate) const fn new() -> Self {
-        Self { flights: Pool::new(), signals: Pool::new() }
+        Self { flights: Pool::new(), waiting: Pool::new() }
     }
 
     /// Puts a frame on the air and returns its slot.
@@ -166,77 +195,72 @@ impl<T> Air<T> {
 
     /// Whether the first signal of a station, which ends at `end`, meets no other.
     #[inline]
-    pub(crate) fn first_is_alone(&self, of: Signals, end: Moment) -> bool {
-        let next = self.signals[of.0].next;
-        next == NONE || self.signals[next].moment > end
-    }
-
-    /// What happens first at a station.
-    #[inline]
-    pub(crate) fn first(&self, of: Signals) -> Option<&Signal> {
-        if of.is_empty() { None } else { Some(&self.signals[of.0]) }
+    pub(crate) fn first_is_alone(&self, of: &Signals, end: Moment) -> bool {
+        of.next == NONE || self.waiting[of.next].first.moment() > end
     }
 
     /// The signals of a station, earliest first.
-    pub(crate) fn all(&self, of: Signals) -> impl Iterator<Item = &Signal> {
-        std::iter::successors(self.first(of), |signal| self.first(Signals(signal.next)))
+    pub(crate) fn all<'a>(&'a self, of: &'a Signals) -> impl Iterator<Item = &'a Signal> {
+        let behind = |of: &&Signals| (of.next != NONE).then(|| &self.waiting[of.next]);
+        let first = (!of.is_empty()).then_some(of);
+        std::iter::successors(first, behind).map(|signals| &signals.first)
     }
 
     /// Adds a signal that will reach a station.
     #[inline]
-    pub(crate) fn add(
-        &mut self,
-        to: &mut Signals,
-        (beginning, end): (Moment, Instant),
-        power: Power,
-        flight: u32,
-    ) {
-        let signal = Signal { moment: beginning, end, power, flight, next: NONE };
-        let place = self.signals.insert(signal);
+    pub(crate) fn add(&mut self, to: &mut Signals, signal: Signal) {
         if to.is_empty() {
-            to.0 = place;
+            to.first = signal;
         } else {
-            self.enter(to, place, beginning);
+            self.enter(to, signal);
         }
     }
 
     /// The first signal of a station has begun; its end comes next.
     #[inline]
     pub(crate) fn begin_first(&mut self, of: &mut Signals, end: Moment) {
-        let place = of.0;
-        let signal = &mut self.signals[place];
-        signal.moment = end;
-        let next = signal.next;
-        if next != NONE && self.signals[next].moment < end {
-            *of = Signals(next);
-            self.enter(of, place, end);
+        let Moment { at, order } = end;
+        let begun = Signal { at, order, ..of.first };
+        if self.first_is_alone(of, end) {
+            of.first = begun;
+        } else {
+            self.remove_first(of);
+            self.enter(of, begun);
         }
     }
 
     /// The first signal of a station is over.
     #[inline]
     pub(crate) fn remove_first(&mut self, of: &mut Signals) {
-        let place = of.0;
-        *of = Signals(self.signals[place].next);
-        self.signals.remove(place);
+        let next = of.next;
+        if next == NONE {
+            of.first = Signal::NONE;
+        } else {
+            *of = self.waiting[next];
+            self.waiting.remove(next);
+        }
     }
 
     /// Puts a signal among others.
-    fn enter(&mut self, of: &mut Signals, place: u32, moment: Moment) {
-        if moment < self.signals[of.0].moment {
-            self.signals[place].next = of.0;
-            of.0 = place;
+    #[inline(never)]
+    fn enter(&mut self, of: &mut Signals, signal: Signal) {
+        let moment = signal.moment();
+        if moment < of.first.moment() {
+            of.next = self.waiting.insert(*of);
+            of.first = signal;
             return;
         }
-        let mut before = of.0;
-        loop {
-            let next = self.signals[before].next;
-            if next == NONE || moment < self.signals[next].moment {
-                self.signals[place].next = next;
-                self.signals[before].next = place;
-                return;
-            }
+        let mut next = of.next;
+        let mut before = NONE;
+        while next != NONE && self.waiting[next].first.moment() <= moment {
             before = next;
+            next = self.waiting[next].next;
+        }
+        let place = self.waiting.insert(Signals { first: signal, next });
+        if before == NONE {
+            of.next = place;
+        } else {
+            self.waiting[before].next = place;
         }
     }
 }

@@ -29,7 +29,7 @@
 use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
-use crate::wifi::air::{Air, Copied, Flight, SENSED_ONLY};
+use crate::wifi::air::{Air, Copied, Flight, SENSED_ONLY, Signal};
 use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::Effects;
@@ -100,6 +100,8 @@ pub struct Channel<T> {
     audience: Audience,
     air: Air<T>,
     agenda: Agenda,
+    /// Slot and number of the latest frame that each station sent.
+    latest: Vec<Option<(u32, u32)>>,
     frames_sent: u32,
     /// How many stations overhear.
     overhearing: usize,
@@ -133,6 +135,7 @@ impl<T: Copy> Channel<T> {
             common,
             air: Air::new(),
             agenda: Agenda::new(stations.len()),
+            latest: vec![None; stations.len()],
             frames_sent: 0,
             overhearing: 0,
             outputs: VecDeque::new(),
@@ -229,7 +232,7 @@ impl<T: Copy> Channel<T> {
 
     /// Counts from the start to the latest [`Channel::catch_up`], or slightly later.
     pub fn counters(&self, station: StationId) -> StationCounters {
-        self.stations[station.index()].dcf.counters
+        self.stations[station.index()].counters()
     }
 
     /// Packets waiting at a station, not counting the one in the MAC.
@@ -276,7 +279,7 @@ impl<T: Copy> Channel<T> {
         self.go_through(station, Moment::after(now));
         let terminal = &mut self.stations[station.index()];
         // Only the latest of its frames can still be on the air.
-        if let Some((slot, number)) = terminal.latest {
+        if let Some((slot, number)) = self.latest[station.index()] {
             let flight = self.air.flight_mut(slot);
             if (flight.frame.from, flight.number) == (station, number) {
                 flight.cut = flight.cut.min(now);
@@ -324,8 +327,7 @@ impl<T: Copy> Channel<T> {
     /// Lets a station process its signals up to `until`.
     #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
-        let signals = self.stations[station.index()].signals;
-        if self.air.first(signals).is_some_and(|first| first.moment < until) {
+        if self.stations[station.index()].signals.first().moment() < until {
             self.go_through_some(station, until);
         }
     }
@@ -347,11 +349,10 @@ impl<T: Copy> Channel<T> {
     #[inline]
     fn arm(&mut self, station: StationId) {
         let Self { stations, air, agenda, common, now, .. } = self;
-        let terminal = &mut stations[station.index()];
+        let terminal = &stations[station.index()];
         let deadline = terminal.earliest_deadline(*now, air, common).unwrap_or(Instant::MAX);
         agenda.set_deadline(station, deadline);
-        if terminal.dcf.may_give_up(&common.rules) && deadline != terminal.shown {
-            terminal.shown = deadline;
+        if terminal.dcf.may_give_up(&common.rules) {
             agenda.show_deadline(station, deadline);
         }
     }
@@ -445,10 +446,10 @@ impl<T: Copy> Channel<T> {
         let Self { common, stations, audience, air, agenda, wanted, .. } = self;
         let sender = &mut stations[station.index()];
         sender.send(common, now, end);
-        sender.latest = Some((slot, number));
+        self.latest[station.index()] = Some((slot, number));
         if sender.dcf.heeds_all_frames(&common.rules) {
             let shows = sender.dcf.may_give_up(&common.rules);
-            for signal in air.all(sender.signals) {
+            for signal in air.all(&sender.signals) {
                 agenda.add(signal.passes(), Task::Passed(station), shows);
             }
         }
@@ -478,7 +479,7 @@ impl<T: Copy> Channel<T> {
             }
             let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
             let flight = if receives { slot } else { SENSED_ONLY };
-            air.add(&mut terminal.signals, (beginning, end), power, flight);
+            air.add(&mut terminal.signals, Signal::new(beginning, end, power, flight));
             users += u32::from(receives);
             if heeding && terminal.dcf.heeds_all_frames(&common.rules) {
                 let shows = terminal.dcf.may_give_up(&common.rules);

@@ -6,8 +6,8 @@ use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame};
 use crate::wifi::radio::{Arrival, Outcome, Radio};
-use crate::wifi::station::{Receiver, StationId, StationStreams};
-use airtcp_core::{Instant, Stream};
+use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
+use airtcp_core::{Duration, Instant};
 
 /// What all stations of a channel have in common.
 #[derive(Clone, Debug)]
@@ -24,24 +24,25 @@ impl Common {
     }
 }
 
-/// A station at work.
+/// A station at work. All that a station needs that only senses frames is here, in few cache lines;
+/// the rest is in [`Dcf::traffic`].
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Terminal<T> {
     pub(crate) dcf: Dcf<T>,
     pub(crate) radio: Radio,
     /// The signals that reach it.
     pub(crate) signals: Signals,
-    errors: Stream,
     /// The radio is down: it neither sends nor hears.
     pub(crate) down: bool,
     /// It also receives packets for others.
     pub(crate) overhears: bool,
     /// While the medium is busy: since when the busy time is not yet in the counters.
     busy_from: Instant,
-    /// The deadline that the agenda has last had among what may show.
-    pub(crate) shown: Instant,
-    /// Slot and number of the latest frame it sent.
-    pub(crate) latest: Option<(u32, u32)>,
+    /// For how long the medium has been busy, own transmissions included.
+    busy: Duration,
+    /// Frames received in error, other frames' fault apart.
+    errors: u64,
 }
 
 /// The effect of a signal.
@@ -55,18 +56,21 @@ pub(crate) struct Heard {
 
 impl<T: Copy> Terminal<T> {
     pub(crate) fn new(id: StationId, rules: &Rules, streams: StationStreams) -> Self {
-        let StationStreams { backoff, errors } = streams;
         Self {
-            dcf: Dcf::new(id, rules, backoff),
+            dcf: Dcf::new(id, rules, streams),
             radio: Radio::new(),
             signals: Signals::EMPTY,
-            errors,
             down: false,
             overhears: false,
             busy_from: Instant::ZERO,
-            shown: Instant::MAX,
-            latest: None,
+            busy: Duration::ZERO,
+            errors: 0,
         }
+    }
+
+    /// Counts of what it has processed.
+    pub(crate) fn counters(&self) -> StationCounters {
+        StationCounters { busy: self.busy, errors: self.errors, ..self.dcf.traffic.counters }
     }
 
     /// Processes signals up to the first that has an effect, or up to `until`.
@@ -79,8 +83,9 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) -> Option<Heard> {
         loop {
-            let signal = *air.first(self.signals)?;
-            let Signal { moment, end, power, flight: slot, .. } = signal;
+            let signal = *self.signals.first();
+            let Signal { end, power, flight: slot, .. } = signal;
+            let moment = signal.moment();
             if moment >= until {
                 return None;
             }
@@ -94,7 +99,7 @@ impl<T: Copy> Terminal<T> {
                 let passes = signal.passes();
                 let alone = self.radio.is_quiet()
                     && passes < until
-                    && air.first_is_alone(self.signals, passes);
+                    && air.first_is_alone(&self.signals, passes);
                 if !alone {
                     air.begin_first(&mut self.signals, passes);
                     self.reached(common, now, Arrival { frame: moment.frame(), power, end });
@@ -146,28 +151,28 @@ impl<T: Copy> Terminal<T> {
     ) -> bool {
         let rules = &common.rules;
         let mut overheard = false;
-        let intact = |errors: &mut Stream| {
+        let intact = |dcf: &mut Dcf<T>| {
             let Flight { cut, intact, .. } = *air.flight(slot);
-            now <= cut && (intact >= 1.0 || errors.chance(intact))
+            now <= cut && (intact >= 1.0 || dcf.traffic.streams.errors.chance(intact))
         };
         match outcome {
             Outcome::None => {}
-            Outcome::Frame if intact(&mut self.errors) => {
+            Outcome::Frame if intact(&mut self.dcf) => {
                 let frame = &air.flight(slot).frame;
                 self.dcf.frame_received(now, rules, frame, out);
                 overheard = self.overhears && self.is_news_for_others(frame);
             }
             Outcome::Frame | Outcome::Error => {
-                self.dcf.counters.errors += 1;
+                self.errors += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
             Outcome::Collision => {
-                self.dcf.counters.collisions += 1;
+                self.dcf.traffic.counters.collisions += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
         }
         if idle {
-            self.dcf.counters.busy += now.since(self.busy_from);
+            self.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
         overheard
@@ -182,11 +187,10 @@ impl<T: Copy> Terminal<T> {
 
     /// The station begins to send, until `end`.
     pub(crate) fn send(&mut self, common: &Common, now: Instant, end: Instant) {
-        let counters = &mut self.dcf.counters;
         if self.radio.is_busy(&common.radio) {
-            counters.busy += now.since(self.busy_from);
+            self.busy += now.since(self.busy_from);
         }
-        counters.busy += end.since(now);
+        self.busy += end.since(now);
         self.busy_from = end;
         self.radio.transmit(&common.radio, end);
     }
@@ -202,19 +206,19 @@ impl<T: Copy> Terminal<T> {
     ) {
         let Common { rules, radio, .. } = common;
         self.down = down;
-        while let Some(signal) = air.first(self.signals) {
-            let flight = signal.flight;
+        while !self.signals.is_empty() {
+            let flight = self.signals.first().flight;
             air.remove_first(&mut self.signals);
             air.release(flight);
         }
         if self.radio.is_busy(radio) {
             // A frame received in part is in error.
             if self.radio.receiving_since().is_some() {
-                self.dcf.counters.errors += 1;
+                self.errors += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
             self.radio.forget();
-            self.dcf.counters.busy += now.since(self.busy_from);
+            self.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
     }
@@ -249,13 +253,23 @@ impl<T: Copy> Terminal<T> {
         match radio.reception {
             Reception::FirstLock { .. } => self.radio.receiving_until().unwrap_or(Instant::ZERO),
             Reception::CumulativeSinr { .. } => {
-                let present = || air.all(self.signals).filter(|signal| signal.moment.is_end());
+                let present = || air.all(&self.signals).filter(|s| s.moment().is_end());
                 let busy_alone = present().filter(|signal| signal.power >= radio.cs_threshold);
-                let until = busy_alone.map(|signal| signal.moment.at).max();
+                let until = busy_alone.map(|signal| signal.moment().at).max();
                 // Or signals together keep it busy: until one of them has passed.
-                let until = until.or_else(|| present().map(|signal| signal.moment.at).next());
+                let until = until.or_else(|| present().map(|signal| signal.moment().at).next());
                 until.unwrap_or(Instant::ZERO)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_station_takes_three_cache_lines() {
+        assert_eq!(size_of::<Terminal<u32>>(), 3 * 64);
     }
 }
