@@ -8,7 +8,7 @@
 use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
 use crate::wifi::frame::Frame;
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 use std::ops::{Index, IndexMut};
 
 /// A slab whose places are reused, so that steady state allocates nothing.
@@ -62,9 +62,6 @@ pub(crate) struct Flight<T> {
     pub(crate) number: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// When its sender's radio changed before the frame was complete; stations that it passes later
-    /// receive it in error.
-    pub(crate) cut: Instant,
     /// Probability that no bit is in error.
     pub(crate) intact: f64,
     /// For a packet that more than one station may receive.
@@ -73,7 +70,7 @@ pub(crate) struct Flight<T> {
     pub(crate) delivered: bool,
     /// The latest station to receive a shared packet, not yet told.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: its signals, and the [`Task`](super::agenda::Task) that ends a
+    /// How many still need it: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
     /// shared packet.
     pub(crate) users: u32,
 }
@@ -92,11 +89,13 @@ pub(crate) struct Signal {
     /// What comes next, its beginning or its end.
     at: Instant,
     order: u32,
-    /// The slot of the frame, or [`SENSED_ONLY`].
+    /// The slot of the frame, [`FOR_OTHERS`] or [`SPOILT`].
     pub(crate) flight: u32,
     /// When it will have passed.
     pub(crate) end: Instant,
     pub(crate) power: Power,
+    /// Without a slot: until when the medium is not to be used after it.
+    pub(crate) reserved_until: Instant,
 }
 
 impl Signal {
@@ -104,15 +103,27 @@ impl Signal {
     const NONE: Self = Self {
         at: Instant::MAX,
         order: u32::MAX,
-        flight: SENSED_ONLY,
+        flight: SPOILT,
         end: Instant::MAX,
         power: Power::ZERO,
+        reserved_until: Instant::ZERO,
     };
 
     /// A signal that has not begun.
-    pub(crate) fn new(beginning: Moment, end: Instant, power: Power, flight: u32) -> Self {
+    pub(crate) fn new(
+        beginning: Moment,
+        end: Instant,
+        power: Power,
+        (flight, reserved_until): (u32, Instant),
+    ) -> Self {
         let Moment { at, order } = beginning;
-        Self { at, order, flight, end, power }
+        Self { at, order, flight, end, power, reserved_until }
+    }
+
+    /// It refers to no frame: how it ends is known.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flight >= FOR_OTHERS
     }
 
     /// What comes next, its beginning or its end.
@@ -126,30 +137,65 @@ impl Signal {
     }
 }
 
-/// In place of a slot: the frame is too weak to be received, so its content does not matter.
-pub(crate) const SENSED_ONLY: u32 = u32::MAX;
+/// In place of a slot: the frame cannot be received here, because it is too weak or its sender's
+/// radio changed before it was complete.
+pub(crate) const SPOILT: u32 = u32::MAX;
+/// In place of a slot: the frame is for another station, and only reserves the medium.
+pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
 
-/// The signals of a station, in the order of what comes first. The first is at hand: there is
-/// seldom another.
+/// What reaches a station: its signals, in the order of what comes first. The first is at hand,
+/// because there is seldom another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signals {
+pub(crate) struct Ear {
     first: Signal,
+    /// The place of the next signal.
     next: u32,
+    /// The radio is down: no signal reaches it.
+    pub(crate) down: bool,
+    /// It also receives packets for others.
+    pub(crate) overhears: bool,
+    /// It contends, and neither its own transmission nor a signal processed in part can affect what
+    /// it hears next.
+    pub(crate) calm: bool,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Signals {
-    pub(crate) const EMPTY: Self = Self { first: Signal::NONE, next: NONE };
+impl Ear {
+    pub(crate) fn new() -> Self {
+        Self { first: Signal::NONE, next: NONE, down: false, overhears: false, calm: true }
+    }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.first.at == Instant::MAX
     }
 
     /// What happens first at the station. If nothing does, it is behind all moments.
+    #[inline]
     pub(crate) fn first(&self) -> &Signal {
         &self.first
     }
+
+    /// The first signal, if it is the only one, has yet to begin, and nothing but its end matters.
+    #[inline]
+    pub(crate) fn only_plain(&self) -> Option<&Signal> {
+        let simple = self.first.is_plain() && !self.first.moment().is_end();
+        (self.calm && self.next == NONE && simple).then_some(&self.first)
+    }
+
+    /// The only signal is over.
+    #[inline]
+    pub(crate) fn remove_only(&mut self) {
+        self.first = Signal::NONE;
+    }
+}
+
+/// A signal that is not the first of its station.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    signal: Signal,
+    next: u32,
 }
 
 /// All frames on the air, and their signals.
@@ -157,7 +203,7 @@ impl Signals {
 pub(crate) struct Air<T> {
     flights: Pool<Flight<T>>,
     /// All signals but the first of each station.
-    waiting: Pool<Signals>,
+    waiting: Pool<Waiting>,
 }
 
 impl<T> Air<T> {
@@ -173,7 +219,7 @@ impl<T> Air<T> {
     /// One user fewer of a frame.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
-        if slot == SENSED_ONLY {
+        if slot >= FOR_OTHERS {
             return;
         }
         let flight = &mut self.flights[slot];
@@ -195,20 +241,22 @@ impl<T> Air<T> {
 
     /// Whether the first signal of a station, which ends at `end`, meets no other.
     #[inline]
-    pub(crate) fn first_is_alone(&self, of: &Signals, end: Moment) -> bool {
-        of.next == NONE || self.waiting[of.next].first.moment() > end
+    pub(crate) fn first_is_alone(&self, of: &Ear, end: Moment) -> bool {
+        of.next == NONE || self.waiting[of.next].signal.moment() > end
     }
 
     /// The signals of a station, earliest first.
-    pub(crate) fn all<'a>(&'a self, of: &'a Signals) -> impl Iterator<Item = &'a Signal> {
-        let behind = |of: &&Signals| (of.next != NONE).then(|| &self.waiting[of.next]);
-        let first = (!of.is_empty()).then_some(of);
-        std::iter::successors(first, behind).map(|signals| &signals.first)
+    pub(crate) fn all<'a>(&'a self, of: &'a Ear) -> impl Iterator<Item = &'a Signal> {
+        let first = (!of.is_empty()).then_some((&of.first, of.next));
+        let behind = |&(_, next): &(&Signal, u32)| {
+            (next != NONE).then(|| (&self.waiting[next].signal, self.waiting[next].next))
+        };
+        std::iter::successors(first, behind).map(|(signal, _)| signal)
     }
 
     /// Adds a signal that will reach a station.
     #[inline]
-    pub(crate) fn add(&mut self, to: &mut Signals, signal: Signal) {
+    pub(crate) fn add(&mut self, to: &mut Ear, signal: Signal) {
         if to.is_empty() {
             to.first = signal;
         } else {
@@ -218,7 +266,7 @@ impl<T> Air<T> {
 
     /// The first signal of a station has begun; its end comes next.
     #[inline]
-    pub(crate) fn begin_first(&mut self, of: &mut Signals, end: Moment) {
+    pub(crate) fn begin_first(&mut self, of: &mut Ear, end: Moment) {
         let Moment { at, order } = end;
         let begun = Signal { at, order, ..of.first };
         if self.first_is_alone(of, end) {
@@ -231,32 +279,55 @@ impl<T> Air<T> {
 
     /// The first signal of a station is over.
     #[inline]
-    pub(crate) fn remove_first(&mut self, of: &mut Signals) {
-        let next = of.next;
-        if next == NONE {
+    pub(crate) fn remove_first(&mut self, of: &mut Ear) {
+        let place = of.next;
+        if place == NONE {
             of.first = Signal::NONE;
         } else {
-            *of = self.waiting[next];
-            self.waiting.remove(next);
+            Waiting { signal: of.first, next: of.next } = self.waiting[place];
+            self.waiting.remove(place);
+        }
+    }
+
+    /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after it
+    /// the medium is not to be used for `reserves`.
+    pub(crate) fn spoil(&mut self, of: &mut Ear, number: Moment, now: Instant, reserves: Duration) {
+        let spoilt =
+            |signal: &Signal| signal.moment().frame() == number.frame() && signal.end > now;
+        let spoil = |signal: &mut Signal| {
+            signal.reserved_until = signal.end + reserves;
+            std::mem::replace(&mut signal.flight, SPOILT)
+        };
+        if spoilt(&of.first) {
+            return self.release(spoil(&mut of.first));
+        }
+        let mut next = of.next;
+        while next != NONE {
+            let waiting = &mut self.waiting[next];
+            if spoilt(&waiting.signal) {
+                let flight = spoil(&mut waiting.signal);
+                return self.release(flight);
+            }
+            next = waiting.next;
         }
     }
 
     /// Puts a signal among others.
     #[inline(never)]
-    fn enter(&mut self, of: &mut Signals, signal: Signal) {
+    fn enter(&mut self, of: &mut Ear, signal: Signal) {
         let moment = signal.moment();
         if moment < of.first.moment() {
-            of.next = self.waiting.insert(*of);
+            of.next = self.waiting.insert(Waiting { signal: of.first, next: of.next });
             of.first = signal;
             return;
         }
         let mut next = of.next;
         let mut before = NONE;
-        while next != NONE && self.waiting[next].first.moment() <= moment {
+        while next != NONE && self.waiting[next].signal.moment() <= moment {
             before = next;
             next = self.waiting[next].next;
         }
-        let place = self.waiting.insert(Signals { first: signal, next });
+        let place = self.waiting.insert(Waiting { signal, next });
         if before == NONE {
             of.next = place;
         } else {

@@ -85,6 +85,30 @@ impl Rules {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
     }
 
+    /// Whether EIFS follows a frame received in error.
+    pub(crate) fn waits_eifs(&self) -> bool {
+        self.mac.eifs == EifsRule::Interval
+    }
+
+    /// How long the medium is not to be used after a frame received in error, as far as the NAV says
+    /// so.
+    pub(crate) fn nav_after_error(&self) -> Duration {
+        match self.mac.eifs {
+            EifsRule::Interval => Duration::ZERO,
+            EifsRule::Nav => self.eifs,
+        }
+    }
+
+    /// How long a frame reserves the medium for stations that it is not for; `None` if that may be
+    /// taken back.
+    pub(crate) fn nav_for_others<T>(&self, frame: &Frame<T>) -> Option<Duration> {
+        match frame.body {
+            Body::Rts if self.mac.nav_reset => None,
+            Body::Data { .. } if !self.mac.nav_from_data => Some(Duration::ZERO),
+            _ => Some(frame.reserves),
+        }
+    }
+
     /// The number of attempts that a retry limit allows.
     fn attempts(&self, limit: u32) -> u32 {
         match self.mac.attempts {
@@ -194,17 +218,10 @@ impl<T> Effects<T> {
     }
 }
 
-/// The MAC of one station.
+/// The MAC of one station. What changes with each frame sensed comes first, on one cache line.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Dcf<T> {
-    id: StationId,
-    phase: Phase,
-    /// The medium is busy with other stations' signals.
-    carrier: bool,
-    /// The latest frame was received in error: EIFS is due.
-    after_error: bool,
-    /// There is a packet to send.
-    has_packet: bool,
     /// When [`Dcf::timer`] is due; [`Instant::MAX`] for never.
     deadline: Instant,
     /// When the medium became idle, own transmissions included.
@@ -215,6 +232,14 @@ pub(crate) struct Dcf<T> {
     counting_from: Instant,
     /// What remained of the back-off at `counting_from`.
     backoff: Backoff,
+    phase: Phase,
+    /// The medium is busy with other stations' signals.
+    carrier: bool,
+    /// The latest frame was received in error: EIFS is due.
+    after_error: bool,
+    /// There is a packet to send.
+    has_packet: bool,
+    id: StationId,
     pub(crate) traffic: Box<Traffic<T>>,
 }
 
@@ -270,11 +295,7 @@ impl<T: Copy> Dcf<T> {
             has_packet: false,
             deadline: Instant::MAX,
             idle_from: Instant::ZERO,
-            nav: Nav {
-                until: Instant::ZERO,
-                fallback_at: Instant::MAX,
-                fallback: Instant::ZERO,
-            },
+            nav: Nav { until: Instant::ZERO, fallback_at: Instant::MAX, fallback: Instant::ZERO },
             // The medium has always been idle.
             counting_from: Instant::ZERO,
             backoff: Backoff::NONE,
@@ -371,7 +392,11 @@ impl<T: Copy> Dcf<T> {
         urgent: bool,
     ) -> bool {
         // Waiting packets make room for an urgent one.
-        let room = if urgent { (0, Bytes::ZERO) } else { (self.traffic.queue.len(), self.traffic.queue_bytes) };
+        let room = if urgent {
+            (0, Bytes::ZERO)
+        } else {
+            (self.traffic.queue.len(), self.traffic.queue_bytes)
+        };
         let arrival = Arrival {
             size: packet_size,
             packets: room.0,
@@ -407,7 +432,8 @@ impl<T: Copy> Dcf<T> {
             } else {
                 self.traffic.queue.push_back(job);
             }
-            self.traffic.counters.max_queue = self.traffic.counters.max_queue.max(self.traffic.queue.len() as u64);
+            self.traffic.counters.max_queue =
+                self.traffic.counters.max_queue.max(self.traffic.queue.len() as u64);
         } else {
             self.set_current(Some(job));
             self.first_access(now, rules);
@@ -463,6 +489,50 @@ impl<T: Copy> Dcf<T> {
         self.resume(now, rules);
     }
 
+    /// A frame comes and goes while the station contends on an idle medium: [`Self::carrier_busy`],
+    /// [`Self::frame_spoilt`] or [`Self::frame_for_others`], and [`Self::carrier_idle`] in one.
+    #[inline]
+    pub(crate) fn let_pass(
+        &mut self,
+        rules: &Rules,
+        (begin, end): (Instant, Instant),
+        after_error: bool,
+        reserved_until: Instant,
+    ) {
+        debug_assert!(!self.carrier && self.phase == Phase::Contend);
+        self.nav.settle(begin);
+        self.freeze(begin, rules);
+        self.after_error = after_error;
+        self.nav.until = self.nav.until.max(reserved_until);
+        self.idle_from = self.idle_from.max(end);
+        self.resume(end, rules);
+    }
+
+    /// A frame for others was received, which reserves the medium.
+    pub(crate) fn frame_for_others(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        reserved_until: Instant,
+        out: &mut Effects<T>,
+    ) {
+        self.after_error = false;
+        self.fail_by_reception(now, rules, out);
+        self.nav.extend(now, reserved_until, Instant::MAX);
+    }
+
+    /// Whether no exchange is in progress.
+    #[inline]
+    pub(crate) fn contends(&self) -> bool {
+        self.phase == Phase::Contend
+    }
+
+    /// Whether the latest frame was received in error, and EIFS is due.
+    #[inline]
+    pub(crate) fn is_after_error(&self) -> bool {
+        self.after_error
+    }
+
     /// The radio ignores a frame that lasts until `end`.
     pub(crate) fn frame_ignored(&mut self, now: Instant, rules: &Rules, end: Instant) {
         self.nav.extend(now, end + rules.eifs, Instant::MAX);
@@ -470,10 +540,8 @@ impl<T: Copy> Dcf<T> {
 
     /// A frame was received in error.
     pub(crate) fn frame_spoilt(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        match rules.mac.eifs {
-            EifsRule::Interval => self.after_error = true,
-            EifsRule::Nav => self.nav.extend(now, now + rules.eifs, Instant::MAX),
-        }
+        self.after_error = rules.waits_eifs();
+        self.nav.extend(now, now + rules.nav_after_error(), Instant::MAX);
         self.fail_by_reception(now, rules, out);
     }
 
@@ -737,13 +805,9 @@ impl<T: Copy> Dcf<T> {
     /// A frame for others, or for all.
     #[inline]
     fn overhear(&mut self, now: Instant, rules: &Rules, frame: &Frame<T>, out: &mut Effects<T>) {
-        let (counts, fallback_at) = match frame.body {
-            Body::Rts => (true, if rules.mac.nav_reset { now + rules.nav_reset } else { Instant::MAX }),
-            Body::Data { .. } => (rules.mac.nav_from_data, Instant::MAX),
-            Body::Cts | Body::Ack => (true, Instant::MAX),
-        };
-        if counts && !frame.reserves.is_zero() {
-            self.nav.extend(now, now + frame.reserves, fallback_at);
+        match rules.nav_for_others(frame) {
+            Some(reserves) => self.nav.extend(now, now + reserves, Instant::MAX),
+            None => self.nav.extend(now, now + frame.reserves, now + rules.nav_reset),
         }
         if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
             out.deliver = Some((frame.from, sequence, packet));

@@ -138,6 +138,12 @@ impl Radio {
         self.lock.map(|lock| lock.end)
     }
 
+    /// When the latest transmission ends or ended.
+    #[inline]
+    pub(crate) fn sending_until(&self) -> Instant {
+        self.sending_until
+    }
+
     /// The station transmits until `until`.
     pub(crate) fn transmit(&mut self, config: &RadioConfig, until: Instant) {
         self.sending_until = until;

@@ -1,7 +1,7 @@
 //! One station: its radio, its MAC, and the signals that it has not processed yet.
 
 use crate::wifi::agenda::Moment;
-use crate::wifi::air::{Air, Flight, Signal, Signals};
+use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame};
@@ -24,25 +24,19 @@ impl Common {
     }
 }
 
-/// A station at work. All that a station needs that only senses frames is here, in few cache lines;
-/// the rest is in [`Dcf::traffic`].
+/// A station at work. What changes with each frame sensed is on the first two cache lines.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Terminal<T> {
-    pub(crate) dcf: Dcf<T>,
-    pub(crate) radio: Radio,
-    /// The signals that reach it.
-    pub(crate) signals: Signals,
-    /// The radio is down: it neither sends nor hears.
-    pub(crate) down: bool,
-    /// It also receives packets for others.
-    pub(crate) overhears: bool,
-    /// While the medium is busy: since when the busy time is not yet in the counters.
-    busy_from: Instant,
+    pub(crate) ear: Ear,
     /// For how long the medium has been busy, own transmissions included.
     busy: Duration,
-    /// Frames received in error, other frames' fault apart.
+    /// Frames received in error, not counting collisions.
     errors: u64,
+    pub(crate) dcf: Dcf<T>,
+    pub(crate) radio: Radio,
+    /// While the medium is busy: since when the busy time is not yet in the counters.
+    busy_from: Instant,
 }
 
 /// The effect of a signal.
@@ -59,9 +53,7 @@ impl<T: Copy> Terminal<T> {
         Self {
             dcf: Dcf::new(id, rules, streams),
             radio: Radio::new(),
-            signals: Signals::EMPTY,
-            down: false,
-            overhears: false,
+            ear: Ear::new(),
             busy_from: Instant::ZERO,
             busy: Duration::ZERO,
             errors: 0,
@@ -82,9 +74,56 @@ impl<T: Copy> Terminal<T> {
         until: Moment,
         out: &mut Effects<T>,
     ) -> Option<Heard> {
+        if self.ear.first().moment() >= until {
+            return None;
+        }
+        match self.ear.only_plain() {
+            // The usual case, taken in one go.
+            Some(signal) if signal.passes() < until => {
+                let signal = *signal;
+                self.ear.remove_only();
+                self.let_pass(common, signal);
+                None
+            }
+            _ => self.go_through_one_by_one(air, common, until, out),
+        }
+    }
+
+    /// A frame that is not for this station comes and goes.
+    #[inline]
+    fn let_pass(&mut self, common: &Common, signal: Signal) {
+        let Common { rules, radio, receivable_alone } = common;
+        let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
+        debug_assert!(self.radio.is_quiet() && begin >= self.radio.sending_until());
+        let followed = match radio.reception {
+            Reception::FirstLock { .. } => true,
+            Reception::CumulativeSinr { .. } => power >= *receivable_alone,
+        };
+        if !followed && (power < radio.cs_threshold || power == Power::ZERO) {
+            return;
+        }
+        let spoilt = followed && signal.flight == SPOILT;
+        self.errors += u64::from(spoilt);
+        self.busy += end.since(begin);
+        let (after_error, reserved_until) = if followed {
+            (spoilt && rules.waits_eifs(), signal.reserved_until)
+        } else {
+            (self.dcf.is_after_error(), Instant::ZERO)
+        };
+        self.dcf.let_pass(rules, (begin, end), after_error, reserved_until);
+    }
+
+    #[inline(never)]
+    fn go_through_one_by_one(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        until: Moment,
+        out: &mut Effects<T>,
+    ) -> Option<Heard> {
         loop {
-            let signal = *self.signals.first();
-            let Signal { end, power, flight: slot, .. } = signal;
+            let signal = *self.ear.first();
+            let Signal { end, power, flight, .. } = signal;
             let moment = signal.moment();
             if moment >= until {
                 return None;
@@ -94,18 +133,17 @@ impl<T: Copy> Terminal<T> {
                 let was_busy = self.radio.is_busy(&common.radio);
                 let outcome = self.radio.end(now, &common.radio, moment.frame(), power);
                 let idle = was_busy && !self.radio.is_busy(&common.radio);
-                self.passed(air, slot, common, now, (outcome, idle), out)
+                self.passed(air, &signal, common, now, (outcome, idle), out)
             } else {
                 let passes = signal.passes();
                 let alone = self.radio.is_quiet()
                     && passes < until
-                    && air.first_is_alone(&self.signals, passes);
+                    && air.first_is_alone(&self.ear, passes);
                 if !alone {
-                    air.begin_first(&mut self.signals, passes);
+                    air.begin_first(&mut self.ear, passes);
                     self.reached(common, now, Arrival { frame: moment.frame(), power, end });
                     continue;
                 }
-                // The usual case, taken in one go.
                 let Common { radio, receivable_alone, .. } = common;
                 let (busy, outcome) =
                     self.radio.hear_alone(radio, *receivable_alone, (now, end), power);
@@ -113,14 +151,20 @@ impl<T: Copy> Terminal<T> {
                     self.busy_from = now.max(self.busy_from);
                     self.dcf.carrier_busy(now, &common.rules);
                 }
-                self.passed(air, slot, common, end, (outcome, busy), out)
+                self.passed(air, &signal, common, end, (outcome, busy), out)
             };
-            air.remove_first(&mut self.signals);
-            air.release(slot);
+            air.remove_first(&mut self.ear);
+            air.release(flight);
+            self.ear.calm = self.is_calm(end);
             if overheard || out.any() {
-                return Some(Heard { flight: slot, overheard });
+                return Some(Heard { flight, overheard });
             }
         }
+    }
+
+    /// See [`Ear::calm`].
+    fn is_calm(&self, now: Instant) -> bool {
+        self.radio.is_quiet() && self.radio.sending_until() <= now && self.dcf.contends()
     }
 
     /// The first bit of a frame reaches the station.
@@ -131,6 +175,7 @@ impl<T: Copy> Terminal<T> {
         if self.radio.start(now, radio, arrival) {
             self.dcf.frame_ignored(now, rules, arrival.end);
         }
+        self.ear.calm = false;
         if !was_busy && self.radio.is_busy(radio) {
             self.busy_from = now.max(self.busy_from);
             self.dcf.carrier_busy(now, rules);
@@ -143,7 +188,7 @@ impl<T: Copy> Terminal<T> {
     fn passed(
         &mut self,
         air: &Air<T>,
-        slot: u32,
+        signal: &Signal,
         common: &Common,
         now: Instant,
         (outcome, idle): (Outcome, bool),
@@ -152,15 +197,22 @@ impl<T: Copy> Terminal<T> {
         let rules = &common.rules;
         let mut overheard = false;
         let intact = |dcf: &mut Dcf<T>| {
-            let Flight { cut, intact, .. } = *air.flight(slot);
-            now <= cut && (intact >= 1.0 || dcf.traffic.streams.errors.chance(intact))
+            signal.flight != SPOILT
+                && (signal.flight == FOR_OTHERS || {
+                    let intact = air.flight(signal.flight).intact;
+                    intact >= 1.0 || dcf.traffic.streams.errors.chance(intact)
+                })
         };
         match outcome {
             Outcome::None => {}
             Outcome::Frame if intact(&mut self.dcf) => {
-                let frame = &air.flight(slot).frame;
-                self.dcf.frame_received(now, rules, frame, out);
-                overheard = self.overhears && self.is_news_for_others(frame);
+                if signal.flight == FOR_OTHERS {
+                    self.dcf.frame_for_others(now, rules, signal.reserved_until, out);
+                } else {
+                    let frame = &air.flight(signal.flight).frame;
+                    self.dcf.frame_received(now, rules, frame, out);
+                    overheard = self.ear.overhears && self.is_news_for_others(frame);
+                }
             }
             Outcome::Frame | Outcome::Error => {
                 self.errors += 1;
@@ -192,6 +244,7 @@ impl<T: Copy> Terminal<T> {
         }
         self.busy += end.since(now);
         self.busy_from = end;
+        self.ear.calm = false;
         self.radio.transmit(&common.radio, end);
     }
 
@@ -205,10 +258,10 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) {
         let Common { rules, radio, .. } = common;
-        self.down = down;
-        while !self.signals.is_empty() {
-            let flight = self.signals.first().flight;
-            air.remove_first(&mut self.signals);
+        self.ear.down = down;
+        while !self.ear.is_empty() {
+            let flight = self.ear.first().flight;
+            air.remove_first(&mut self.ear);
             air.release(flight);
         }
         if self.radio.is_busy(radio) {
@@ -244,7 +297,7 @@ impl<T: Copy> Terminal<T> {
         (begin, end): (Instant, Instant),
     ) -> Option<Instant> {
         let senses_all = matches!(common.radio.reception, Reception::FirstLock { .. });
-        let alone = self.signals.is_empty() && self.radio.is_quiet();
+        let alone = self.ear.is_empty() && (self.ear.calm || self.radio.is_quiet());
         if senses_all && alone { self.dcf.deadline_behind(&common.rules, begin, end) } else { None }
     }
 
@@ -253,7 +306,7 @@ impl<T: Copy> Terminal<T> {
         match radio.reception {
             Reception::FirstLock { .. } => self.radio.receiving_until().unwrap_or(Instant::ZERO),
             Reception::CumulativeSinr { .. } => {
-                let present = || air.all(&self.signals).filter(|s| s.moment().is_end());
+                let present = || air.all(&self.ear).filter(|s| s.moment().is_end());
                 let busy_alone = present().filter(|signal| signal.power >= radio.cs_threshold);
                 let until = busy_alone.map(|signal| signal.moment().at).max();
                 // Or signals together keep it busy: until one of them has passed.
@@ -271,5 +324,6 @@ mod tests {
     #[test]
     fn a_station_takes_three_cache_lines() {
         assert_eq!(size_of::<Terminal<u32>>(), 3 * 64);
+        assert_eq!(std::mem::offset_of!(Terminal<u32>, dcf), 64);
     }
 }
