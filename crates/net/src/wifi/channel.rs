@@ -463,6 +463,10 @@ impl<T: Copy> Channel<T> {
         let mut receiver = None;
         let mut users = 0;
         let mut last = end;
+        // The processor waits for all cache misses together.
+        for &Neighbour { station, .. } in audience {
+            stations[station as usize].fetch();
+        }
         for &Neighbour { station, power, delay } in audience {
             let id = StationId(station);
             let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);

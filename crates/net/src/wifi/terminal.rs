@@ -8,6 +8,7 @@ use crate::wifi::frame::{Body, Frame};
 use crate::wifi::radio::{Arrival, Outcome, Radio};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Duration, Instant};
+use std::hint::black_box;
 
 /// What all stations of a channel have in common.
 #[derive(Clone, Debug)]
@@ -58,6 +59,12 @@ impl<T: Copy> Terminal<T> {
             busy: Duration::ZERO,
             errors: 0,
         }
+    }
+
+    /// Brings what changes with each frame into the processor's cache.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        black_box((self.busy, self.dcf.deadline()));
     }
 
     /// Counts of what it has processed.
