@@ -107,52 +107,88 @@ impl Entry {
     }
 }
 
-/// The deadline of each station, and which is the earliest: a tournament, in which the lower
-/// station wins a draw.
+/// The deadline of each station, and which is the earliest: a tournament in groups of eight, in
+/// which the lower station wins a draw.
 #[derive(Clone, Debug)]
 struct Deadlines {
-    /// The winner's at 1, the players of the match at `n` at `2n` and `2n + 1`, the stations'
-    /// behind all matches.
-    at: Vec<Instant>,
-    matches: usize,
+    /// The final at 0. The winners of the groups from `8n + 1` on meet in group `n`; the stations
+    /// meet in the last groups.
+    groups: Vec<Group>,
+    /// The first group of stations.
+    leaves: usize,
+    earliest: Instant,
+}
+
+/// Eight that meet, on one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Group([Instant; 8]);
+
+impl Group {
+    #[inline]
+    fn earliest(&self) -> Instant {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+    }
+
+    /// The place of the first one that is `at`.
+    #[inline]
+    fn first(&self, at: Instant) -> usize {
+        let bit = |place: usize| u32::from(self.0[place] == at) << place;
+        (0..8).map(bit).sum::<u32>().trailing_zeros() as usize % 8
+    }
 }
 
 impl Deadlines {
     fn new(stations: usize) -> Self {
-        let matches = stations.next_power_of_two();
-        Self { at: vec![Instant::MAX; 2 * matches], matches }
+        let (mut leaves, mut room) = (0, 1);
+        while 8 * room < stations {
+            leaves = 8 * leaves + 1;
+            room *= 8;
+        }
+        let groups = leaves + stations.div_ceil(8).max(1);
+        let none = Group([Instant::MAX; 8]);
+        Self { groups: vec![none; groups], leaves, earliest: Instant::MAX }
     }
 
     #[inline]
     fn of(&self, station: StationId) -> Instant {
-        self.at[self.matches + station.index()]
+        let station = station.index();
+        self.groups[self.leaves + station / 8].0[station % 8]
     }
 
     #[inline]
     fn set(&mut self, station: StationId, at: Instant) {
-        let mut place = self.matches + station.index();
-        self.at[place] = at;
-        // Up to the winner, without asking whether anything changes: that cannot be foreseen.
-        let mut earlier = at;
-        while place > 1 {
-            earlier = earlier.min(self.at[place ^ 1]);
-            place /= 2;
-            self.at[place] = earlier;
+        let station = station.index();
+        let (mut group, mut place) = (self.leaves + station / 8, station % 8);
+        let mut at = at;
+        // Up to the final, without asking whether anything changes: that cannot be foreseen.
+        loop {
+            self.groups[group].0[place] = at;
+            at = self.groups[group].earliest();
+            if group == 0 {
+                break;
+            }
+            (group, place) = ((group - 1) / 8, (group - 1) % 8);
         }
+        self.earliest = at;
     }
 
     #[inline]
     fn earliest(&self) -> Instant {
-        self.at[1]
+        self.earliest
     }
 
     #[inline]
     fn first(&self) -> StationId {
-        let mut place = 1;
-        while place < self.matches {
-            place = 2 * place + usize::from(self.at[2 * place] != self.at[1]);
+        let mut group = 0;
+        loop {
+            let place = self.groups[group].first(self.earliest);
+            if group >= self.leaves {
+                return StationId((8 * (group - self.leaves) + place) as u32);
+            }
+            group = 8 * group + 1 + place;
         }
-        StationId((place - self.matches) as u32)
     }
 }
 

@@ -11,8 +11,17 @@ use airtcp_core::{Duration, Instant, Position};
 pub(crate) struct Neighbour {
     /// Its index.
     pub(crate) station: u32,
+    /// In nanoseconds, so that a neighbour takes 16 bytes.
+    delay: u32,
     pub(crate) power: Power,
-    pub(crate) delay: Duration,
+}
+
+impl Neighbour {
+    /// How long its signal is on the way.
+    #[inline]
+    pub(crate) fn delay(&self) -> Duration {
+        Duration::from_nanos(u64::from(self.delay))
+    }
 }
 
 /// The neighbours of all stations. They are kept for a station near which nothing moves; for others
@@ -89,8 +98,10 @@ impl Audience {
         found.clear();
         grid.within_range(station, now, |station, distance| {
             let power = radio.received(distance);
-            if power >= floor {
-                found.push(Neighbour { station, power, delay: propagation_delay(distance) });
+            // A station further away than a million kilometres (4.3 s) senses nothing.
+            let delay = u32::try_from(propagation_delay(distance).as_nanos());
+            if let (true, Ok(delay)) = (power >= floor, delay) {
+                found.push(Neighbour { station, delay, power });
             }
         });
     }

@@ -467,7 +467,9 @@ impl<T: Copy> Channel<T> {
         for &Neighbour { station, .. } in audience {
             stations[station as usize].fetch();
         }
-        for &Neighbour { station, power, delay } in audience {
+        for neighbour in audience {
+            let &Neighbour { station, power, .. } = neighbour;
+            let delay = neighbour.delay();
             let id = StationId(station);
             let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
             last = last.max(end);
@@ -531,7 +533,9 @@ impl<T: Copy> Channel<T> {
         // The nearest station that senses it and the furthest that may want it; ties by station.
         let mut nearest = None;
         let mut furthest = None;
-        for &Neighbour { station, power, delay } in audience {
+        for neighbour in audience {
+            let &Neighbour { station, power, .. } = neighbour;
+            let delay = neighbour.delay();
             let place = (delay, station);
             let id = StationId(station);
             nearest = Some(nearest.map_or(place, |other| place.min(other)));
