@@ -109,17 +109,6 @@ impl Signal {
         reserved_until: Instant::ZERO,
     };
 
-    /// A signal that has not begun.
-    pub(crate) fn new(
-        beginning: Moment,
-        end: Instant,
-        power: Power,
-        (flight, reserved_until): (u32, Instant),
-    ) -> Self {
-        let Moment { at, order } = beginning;
-        Self { at, order, flight, end, power, reserved_until }
-    }
-
     /// It refers to no frame: how it ends is known.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
@@ -254,13 +243,21 @@ impl<T> Air<T> {
         std::iter::successors(first, behind).map(|(signal, _)| signal)
     }
 
-    /// Adds a signal that will reach a station.
+    /// Adds a signal that will reach a station: its beginning, end and power, and
+    /// [`Signal::flight`] with [`Signal::reserved_until`].
     #[inline]
-    pub(crate) fn add(&mut self, to: &mut Ear, signal: Signal) {
+    pub(crate) fn add(
+        &mut self,
+        to: &mut Ear,
+        (Moment { at, order }, end): (Moment, Instant),
+        power: Power,
+        (flight, reserved_until): (u32, Instant),
+    ) {
+        // Built in place: a copy would have to wait until it is complete.
         if to.is_empty() {
-            to.first = signal;
+            to.first = Signal { at, order, flight, end, power, reserved_until };
         } else {
-            self.enter(to, signal);
+            self.enter(to, Signal { at, order, flight, end, power, reserved_until });
         }
     }
 

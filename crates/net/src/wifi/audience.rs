@@ -72,8 +72,10 @@ impl Audience {
         let generation = self.grid.generation();
         if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
             self.find(station, now);
-            // In ascending order, as the stations lie in memory.
-            self.found.sort_unstable_by_key(|neighbour| neighbour.station);
+            // First those that can receive a frame, so that it is foreseen which can; then in
+            // ascending order, as the stations lie in memory.
+            let weak = |neighbour: &Neighbour| neighbour.power < self.radio.rx_threshold;
+            self.found.sort_unstable_by_key(|neighbour| (weak(neighbour), neighbour.station));
             self.kept[station as usize] = Some((generation, self.found.as_slice().into()));
         }
         self.kept[station as usize].as_ref().map_or(&[], |(_, kept)| kept)

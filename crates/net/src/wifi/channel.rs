@@ -29,7 +29,7 @@
 use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
-use crate::wifi::air::{Air, Copied, FOR_OTHERS, Flight, SPOILT, Signal};
+use crate::wifi::air::{Air, Copied, FOR_OTHERS, Flight, SPOILT};
 use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::Effects;
@@ -490,7 +490,7 @@ impl<T: Copy> Channel<T> {
             {
                 agenda.set_deadline(id, bound);
             }
-            let signal = match reserves {
+            let content = match reserves {
                 _ if !receives => (SPOILT, end + reserves_spoilt),
                 Some(reserves) if !for_it && !(terminal.ear.overhears && data) => {
                     (FOR_OTHERS, end + reserves)
@@ -500,7 +500,7 @@ impl<T: Copy> Channel<T> {
                     (slot, Instant::ZERO)
                 }
             };
-            air.add(&mut terminal.ear, Signal::new(beginning, end, power, signal));
+            air.add(&mut terminal.ear, (beginning, end), power, content);
             if heeding && terminal.dcf.heeds_all_frames(&common.rules) {
                 let shows = terminal.dcf.may_give_up(&common.rules);
                 agenda.add(Moment::end(end, number), Task::Passed(id), shows);
