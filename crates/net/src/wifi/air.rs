@@ -264,11 +264,9 @@ impl<T> Air<T> {
     /// The first signal of a station has begun; its end comes next.
     #[inline]
     pub(crate) fn begin_first(&mut self, of: &mut Ear, end: Moment) {
-        let Moment { at, order } = end;
-        let begun = Signal { at, order, ..of.first };
-        if self.first_is_alone(of, end) {
-            of.first = begun;
-        } else {
+        Moment { at: of.first.at, order: of.first.order } = end;
+        if !self.first_is_alone(of, end) {
+            let begun = of.first;
             self.remove_first(of);
             self.enter(of, begun);
         }

@@ -317,9 +317,10 @@ impl<T: Copy> Channel<T> {
     fn deadline(&mut self, station: StationId, moment: Moment) {
         let now = moment.at;
         self.go_through(station, moment);
-        let Terminal { dcf, radio, .. } = &mut self.stations[station.index()];
+        let Terminal { ear, dcf, radio, .. } = &mut self.stations[station.index()];
         if dcf.deadline() <= now {
             dcf.timer(now, &self.common.rules, radio.receiving_since(), &mut self.wanted);
+            ear.calm = radio.is_calm(now) && dcf.contends();
             self.carry_out(station, None);
         }
         self.arm(station);
@@ -380,8 +381,8 @@ impl<T: Copy> Channel<T> {
             }
             self.outputs.push_back(Output::LinkFailure { station, to });
         }
-        if let Some(frame) = self.wanted.transmit.take() {
-            self.transmit(station, frame);
+        if self.wanted.transmit.is_some() {
+            self.transmit(station);
         }
     }
 
@@ -422,10 +423,12 @@ impl<T: Copy> Channel<T> {
         self.air.release(slot);
     }
 
-    fn transmit(&mut self, station: StationId, frame: Frame<T>) {
+    /// Puts the frame that a station wants to send on the air.
+    fn transmit(&mut self, station: StationId) {
+        let Some(frame) = &self.wanted.transmit else { return };
         let now = self.now;
         let end = now + frame.duration;
-        let Frame { to, duration, size, .. } = frame;
+        let Frame { to, duration, size, .. } = *frame;
         let kind = frame.body.kind();
         let (data, unicast) = (kind == FrameKind::Data, to != Receiver::Broadcast);
         if let Some(monitor) = &mut self.monitor {
@@ -434,8 +437,11 @@ impl<T: Copy> Channel<T> {
         let number = self.frames_sent;
         self.frames_sent = number.wrapping_add(1);
         let intact = self.common.radio.probability_intact(size);
+        // What stations that it is not for need to know of it, if that is all.
+        let reserves = self.common.rules.nav_for_others(frame);
+        let reserves = reserves.filter(|_| unicast && intact >= 1.0);
         let slot = self.air.launch(Flight {
-            frame,
+            frame: *frame,
             number,
             start: now,
             end,
@@ -445,6 +451,7 @@ impl<T: Copy> Channel<T> {
             held: None,
             users: 1,
         });
+        self.wanted.transmit = None;
         let Self { common, stations, audience, air, agenda, wanted, .. } = self;
         let sender = &mut stations[station.index()];
         sender.send(common, now, end);
@@ -457,8 +464,6 @@ impl<T: Copy> Channel<T> {
 
         let audience = if sender.ear.down { &[] } else { audience.of(station.0, now) };
         let heeding = common.rules.reception_ends_attempts();
-        // What stations that it is not for need to know of it, if that is all.
-        let reserves = common.rules.nav_for_others(&frame).filter(|_| unicast && intact >= 1.0);
         let reserves_spoilt = common.rules.nav_after_error();
         let mut receiver = None;
         let mut users = 0;
@@ -506,7 +511,7 @@ impl<T: Copy> Channel<T> {
                 agenda.add(Moment::end(end, number), Task::Passed(id), shows);
             }
         }
-        self.latest[frame.from.index()] = Moment::end(last, number);
+        self.latest[station.index()] = Moment::end(last, number);
         air.flight_mut(slot).users += users;
         match (to, receiver) {
             (Receiver::Broadcast, _) => self.share(slot),

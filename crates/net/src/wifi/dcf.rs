@@ -44,6 +44,8 @@ pub(crate) struct Rules {
     nav_reset: Duration,
     /// Every frame takes longer.
     shortest_frame: Duration,
+    /// See [`Self::nav_after_error`].
+    nav_after_error: Duration,
 }
 
 impl Rules {
@@ -56,11 +58,16 @@ impl Rules {
             ResponseTimeout::ReceptionStart => phy.sifs + phy.slot + rx_start_delay,
             ResponseTimeout::WholeFrame { margin } => phy.sifs + response + margin,
         };
+        let eifs = phy.sifs + phy.frame(mac.eifs_ack_rate, frame::ACK) + phy.difs;
         Self {
             rts,
             cts,
             ack,
-            eifs: phy.sifs + phy.frame(mac.eifs_ack_rate, frame::ACK) + phy.difs,
+            eifs,
+            nav_after_error: match mac.eifs {
+                EifsRule::Interval => Duration::ZERO,
+                EifsRule::Nav => eifs,
+            },
             cts_timeout: timeout(cts),
             ack_timeout: timeout(ack),
             rx_start_delay,
@@ -93,10 +100,7 @@ impl Rules {
     /// How long the medium is not to be used after a frame received in error, as far as the NAV says
     /// so.
     pub(crate) fn nav_after_error(&self) -> Duration {
-        match self.mac.eifs {
-            EifsRule::Interval => Duration::ZERO,
-            EifsRule::Nav => self.eifs,
-        }
+        self.nav_after_error
     }
 
     /// How long a frame reserves the medium for stations that it is not for; `None` if that may be

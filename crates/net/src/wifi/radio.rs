@@ -138,10 +138,10 @@ impl Radio {
         self.lock.map(|lock| lock.end)
     }
 
-    /// When the latest transmission ends or ended.
+    /// Whether no signal is present, nor is the station sending.
     #[inline]
-    pub(crate) fn sending_until(&self) -> Instant {
-        self.sending_until
+    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+        self.is_quiet() && self.sending_until <= now
     }
 
     /// The station transmits until `until`.

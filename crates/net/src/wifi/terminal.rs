@@ -101,7 +101,7 @@ impl<T: Copy> Terminal<T> {
     fn let_pass(&mut self, common: &Common, signal: Signal) {
         let Common { rules, radio, receivable_alone } = common;
         let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
-        debug_assert!(self.radio.is_quiet() && begin >= self.radio.sending_until());
+        debug_assert!(self.radio.is_calm(begin));
         let followed = match radio.reception {
             Reception::FirstLock { .. } => true,
             Reception::CumulativeSinr { .. } => power >= *receivable_alone,
@@ -162,16 +162,11 @@ impl<T: Copy> Terminal<T> {
             };
             air.remove_first(&mut self.ear);
             air.release(flight);
-            self.ear.calm = self.is_calm(end);
+            self.ear.calm = self.radio.is_calm(end) && self.dcf.contends();
             if overheard || out.any() {
                 return Some(Heard { flight, overheard });
             }
         }
-    }
-
-    /// See [`Ear::calm`].
-    fn is_calm(&self, now: Instant) -> bool {
-        self.radio.is_quiet() && self.radio.sending_until() <= now && self.dcf.contends()
     }
 
     /// The first bit of a frame reaches the station.
