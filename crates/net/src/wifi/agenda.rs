@@ -282,3 +282,33 @@ impl Agenda {
         (next < Instant::MAX).then_some(next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Stream;
+
+    #[test]
+    fn the_lowest_station_with_the_earliest_deadline_comes_first() {
+        for stations in [1_u32, 2, 8, 9, 64, 65, 512, 600] {
+            let mut deadlines = Deadlines::new(stations as usize);
+            let mut all = vec![Instant::MAX; stations as usize];
+            let mut stream = Stream::new(1, "deadlines");
+            for _ in 0..2_000 {
+                let station = stream.below(u64::from(stations)) as u32;
+                // Few values, so that there are draws.
+                let at = match stream.below(8) {
+                    7 => Instant::MAX,
+                    at => Instant::from_nanos(at),
+                };
+                deadlines.set(StationId(station), at);
+                all[station as usize] = at;
+                let earliest = all.iter().copied().min().expect("there are stations");
+                let first = all.iter().position(|&at| at == earliest).expect("it is there");
+                assert_eq!(deadlines.of(StationId(station)), at);
+                assert_eq!(deadlines.earliest(), earliest, "{stations} stations");
+                assert_eq!(deadlines.first(), StationId(first as u32), "{stations} stations");
+            }
+        }
+    }
+}

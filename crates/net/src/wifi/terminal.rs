@@ -16,12 +16,19 @@ pub(crate) struct Common {
     pub(crate) rules: Rules,
     pub(crate) radio: RadioConfig,
     receivable_alone: Power,
+    /// Every signal keeps the medium busy.
+    senses_all: bool,
 }
 
 impl Common {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         let radio = config.radio.clone();
-        Self { rules: Rules::new(config), receivable_alone: radio.receivable_alone(), radio }
+        Self {
+            rules: Rules::new(config),
+            receivable_alone: radio.receivable_alone(),
+            senses_all: matches!(radio.reception, Reception::FirstLock { .. }),
+            radio,
+        }
     }
 }
 
@@ -64,7 +71,7 @@ impl<T: Copy> Terminal<T> {
     /// Brings what changes with each frame into the processor's cache.
     #[inline]
     pub(crate) fn fetch(&self) {
-        black_box((self.busy, self.dcf.deadline()));
+        black_box((self.busy, self.dcf.deadline(), self.busy_from));
     }
 
     /// Counts of what it has processed.
@@ -99,13 +106,10 @@ impl<T: Copy> Terminal<T> {
     /// A frame that is not for this station comes and goes.
     #[inline]
     fn let_pass(&mut self, common: &Common, signal: Signal) {
-        let Common { rules, radio, receivable_alone } = common;
+        let Common { rules, radio, receivable_alone, senses_all } = common;
         let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
         debug_assert!(self.radio.is_calm(begin));
-        let followed = match radio.reception {
-            Reception::FirstLock { .. } => true,
-            Reception::CumulativeSinr { .. } => power >= *receivable_alone,
-        };
+        let followed = *senses_all || power >= *receivable_alone;
         if !followed && (power < radio.cs_threshold || power == Power::ZERO) {
             return;
         }
@@ -298,9 +302,12 @@ impl<T: Copy> Terminal<T> {
         common: &Common,
         (begin, end): (Instant, Instant),
     ) -> Option<Instant> {
-        let senses_all = matches!(common.radio.reception, Reception::FirstLock { .. });
         let alone = self.ear.is_empty() && (self.ear.calm || self.radio.is_quiet());
-        if senses_all && alone { self.dcf.deadline_behind(&common.rules, begin, end) } else { None }
+        if common.senses_all && alone {
+            self.dcf.deadline_behind(&common.rules, begin, end)
+        } else {
+            None
+        }
     }
 
     /// Until when the medium is busy, if not longer.
