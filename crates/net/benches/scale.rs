@@ -11,8 +11,7 @@ use airtcp_net::wifi::{
     Channel, Position, Receiver, StationConfig, StationId, StationStreams, preset,
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::f64::consts::PI;
 
 /// How many stations sense a frame, on average.
@@ -35,7 +34,8 @@ fn sensing(n: u32, side: f64) -> f64 {
 struct Network {
     channel: Channel<()>,
     receivers: Vec<Option<StationId>>,
-    due: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// In the order of time: each comes around again after [`GAP`].
+    due: VecDeque<(Instant, u32)>,
 }
 
 impl Network {
@@ -51,20 +51,17 @@ impl Network {
         let streams = (0..n).map(|id| StationStreams::named(1, &format!("bench/{id}"))).collect();
         let channel = Channel::new(&preset::ns2(), &stations, streams);
         let receiver = |id| channel.in_range_of(StationId(id)).nth(id as usize % 4);
-        Self {
-            receivers: (0..n).map(receiver).collect(),
-            due: (0..n)
-                .map(|id| Reverse((Instant::ZERO + stream.duration(Duration::ZERO, GAP), id)))
-                .collect(),
-            channel,
-        }
+        let mut due: Vec<_> =
+            (0..n).map(|id| (Instant::ZERO + stream.duration(Duration::ZERO, GAP), id)).collect();
+        due.sort_unstable();
+        Self { receivers: (0..n).map(receiver).collect(), due: due.into(), channel }
     }
 
     fn run(&mut self, until: Instant) {
-        while let Some(&Reverse((at, id))) = self.due.peek().filter(|due| due.0.0 <= until) {
+        while let Some(&(at, id)) = self.due.front().filter(|due| due.0 <= until) {
             self.poll(at);
-            self.due.pop();
-            self.due.push(Reverse((at + GAP, id)));
+            self.due.pop_front();
+            self.due.push_back((at + GAP, id));
             if let Some(to) = self.receivers[id as usize] {
                 let to = Receiver::Station(to);
                 let _ = self.channel.send(at, StationId(id), to, (), Bytes(1000));

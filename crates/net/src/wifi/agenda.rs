@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct Moment {
     pub(crate) at: Instant,
     /// What happens (2 bits), and to which frame (30 bits).
-    order: u32,
+    pub(crate) order: u32,
 }
 
 const FRAME_BITS: u32 = 30;
@@ -107,52 +107,88 @@ impl Entry {
     }
 }
 
-/// The deadline of each station, and which is the earliest: a tournament, in which the lower
-/// station wins a draw.
+/// The deadline of each station, and which is the earliest: a tournament in groups of eight, in
+/// which the lower station wins a draw.
 #[derive(Clone, Debug)]
 struct Deadlines {
-    /// The winner's at 1, the players of the match at `n` at `2n` and `2n + 1`, the stations'
-    /// behind all matches.
-    at: Vec<Instant>,
-    matches: usize,
+    /// The final at 0. The winners of the groups from `8n + 1` on meet in group `n`; the stations
+    /// meet in the last groups.
+    groups: Vec<Group>,
+    /// The first group of stations.
+    leaves: usize,
+    earliest: Instant,
+}
+
+/// Eight that meet, on one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Group([Instant; 8]);
+
+impl Group {
+    #[inline]
+    fn earliest(&self) -> Instant {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+    }
+
+    /// The place of the first one that is `at`.
+    #[inline]
+    fn first(&self, at: Instant) -> usize {
+        let bit = |place: usize| u32::from(self.0[place] == at) << place;
+        (0..8).map(bit).sum::<u32>().trailing_zeros() as usize % 8
+    }
 }
 
 impl Deadlines {
     fn new(stations: usize) -> Self {
-        let matches = stations.next_power_of_two();
-        Self { at: vec![Instant::MAX; 2 * matches], matches }
+        let (mut leaves, mut room) = (0, 1);
+        while 8 * room < stations {
+            leaves = 8 * leaves + 1;
+            room *= 8;
+        }
+        let groups = leaves + stations.div_ceil(8).max(1);
+        let none = Group([Instant::MAX; 8]);
+        Self { groups: vec![none; groups], leaves, earliest: Instant::MAX }
     }
 
     #[inline]
     fn of(&self, station: StationId) -> Instant {
-        self.at[self.matches + station.index()]
+        let station = station.index();
+        self.groups[self.leaves + station / 8].0[station % 8]
     }
 
     #[inline]
     fn set(&mut self, station: StationId, at: Instant) {
-        let mut place = self.matches + station.index();
-        self.at[place] = at;
-        // Up to the winner, without asking whether anything changes: that cannot be foreseen.
-        let mut earlier = at;
-        while place > 1 {
-            earlier = earlier.min(self.at[place ^ 1]);
-            place /= 2;
-            self.at[place] = earlier;
+        let station = station.index();
+        let (mut group, mut place) = (self.leaves + station / 8, station % 8);
+        let mut at = at;
+        // Up to the final, without asking whether anything changes: that cannot be foreseen.
+        loop {
+            self.groups[group].0[place] = at;
+            at = self.groups[group].earliest();
+            if group == 0 {
+                break;
+            }
+            (group, place) = ((group - 1) / 8, (group - 1) % 8);
         }
+        self.earliest = at;
     }
 
     #[inline]
     fn earliest(&self) -> Instant {
-        self.at[1]
+        self.earliest
     }
 
     #[inline]
     fn first(&self) -> StationId {
-        let mut place = 1;
-        while place < self.matches {
-            place = 2 * place + usize::from(self.at[2 * place] != self.at[1]);
+        let mut group = 0;
+        loop {
+            let place = self.groups[group].first(self.earliest);
+            if group >= self.leaves {
+                return StationId((8 * (group - self.leaves) + place) as u32);
+            }
+            group = 8 * group + 1 + place;
         }
-        StationId((place - self.matches) as u32)
     }
 }
 
@@ -164,6 +200,8 @@ pub(crate) struct Agenda {
     /// What cannot show at once.
     silent: BinaryHeap<Reverse<Entry>>,
     deadlines: Deadlines,
+    /// Of each station, the deadline that was last entered among what may show.
+    shown: Vec<Instant>,
 }
 
 impl Agenda {
@@ -172,6 +210,7 @@ impl Agenda {
             showing: BinaryHeap::new(),
             silent: BinaryHeap::new(),
             deadlines: Deadlines::new(stations),
+            shown: vec![Instant::MAX; stations],
         }
     }
 
@@ -199,7 +238,10 @@ impl Agenda {
 
     /// Something may come out at this deadline.
     pub(crate) fn show_deadline(&mut self, station: StationId, at: Instant) {
-        self.add(Moment::deadline(at), Task::Deadline(station), true);
+        if self.shown[station.index()] != at {
+            self.shown[station.index()] = at;
+            self.add(Moment::deadline(at), Task::Deadline(station), true);
+        }
     }
 
     /// Takes the next task, if it is due by `now`. A deadline stays until another one is set.
@@ -238,5 +280,35 @@ impl Agenda {
         let silent = if silent == Instant::MAX { silent } else { silent + frame };
         let next = showing.min(silent);
         (next < Instant::MAX).then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Stream;
+
+    #[test]
+    fn the_lowest_station_with_the_earliest_deadline_comes_first() {
+        for stations in [1_u32, 2, 8, 9, 64, 65, 512, 600] {
+            let mut deadlines = Deadlines::new(stations as usize);
+            let mut all = vec![Instant::MAX; stations as usize];
+            let mut stream = Stream::new(1, "deadlines");
+            for _ in 0..2_000 {
+                let station = stream.below(u64::from(stations)) as u32;
+                // Few values, so that there are draws.
+                let at = match stream.below(8) {
+                    7 => Instant::MAX,
+                    at => Instant::from_nanos(at),
+                };
+                deadlines.set(StationId(station), at);
+                all[station as usize] = at;
+                let earliest = all.iter().copied().min().expect("there are stations");
+                let first = all.iter().position(|&at| at == earliest).expect("it is there");
+                assert_eq!(deadlines.of(StationId(station)), at);
+                assert_eq!(deadlines.earliest(), earliest, "{stations} stations");
+                assert_eq!(deadlines.first(), StationId(first as u32), "{stations} stations");
+            }
+        }
     }
 }

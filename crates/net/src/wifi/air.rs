@@ -8,7 +8,7 @@
 use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
 use crate::wifi::frame::Frame;
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 use std::ops::{Index, IndexMut};
 
 /// A slab whose places are reused, so that steady state allocates nothing.
@@ -62,9 +62,6 @@ pub(crate) struct Flight<T> {
     pub(crate) number: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// When its sender's radio changed before the frame was complete; stations that it passes later
-    /// receive it in error.
-    pub(crate) cut: Instant,
     /// Probability that no bit is in error.
     pub(crate) intact: f64,
     /// For a packet that more than one station may receive.
@@ -73,7 +70,7 @@ pub(crate) struct Flight<T> {
     pub(crate) delivered: bool,
     /// The latest station to receive a shared packet, not yet told.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: its signals, and the [`Task`](super::agenda::Task) that ends a
+    /// How many still need it: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
     /// shared packet.
     pub(crate) users: u32,
 }
@@ -90,50 +87,117 @@ pub(crate) struct Copied {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal {
     /// What comes next, its beginning or its end.
-    pub(crate) moment: Moment,
+    at: Instant,
+    order: u32,
+    /// The slot of the frame, [`FOR_OTHERS`] or [`SPOILT`].
+    pub(crate) flight: u32,
     /// When it will have passed.
     pub(crate) end: Instant,
     pub(crate) power: Power,
-    /// The slot of the frame, or [`SENSED_ONLY`].
-    pub(crate) flight: u32,
-    /// The next signal of the station.
-    next: u32,
+    /// Without a slot: until when the medium is not to be used after it.
+    pub(crate) reserved_until: Instant,
 }
 
 impl Signal {
+    /// In place of a signal: it comes after all others.
+    const NONE: Self = Self {
+        at: Instant::MAX,
+        order: u32::MAX,
+        flight: SPOILT,
+        end: Instant::MAX,
+        power: Power::ZERO,
+        reserved_until: Instant::ZERO,
+    };
+
+    /// It refers to no frame: how it ends is known.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flight >= FOR_OTHERS
+    }
+
+    /// What comes next, its beginning or its end.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { at: self.at, order: self.order }
+    }
+
     /// When it will have passed, as a place in the order of events.
     pub(crate) fn passes(&self) -> Moment {
-        Moment::end(self.end, self.moment.frame())
+        Moment::end(self.end, self.moment().frame())
     }
 }
 
-/// In place of a slot: the frame is too weak to be received, so its content does not matter.
-pub(crate) const SENSED_ONLY: u32 = u32::MAX;
+/// In place of a slot: the frame cannot be received here, because it is too weak or its sender's
+/// radio changed before it was complete.
+pub(crate) const SPOILT: u32 = u32::MAX;
+/// In place of a slot: the frame is for another station, and only reserves the medium.
+pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
 
-/// The signals of a station, in the order of what comes first.
+/// What reaches a station: its signals, in the order of what comes first. The first is at hand,
+/// because there is seldom another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signals(u32);
+pub(crate) struct Ear {
+    first: Signal,
+    /// The place of the next signal.
+    next: u32,
+    /// The radio is down: no signal reaches it.
+    pub(crate) down: bool,
+    /// It also receives packets for others.
+    pub(crate) overhears: bool,
+    /// It contends, and neither its own transmission nor a signal processed in part can affect what
+    /// it hears next.
+    pub(crate) calm: bool,
+}
 
 const NONE: u32 = u32::MAX;
 
-impl Signals {
-    pub(crate) const EMPTY: Self = Self(NONE);
-
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == NONE
+impl Ear {
+    pub(crate) fn new() -> Self {
+        Self { first: Signal::NONE, next: NONE, down: false, overhears: false, calm: true }
     }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.at == Instant::MAX
+    }
+
+    /// What happens first at the station. If nothing does, it is behind all moments.
+    #[inline]
+    pub(crate) fn first(&self) -> &Signal {
+        &self.first
+    }
+
+    /// The first signal, if it is the only one, has yet to begin, and nothing but its end matters.
+    #[inline]
+    pub(crate) fn only_plain(&self) -> Option<&Signal> {
+        let simple = self.first.is_plain() && !self.first.moment().is_end();
+        (self.calm && self.next == NONE && simple).then_some(&self.first)
+    }
+
+    /// The only signal is over.
+    #[inline]
+    pub(crate) fn remove_only(&mut self) {
+        self.first = Signal::NONE;
+    }
+}
+
+/// A signal that is not the first of its station.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    signal: Signal,
+    next: u32,
 }
 
 /// All frames on the air, and their signals.
 #[derive(Clone, Debug)]
 pub(crate) struct Air<T> {
     flights: Pool<Flight<T>>,
-    signals: Pool<Signal>,
+    /// All signals but the first of each station.
+    waiting: Pool<Waiting>,
 }
 
 impl<T> Air<T> {
     pub(crate) const fn new() -> Self {
-        Self { flights: Pool::new(), signals: Pool::new() }
+        Self { flights: Pool::new(), waiting: Pool::new() }
     }
 
     /// Puts a frame on the air and returns its slot.
@@ -144,7 +208,7 @@ impl<T> Air<T> {
     /// One user fewer of a frame.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
-        if slot == SENSED_ONLY {
+        if slot >= FOR_OTHERS {
             return;
         }
         let flight = &mut self.flights[slot];
@@ -166,77 +230,103 @@ impl<T> Air<T> {
 
     /// Whether the first signal of a station, which ends at `end`, meets no other.
     #[inline]
-    pub(crate) fn first_is_alone(&self, of: Signals, end: Moment) -> bool {
-        let next = self.signals[of.0].next;
-        next == NONE || self.signals[next].moment > end
-    }
-
-    /// What happens first at a station.
-    #[inline]
-    pub(crate) fn first(&self, of: Signals) -> Option<&Signal> {
-        if of.is_empty() { None } else { Some(&self.signals[of.0]) }
+    pub(crate) fn first_is_alone(&self, of: &Ear, end: Moment) -> bool {
+        of.next == NONE || self.waiting[of.next].signal.moment() > end
     }
 
     /// The signals of a station, earliest first.
-    pub(crate) fn all(&self, of: Signals) -> impl Iterator<Item = &Signal> {
-        std::iter::successors(self.first(of), |signal| self.first(Signals(signal.next)))
+    pub(crate) fn all<'a>(&'a self, of: &'a Ear) -> impl Iterator<Item = &'a Signal> {
+        let first = (!of.is_empty()).then_some((&of.first, of.next));
+        let behind = |&(_, next): &(&Signal, u32)| {
+            (next != NONE).then(|| (&self.waiting[next].signal, self.waiting[next].next))
+        };
+        std::iter::successors(first, behind).map(|(signal, _)| signal)
     }
 
-    /// Adds a signal that will reach a station.
+    /// Adds a signal that will reach a station: its beginning, end and power, and
+    /// [`Signal::flight`] with [`Signal::reserved_until`].
     #[inline]
     pub(crate) fn add(
         &mut self,
-        to: &mut Signals,
-        (beginning, end): (Moment, Instant),
+        to: &mut Ear,
+        (Moment { at, order }, end): (Moment, Instant),
         power: Power,
-        flight: u32,
+        (flight, reserved_until): (u32, Instant),
     ) {
-        let signal = Signal { moment: beginning, end, power, flight, next: NONE };
-        let place = self.signals.insert(signal);
+        // Built in place: a copy would have to wait until it is complete.
         if to.is_empty() {
-            to.0 = place;
+            to.first = Signal { at, order, flight, end, power, reserved_until };
         } else {
-            self.enter(to, place, beginning);
+            self.enter(to, Signal { at, order, flight, end, power, reserved_until });
         }
     }
 
     /// The first signal of a station has begun; its end comes next.
     #[inline]
-    pub(crate) fn begin_first(&mut self, of: &mut Signals, end: Moment) {
-        let place = of.0;
-        let signal = &mut self.signals[place];
-        signal.moment = end;
-        let next = signal.next;
-        if next != NONE && self.signals[next].moment < end {
-            *of = Signals(next);
-            self.enter(of, place, end);
+    pub(crate) fn begin_first(&mut self, of: &mut Ear, end: Moment) {
+        Moment { at: of.first.at, order: of.first.order } = end;
+        if !self.first_is_alone(of, end) {
+            let begun = of.first;
+            self.remove_first(of);
+            self.enter(of, begun);
         }
     }
 
     /// The first signal of a station is over.
     #[inline]
-    pub(crate) fn remove_first(&mut self, of: &mut Signals) {
-        let place = of.0;
-        *of = Signals(self.signals[place].next);
-        self.signals.remove(place);
+    pub(crate) fn remove_first(&mut self, of: &mut Ear) {
+        let place = of.next;
+        if place == NONE {
+            of.first = Signal::NONE;
+        } else {
+            Waiting { signal: of.first, next: of.next } = self.waiting[place];
+            self.waiting.remove(place);
+        }
+    }
+
+    /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after it
+    /// the medium is not to be used for `reserves`.
+    pub(crate) fn spoil(&mut self, of: &mut Ear, number: Moment, now: Instant, reserves: Duration) {
+        let spoilt =
+            |signal: &Signal| signal.moment().frame() == number.frame() && signal.end > now;
+        let spoil = |signal: &mut Signal| {
+            signal.reserved_until = signal.end + reserves;
+            std::mem::replace(&mut signal.flight, SPOILT)
+        };
+        if spoilt(&of.first) {
+            return self.release(spoil(&mut of.first));
+        }
+        let mut next = of.next;
+        while next != NONE {
+            let waiting = &mut self.waiting[next];
+            if spoilt(&waiting.signal) {
+                let flight = spoil(&mut waiting.signal);
+                return self.release(flight);
+            }
+            next = waiting.next;
+        }
     }
 
     /// Puts a signal among others.
-    fn enter(&mut self, of: &mut Signals, place: u32, moment: Moment) {
-        if moment < self.signals[of.0].moment {
-            self.signals[place].next = of.0;
-            of.0 = place;
+    #[inline(never)]
+    fn enter(&mut self, of: &mut Ear, signal: Signal) {
+        let moment = signal.moment();
+        if moment < of.first.moment() {
+            of.next = self.waiting.insert(Waiting { signal: of.first, next: of.next });
+            of.first = signal;
             return;
         }
-        let mut before = of.0;
-        loop {
-            let next = self.signals[before].next;
-            if next == NONE || moment < self.signals[next].moment {
-                self.signals[place].next = next;
-                self.signals[before].next = place;
-                return;
-            }
+        let mut next = of.next;
+        let mut before = NONE;
+        while next != NONE && self.waiting[next].signal.moment() <= moment {
             before = next;
+            next = self.waiting[next].next;
+        }
+        let place = self.waiting.insert(Waiting { signal, next });
+        if before == NONE {
+            of.next = place;
+        } else {
+            self.waiting[before].next = place;
         }
     }
 }

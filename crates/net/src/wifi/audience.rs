@@ -11,8 +11,17 @@ use airtcp_core::{Duration, Instant, Position};
 pub(crate) struct Neighbour {
     /// Its index.
     pub(crate) station: u32,
+    /// In nanoseconds, so that a neighbour takes 16 bytes.
+    delay: u32,
     pub(crate) power: Power,
-    pub(crate) delay: Duration,
+}
+
+impl Neighbour {
+    /// How long its signal is on the way.
+    #[inline]
+    pub(crate) fn delay(&self) -> Duration {
+        Duration::from_nanos(u64::from(self.delay))
+    }
 }
 
 /// The neighbours of all stations. They are kept for a station near which nothing moves; for others
@@ -63,8 +72,10 @@ impl Audience {
         let generation = self.grid.generation();
         if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
             self.find(station, now);
-            // In ascending order, as the stations lie in memory.
-            self.found.sort_unstable_by_key(|neighbour| neighbour.station);
+            // First those that can receive a frame, so that it is foreseen which can; then in
+            // ascending order, as the stations lie in memory.
+            let weak = |neighbour: &Neighbour| neighbour.power < self.radio.rx_threshold;
+            self.found.sort_unstable_by_key(|neighbour| (weak(neighbour), neighbour.station));
             self.kept[station as usize] = Some((generation, self.found.as_slice().into()));
         }
         self.kept[station as usize].as_ref().map_or(&[], |(_, kept)| kept)
@@ -89,8 +100,10 @@ impl Audience {
         found.clear();
         grid.within_range(station, now, |station, distance| {
             let power = radio.received(distance);
-            if power >= floor {
-                found.push(Neighbour { station, power, delay: propagation_delay(distance) });
+            // A station further away than a million kilometres (4.3 s) senses nothing.
+            let delay = u32::try_from(propagation_delay(distance).as_nanos());
+            if let (true, Ok(delay)) = (power >= floor, delay) {
+                found.push(Neighbour { station, delay, power });
             }
         });
     }

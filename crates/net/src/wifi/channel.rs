@@ -29,7 +29,7 @@
 use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
-use crate::wifi::air::{Air, Copied, Flight, SENSED_ONLY};
+use crate::wifi::air::{Air, Copied, FOR_OTHERS, Flight, SPOILT};
 use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::Effects;
@@ -100,6 +100,8 @@ pub struct Channel<T> {
     audience: Audience,
     air: Air<T>,
     agenda: Agenda,
+    /// When the latest frame of each station has passed all others.
+    latest: Vec<Moment>,
     frames_sent: u32,
     /// How many stations overhear.
     overhearing: usize,
@@ -133,6 +135,7 @@ impl<T: Copy> Channel<T> {
             common,
             air: Air::new(),
             agenda: Agenda::new(stations.len()),
+            latest: vec![Moment::end(Instant::ZERO, 0); stations.len()],
             frames_sent: 0,
             overhearing: 0,
             outputs: VecDeque::new(),
@@ -229,7 +232,7 @@ impl<T: Copy> Channel<T> {
 
     /// Counts from the start to the latest [`Channel::catch_up`], or slightly later.
     pub fn counters(&self, station: StationId) -> StationCounters {
-        self.stations[station.index()].dcf.counters
+        self.stations[station.index()].counters()
     }
 
     /// Packets waiting at a station, not counting the one in the MAC.
@@ -267,7 +270,7 @@ impl<T: Copy> Channel<T> {
     /// Whether a station also receives unicast packets for others ([`Output::Overhear`]), from the
     /// next frame on. If only the ACK of a packet is lost, its retries are not overheard.
     pub fn set_overhearing(&mut self, station: StationId, overhears: bool) {
-        let before = &mut self.stations[station.index()].overhears;
+        let before = &mut self.stations[station.index()].ear.overhears;
         self.overhearing = self.overhearing - usize::from(*before) + usize::from(overhears);
         *before = overhears;
     }
@@ -278,14 +281,15 @@ impl<T: Copy> Channel<T> {
     pub fn set_down(&mut self, now: Instant, station: StationId, down: bool) {
         self.run(now);
         self.go_through(station, Moment::after(now));
-        let terminal = &mut self.stations[station.index()];
         // Only the latest of its frames can still be on the air.
-        if let Some((slot, number)) = terminal.latest {
-            let flight = self.air.flight_mut(slot);
-            if (flight.frame.from, flight.number) == (station, number) {
-                flight.cut = flight.cut.min(now);
+        let latest = self.latest[station.index()];
+        if latest.at > now {
+            let reserves = self.common.rules.nav_after_error();
+            for other in &mut self.stations {
+                self.air.spoil(&mut other.ear, latest, now, reserves);
             }
         }
+        let terminal = &mut self.stations[station.index()];
         terminal.set_down(&mut self.air, &self.common, now, down, &mut self.wanted);
         self.carry_out(station, None);
         self.arm(station);
@@ -317,9 +321,10 @@ impl<T: Copy> Channel<T> {
     fn deadline(&mut self, station: StationId, moment: Moment) {
         let now = moment.at;
         self.go_through(station, moment);
-        let Terminal { dcf, radio, .. } = &mut self.stations[station.index()];
+        let Terminal { ear, dcf, radio, .. } = &mut self.stations[station.index()];
         if dcf.deadline() <= now {
             dcf.timer(now, &self.common.rules, radio.receiving_since(), &mut self.wanted);
+            ear.calm = radio.is_calm(now) && dcf.contends();
             self.carry_out(station, None);
         }
         self.arm(station);
@@ -328,8 +333,7 @@ impl<T: Copy> Channel<T> {
     /// Lets a station process its signals up to `until`.
     #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
-        let signals = self.stations[station.index()].signals;
-        if self.air.first(signals).is_some_and(|first| first.moment < until) {
+        if self.stations[station.index()].ear.first().moment() < until {
             self.go_through_some(station, until);
         }
     }
@@ -351,11 +355,10 @@ impl<T: Copy> Channel<T> {
     #[inline]
     fn arm(&mut self, station: StationId) {
         let Self { stations, air, agenda, common, now, .. } = self;
-        let terminal = &mut stations[station.index()];
+        let terminal = &stations[station.index()];
         let deadline = terminal.earliest_deadline(*now, air, common).unwrap_or(Instant::MAX);
         agenda.set_deadline(station, deadline);
-        if terminal.dcf.may_give_up(&common.rules) && deadline != terminal.shown {
-            terminal.shown = deadline;
+        if terminal.dcf.may_give_up(&common.rules) {
             agenda.show_deadline(station, deadline);
         }
     }
@@ -382,8 +385,8 @@ impl<T: Copy> Channel<T> {
             }
             self.outputs.push_back(Output::LinkFailure { station, to });
         }
-        if let Some(frame) = self.wanted.transmit.take() {
-            self.transmit(station, frame);
+        if self.wanted.transmit.is_some() {
+            self.transmit(station);
         }
     }
 
@@ -424,78 +427,101 @@ impl<T: Copy> Channel<T> {
         self.air.release(slot);
     }
 
-    fn transmit(&mut self, station: StationId, frame: Frame<T>) {
+    /// Puts the frame that a station wants to send on the air.
+    fn transmit(&mut self, station: StationId) {
+        let Some(frame) = &self.wanted.transmit else { return };
         let now = self.now;
         let end = now + frame.duration;
-        let Frame { to, duration, size, .. } = frame;
+        let Frame { to, duration, size, .. } = *frame;
         let kind = frame.body.kind();
+        let (data, unicast) = (kind == FrameKind::Data, to != Receiver::Broadcast);
         if let Some(monitor) = &mut self.monitor {
             monitor.push(SentFrame { at: now, duration, from: station, to, kind, size });
         }
         let number = self.frames_sent;
         self.frames_sent = number.wrapping_add(1);
+        let intact = self.common.radio.probability_intact(size);
+        // What stations that it is not for need to know of it, if that is all.
+        let reserves = self.common.rules.nav_for_others(frame);
+        let reserves = reserves.filter(|_| unicast && intact >= 1.0);
         let slot = self.air.launch(Flight {
-            frame,
+            frame: *frame,
             number,
             start: now,
             end,
-            cut: Instant::MAX,
-            intact: self.common.radio.probability_intact(size),
+            intact,
             shared: false,
             delivered: false,
             held: None,
             users: 1,
         });
+        self.wanted.transmit = None;
         let Self { common, stations, audience, air, agenda, wanted, .. } = self;
         let sender = &mut stations[station.index()];
         sender.send(common, now, end);
-        sender.latest = Some((slot, number));
         if sender.dcf.heeds_all_frames(&common.rules) {
             let shows = sender.dcf.may_give_up(&common.rules);
-            for signal in air.all(sender.signals) {
+            for signal in air.all(&sender.ear) {
                 agenda.add(signal.passes(), Task::Passed(station), shows);
             }
         }
 
-        let audience = if sender.down { &[] } else { audience.of(station.0, now) };
+        let audience = if sender.ear.down { &[] } else { audience.of(station.0, now) };
         let heeding = common.rules.reception_ends_attempts();
+        let reserves_spoilt = common.rules.nav_after_error();
         let mut receiver = None;
         let mut users = 0;
-        for &Neighbour { station, power, delay } in audience {
+        let mut last = end;
+        // The processor waits for all cache misses together.
+        for &Neighbour { station, .. } in audience {
+            stations[station as usize].fetch();
+        }
+        for neighbour in audience {
+            let &Neighbour { station, power, .. } = neighbour;
+            let delay = neighbour.delay();
+            let id = StationId(station);
+            let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
+            last = last.max(end);
             let receives = power >= common.radio.rx_threshold;
-            if receives && to == Receiver::Station(StationId(station)) {
-                receiver = Some(delay);
+            let for_it = to == Receiver::Station(id);
+            if receives && for_it {
+                receiver = Some(end);
             }
             let terminal = &mut stations[station as usize];
-            if terminal.down {
+            if terminal.ear.down {
                 continue;
             }
             // Signals that passed it meanwhile have no effect, or they would be in the agenda.
             let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
             debug_assert!(nothing.is_none());
-            let id = StationId(station);
-            let busy = (now + delay, end + delay);
-            if let Some(bound) = terminal.deadline_behind(common, busy)
+            if let Some(bound) = terminal.deadline_behind(common, (beginning.at, end))
                 && bound > agenda.deadline(id)
             {
                 agenda.set_deadline(id, bound);
             }
-            let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
-            let flight = if receives { slot } else { SENSED_ONLY };
-            air.add(&mut terminal.signals, (beginning, end), power, flight);
-            users += u32::from(receives);
+            let content = match reserves {
+                _ if !receives => (SPOILT, end + reserves_spoilt),
+                Some(reserves) if !for_it && !(terminal.ear.overhears && data) => {
+                    (FOR_OTHERS, end + reserves)
+                }
+                _ => {
+                    users += 1;
+                    (slot, Instant::ZERO)
+                }
+            };
+            air.add(&mut terminal.ear, (beginning, end), power, content);
             if heeding && terminal.dcf.heeds_all_frames(&common.rules) {
                 let shows = terminal.dcf.may_give_up(&common.rules);
-                let passed = Task::Passed(StationId(station));
-                agenda.add(Moment::end(end, number), passed, shows);
+                agenda.add(Moment::end(end, number), Task::Passed(id), shows);
             }
         }
+        self.latest[station.index()] = Moment::end(last, number);
         air.flight_mut(slot).users += users;
         match (to, receiver) {
             (Receiver::Broadcast, _) => self.share(slot),
             _ if self.overhearing > 0 && kind == FrameKind::Data => self.share(slot),
-            (Receiver::Station(to), Some(delay)) => {
-                let passed = Moment::end(end + delay, number);
+            (Receiver::Station(to), Some(end)) => {
+                let passed = Moment::end(end, number);
                 agenda.add(passed, Task::Passed(to), kind == FrameKind::Data);
             }
             _ => {}
@@ -510,18 +536,20 @@ impl<T: Copy> Channel<T> {
         let Self { common, stations, audience, air, agenda, .. } = self;
         let Flight { frame, number, start, end, .. } = *air.flight(slot);
         let sender = &stations[frame.from.index()];
-        let audience = if sender.down { &[] } else { audience.of(frame.from.0, start) };
+        let audience = if sender.ear.down { &[] } else { audience.of(frame.from.0, start) };
         let broadcast = frame.to == Receiver::Broadcast;
         let mut shared = broadcast;
         // The nearest station that senses it and the furthest that may want it; ties by station.
         let mut nearest = None;
         let mut furthest = None;
-        for &Neighbour { station, power, delay } in audience {
+        for neighbour in audience {
+            let &Neighbour { station, power, .. } = neighbour;
+            let delay = neighbour.delay();
             let place = (delay, station);
             let id = StationId(station);
             nearest = Some(nearest.map_or(place, |other| place.min(other)));
             let terminal = &stations[id.index()];
-            let overhears = terminal.overhears && terminal.is_news_for_others(&frame);
+            let overhears = terminal.ear.overhears && terminal.is_news_for_others(&frame);
             let wants = broadcast || frame.to == Receiver::Station(id) || overhears;
             if wants && power >= common.radio.rx_threshold {
                 shared |= overhears;

@@ -18,8 +18,8 @@ use crate::wifi::config::{
     ResponseTimeout,
 };
 use crate::wifi::frame::{self, Body, Frame};
-use crate::wifi::station::{Receiver, StationCounters, StationId};
-use airtcp_core::{Bytes, DataRate, Duration, Instant, Stream};
+use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use std::collections::VecDeque;
 
 /// The configuration, and values derived from it.
@@ -44,6 +44,8 @@ pub(crate) struct Rules {
     nav_reset: Duration,
     /// Every frame takes longer.
     shortest_frame: Duration,
+    /// See [`Self::nav_after_error`].
+    nav_after_error: Duration,
 }
 
 impl Rules {
@@ -56,11 +58,16 @@ impl Rules {
             ResponseTimeout::ReceptionStart => phy.sifs + phy.slot + rx_start_delay,
             ResponseTimeout::WholeFrame { margin } => phy.sifs + response + margin,
         };
+        let eifs = phy.sifs + phy.frame(mac.eifs_ack_rate, frame::ACK) + phy.difs;
         Self {
             rts,
             cts,
             ack,
-            eifs: phy.sifs + phy.frame(mac.eifs_ack_rate, frame::ACK) + phy.difs,
+            eifs,
+            nav_after_error: match mac.eifs {
+                EifsRule::Interval => Duration::ZERO,
+                EifsRule::Nav => eifs,
+            },
             cts_timeout: timeout(cts),
             ack_timeout: timeout(ack),
             rx_start_delay,
@@ -83,6 +90,27 @@ impl Rules {
     /// Whether receiving a frame can end another station's attempt.
     pub(crate) fn reception_ends_attempts(&self) -> bool {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
+    }
+
+    /// Whether EIFS follows a frame received in error.
+    pub(crate) fn waits_eifs(&self) -> bool {
+        self.mac.eifs == EifsRule::Interval
+    }
+
+    /// How long the medium is not to be used after a frame received in error, as far as the NAV says
+    /// so.
+    pub(crate) fn nav_after_error(&self) -> Duration {
+        self.nav_after_error
+    }
+
+    /// How long a frame reserves the medium for stations that it is not for; `None` if that may be
+    /// taken back.
+    pub(crate) fn nav_for_others<T>(&self, frame: &Frame<T>) -> Option<Duration> {
+        match frame.body {
+            Body::Rts if self.mac.nav_reset => None,
+            Body::Data { .. } if !self.mac.nav_from_data => Some(Duration::ZERO),
+            _ => Some(frame.reserves),
+        }
     }
 
     /// The number of attempts that a retry limit allows.
@@ -121,7 +149,7 @@ enum Phase {
     /// It has sent data.
     AwaitAck,
     /// A frame is due, SIFS after one received.
-    Respond(Response),
+    Respond,
     /// It sends a CTS or an ACK and expects nothing after it.
     Sending,
     /// It sends a broadcast.
@@ -142,32 +170,31 @@ enum Response {
 #[derive(Clone, Copy, Debug)]
 struct Nav {
     until: Instant,
-    /// If an RTS set it: when it is reset, and to what, unless a frame arrives first.
-    fallback: Option<(Instant, Instant)>,
+    /// If an RTS set it: when it is reset, unless a frame arrives first, and to what. Otherwise
+    /// [`Instant::MAX`].
+    fallback_at: Instant,
+    fallback: Instant,
 }
 
 impl Nav {
     /// When it ends, if no frame arrives.
     fn end(&self) -> Instant {
-        match self.fallback {
-            Some((at, until)) => self.until.min(until.max(at)),
-            None => self.until,
-        }
+        self.until.min(self.fallback.max(self.fallback_at))
     }
 
     /// A frame arrives, or time has passed: decides whether the NAV is reset.
     fn settle(&mut self, now: Instant) {
-        if let Some((at, until)) = self.fallback.take()
-            && now >= at
-        {
-            self.until = until;
+        if now >= self.fallback_at {
+            self.until = self.fallback;
         }
+        self.fallback_at = Instant::MAX;
     }
 
-    fn extend(&mut self, now: Instant, until: Instant, fallback_at: Option<Instant>) {
+    fn extend(&mut self, now: Instant, until: Instant, fallback_at: Instant) {
         self.settle(now);
         if until > self.until {
-            self.fallback = fallback_at.map(|at| (at, self.until));
+            self.fallback_at = fallback_at;
+            self.fallback = self.until;
             self.until = until;
         }
     }
@@ -195,29 +222,43 @@ impl<T> Effects<T> {
     }
 }
 
-/// The MAC of one station.
+/// The MAC of one station. What changes with each frame sensed comes first, on one cache line.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Dcf<T> {
-    id: StationId,
-    phase: Phase,
     /// When [`Dcf::timer`] is due; [`Instant::MAX`] for never.
     deadline: Instant,
-    /// The medium is busy with other stations' signals.
-    carrier: bool,
     /// When the medium became idle, own transmissions included.
     idle_from: Instant,
-    /// When the latest own transmission ends or ended.
-    sent_until: Instant,
+    nav: Nav,
+    /// While contending on an idle medium: when the inter-frame space and the NAV end. Otherwise
+    /// [`Instant::MAX`].
+    counting_from: Instant,
+    /// What remained of the back-off at `counting_from`.
+    backoff: Backoff,
+    phase: Phase,
+    /// The medium is busy with other stations' signals.
+    carrier: bool,
     /// The latest frame was received in error: EIFS is due.
     after_error: bool,
-    nav: Nav,
-    /// While contending on an idle medium: when the inter-frame space and the NAV end.
-    counting_from: Option<Instant>,
-    /// What remained of the back-off at `counting_from`; `None` if no back-off is in progress.
-    backoff: Option<Duration>,
+    /// There is a packet to send.
+    has_packet: bool,
+    id: StationId,
+    pub(crate) traffic: Box<Traffic<T>>,
+}
+
+/// What matters only when a station sends or is sent to. It is kept apart, so that stations that
+/// only sense frames take little of the processor's cache.
+#[derive(Clone, Debug)]
+pub(crate) struct Traffic<T> {
+    /// What is due in [`Phase::Respond`].
+    response: Response,
+    /// When the latest own transmission ends or ended.
+    sent_until: Instant,
     cw: u32,
     short_retries: u32,
     long_retries: u32,
+    /// The packet to send.
     current: Option<Job<T>>,
     queue: VecDeque<Job<T>>,
     queue_bytes: Bytes,
@@ -225,34 +266,57 @@ pub(crate) struct Dcf<T> {
     /// The latest packet from each station that has sent one, in the order of the stations: the
     /// duplicate filter.
     latest: Vec<(StationId, u32)>,
-    stream: Stream,
+    pub(crate) streams: StationStreams,
     pub(crate) counters: StationCounters,
 }
 
+/// A back-off, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Backoff(Duration);
+
+impl Backoff {
+    /// No back-off is in progress.
+    const NONE: Self = Self(Duration::MAX);
+
+    /// What remains of it.
+    fn rest(self) -> Option<Duration> {
+        (self != Self::NONE).then_some(self.0)
+    }
+
+    /// How long it still delays: not at all, if there is none.
+    fn delay(self) -> Duration {
+        self.rest().unwrap_or(Duration::ZERO)
+    }
+}
+
 impl<T: Copy> Dcf<T> {
-    pub(crate) fn new(id: StationId, rules: &Rules, stream: Stream) -> Self {
+    pub(crate) fn new(id: StationId, rules: &Rules, streams: StationStreams) -> Self {
         Self {
             id,
             phase: Phase::Contend,
-            deadline: Instant::MAX,
             carrier: false,
-            idle_from: Instant::ZERO,
-            sent_until: Instant::ZERO,
             after_error: false,
-            nav: Nav { until: Instant::ZERO, fallback: None },
+            has_packet: false,
+            deadline: Instant::MAX,
+            idle_from: Instant::ZERO,
+            nav: Nav { until: Instant::ZERO, fallback_at: Instant::MAX, fallback: Instant::ZERO },
             // The medium has always been idle.
-            counting_from: Some(Instant::ZERO),
-            backoff: None,
-            cw: rules.mac.cw_min,
-            short_retries: 0,
-            long_retries: 0,
-            current: None,
-            queue: VecDeque::new(),
-            queue_bytes: Bytes::ZERO,
-            next_sequence: 0,
-            latest: Vec::new(),
-            stream,
-            counters: StationCounters::default(),
+            counting_from: Instant::ZERO,
+            backoff: Backoff::NONE,
+            traffic: Box::new(Traffic {
+                response: Response::Data,
+                sent_until: Instant::ZERO,
+                cw: rules.mac.cw_min,
+                short_retries: 0,
+                long_retries: 0,
+                current: None,
+                queue: VecDeque::new(),
+                queue_bytes: Bytes::ZERO,
+                next_sequence: 0,
+                latest: Vec::new(),
+                streams,
+                counters: StationCounters::default(),
+            }),
         }
     }
 
@@ -274,12 +338,13 @@ impl<T: Copy> Dcf<T> {
         rules: &Rules,
         busy_until: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
-        let rest = self.backoff.unwrap_or(Duration::ZERO);
+        let rest = self.backoff.delay();
         if self.deadline == Instant::MAX {
             let from = || busy_until().max(self.nav.end()) + rules.phy.difs;
-            return self.current.is_some().then(|| from() + rest);
+            return self.has_packet.then(|| from() + rest);
         }
-        let waits_eifs = self.after_error && self.counting_from.is_some_and(|from| from > now);
+        let counts_later = self.counting_from > now && self.counting_from < Instant::MAX;
+        let waits_eifs = self.after_error && counts_later;
         if !waits_eifs {
             return Some(self.deadline);
         }
@@ -299,7 +364,7 @@ impl<T: Copy> Dcf<T> {
         let stops =
             self.phase == Phase::Contend && self.deadline > begin && self.deadline < Instant::MAX;
         // Whole slots count, so that a little more may remain.
-        let rest = || self.backoff.unwrap_or(Duration::ZERO).min(self.deadline.since(begin));
+        let rest = || self.backoff.delay().min(self.deadline.since(begin));
         stops.then(|| end + rules.phy.difs + rest())
     }
 
@@ -310,14 +375,14 @@ impl<T: Copy> Dcf<T> {
 
     /// Whether the attempt in progress may be the last one for its packet.
     pub(crate) fn may_give_up(&self, rules: &Rules) -> bool {
-        let (short, long) = (self.short_retries, self.long_retries);
+        let (short, long) = (self.traffic.short_retries, self.traffic.long_retries);
         matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && (short.saturating_add(1) >= rules.attempts(rules.mac.short_retry_limit)
                 || long.saturating_add(1) >= rules.attempts(rules.mac.long_retry_limit))
     }
 
     pub(crate) fn queue_len(&self) -> usize {
-        self.queue.len()
+        self.traffic.queue.len()
     }
 
     /// Accepts a packet to send, ahead of the waiting ones if it is `urgent`. False if the queue is
@@ -331,15 +396,19 @@ impl<T: Copy> Dcf<T> {
         urgent: bool,
     ) -> bool {
         // Waiting packets make room for an urgent one.
-        let room = if urgent { (0, Bytes::ZERO) } else { (self.queue.len(), self.queue_bytes) };
+        let room = if urgent {
+            (0, Bytes::ZERO)
+        } else {
+            (self.traffic.queue.len(), self.traffic.queue_bytes)
+        };
         let arrival = Arrival {
             size: packet_size,
             packets: room.0,
             bytes: room.1,
-            idle: self.current.is_none().then_some(Duration::ZERO),
+            idle: self.traffic.current.is_none().then_some(Duration::ZERO),
         };
         if !admits(rules.mac.queue, arrival) {
-            self.counters.queue_drops += 1;
+            self.traffic.counters.queue_drops += 1;
             return false;
         }
         let size = packet_size + rules.mac.llc + rules.mac.header;
@@ -348,8 +417,8 @@ impl<T: Copy> Dcf<T> {
             Receiver::Broadcast => rules.phy.broadcast_rate,
         };
         let duration = rules.phy.frame(rate, size);
-        let sequence = self.next_sequence;
-        self.next_sequence = sequence.wrapping_add(1);
+        let sequence = self.traffic.next_sequence;
+        self.traffic.next_sequence = sequence.wrapping_add(1);
         let job = Job {
             packet,
             to,
@@ -360,16 +429,17 @@ impl<T: Copy> Dcf<T> {
             retry: false,
             delivered: false,
         };
-        if self.current.is_some() {
-            self.queue_bytes += packet_size;
+        if self.traffic.current.is_some() {
+            self.traffic.queue_bytes += packet_size;
             if urgent {
-                self.queue.push_front(job);
+                self.traffic.queue.push_front(job);
             } else {
-                self.queue.push_back(job);
+                self.traffic.queue.push_back(job);
             }
-            self.counters.max_queue = self.counters.max_queue.max(self.queue.len() as u64);
+            self.traffic.counters.max_queue =
+                self.traffic.counters.max_queue.max(self.traffic.queue.len() as u64);
         } else {
-            self.current = Some(job);
+            self.set_current(Some(job));
             self.first_access(now, rules);
         }
         true
@@ -378,19 +448,19 @@ impl<T: Copy> Dcf<T> {
     /// Takes out the last waiting packet if the queue exceeds its limit.
     pub(crate) fn overflow(&mut self, rules: &Rules) -> Option<T> {
         let full = match rules.mac.queue {
-            QueueLimit::Packets(limit) => self.queue.len() as u64 > limit,
-            QueueLimit::Bytes(limit) => self.queue_bytes > limit,
+            QueueLimit::Packets(limit) => self.traffic.queue.len() as u64 > limit,
+            QueueLimit::Bytes(limit) => self.traffic.queue_bytes > limit,
         };
-        let job = if full { self.queue.pop_back()? } else { return None };
-        self.queue_bytes -= job.packet_size;
-        self.counters.queue_drops += 1;
+        let job = if full { self.traffic.queue.pop_back()? } else { return None };
+        self.traffic.queue_bytes -= job.packet_size;
+        self.traffic.counters.queue_drops += 1;
         Some(job.packet)
     }
 
     /// Takes the packets for a station out of the queue, in order; the one in the MAC stays.
     pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
-        let bytes = &mut self.queue_bytes;
-        self.queue.retain(|job| {
+        let bytes = &mut self.traffic.queue_bytes;
+        self.traffic.queue.retain(|job| {
             let take = job.to == Receiver::Station(to);
             if take {
                 taken.push(job.packet);
@@ -402,7 +472,7 @@ impl<T: Copy> Dcf<T> {
 
     /// The receiver has the packet `sequence`; this MAC learns it only from the ACK.
     pub(crate) fn mark_delivered(&mut self, sequence: u32) {
-        if let Some(job) = self.current.as_mut().filter(|job| job.sequence == sequence) {
+        if let Some(job) = self.traffic.current.as_mut().filter(|job| job.sequence == sequence) {
             job.delivered = true;
         }
     }
@@ -423,17 +493,59 @@ impl<T: Copy> Dcf<T> {
         self.resume(now, rules);
     }
 
+    /// A frame comes and goes while the station contends on an idle medium: [`Self::carrier_busy`],
+    /// [`Self::frame_spoilt`] or [`Self::frame_for_others`], and [`Self::carrier_idle`] in one.
+    #[inline]
+    pub(crate) fn let_pass(
+        &mut self,
+        rules: &Rules,
+        (begin, end): (Instant, Instant),
+        after_error: bool,
+        reserved_until: Instant,
+    ) {
+        debug_assert!(!self.carrier && self.phase == Phase::Contend);
+        self.nav.settle(begin);
+        self.freeze(begin, rules);
+        self.after_error = after_error;
+        self.nav.until = self.nav.until.max(reserved_until);
+        self.idle_from = self.idle_from.max(end);
+        self.resume(end, rules);
+    }
+
+    /// A frame for others was received, which reserves the medium.
+    pub(crate) fn frame_for_others(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        reserved_until: Instant,
+        out: &mut Effects<T>,
+    ) {
+        self.after_error = false;
+        self.fail_by_reception(now, rules, out);
+        self.nav.extend(now, reserved_until, Instant::MAX);
+    }
+
+    /// Whether no exchange is in progress.
+    #[inline]
+    pub(crate) fn contends(&self) -> bool {
+        self.phase == Phase::Contend
+    }
+
+    /// Whether the latest frame was received in error, and EIFS is due.
+    #[inline]
+    pub(crate) fn is_after_error(&self) -> bool {
+        self.after_error
+    }
+
     /// The radio ignores a frame that lasts until `end`.
     pub(crate) fn frame_ignored(&mut self, now: Instant, rules: &Rules, end: Instant) {
-        self.nav.extend(now, end + rules.eifs, None);
+        self.nav.extend(now, end + rules.eifs, Instant::MAX);
     }
 
     /// A frame was received in error.
     pub(crate) fn frame_spoilt(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        match rules.mac.eifs {
-            EifsRule::Interval => self.after_error = true,
-            EifsRule::Nav => self.nav.extend(now, now + rules.eifs, None),
-        }
+        self.after_error = rules.waits_eifs();
+        self.nav.extend(now, now + rules.nav_after_error(), Instant::MAX);
         self.fail_by_reception(now, rules, out);
     }
 
@@ -453,7 +565,7 @@ impl<T: Copy> Dcf<T> {
         }
         match (frame.body, self.phase) {
             (Body::Cts, Phase::AwaitCts) => {
-                self.short_retries = 0;
+                self.traffic.short_retries = 0;
                 self.respond(now, rules, Response::Data);
             }
             (Body::Ack, Phase::AwaitAck) => self.succeed(rules),
@@ -489,7 +601,7 @@ impl<T: Copy> Dcf<T> {
                     self.fail(now, rules, out);
                 }
             }
-            Phase::Respond(response) => self.send_response(now, rules, response, out),
+            Phase::Respond => self.send_response(now, rules, out),
             Phase::Sending => self.contend(now, rules),
             Phase::Broadcasting => {
                 self.next_packet(rules);
@@ -507,50 +619,53 @@ impl<T: Copy> Dcf<T> {
     /// The packet that has just become the current one asks for the medium.
     fn first_access(&mut self, now: Instant, rules: &Rules) {
         let idle = now >= self.nav.end();
-        match self.counting_from {
-            Some(from) if idle && self.backoff.is_none_or(|rest| from + rest <= now) => {
-                self.backoff = None;
-                match rules.mac.first_access {
-                    FirstAccess::Immediate => {}
-                    FirstAccess::AfterDifs => {
-                        self.counting_from = Some(from.max(now + rules.phy.difs))
-                    }
-                    FirstAccess::Backoff => {
-                        self.draw_backoff(rules);
-                        self.counting_from = Some(from.max(now + rules.phy.difs));
-                    }
+        let from = self.counting_from;
+        let counts = from < Instant::MAX;
+        if counts && idle && self.backoff.rest().is_none_or(|rest| from + rest <= now) {
+            self.backoff = Backoff::NONE;
+            match rules.mac.first_access {
+                FirstAccess::Immediate => {}
+                FirstAccess::AfterDifs => self.counting_from = from.max(now + rules.phy.difs),
+                FirstAccess::Backoff => {
+                    self.draw_backoff(rules);
+                    self.counting_from = from.max(now + rules.phy.difs);
                 }
             }
-            _ if self.backoff.is_none() => self.draw_backoff(rules),
-            _ => {}
+        } else if self.backoff == Backoff::NONE {
+            self.draw_backoff(rules);
         }
         self.set_access_deadline(now);
     }
 
     fn draw_backoff(&mut self, rules: &Rules) {
         let values = match rules.mac.backoff_draw {
-            BackoffDraw::Inclusive => u64::from(self.cw) + 1,
-            BackoffDraw::Exclusive => u64::from(self.cw),
+            BackoffDraw::Inclusive => u64::from(self.traffic.cw) + 1,
+            BackoffDraw::Exclusive => u64::from(self.traffic.cw),
         };
-        self.backoff = Some(rules.phy.slot * self.stream.below(values));
+        let slots = self.traffic.streams.backoff.below(values);
+        self.backoff = Backoff(rules.phy.slot * slots);
     }
 
     /// The medium is no longer idle: subtracts what has been counted.
     #[inline]
     fn freeze(&mut self, now: Instant, rules: &Rules) {
-        let Some(from) = self.counting_from.take() else { return };
+        let from = self.counting_from;
+        if from == Instant::MAX {
+            return;
+        }
+        self.counting_from = Instant::MAX;
         self.deadline = Instant::MAX;
-        match self.backoff {
+        match self.backoff.rest() {
             Some(rest) => {
                 let mut counted = now.since(from);
                 if rules.mac.repeat_interrupted_slot {
                     counted = rules.phy.slot * (counted.as_nanos() / rules.phy.slot.as_nanos());
                 }
-                let done = counted >= rest && self.current.is_none();
-                self.backoff = (!done).then_some(rest - counted);
+                let done = counted >= rest && !self.has_packet;
+                self.backoff = if done { Backoff::NONE } else { Backoff(rest - counted) };
             }
             // A packet was about to be sent without a back-off.
-            None if self.current.is_some() => self.draw_backoff(rules),
+            None if self.has_packet => self.draw_backoff(rules),
             None => {}
         }
     }
@@ -563,14 +678,14 @@ impl<T: Copy> Dcf<T> {
         }
         let space = if self.after_error { rules.eifs } else { rules.phy.difs };
         let from = (self.idle_from + space).max(self.nav.end() + rules.phy.difs);
-        self.counting_from = Some(from.max(now));
+        self.counting_from = from.max(now);
         self.set_access_deadline(now);
     }
 
     #[inline]
     fn set_access_deadline(&mut self, now: Instant) {
-        if let (Some(from), true) = (self.counting_from, self.current.is_some()) {
-            self.deadline = (from + self.backoff.unwrap_or(Duration::ZERO)).max(now);
+        if self.has_packet && self.counting_from < Instant::MAX {
+            self.deadline = (self.counting_from + self.backoff.delay()).max(now);
         }
     }
 
@@ -583,9 +698,9 @@ impl<T: Copy> Dcf<T> {
 
     /// The back-off is over: the current packet is sent, or its RTS.
     fn access(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let Some(job) = self.current else { return };
-        self.counting_from = None;
-        self.backoff = None;
+        let Some(job) = self.traffic.current else { return };
+        self.counting_from = Instant::MAX;
+        self.backoff = Backoff::NONE;
         match job.to {
             Receiver::Station(to) if job.size > rules.mac.rts_threshold => {
                 let reserves = rules.phy.sifs * 3 + rules.cts + job.duration + rules.ack;
@@ -601,7 +716,7 @@ impl<T: Copy> Dcf<T> {
     // Frames out.
 
     fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let Some(job) = &mut self.current else { return };
+        let Some(job) = &mut self.traffic.current else { return };
         let Job { packet, to, size, duration, sequence, retry, delivered, .. } = *job;
         job.retry = true;
         let reserves = match to {
@@ -634,7 +749,7 @@ impl<T: Copy> Dcf<T> {
     }
 
     fn transmit(&mut self, now: Instant, frame: Frame<T>, out: &mut Effects<T>) {
-        let counters = &mut self.counters;
+        let counters = &mut self.traffic.counters;
         match (frame.body, frame.to) {
             (Body::Rts, _) => counters.rts_sent += 1,
             (Body::Cts, _) => counters.cts_sent += 1,
@@ -644,25 +759,20 @@ impl<T: Copy> Dcf<T> {
         }
         self.nav.settle(now);
         self.after_error = false;
-        self.sent_until = now + frame.duration;
-        self.idle_from = self.sent_until;
+        self.traffic.sent_until = now + frame.duration;
+        self.idle_from = self.traffic.sent_until;
         out.transmit = Some(frame);
     }
 
     fn respond(&mut self, now: Instant, rules: &Rules, response: Response) {
-        self.phase = Phase::Respond(response);
+        self.phase = Phase::Respond;
+        self.traffic.response = response;
         self.deadline = now + rules.phy.sifs;
     }
 
-    fn send_response(
-        &mut self,
-        now: Instant,
-        rules: &Rules,
-        response: Response,
-        out: &mut Effects<T>,
-    ) {
+    fn send_response(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let idle = !self.carrier && now >= self.nav.end();
-        match response {
+        match self.traffic.response {
             Response::Cts { .. } if rules.mac.cts == CtsRule::MediumIdle && !idle => {
                 self.contend(now, rules);
             }
@@ -699,13 +809,9 @@ impl<T: Copy> Dcf<T> {
     /// A frame for others, or for all.
     #[inline]
     fn overhear(&mut self, now: Instant, rules: &Rules, frame: &Frame<T>, out: &mut Effects<T>) {
-        let (counts, fallback_at) = match frame.body {
-            Body::Rts => (true, rules.mac.nav_reset.then_some(now + rules.nav_reset)),
-            Body::Data { .. } => (rules.mac.nav_from_data, None),
-            Body::Cts | Body::Ack => (true, None),
-        };
-        if counts && !frame.reserves.is_zero() {
-            self.nav.extend(now, now + frame.reserves, fallback_at);
+        match rules.nav_for_others(frame) {
+            Some(reserves) => self.nav.extend(now, now + reserves, Instant::MAX),
+            None => self.nav.extend(now, now + frame.reserves, now + rules.nav_reset),
         }
         if let (Body::Data { packet, sequence, .. }, Receiver::Broadcast) = (frame.body, frame.to) {
             out.deliver = Some((frame.from, sequence, packet));
@@ -736,13 +842,13 @@ impl<T: Copy> Dcf<T> {
             return;
         }
         self.respond(now, rules, Response::Ack { to: from });
-        match self.latest.binary_search_by_key(&from, |&(station, _)| station) {
-            Ok(index) if retry && self.latest[index].1 == sequence => {
-                self.counters.duplicates += 1;
+        match self.traffic.latest.binary_search_by_key(&from, |&(station, _)| station) {
+            Ok(index) if retry && self.traffic.latest[index].1 == sequence => {
+                self.traffic.counters.duplicates += 1;
                 return;
             }
-            Ok(index) => self.latest[index].1 = sequence,
-            Err(index) => self.latest.insert(index, (from, sequence)),
+            Ok(index) => self.traffic.latest[index].1 = sequence,
+            Err(index) => self.traffic.latest.insert(index, (from, sequence)),
         }
         out.deliver = Some((from, sequence, packet));
     }
@@ -755,30 +861,30 @@ impl<T: Copy> Dcf<T> {
     fn fail_by_reception(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         if matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
             && rules.reception_ends_attempts()
-            && now >= self.sent_until + rules.rx_start_delay
+            && now >= self.traffic.sent_until + rules.rx_start_delay
         {
             self.fail(now, rules, out);
         }
     }
 
     fn fail(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
-        let Some(job) = self.current else { return };
+        let Some(job) = self.traffic.current else { return };
         let long = self.phase == Phase::AwaitAck && job.size > rules.mac.rts_threshold;
         let (retries, limit) = if long {
-            (&mut self.long_retries, rules.mac.long_retry_limit)
+            (&mut self.traffic.long_retries, rules.mac.long_retry_limit)
         } else {
-            (&mut self.short_retries, rules.mac.short_retry_limit)
+            (&mut self.traffic.short_retries, rules.mac.short_retry_limit)
         };
         *retries = retries.saturating_add(1);
         if *retries >= rules.attempts(limit) && limit < u32::MAX {
-            self.counters.mac_drops += u64::from(!job.delivered);
-            self.counters.link_failures += 1;
+            self.traffic.counters.mac_drops += u64::from(!job.delivered);
+            self.traffic.counters.link_failures += 1;
             if let Receiver::Station(to) = job.to {
                 out.give_up = Some((to, job.packet, job.delivered));
             }
             self.next_packet(rules);
         } else {
-            self.counters.retries += 1;
+            self.traffic.counters.retries += 1;
             self.double_cw(rules);
             self.draw_backoff(rules);
         }
@@ -798,20 +904,26 @@ impl<T: Copy> Dcf<T> {
 
     /// Done with the current packet.
     fn next_packet(&mut self, rules: &Rules) {
-        self.cw = rules.mac.cw_min;
-        self.short_retries = 0;
-        self.long_retries = 0;
-        self.current = self.queue.pop_front();
-        if let Some(job) = self.current {
-            self.queue_bytes -= job.packet_size;
+        self.traffic.cw = rules.mac.cw_min;
+        self.traffic.short_retries = 0;
+        self.traffic.long_retries = 0;
+        let job = self.traffic.queue.pop_front();
+        if let Some(job) = &job {
+            self.traffic.queue_bytes -= job.packet_size;
         }
-        if rules.mac.post_backoff || self.current.is_some() {
+        self.set_current(job);
+        if rules.mac.post_backoff || self.has_packet {
             self.draw_backoff(rules);
         }
     }
 
+    fn set_current(&mut self, job: Option<Job<T>>) {
+        self.has_packet = job.is_some();
+        self.traffic.current = job;
+    }
+
     fn double_cw(&mut self, rules: &Rules) {
-        self.cw = (self.cw * 2 + 1).min(rules.mac.cw_max);
+        self.traffic.cw = (self.traffic.cw * 2 + 1).min(rules.mac.cw_max);
     }
 }
 

@@ -89,9 +89,23 @@ pub(crate) enum Outcome {
 /// The frame that the receiver follows.
 #[derive(Clone, Copy, Debug)]
 struct Lock {
-    signal: Arrival,
-    since: Instant,
+    frame: u32,
     fate: Outcome,
+    power: Power,
+    since: Instant,
+    /// When the frame will have passed.
+    end: Instant,
+}
+
+impl Lock {
+    fn new(now: Instant, signal: Arrival, fate: Outcome) -> Self {
+        let Arrival { frame, power, end } = signal;
+        Self { frame, fate, power, since: now, end }
+    }
+
+    fn signal(&self) -> Arrival {
+        Arrival { frame: self.frame, power: self.power, end: self.end }
+    }
 }
 
 /// State of a station's radio.
@@ -121,7 +135,13 @@ impl Radio {
 
     /// The earliest end of the present reception.
     pub(crate) fn receiving_until(&self) -> Option<Instant> {
-        self.lock.map(|lock| lock.signal.end)
+        self.lock.map(|lock| lock.end)
+    }
+
+    /// Whether no signal is present, nor is the station sending.
+    #[inline]
+    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+        self.is_quiet() && self.sending_until <= now
     }
 
     /// The station transmits until `until`.
@@ -199,7 +219,7 @@ impl Radio {
             self.energy = self.energy - power;
         }
         match self.lock {
-            Some(lock) if lock.signal.frame == frame => {
+            Some(lock) if lock.frame == frame => {
                 self.lock = None;
                 // A transmitting station senses nothing.
                 if now < self.sending_until { Outcome::None } else { lock.fate }
@@ -219,17 +239,15 @@ impl Radio {
         let Some(lock) = &mut self.lock else {
             let receivable = now >= self.sending_until && signal.power >= config.rx_threshold;
             let fate = if receivable { Outcome::Frame } else { Outcome::Error };
-            self.lock = Some(Lock { signal, since: now, fate });
+            self.lock = Some(Lock::new(now, signal, fate));
             return false;
         };
-        if lock.signal.power.is_at_least(ratio, signal.power) {
+        if lock.power.is_at_least(ratio, signal.power) {
             return true;
         }
         // Both are lost; the receiver stays taken until the later end.
-        lock.fate = Outcome::Collision;
-        if signal.end > lock.signal.end {
-            lock.signal = signal;
-        }
+        let until = if signal.end > lock.end { signal } else { lock.signal() };
+        *lock = Lock::new(lock.since, until, Outcome::Collision);
         false
     }
 
@@ -247,10 +265,10 @@ impl Radio {
             return;
         }
         if signal.power >= config.rx_threshold && signal.power.is_at_least(min_sinr, others) {
-            self.lock = Some(Lock { signal, since: now, fate: Outcome::Frame });
+            self.lock = Some(Lock::new(now, signal, Outcome::Frame));
         } else if let Some(lock) = &mut self.lock {
-            let others = noise + (self.energy - lock.signal.power);
-            if !lock.signal.power.is_at_least(min_sinr, others) {
+            let others = noise + (self.energy - lock.power);
+            if !lock.power.is_at_least(min_sinr, others) {
                 lock.fate = Outcome::Collision;
             }
         }

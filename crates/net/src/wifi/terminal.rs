@@ -1,13 +1,14 @@
 //! One station: its radio, its MAC, and the signals that it has not processed yet.
 
 use crate::wifi::agenda::Moment;
-use crate::wifi::air::{Air, Flight, Signal, Signals};
+use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame};
 use crate::wifi::radio::{Arrival, Outcome, Radio};
-use crate::wifi::station::{Receiver, StationId, StationStreams};
-use airtcp_core::{Instant, Stream};
+use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
+use airtcp_core::{Duration, Instant};
+use std::hint::black_box;
 
 /// What all stations of a channel have in common.
 #[derive(Clone, Debug)]
@@ -15,33 +16,35 @@ pub(crate) struct Common {
     pub(crate) rules: Rules,
     pub(crate) radio: RadioConfig,
     receivable_alone: Power,
+    /// Every signal keeps the medium busy.
+    senses_all: bool,
 }
 
 impl Common {
     pub(crate) fn new(config: &ChannelConfig) -> Self {
         let radio = config.radio.clone();
-        Self { rules: Rules::new(config), receivable_alone: radio.receivable_alone(), radio }
+        Self {
+            rules: Rules::new(config),
+            receivable_alone: radio.receivable_alone(),
+            senses_all: matches!(radio.reception, Reception::FirstLock { .. }),
+            radio,
+        }
     }
 }
 
-/// A station at work.
+/// A station at work. What changes with each frame sensed is on the first two cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Terminal<T> {
+    pub(crate) ear: Ear,
+    /// For how long the medium has been busy, own transmissions included.
+    busy: Duration,
+    /// Frames received in error, not counting collisions.
+    errors: u64,
     pub(crate) dcf: Dcf<T>,
     pub(crate) radio: Radio,
-    /// The signals that reach it.
-    pub(crate) signals: Signals,
-    errors: Stream,
-    /// The radio is down: it neither sends nor hears.
-    pub(crate) down: bool,
-    /// It also receives packets for others.
-    pub(crate) overhears: bool,
     /// While the medium is busy: since when the busy time is not yet in the counters.
     busy_from: Instant,
-    /// The deadline that the agenda has last had among what may show.
-    pub(crate) shown: Instant,
-    /// Slot and number of the latest frame it sent.
-    pub(crate) latest: Option<(u32, u32)>,
 }
 
 /// The effect of a signal.
@@ -55,18 +58,25 @@ pub(crate) struct Heard {
 
 impl<T: Copy> Terminal<T> {
     pub(crate) fn new(id: StationId, rules: &Rules, streams: StationStreams) -> Self {
-        let StationStreams { backoff, errors } = streams;
         Self {
-            dcf: Dcf::new(id, rules, backoff),
+            dcf: Dcf::new(id, rules, streams),
             radio: Radio::new(),
-            signals: Signals::EMPTY,
-            errors,
-            down: false,
-            overhears: false,
+            ear: Ear::new(),
             busy_from: Instant::ZERO,
-            shown: Instant::MAX,
-            latest: None,
+            busy: Duration::ZERO,
+            errors: 0,
         }
+    }
+
+    /// Brings what changes with each frame into the processor's cache.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        black_box((self.busy, self.dcf.deadline(), self.busy_from));
+    }
+
+    /// Counts of what it has processed.
+    pub(crate) fn counters(&self) -> StationCounters {
+        StationCounters { busy: self.busy, errors: self.errors, ..self.dcf.traffic.counters }
     }
 
     /// Processes signals up to the first that has an effect, or up to `until`.
@@ -78,9 +88,54 @@ impl<T: Copy> Terminal<T> {
         until: Moment,
         out: &mut Effects<T>,
     ) -> Option<Heard> {
+        if self.ear.first().moment() >= until {
+            return None;
+        }
+        match self.ear.only_plain() {
+            // The usual case, taken in one go.
+            Some(signal) if signal.passes() < until => {
+                let signal = *signal;
+                self.ear.remove_only();
+                self.let_pass(common, signal);
+                None
+            }
+            _ => self.go_through_one_by_one(air, common, until, out),
+        }
+    }
+
+    /// A frame that is not for this station comes and goes.
+    #[inline]
+    fn let_pass(&mut self, common: &Common, signal: Signal) {
+        let Common { rules, radio, receivable_alone, senses_all } = common;
+        let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
+        debug_assert!(self.radio.is_calm(begin));
+        let followed = *senses_all || power >= *receivable_alone;
+        if !followed && (power < radio.cs_threshold || power == Power::ZERO) {
+            return;
+        }
+        let spoilt = followed && signal.flight == SPOILT;
+        self.errors += u64::from(spoilt);
+        self.busy += end.since(begin);
+        let (after_error, reserved_until) = if followed {
+            (spoilt && rules.waits_eifs(), signal.reserved_until)
+        } else {
+            (self.dcf.is_after_error(), Instant::ZERO)
+        };
+        self.dcf.let_pass(rules, (begin, end), after_error, reserved_until);
+    }
+
+    #[inline(never)]
+    fn go_through_one_by_one(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        until: Moment,
+        out: &mut Effects<T>,
+    ) -> Option<Heard> {
         loop {
-            let signal = *air.first(self.signals)?;
-            let Signal { moment, end, power, flight: slot, .. } = signal;
+            let signal = *self.ear.first();
+            let Signal { end, power, flight, .. } = signal;
+            let moment = signal.moment();
             if moment >= until {
                 return None;
             }
@@ -89,18 +144,17 @@ impl<T: Copy> Terminal<T> {
                 let was_busy = self.radio.is_busy(&common.radio);
                 let outcome = self.radio.end(now, &common.radio, moment.frame(), power);
                 let idle = was_busy && !self.radio.is_busy(&common.radio);
-                self.passed(air, slot, common, now, (outcome, idle), out)
+                self.passed(air, &signal, common, now, (outcome, idle), out)
             } else {
                 let passes = signal.passes();
                 let alone = self.radio.is_quiet()
                     && passes < until
-                    && air.first_is_alone(self.signals, passes);
+                    && air.first_is_alone(&self.ear, passes);
                 if !alone {
-                    air.begin_first(&mut self.signals, passes);
+                    air.begin_first(&mut self.ear, passes);
                     self.reached(common, now, Arrival { frame: moment.frame(), power, end });
                     continue;
                 }
-                // The usual case, taken in one go.
                 let Common { radio, receivable_alone, .. } = common;
                 let (busy, outcome) =
                     self.radio.hear_alone(radio, *receivable_alone, (now, end), power);
@@ -108,12 +162,13 @@ impl<T: Copy> Terminal<T> {
                     self.busy_from = now.max(self.busy_from);
                     self.dcf.carrier_busy(now, &common.rules);
                 }
-                self.passed(air, slot, common, end, (outcome, busy), out)
+                self.passed(air, &signal, common, end, (outcome, busy), out)
             };
-            air.remove_first(&mut self.signals);
-            air.release(slot);
+            air.remove_first(&mut self.ear);
+            air.release(flight);
+            self.ear.calm = self.radio.is_calm(end) && self.dcf.contends();
             if overheard || out.any() {
-                return Some(Heard { flight: slot, overheard });
+                return Some(Heard { flight, overheard });
             }
         }
     }
@@ -126,6 +181,7 @@ impl<T: Copy> Terminal<T> {
         if self.radio.start(now, radio, arrival) {
             self.dcf.frame_ignored(now, rules, arrival.end);
         }
+        self.ear.calm = false;
         if !was_busy && self.radio.is_busy(radio) {
             self.busy_from = now.max(self.busy_from);
             self.dcf.carrier_busy(now, rules);
@@ -138,7 +194,7 @@ impl<T: Copy> Terminal<T> {
     fn passed(
         &mut self,
         air: &Air<T>,
-        slot: u32,
+        signal: &Signal,
         common: &Common,
         now: Instant,
         (outcome, idle): (Outcome, bool),
@@ -146,28 +202,35 @@ impl<T: Copy> Terminal<T> {
     ) -> bool {
         let rules = &common.rules;
         let mut overheard = false;
-        let intact = |errors: &mut Stream| {
-            let Flight { cut, intact, .. } = *air.flight(slot);
-            now <= cut && (intact >= 1.0 || errors.chance(intact))
+        let intact = |dcf: &mut Dcf<T>| {
+            signal.flight != SPOILT
+                && (signal.flight == FOR_OTHERS || {
+                    let intact = air.flight(signal.flight).intact;
+                    intact >= 1.0 || dcf.traffic.streams.errors.chance(intact)
+                })
         };
         match outcome {
             Outcome::None => {}
-            Outcome::Frame if intact(&mut self.errors) => {
-                let frame = &air.flight(slot).frame;
-                self.dcf.frame_received(now, rules, frame, out);
-                overheard = self.overhears && self.is_news_for_others(frame);
+            Outcome::Frame if intact(&mut self.dcf) => {
+                if signal.flight == FOR_OTHERS {
+                    self.dcf.frame_for_others(now, rules, signal.reserved_until, out);
+                } else {
+                    let frame = &air.flight(signal.flight).frame;
+                    self.dcf.frame_received(now, rules, frame, out);
+                    overheard = self.ear.overhears && self.is_news_for_others(frame);
+                }
             }
             Outcome::Frame | Outcome::Error => {
-                self.dcf.counters.errors += 1;
+                self.errors += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
             Outcome::Collision => {
-                self.dcf.counters.collisions += 1;
+                self.dcf.traffic.counters.collisions += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
         }
         if idle {
-            self.dcf.counters.busy += now.since(self.busy_from);
+            self.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
         overheard
@@ -182,12 +245,12 @@ impl<T: Copy> Terminal<T> {
 
     /// The station begins to send, until `end`.
     pub(crate) fn send(&mut self, common: &Common, now: Instant, end: Instant) {
-        let counters = &mut self.dcf.counters;
         if self.radio.is_busy(&common.radio) {
-            counters.busy += now.since(self.busy_from);
+            self.busy += now.since(self.busy_from);
         }
-        counters.busy += end.since(now);
+        self.busy += end.since(now);
         self.busy_from = end;
+        self.ear.calm = false;
         self.radio.transmit(&common.radio, end);
     }
 
@@ -201,20 +264,20 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) {
         let Common { rules, radio, .. } = common;
-        self.down = down;
-        while let Some(signal) = air.first(self.signals) {
-            let flight = signal.flight;
-            air.remove_first(&mut self.signals);
+        self.ear.down = down;
+        while !self.ear.is_empty() {
+            let flight = self.ear.first().flight;
+            air.remove_first(&mut self.ear);
             air.release(flight);
         }
         if self.radio.is_busy(radio) {
             // A frame received in part is in error.
             if self.radio.receiving_since().is_some() {
-                self.dcf.counters.errors += 1;
+                self.errors += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
             self.radio.forget();
-            self.dcf.counters.busy += now.since(self.busy_from);
+            self.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
     }
@@ -239,9 +302,12 @@ impl<T: Copy> Terminal<T> {
         common: &Common,
         (begin, end): (Instant, Instant),
     ) -> Option<Instant> {
-        let senses_all = matches!(common.radio.reception, Reception::FirstLock { .. });
-        let alone = self.signals.is_empty() && self.radio.is_quiet();
-        if senses_all && alone { self.dcf.deadline_behind(&common.rules, begin, end) } else { None }
+        let alone = self.ear.is_empty() && (self.ear.calm || self.radio.is_quiet());
+        if common.senses_all && alone {
+            self.dcf.deadline_behind(&common.rules, begin, end)
+        } else {
+            None
+        }
     }
 
     /// Until when the medium is busy, if not longer.
@@ -249,13 +315,24 @@ impl<T: Copy> Terminal<T> {
         match radio.reception {
             Reception::FirstLock { .. } => self.radio.receiving_until().unwrap_or(Instant::ZERO),
             Reception::CumulativeSinr { .. } => {
-                let present = || air.all(self.signals).filter(|signal| signal.moment.is_end());
+                let present = || air.all(&self.ear).filter(|s| s.moment().is_end());
                 let busy_alone = present().filter(|signal| signal.power >= radio.cs_threshold);
-                let until = busy_alone.map(|signal| signal.moment.at).max();
+                let until = busy_alone.map(|signal| signal.moment().at).max();
                 // Or signals together keep it busy: until one of them has passed.
-                let until = until.or_else(|| present().map(|signal| signal.moment.at).next());
+                let until = until.or_else(|| present().map(|signal| signal.moment().at).next());
                 until.unwrap_or(Instant::ZERO)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_station_takes_three_cache_lines() {
+        assert_eq!(size_of::<Terminal<u32>>(), 3 * 64);
+        assert_eq!(std::mem::offset_of!(Terminal<u32>, dcf), 64);
     }
 }
