@@ -468,7 +468,7 @@ impl<'a> Sim<'a> {
             let edge = SeqNum(self.case.isns[i]) + 1 + self.window_of(1 - i, &segment);
             self.sides[i].allowed = Some(edge);
         }
-        self.call(i, |e, now, io| e.on_segment_over(now, segment, Some(5), io));
+        self.call(i, |e, now, io| e.on_segment_over(now, &segment, Some(5), io));
         match self.case.apps[i].slow_read {
             None => self.read(i, usize::MAX),
             Some((_, every)) => self.schedule_read(i, every),

@@ -180,7 +180,7 @@ impl World {
             if (socket.node, socket.peer) != (node, peer) {
                 continue;
             }
-            self.call(index, observers, |socket, io| match notice {
+            self.call(index, observers, |socket, _, io| match notice {
                 Notice::RouteFailed(_) => socket.endpoint.on_route_failure(now, None, io),
                 Notice::RouteFound(_) => socket.endpoint.on_route_restored(now, io),
             });

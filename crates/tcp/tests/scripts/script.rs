@@ -345,7 +345,7 @@ impl<'a> Runner<'a> {
             let segment = self.incoming(&written, seq, flags);
             self.peer_end = self.peer_end.max(seq + segment.seq_len());
             let hops = self.hops;
-            self.call(|e, now, io| e.on_segment_over(now, segment, hops, io));
+            self.call(|e, now, io| e.on_segment_over(now, &segment, hops, io));
             if written.read {
                 self.read(usize::MAX);
             }
