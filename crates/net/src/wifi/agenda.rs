@@ -117,6 +117,8 @@ struct Deadlines {
     /// The first group of stations.
     leaves: usize,
     earliest: Instant,
+    /// A group whose winner has yet to meet the others.
+    unsettled: Option<usize>,
 }
 
 /// Eight that meet, on one cache line.
@@ -148,7 +150,7 @@ impl Deadlines {
         }
         let groups = leaves + stations.div_ceil(8).max(1);
         let none = Group([Instant::MAX; 8]);
-        Self { groups: vec![none; groups], leaves, earliest: Instant::MAX }
+        Self { groups: vec![none; groups], leaves, earliest: Instant::MAX, unsettled: None }
     }
 
     #[inline]
@@ -160,18 +162,46 @@ impl Deadlines {
     #[inline]
     fn set(&mut self, station: StationId, at: Instant) {
         let station = station.index();
-        let (mut group, mut place) = (self.leaves + station / 8, station % 8);
-        let mut at = at;
-        // Up to the final, without asking whether anything changes: that cannot be foreseen.
-        loop {
-            self.groups[group].0[place] = at;
-            at = self.groups[group].earliest();
-            if group == 0 {
-                break;
-            }
-            (group, place) = ((group - 1) / 8, (group - 1) % 8);
+        let group = self.leaves + station / 8;
+        self.groups[group].0[station % 8] = at;
+        self.settle(group);
+    }
+
+    /// A later deadline, one of several: [`Self::settle_all`] must follow.
+    #[inline]
+    fn put_off(&mut self, station: StationId, at: Instant) {
+        let station = station.index();
+        let group = self.leaves + station / 8;
+        let deadline = &mut self.groups[group].0[station % 8];
+        if *deadline >= at {
+            return;
         }
-        self.earliest = at;
+        *deadline = at;
+        // Stations that sense the same frame are often in the same group.
+        if self.unsettled != Some(group) {
+            self.settle_all();
+            self.unsettled = Some(group);
+        }
+    }
+
+    #[inline]
+    fn settle_all(&mut self) {
+        if let Some(group) = self.unsettled.take() {
+            self.settle(group);
+        }
+    }
+
+    /// The winner of a group meets the others.
+    #[inline]
+    fn settle(&mut self, mut group: usize) {
+        // Up to the final, without asking whether anything changes: that cannot be foreseen.
+        while group > 0 {
+            let earliest = self.groups[group].earliest();
+            let place = (group - 1) % 8;
+            group = (group - 1) / 8;
+            self.groups[group].0[place] = earliest;
+        }
+        self.earliest = self.groups[0].earliest();
     }
 
     #[inline]
@@ -222,10 +252,16 @@ impl Agenda {
         heap.push(Reverse(Entry::new(moment, task)));
     }
 
-    /// A station's deadline; [`Instant::MAX`] for none.
+    /// The station has no deadline before `at`. [`Self::settle`] must follow.
     #[inline]
-    pub(crate) fn deadline(&self, station: StationId) -> Instant {
-        self.deadlines.of(station)
+    pub(crate) fn put_off(&mut self, station: StationId, at: Instant) {
+        self.deadlines.put_off(station, at);
+    }
+
+    /// Deadlines have been put off.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        self.deadlines.settle_all();
     }
 
     /// From now on this is the station's deadline, and its only one.
@@ -301,11 +337,19 @@ mod tests {
                     7 => Instant::MAX,
                     at => Instant::from_nanos(at),
                 };
-                deadlines.set(StationId(station), at);
-                all[station as usize] = at;
+                if stream.chance(0.5) {
+                    deadlines.set(StationId(station), at);
+                    all[station as usize] = at;
+                } else {
+                    for station in (station..stations).step_by(5).take(10) {
+                        deadlines.put_off(StationId(station), at);
+                        all[station as usize] = at.max(all[station as usize]);
+                    }
+                    deadlines.settle_all();
+                }
                 let earliest = all.iter().copied().min().expect("there are stations");
                 let first = all.iter().position(|&at| at == earliest).expect("it is there");
-                assert_eq!(deadlines.of(StationId(station)), at);
+                assert_eq!(deadlines.of(StationId(station)), all[station as usize]);
                 assert_eq!(deadlines.earliest(), earliest, "{stations} stations");
                 assert_eq!(deadlines.first(), StationId(first as u32), "{stations} stations");
             }

@@ -40,6 +40,9 @@ use airtcp_core::{Bytes, Instant};
 use airtcp_core::{Position, event::DropReason};
 use std::collections::VecDeque;
 
+/// The state of so many stations stays in the processor's cache.
+const CACHED: usize = 200;
+
 /// What comes out of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<T> {
@@ -472,9 +475,11 @@ impl<T: Copy> Channel<T> {
         let mut receiver = None;
         let mut users = 0;
         let mut last = end;
-        // The processor waits for all cache misses together.
-        for &Neighbour { station, .. } in audience {
-            stations[station as usize].fetch();
+        if stations.len() > CACHED {
+            // The processor waits for all cache misses together.
+            for &Neighbour { station, .. } in audience {
+                stations[station as usize].fetch();
+            }
         }
         for neighbour in audience {
             let &Neighbour { station, power, .. } = neighbour;
@@ -494,10 +499,8 @@ impl<T: Copy> Channel<T> {
             // Signals that passed it meanwhile have no effect, or they would be in the agenda.
             let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
             debug_assert!(nothing.is_none());
-            if let Some(bound) = terminal.deadline_behind(common, (beginning.at, end))
-                && bound > agenda.deadline(id)
-            {
-                agenda.set_deadline(id, bound);
+            if let Some(bound) = terminal.deadline_behind(common, (beginning.at, end)) {
+                agenda.put_off(id, bound);
             }
             let content = match reserves {
                 _ if !receives => (SPOILT, end + reserves_spoilt),
@@ -515,6 +518,7 @@ impl<T: Copy> Channel<T> {
                 agenda.add(Moment::end(end, number), Task::Passed(id), shows);
             }
         }
+        agenda.settle();
         self.latest[station.index()] = Moment::end(last, number);
         air.flight_mut(slot).users += users;
         match (to, receiver) {
