@@ -77,7 +77,7 @@ fn files() -> Vec<String> {
         let names = names.map(|name| name.into_string().expect("UTF-8"));
         names.filter(|n| n.ends_with(".toml")).map(|n| format!("{folder}/{n}")).collect::<Vec<_>>()
     };
-    let mut files = ["benches/peers", "examples", "studies/live"].map(in_folder).concat();
+    let mut files = ["benches/peers", "examples"].map(in_folder).concat();
     // The gateway's configuration is not a scenario.
     files.retain(|file| read(file).contains("[[node]]"));
     files.sort();
