@@ -27,13 +27,13 @@
 //! local repair (§6.12); a unicast RREP among them puts a neighbour on the blacklist (§6.8).
 //!
 //! **DSR** (RFC 4728). The source route is the [`header`](router::Data::header) of the data packet.
-//! Each hop may replace it: the next address (§8.1.5), the salvage count (§8.3.2 and §3.4.1). A
-//! router that returns true from [`Router::overhears`] sees what others send, for learning
-//! (§3.3.1), automatic route shortening (§3.4.3) and passive acknowledgement (§3.3.2).
+//! A hop replaces it only to salvage the packet (§3.4.1). A router that returns true from
+//! [`Router::overhears`] sees what others send, for learning (§3.3.1) and automatic route
+//! shortening (§3.4.3).
 //!
 //! **GPSR** (Karp and Kung, MobiCom 2000). [`Context::position_of`](router::Context) gives a node's
 //! own position, and serves as the ideal location service for the destination. The neighbours'
-//! positions are in their beacons, or overheard (§3.1). Mode, entry point and face of the perimeter
+//! positions are in their beacons, or overheard (§2.3). Mode, entry point and face of the perimeter
 //! mode (table 1) are the header of the data packet.
 
 pub mod aodv;
