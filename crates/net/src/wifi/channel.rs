@@ -9,7 +9,7 @@
 //! - Only its deadline, and the beginnings and ends of the frames that reach it, affect a station.
 //!   Frames are noted at each station (in `air`). A station processes them when it matters: at its
 //!   own deadline, and at the end of a frame addressed to it. A station that only senses a frame is
-//!   touched once.
+//!   touched once: what the frame means to it, how long it reserves the medium, is noted with it.
 //! - The agenda holds what matters, by time; no step looks at all stations. Its deadlines are lower
 //!   bounds: most frames only freeze back-offs, which can make a deadline later, never earlier. A
 //!   frame puts off the deadlines of the stations whose back-offs it will freeze. A station that is
@@ -504,7 +504,7 @@ impl<T: Copy> Channel<T> {
             }
             let content = match reserves {
                 _ if !receives => (SPOILT, end + reserves_spoilt),
-                Some(reserves) if !for_it && !(terminal.ear.overhears && data) => {
+                Some(reserves) if !(for_it || terminal.ear.overhears && data) => {
                     (FOR_OTHERS, end + reserves)
                 }
                 _ => {
