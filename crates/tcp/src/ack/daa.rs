@@ -6,9 +6,9 @@
 //! `duplicate-ack-threshold = 2`, a `cwnd-limit` of four segments and `rto.factor = 5` (TCP-DCA,
 //! Table II).
 //!
-//! Not checked against the paper: the step of 0.3 and that start-up ends at the first full window
-//! or the first loss; the weight of the inter-arrival average. The paper's timer, from memory, is
-//! 2.2 inter-arrival times. TCP-DCA §II, which compares itself with TCP-DAA, says one.
+//! Not checked against the paper: the step of 0.3 and that start-up lasts until the first loss; the
+//! weight of the inter-arrival average. The paper's timer, from memory, is 2.2 inter-arrival times;
+//! TCP-DCA §II, which compares itself with TCP-DAA, says one.
 
 use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order, Spacing};
 use crate::config::DaaConfig;
@@ -59,7 +59,6 @@ impl Daa {
     fn grow(&mut self) {
         let step = if self.starting { STEP_AT_START } else { STEP };
         self.window = (self.window + step).min(MOST);
-        self.starting &= self.window < MOST;
     }
 
     /// A segment is missing or late.

@@ -3,8 +3,8 @@
 //!
 //! Nodes four hops apart send at the same time without interference. So the sender spaces its
 //! segments by the time that a segment takes over four hops, estimated from the RTT, and by more
-//! where that time varies. Windows move as in NewReno. The retransmission time-out does not back off
-//! with `rto.policy = "constant"`.
+//! where that time varies. Windows move as in NewReno. The paper's retransmission time-out does not
+//! back off: `rto.policy = "constant"`.
 //!
 //! Not checked against the paper: the constants, which follow a description of the authors' ns-2
 //! code; whether 500 ms bounds samples of the RTT or, as here, of the four-hop delay.

@@ -4,9 +4,9 @@
 //! stays near it, and then probes beyond it. Where Reno would grow faster, cwnd follows an estimate
 //! of Reno's window.
 //!
-//! Three points differ from the letter of the RFC, as in Linux: an ACK of several segments counts as
-//! many ACKs of one; cwnd does not grow, nor does time pass for the curve, while cwnd is not used up,
-//! whether the application or the peer's window is in the way (§5.8 has the former); and a window
+//! Three points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
+//! many ACKs of one. While cwnd is not used up, whether the application or the peer's window is in
+//! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
 //! above W_max at the start of the curve becomes W_max.
 
 use super::hystart::HyStart;
@@ -265,19 +265,19 @@ mod tests {
     // §4.8: the usual slow start, then a curve that begins at its plateau.
     #[test]
     fn after_a_timeout_the_curve_begins_at_its_plateau() {
-        let (mut cc, mut w) = (cubic(), window(100, 100));
-        cc.on_timeout(&mut w, &timeout(100 * SMSS, true));
-        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 70 * SMSS));
-        cc.on_timeout(&mut w, &timeout(100 * SMSS, false));
-        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 70 * SMSS));
-        for _ in 0..69 {
+        let (mut cc, mut w, _) = after_loss(100);
+        cc.on_timeout(&mut w, &timeout(70 * SMSS, true));
+        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 49 * SMSS));
+        cc.on_timeout(&mut w, &timeout(70 * SMSS, false));
+        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 49 * SMSS));
+        for _ in 0..48 {
             cc.on_growth(&mut w, &ack(SMSS));
         }
-        assert_eq!(w.cwnd(), 70 * SMSS);
+        assert_eq!(w.cwnd(), 49 * SMSS);
         let mut now = Instant::ZERO;
         acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(500), 2.0);
         let epoch = cc.curve.epoch.unwrap();
-        assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 49.0));
     }
 
     // §5.8: neither growth nor time on the curve.

@@ -2,8 +2,9 @@
 //! Congestion Window Limit in Mobile Ad Hoc Networks", ICC 2003).
 //!
 //! Over several wireless hops only nodes some hops apart send at the same time, so that the path
-//! holds at most a segment for every few hops of the round trip. Measured is one way, the ACKs'; the
-//! other is taken to be as long. Not checked against the paper: a fifth of the round trip's hops.
+//! holds at most a segment for every few hops of the round trip. The hops of the ACKs' way are
+//! known; the way of the data is taken to be as long. Not checked against the paper: a fifth of the
+//! round trip's hops.
 
 use super::{Ack, CongestionControl, Loss, Restart, Timeout, Undo, Window};
 use airtcp_core::DataRate;

@@ -278,7 +278,7 @@ fn data_stops_the_repetition_and_resets_its_back_off() {
     );
 }
 
-// Samples of 400 and 1200 ms: SRTT 500 ms; RTTVAR 325 ms with the SRTT that includes the sample.
+// Samples of 400 and 80 ms: SRTT 360 ms; RTTVAR 220 ms with the SRTT that includes the sample.
 #[test]
 fn the_repetition_timer_is_the_rto_of_the_receiver() {
     run_open(
@@ -286,10 +286,10 @@ fn the_repetition_timer_is_the_rto_of_the_receiver() {
         "0.500 < . 1:1001(1000) ack 1 win 1000
          0.500 > ack 1001
          0.500 ? timer 1.7
-         1.700 < . 1001:2001(1000) ack 1 win 1000
-         1.700 > ack 2001
-         1.700 ? timer 3.5
-         3.500 > ack 2001",
+         0.580 < . 1001:2001(1000) ack 1 win 1000
+         0.580 > ack 2001
+         0.580 ? timer 1.82
+         1.820 > ack 2001",
     );
 }
 

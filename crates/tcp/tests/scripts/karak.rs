@@ -1,5 +1,5 @@
-//! TCP Karak (Almobaideen and Al-maitah 2014, §3): the window after a time-out by the duplicate ACKs
-//! before it.
+//! TCP Karak (Almobaideen and Al-maitah 2014, §3): the window after a time-out, by the duplicate
+//! ACKs before it.
 
 use crate::{run_open, window};
 use airtcp_tcp::TcpConfig;
