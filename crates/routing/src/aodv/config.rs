@@ -68,6 +68,10 @@ settings! {
         #[kind = RATE]
         #[source = "RFC 3561 §10, RERR_RATELIMIT"]
         pub rerr_ratelimit: usize = 10,
+        /// How long a node ignores the requests of a neighbour that a reply did not reach: the link
+        /// may work in the other direction only.
+        #[source = "RFC 3561 §10, BLACKLIST_TIMEOUT"]
+        pub blacklist_timeout: Duration = Duration::from_millis(5600),
         /// The largest random delay before a node relays a broadcast, because neighbours that
         /// relay at once collide.
         pub broadcast_jitter: Duration = Duration::from_millis(10),
@@ -94,7 +98,9 @@ settings! {
         #[source = "RFC 3561 §6.6.3"]
         pub gratuitous_replies: bool = false,
         /// Whether a source keeps its own packets that a broken link returned, for the next route.
-        pub keep_returned: bool = true,
+        /// The RFC does not say; ns-2 and GloMoSim drop them. Kept, they leave in one burst, which
+        /// breaks links again where several hops compete for the medium.
+        pub keep_returned: bool = false,
     }
 }
 
@@ -173,8 +179,7 @@ impl config::Preset for Preset {
     }
 }
 
-/// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and drops returned packets at
-/// the source. Its other departures from the RFC are not followed: waits that follow the measured
+/// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and has no blacklist. Its other departures from the RFC are not followed: waits that follow the measured
 /// latency and grow linearly, retries noticed every 0.5 s, no rate limits, no UDP header.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
@@ -187,22 +192,21 @@ pub fn ns2() -> AodvConfig {
         timeout_buffer: 0,
         rreq_retries: 3,
         rreq_pause: Duration::from_secs(10),
+        blacklist_timeout: Duration::ZERO,
         local_repair: LocalRepair::SecondHalf,
-        keep_returned: false,
         ..AodvConfig::default()
     }
 }
 
-/// The constants of GloMoSim 2.03 (`aodv.h`), which knows no local repair and drops returned
-/// packets.
+/// The constants of GloMoSim 2.03 (`aodv.h`), which knows no local repair and no blacklist.
 pub fn glomosim() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
         my_route_timeout: Duration::from_secs(20),
         delete_period: Duration::from_secs(100),
         timeout_buffer: 0,
+        blacklist_timeout: Duration::ZERO,
         local_repair: LocalRepair::Off,
-        keep_returned: false,
         ..AodvConfig::default()
     }
 }
@@ -221,10 +225,5 @@ impl AodvConfig {
     /// PATH_DISCOVERY_TIME: 2 NET_TRAVERSAL_TIME (RFC 3561 §10).
     pub fn path_discovery_time(&self) -> Duration {
         self.net_traversal_time() * 2
-    }
-
-    /// BLACKLIST_TIMEOUT: RREQ_RETRIES NET_TRAVERSAL_TIME (RFC 3561 §10).
-    pub fn blacklist_timeout(&self) -> Duration {
-        self.net_traversal_time() * u64::from(self.rreq_retries)
     }
 }

@@ -570,7 +570,7 @@ impl Router for Aodv {
             let message: &dyn Any = &**message;
             if let Some(Message::Reply(_)) = message.downcast_ref() {
                 self.blacklist.retain(|(node, _)| *node != neighbour);
-                self.blacklist.push((neighbour, now + self.config.blacklist_timeout()));
+                self.blacklist.push((neighbour, now + self.config.blacklist_timeout));
             }
         }
         self.on_broken_link(now, neighbour, failure.packets(), out);

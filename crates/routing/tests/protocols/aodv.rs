@@ -526,7 +526,7 @@ fn a_reply_renews_the_reverse_route() {
     assert_eq!(node.next_hop(8), Some(1));
 }
 
-/// §6.8, for RREQ_RETRIES * NET_TRAVERSAL_TIME.
+/// §6.8, for BLACKLIST_TIMEOUT = RREQ_RETRIES * NET_TRAVERSAL_TIME.
 #[test]
 fn requests_of_a_neighbour_that_cannot_be_reached_are_ignored() {
     let mut node = node();
@@ -765,7 +765,7 @@ fn only_a_node_near_the_destination_repairs() {
 
 #[test]
 fn a_source_hears_of_its_lost_route_and_of_the_next_one() {
-    let mut node = node();
+    let mut node = node_with(&AodvConfig { keep_returned: true, ..AodvConfig::default() });
     asked(node.sends(data(1, ME, 9)));
     assert_eq!(node.hears(1, reply(9, 50, 2, ME)), [Did::Sent(1, 1)]);
     let did = node.fails::<Message>(1, vec![carried(1, ME, 9)]);
@@ -786,8 +786,8 @@ fn a_route_that_carries_nothing_of_its_own_is_lost_in_silence() {
 }
 
 #[test]
-fn a_source_drops_returned_packets_if_so_configured() {
-    let mut node = node_with(&Preset::Glomosim.config());
+fn a_source_drops_returned_packets_unless_it_keeps_them() {
+    let mut node = node();
     asked(node.sends(data(1, ME, 9)));
     node.hears(1, reply(9, 50, 2, ME));
     let did = node.fails::<Message>(1, vec![carried(1, ME, 9)]);
@@ -945,11 +945,12 @@ proptest! {
         nodes in 4..12u32,
         loss in 0.0..0.4,
         preset in prop::sample::select(&Preset::ALL[..]),
+        keep_returned in any::<bool>(),
         hello in any::<bool>(),
         short in any::<bool>(),
     ) {
         let mut chance = Stream::new(seed, "test");
-        let mut config = preset.config();
+        let mut config = AodvConfig { keep_returned, ..preset.config() };
         if hello {
             config.link_detection = HELLO;
         }
