@@ -89,6 +89,17 @@ def test_a_program_that_measures_nothing_is_an_error_with_its_last_words(
     assert "no network namespaces here" in said
 
 
+def test_a_null_is_a_run_without_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = write(tmp_path / "studies")
+    (tmp_path / "program.py").write_text("print('{\"goodput\": null}')")
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 0
+    cells = pd.read_csv(tmp_path / "out" / "cells.csv").set_index("variant")
+    assert cells.runs["size=1;stack=real"] == 0
+    capsys.readouterr()
+
+
 def test_a_study_that_needs_root_says_so_before_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

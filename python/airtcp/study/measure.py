@@ -219,7 +219,8 @@ def measure(run: Run, metric: Measure) -> float:
         LookupError: The run has no such owner, field or series.
     """
     if "measured" in run.metrics:
-        return float(run.metrics["measured"].get(metric.name, np.nan))
+        value = run.metrics["measured"].get(metric.name)
+        return np.nan if value is None else float(value)
     values = _trace_values(run, metric) if metric.kind == "trace" else _field_values(run, metric)
     missing = np.nan if metric.missing is None else metric.missing
     scaled = np.array([missing if np.isnan(v) else v * metric.scale for v in values])
