@@ -8,6 +8,8 @@
 //! many ACKs of one. While cwnd is not used up, whether the application or the peer's window is in
 //! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
 //! above W_max at the start of the curve becomes W_max.
+//!
+//! Not yet compared with another implementation.
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};

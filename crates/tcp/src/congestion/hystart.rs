@@ -4,6 +4,8 @@
 //! is building up, and cwnd grows four times slower (conservative slow start). If the RTT falls
 //! again, it was no queue, and slow start goes on; otherwise congestion avoidance begins after five
 //! rounds. It takes eight RTT samples a round, which only timestamps give.
+//!
+//! Not yet compared with another implementation.
 
 use super::{Ack, Window};
 use airtcp_core::{Duration, SeqNum};

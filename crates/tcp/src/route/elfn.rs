@@ -11,6 +11,8 @@
 //!   notice then starts it again.
 //! - On leaving, the first unacknowledged segment is sent at once: what was outstanding at the
 //!   notice is likely to be lost.
+//!
+//! Not checked against the paper.
 
 use super::{Resume, RouteFailure, RoutePolicy, Standby};
 use crate::config::ElfnConfig;
