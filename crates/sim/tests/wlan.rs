@@ -358,8 +358,8 @@ fn cells_repeat_and_depend_on_the_seed() {
     assert_eq!(run(3).duration, Duration::from_secs(5).as_secs_f64());
 }
 
-/// Range 250 m, so that the mobile hears the access point for 15.05 s: until 10 s it stands still, then
-/// it leaves with 10 m/s.
+/// Range 250 m, so that the mobile hears the access point for 15.05 s: until 10 s it stands still,
+/// then it leaves with 10 m/s.
 #[test]
 fn a_mobile_that_leaves_the_range_hears_nothing() {
     let metrics = run(

@@ -70,8 +70,8 @@ pub(crate) struct Flight<T> {
     pub(crate) delivered: bool,
     /// The latest station to receive a shared packet, not yet told.
     pub(crate) held: Option<Copied>,
-    /// How many still need it: signals that refer to it, and the [`Task`](super::agenda::Task) that ends a
-    /// shared packet.
+    /// How many still need it: signals that refer to it, and the
+    /// [`Task`](super::agenda::Task) that ends a shared packet.
     pub(crate) users: u32,
 }
 

@@ -179,8 +179,9 @@ impl config::Preset for Preset {
     }
 }
 
-/// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and has no blacklist. Its other departures from the RFC are not followed: waits that follow the measured
-/// latency and grow linearly, retries noticed every 0.5 s, no rate limits, no UDP header.
+/// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and has no blacklist. Its other
+/// departures from the RFC are not followed: waits that follow the measured latency and grow
+/// linearly, retries noticed every 0.5 s, no rate limits, no UDP header.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
