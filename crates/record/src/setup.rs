@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn a_timer_too_short_to_make_progress_is_refused() {
-        let fields = Fields::default().with("mechanism", "m-tcp").with("timer", "999999 ns");
+        let fields = Fields::default().with("mechanism", "m-tcp").with("detect", "timer");
+        let fields = fields.with("timer", "999999 ns");
         let error = mechanism(&fields).unwrap_err();
         assert_eq!(
             error.to_string(),
