@@ -19,10 +19,15 @@ def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["study"]:
-        signal.signal(signal.SIGINT, _interrupt)
-        try:
-            from airtcp.study.command import main as study  # noqa: PLC0415 - quick `airtcp run`
+        # An exception in the middle of an import can be lost in it.
+        early: list[int] = []
+        signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
+        from airtcp.study.command import main as study  # noqa: PLC0415 - quick `airtcp run`
 
+        try:
+            signal.signal(signal.SIGINT, _interrupt)
+            if early:
+                signal.raise_signal(signal.SIGINT)
             return study(arguments[1:])
         except KeyboardInterrupt:
             print("airtcp study: interrupted; finished runs are kept", file=sys.stderr)
