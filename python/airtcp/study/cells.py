@@ -119,6 +119,8 @@ class Score:
 
     def __str__(self) -> str:
         """In words, for a reader of the results."""
+        if self.predicted == 0:
+            return f"All {self.calibrated} numbers of the paper are calibrated: none is predicted"
         words = (
             f"{self.near} of {self.predicted} numbers of the paper are met within {100 * NEAR:g} %"
         )

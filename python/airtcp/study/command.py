@@ -266,8 +266,9 @@ def _print_table(
         grid.add_row(judgement.experiment, judgement.claim.text, mark, brief)
     console.print(grid)
     print(f"{claims.summary(judgements)} ({results.runs} runs per variant)")
-    if known:
-        print(score(results.cells))
+    met = score(results.cells)
+    if met.predicted or met.calibrated:
+        print(met)
     print(f"report: {out / 'report.html'}")
 
 
