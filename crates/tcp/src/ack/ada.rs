@@ -6,7 +6,7 @@
 //! RFC 5681 §4.2 asks, out-of-order data and filled gaps are acknowledged at once. Not checked
 //! against the paper: how many inter-arrival times, and the weight of their average.
 
-use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order, Spacing};
+use super::{AckPolicy, Arrival, Decision, LONGEST_DELAY, Order, Spacing};
 use crate::config::AdaConfig;
 use airtcp_core::Instant;
 
@@ -43,16 +43,8 @@ impl AckPolicy for Ada {
         Decision::Wait
     }
 
-    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
-        self.stop();
-    }
-
     fn deadline(&self) -> Option<Instant> {
         self.deadline
-    }
-
-    fn on_timer(&mut self, _: Instant) -> Decision {
-        Decision::Now
     }
 
     fn stop(&mut self) {

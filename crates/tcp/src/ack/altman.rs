@@ -4,7 +4,7 @@
 //!
 //! The thresholds are from memory, not checked against the paper.
 
-use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order};
+use super::{AckPolicy, Arrival, Decision, LONGEST_DELAY, Order};
 use airtcp_core::{Duration, Instant};
 
 /// Acknowledges every one to four segments, by the number of segments received so far.
@@ -49,16 +49,8 @@ impl AckPolicy for Altman {
         Decision::Wait
     }
 
-    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
-        self.stop();
-    }
-
     fn deadline(&self) -> Option<Instant> {
         self.deadline
-    }
-
-    fn on_timer(&mut self, _: Instant) -> Decision {
-        Decision::Now
     }
 
     fn stop(&mut self) {

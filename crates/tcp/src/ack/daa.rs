@@ -10,7 +10,7 @@
 //! weight of the inter-arrival average. The paper's timer, from memory, is 2.2 inter-arrival times;
 //! TCP-DCA §II, which compares itself with TCP-DAA, says one.
 
-use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order, Spacing};
+use super::{AckPolicy, Arrival, Decision, LONGEST_DELAY, Order, Spacing};
 use crate::config::DaaConfig;
 use airtcp_core::Instant;
 
@@ -91,10 +91,6 @@ impl AckPolicy for Daa {
         let late = now + self.spacing.expected(self.config.spacing_factor);
         self.deadline = Some(late.min(first + LONGEST_DELAY));
         Decision::Wait
-    }
-
-    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
-        self.stop();
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! Delayed acknowledgements (RFC 1122 §4.2.3.2, RFC 5681 §4.2).
 
-use super::{AckPolicy, Arrival, Decision, Departure, LONGEST_DELAY, Order};
+use super::{AckPolicy, Arrival, Decision, LONGEST_DELAY, Order};
 use airtcp_core::{Duration, Instant};
 
 /// Acknowledges every n-th full-sized segment, or when the timer started by the first
@@ -37,16 +37,8 @@ impl AckPolicy for Delayed {
         Decision::Wait
     }
 
-    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
-        self.stop();
-    }
-
     fn deadline(&self) -> Option<Instant> {
         self.deadline
-    }
-
-    fn on_timer(&mut self, _: Instant) -> Decision {
-        Decision::Now
     }
 
     fn stop(&mut self) {

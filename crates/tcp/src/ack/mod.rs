@@ -108,17 +108,22 @@ pub trait AckPolicy: Debug + Send {
     fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision;
 
     /// An acknowledgement leaves, alone or with data, whoever asked for it. Sees (and may replace)
-    /// its window field, and its options; not for a SYN.
-    fn on_ack_sent(&mut self, departure: &mut Departure<'_>);
+    /// its window field, and its options; not for a SYN. Unless a policy has more to do: nothing
+    /// waits any more, so the timers [stop](Self::stop).
+    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {
+        self.stop();
+    }
 
     /// The earliest of the policy's timers.
     fn deadline(&self) -> Option<Instant>;
 
     /// The deadline has passed; several timers may have expired. Must move the deadline, or answer
-    /// [`Decision::Now`] and move it when the ACK leaves.
-    fn on_timer(&mut self, now: Instant) -> Decision;
+    /// [`Decision::Now`], as policies with one timer do, and move it when the ACK leaves.
+    fn on_timer(&mut self, _: Instant) -> Decision {
+        Decision::Now
+    }
 
-    /// The connection is closed: stops all timers.
+    /// Stops all timers, because an ACK left or the connection is closed.
     fn stop(&mut self);
 
     /// Whether the peer's window is told by its segments with data, too (RFC 9293 §3.8.6).
@@ -136,7 +141,6 @@ impl AckPolicy for Every {
     fn on_data(&mut self, _: &Arrival<'_>) -> Decision {
         Decision::Now
     }
-    fn on_ack_sent(&mut self, _: &mut Departure<'_>) {}
     fn deadline(&self) -> Option<Instant> {
         None
     }
