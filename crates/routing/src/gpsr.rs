@@ -16,7 +16,6 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant, Position, Stream};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -251,8 +250,7 @@ impl Gpsr {
 
 /// The protocol's header of a packet.
 fn header(data: &Data) -> Option<Header> {
-    let header: &dyn Any = data.header.as_deref()?;
-    header.downcast_ref().copied()
+    data.header.as_deref()?.downcast_ref().copied()
 }
 
 /// Grows with the angle by which to turn counterclockwise about `at` from the direction of `from`
@@ -296,7 +294,6 @@ impl Router for Gpsr {
     ) {
         match packet {
             Packet::Control(message) => {
-                let message: &dyn Any = &*message;
                 if let (Some(&Beacon { position }), Some(from)) = (message.downcast_ref(), from) {
                     self.learn(context.now, from, position);
                 }

@@ -20,12 +20,20 @@ use std::vec::Drain;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PacketId(pub u32);
 
-/// What a protocol writes into a packet. The protocol's own code recovers it through `dyn Any`; the
-/// host needs to know only its length.
+/// What a protocol writes into a packet. The protocol's own code
+/// [recovers](trait.Message.html#method.downcast_ref) it; the host needs to know only its length.
 pub trait Message: Any + fmt::Debug + Send + Sync {
     /// In a control packet: the size of the whole IP packet. In a header: what it adds to the data
     /// packet.
     fn size(&self) -> Bytes;
+}
+
+impl dyn Message {
+    /// The message as its protocol's type; `None` if it is another protocol's.
+    pub fn downcast_ref<T: Message>(&self) -> Option<&T> {
+        let any: &dyn Any = self;
+        any.downcast_ref()
+    }
 }
 
 /// A data packet in a router's hands.

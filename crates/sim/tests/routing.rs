@@ -13,7 +13,6 @@ use airtcp_sim::trace::{Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
 use common::{Network, wire};
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -342,8 +341,7 @@ impl Router for Asking {
             Routed::Control(message) => message,
         };
         let neighbour = from.expect("control packets come from neighbours");
-        let talk: &dyn Any = &*message;
-        match *talk.downcast_ref::<Talk>().expect("there is one protocol") {
+        match *message.downcast_ref::<Talk>().expect("there is one protocol") {
             Talk::Question { number, from, about } => {
                 if !self.seen.insert((from, number)) {
                     return;
@@ -480,8 +478,7 @@ impl Router for Greedy {
         out: &mut Actions,
     ) {
         let Routed::Data(mut data) = packet else { panic!("nobody sends control packets") };
-        let header: Option<&dyn Any> = data.header.as_deref().map(|header| header as &dyn Any);
-        let trail = header.and_then(|header| header.downcast_ref::<Trail>());
+        let trail = data.header.as_deref().and_then(|header| header.downcast_ref::<Trail>());
         let mut trail = trail.map_or(Vec::new(), |trail| trail.0.clone());
         assert!(!trail.contains(&self.node), "a loop: {trail:?}");
         if data.destination == self.node {

@@ -23,7 +23,6 @@ use crate::seen::Seen;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, SeqNum, Stream};
 use search::RateLimit;
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use table::{Claim, Table};
@@ -541,7 +540,6 @@ impl Router for Aodv {
         match (packet, from) {
             (Packet::Data(data), _) => self.on_data(now, from, data, out),
             (Packet::Control(message), Some(from)) => {
-                let message: &dyn Any = &*message;
                 if let Some(message) = message.downcast_ref() {
                     self.on_message(now, from, message, out);
                 }
@@ -566,12 +564,11 @@ impl Router for Aodv {
             return;
         }
         let neighbour = failure.neighbour;
-        if let Some(Packet::Control(message)) = &failure.tried {
-            let message: &dyn Any = &**message;
-            if let Some(Message::Reply(_)) = message.downcast_ref() {
-                self.blacklist.retain(|(node, _)| *node != neighbour);
-                self.blacklist.push((neighbour, now + self.config.blacklist_timeout));
-            }
+        if let Some(Packet::Control(message)) = &failure.tried
+            && let Some(Message::Reply(_)) = message.downcast_ref()
+        {
+            self.blacklist.retain(|(node, _)| *node != neighbour);
+            self.blacklist.push((neighbour, now + self.config.blacklist_timeout));
         }
         self.on_broken_link(now, neighbour, failure.packets(), out);
     }

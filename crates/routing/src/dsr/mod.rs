@@ -22,7 +22,6 @@ use crate::seen::Seen;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Stream};
 use cache::Cache;
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -172,7 +171,10 @@ impl Dsr {
     /// A data packet from a neighbour.
     fn on_data(&mut self, now: Instant, from: NodeId, data: Data, out: &mut Actions) {
         let header = data.header.clone();
-        let route = header.as_deref().and_then(source_route).map(|header| &header.route);
+        let route = header
+            .as_deref()
+            .and_then(|header| header.downcast_ref::<SourceRoute>())
+            .map(|header| &header.route);
         let place = route.and_then(|route| Some((route, place(route, self.node)?)));
         if let Some((route, at)) = place.filter(|&(route, at)| at > 0 && route[at - 1] == from) {
             self.learn_route(now, route, at, out);
@@ -285,8 +287,7 @@ impl Dsr {
     }
 
     fn on_message(&mut self, now: Instant, message: Arc<dyn router::Message>, out: &mut Actions) {
-        let any: &dyn Any = &*message;
-        match any.downcast_ref() {
+        match message.downcast_ref() {
             Some(Message::Request(request)) => self.on_request(now, request, out),
             Some(Message::Reply(reply)) => {
                 let Some(at) = place(&reply.route, self.node) else { return };
@@ -336,7 +337,9 @@ impl Dsr {
             return self.send(now, data, out);
         }
         let header = data.header.clone();
-        let Some(header) = header.as_deref().and_then(source_route) else {
+        let Some(header) =
+            header.as_deref().and_then(|header| header.downcast_ref::<SourceRoute>())
+        else {
             return out.drop(data, DropReason::Retries);
         };
         if let Some(at) = place(&header.route, self.node).filter(|&at| at > 0)
@@ -390,11 +393,6 @@ fn before(route: &[NodeId], node: NodeId) -> Option<NodeId> {
     Some(route[place(route, node)?.checked_sub(1)?])
 }
 
-fn source_route(header: &dyn router::Message) -> Option<&SourceRoute> {
-    let header: &dyn Any = header;
-    header.downcast_ref()
-}
-
 impl Router for Dsr {
     fn on_packet(
         &mut self,
@@ -426,7 +424,11 @@ impl Router for Dsr {
         let now = context.now;
         match packet {
             Packet::Data(data) => {
-                let Some(header) = data.header.as_deref().and_then(source_route) else { return };
+                let Some(header) =
+                    data.header.as_deref().and_then(|header| header.downcast_ref::<SourceRoute>())
+                else {
+                    return;
+                };
                 let route = &header.route;
                 // The source has a route as good as the one this node was about to offer.
                 self.later.retain(|later| {
@@ -441,17 +443,14 @@ impl Router for Dsr {
                     _ => self.learn_overheard(now, route, from, out),
                 }
             }
-            Packet::Control(message) => {
-                let message: &dyn Any = &**message;
-                match message.downcast_ref() {
-                    Some(Message::Reply(reply)) => {
-                        let Some(from) = place(&reply.route, from) else { return };
-                        self.learn_overheard(now, &reply.route, from, out);
-                    }
-                    Some(Message::Error(error)) => self.on_lost_link(now, error.broken, out),
-                    _ => {}
+            Packet::Control(message) => match message.downcast_ref() {
+                Some(Message::Reply(reply)) => {
+                    let Some(from) = place(&reply.route, from) else { return };
+                    self.learn_overheard(now, &reply.route, from, out);
                 }
-            }
+                Some(Message::Error(error)) => self.on_lost_link(now, error.broken, out),
+                _ => {}
+            },
         }
     }
 

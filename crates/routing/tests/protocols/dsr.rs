@@ -9,7 +9,6 @@ use airtcp_routing::dsr::{DsrConfig, Error, Message, Preset, Reply, Request, Sou
 use airtcp_routing::router::{Data, Message as _, NextHop, Notice, Packet};
 use airtcp_routing::{Dsr, NodeId};
 use proptest::prelude::*;
-use std::any::Any;
 use std::sync::Arc;
 
 type Node = Script<Dsr>;
@@ -62,8 +61,7 @@ fn salvaged(id: u32, source: u32, route: &[u32], salvaged: u16) -> Data {
 }
 
 fn header(data: &Data) -> &SourceRoute {
-    let header: &dyn Any = data.header.as_deref().expect("it has one");
-    header.downcast_ref().expect("of DSR")
+    data.header.as_deref().expect("it has one").downcast_ref().expect("of DSR")
 }
 
 impl Node {
@@ -484,8 +482,7 @@ fn a_detour_is_found_when_a_link_breaks() {
 /// Every source route, on every packet: no node twice.
 fn no_repeats(net: &Medium<Dsr>) {
     for sent in &net.control {
-        let message: &dyn Any = &*sent.message;
-        let route = match message.downcast_ref().expect("of DSR") {
+        let route = match sent.message.downcast_ref().expect("of DSR") {
             Message::Request(request) => &request.route,
             Message::Reply(reply) => &reply.route,
             Message::Error(error) => &error.route,
@@ -493,7 +490,7 @@ fn no_repeats(net: &Medium<Dsr>) {
         let mut sorted = route.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        assert_eq!(sorted.len(), route.len(), "{message:?}", message = sent.message);
+        assert_eq!(sorted.len(), route.len(), "{:?}", sent.message);
     }
 }
 
@@ -502,20 +499,8 @@ proptest! {
 
     #[test]
     fn a_packet_arrives_if_and_only_if_there_is_a_path(seed in 0..u64::MAX, nodes in 2..20u32) {
-        let mut chance = Stream::new(seed, "test");
         let mut net = Medium::new(nodes, dsr(&DsrConfig::default()));
-        for position in &mut net.positions {
-            position.x = chance.uniform(0.0, 1000.0);
-            position.y = chance.uniform(0.0, 600.0);
-        }
-        net.link_within(250.0);
-        for to in 1..nodes {
-            net.send(0, to);
-            net.run_for(secs(40));
-        }
-        let there = |to: &u32| net.connected(0, *to);
-        let ids: Vec<u32> = (1..nodes).filter(there).map(|to| to - 1).collect();
-        prop_assert_eq!(net.delivered.iter().map(|(_, id)| *id).collect::<Vec<_>>(), ids);
+        net.delivers_wherever_there_is_a_path(&mut Stream::new(seed, "test"));
     }
 
     /// Nodes move and links lose packets or acknowledgements: no route has a node twice, and every
@@ -532,24 +517,13 @@ proptest! {
         net.loss = loss;
         let mut packets = 0;
         for _ in 0..40 {
-            for position in &mut net.positions {
-                if chance.chance(0.3) {
-                    position.x = chance.uniform(0.0, 800.0);
-                    position.y = chance.uniform(0.0, 400.0);
-                }
-            }
-            net.link_within(250.0);
-            for _ in 0..chance.below(6) {
-                let from = chance.below(u64::from(nodes)) as u32;
-                net.send(from, chance.below(3) as u32);
-                packets += 1;
-            }
+            packets += net.stir(&mut chance);
             net.run_for(chance.duration(ms(1), ms(1000)));
         }
         // A packet that comes back waits anew.
         net.loss = 0.0;
         net.run_for(secs(100));
         no_repeats(&net);
-        prop_assert_eq!(net.delivered.len() + net.dropped.len(), packets);
+        prop_assert_eq!((net.delivered.len() + net.dropped.len()) as u64, packets);
     }
 }

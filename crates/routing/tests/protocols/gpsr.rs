@@ -8,7 +8,6 @@ use airtcp_routing::gpsr::{Beacon, GpsrConfig, Header, Perimeter, PlanarGraph};
 use airtcp_routing::router::{Data, Message as _, Packet};
 use airtcp_routing::{Gpsr, NodeId};
 use proptest::prelude::*;
-use std::any::Any;
 
 type Node = Script<Gpsr>;
 
@@ -45,8 +44,7 @@ fn quiet() -> GpsrConfig {
 }
 
 fn header(data: &Data) -> Header {
-    let header: &dyn Any = data.header.as_deref().expect("it has one");
-    *header.downcast_ref().expect("of GPSR")
+    *data.header.as_deref().expect("it has one").downcast_ref().expect("of GPSR")
 }
 
 // §2.1: beacons.
@@ -330,10 +328,7 @@ proptest! {
         net.ttl = u8::MAX;
         // A square in which a circle of radius 250 m holds so many nodes on average.
         let side = 250.0 * (std::f64::consts::PI * f64::from(nodes) / degree).sqrt();
-        for position in &mut net.positions {
-            *position = at(chance.uniform(0.0, side), chance.uniform(0.0, side));
-        }
-        net.link_within(250.0);
+        net.scatter(&mut chance, (side, side));
         net.run_for(secs(4));
         for to in 1..nodes {
             net.send(0, to);

@@ -104,6 +104,47 @@ impl<R: Router> Medium<R> {
         }
     }
 
+    /// Puts every node somewhere in an area, for a range of 250 m.
+    pub(crate) fn scatter(&mut self, chance: &mut Stream, (width, height): (f64, f64)) {
+        for position in &mut self.positions {
+            position.x = chance.uniform(0.0, width);
+            position.y = chance.uniform(0.0, height);
+        }
+        self.link_within(250.0);
+    }
+
+    /// Moves about three nodes in ten, and sends up to five packets to few destinations; their
+    /// number.
+    pub(crate) fn stir(&mut self, chance: &mut Stream) -> u64 {
+        for position in &mut self.positions {
+            if chance.chance(0.3) {
+                position.x = chance.uniform(0.0, 800.0);
+                position.y = chance.uniform(0.0, 400.0);
+            }
+        }
+        self.link_within(250.0);
+        let packets = chance.below(6);
+        for _ in 0..packets {
+            let from = chance.below(self.routers.len() as u64) as u32;
+            self.send(from, chance.below(3) as u32);
+        }
+        packets
+    }
+
+    /// Sends a packet from node 0 to each of the others in turn: it arrives if and only if there is
+    /// a path.
+    pub(crate) fn delivers_wherever_there_is_a_path(&mut self, chance: &mut Stream) {
+        self.scatter(chance, (1000.0, 600.0));
+        let nodes = self.routers.len() as u32;
+        for to in 1..nodes {
+            self.send(0, to);
+            self.run_for(Duration::from_secs(40));
+        }
+        let ids: Vec<u32> =
+            (1..nodes).filter(|&to| self.connected(0, to)).map(|to| to - 1).collect();
+        assert_eq!(self.delivered.iter().map(|(_, id)| *id).collect::<Vec<_>>(), ids);
+    }
+
     /// Whether there is a path.
     pub(crate) fn connected(&self, from: u32, to: u32) -> bool {
         let mut reached = BTreeSet::from([from]);

@@ -4,7 +4,6 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, Position};
 use airtcp_routing::router::{Action, Context, Data, Message, NextHop, Notice, Packet, PacketId};
 use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
-use std::any::Any;
 use std::sync::Arc;
 
 /// What a router did, with its protocol's messages as `M`.
@@ -64,7 +63,6 @@ impl<R: Router> Script<R> {
                 }
                 Action::Send { packet: Packet::Data(data), .. } => panic!("broadcast {data:?}"),
                 Action::Send { packet: Packet::Control(message), to } => {
-                    let message: &dyn Any = &*message;
                     let message: &M = message.downcast_ref().expect("of this protocol");
                     match to {
                         NextHop::Node(to) => Did::Told(to.0, message.clone()),
