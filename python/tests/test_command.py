@@ -153,7 +153,7 @@ def test_a_calibrated_cell_leaves_the_score(
 ) -> None:
     (studies / "small" / "study.toml").write_text(STUDY + CALIBRATED)
     assert run() == 0
-    score = "All 1 numbers of the paper are calibrated: none is predicted"
+    score = "No number of the paper is a prediction (1 calibrated, left out)"
     out = tmp_path / "results" / "small"
     assert score in capsys.readouterr().out
     assert score in (out / "report.html").read_text()

@@ -119,10 +119,10 @@ class Score:
 
     def __str__(self) -> str:
         """In words, for a reader of the results."""
-        if self.predicted == 0:
-            return f"All {self.calibrated} numbers of the paper are calibrated: none is predicted"
         words = (
             f"{self.near} of {self.predicted} numbers of the paper are met within {100 * NEAR:g} %"
+            if self.predicted
+            else "No number of the paper is a prediction"
         )
         left_out = f" ({self.calibrated} calibrated, left out)" if self.calibrated else ""
         return words + left_out

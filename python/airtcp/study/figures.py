@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -21,18 +22,8 @@ from airtcp.study.table import StudyError
 COLORS = ("#4e4e4e", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
 _BAR, _PAPER, _REFERENCE, _MARK = "#7fb3d5", "#d62728", "#333333", "#b3261e"
 
-_MARKERS: tuple[Marker, ...] = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "triangle-down",
-    "x",
-    "star",
-    "pentagon",
-    "hexagon",
-)
-_LINES: tuple[Line, ...] = ("solid", "dash", "dashdot", "dot")
+_MARKERS: tuple[Marker, ...] = get_args(Marker)[1:]
+_LINES: tuple[Line, ...] = get_args(Line)[1:]
 """Lines that coincide can all be seen."""
 _OTHERS: tuple[tuple[Line, Marker], ...] = (("solid", ""), ("dash", ""), ("dot", "x"))
 """How the numbers of others are drawn: the first source, the second, …"""
