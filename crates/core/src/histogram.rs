@@ -3,8 +3,8 @@
 //!
 //! Below 66 µs the buckets are 1.024 µs wide; above, every doubling is divided into 32 buckets. A
 //! [quantile](Histogram::quantile) is the middle of a bucket and so wrong by at most 1.6 %, or by
-//! 0.5 µs if it is below 33 µs. The array reaches from the
-//! doubling of the least value to that of the greatest: 128 B for each.
+//! 0.5 µs if it is below 33 µs. The array reaches from the doubling of the least value to that of
+//! the greatest: 128 B for each.
 
 use crate::time::Duration;
 
