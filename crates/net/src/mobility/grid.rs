@@ -147,18 +147,20 @@ impl Grid {
         }
     }
 
-    /// Calls `found` with each station within range of `station` at `at`, and its distance in
+    /// Sets `found` to the stations within range of `station` at `at`, each with its distance in
     /// metres. [`Grid::advance`] must have been called up to that time.
-    pub(crate) fn within_range(&self, station: u32, at: Instant, mut found: impl FnMut(u32, f64)) {
+    pub(crate) fn within_range(&self, station: u32, at: Instant, found: &mut Vec<(u32, f64)>) {
+        found.clear();
         let here = self.position(station, at);
         for cell in self.around(station) {
             let mut other = self.cells[cell].first;
             while other != NONE {
                 let entry = &self.stations[other as usize];
                 let distance = here.distance(entry.leg.position(at));
-                if other != station && distance <= self.range {
-                    found(other, distance);
-                }
+                // Entered, and taken out again without a branch, which could not be predicted.
+                found.push((other, distance));
+                let outside = other == station || distance > self.range;
+                found.truncate(found.len() - usize::from(outside));
                 other = entry.next;
             }
         }
@@ -272,8 +274,9 @@ mod tests {
     }
 
     fn found(grid: &Grid, of: usize, at: Instant) -> Vec<u32> {
-        let mut all = Vec::new();
-        grid.within_range(of as u32, at, |other, _| all.push(other));
+        let mut found = Vec::new();
+        grid.within_range(of as u32, at, &mut found);
+        let mut all: Vec<_> = found.into_iter().map(|(other, _)| other).collect();
         all.sort_unstable();
         all
     }

@@ -34,6 +34,10 @@ pub(crate) struct Audience {
     /// to.
     kept: Vec<Option<(u32, Box<[Neighbour]>)>>,
     found: Vec<Neighbour>,
+    /// Whose neighbours were found, and when, if nothing has changed since.
+    found_of: Option<(u32, Instant)>,
+    /// The stations in range, and how far away; used while finding.
+    near: Vec<(u32, f64)>,
 }
 
 impl Audience {
@@ -43,11 +47,14 @@ impl Audience {
             grid: Grid::new(positions, range(radio, floor(radio))),
             kept: vec![None; positions.len()],
             found: Vec::new(),
+            found_of: None,
+            near: Vec::new(),
         }
     }
 
     pub(crate) fn set_mobility(&mut self, now: Instant, station: u32, mobility: Mobility) {
         self.grid.set_mobility(now, station, mobility);
+        self.found_of = None;
     }
 
     /// Where a station is at any instant.
@@ -64,14 +71,19 @@ impl Audience {
     /// The stations that sense a frame sent by `station` at `now`.
     #[inline]
     pub(crate) fn of(&mut self, station: u32, now: Instant) -> &[Neighbour] {
+        if self.found_of == Some((station, now)) {
+            return &self.found;
+        }
         self.grid.advance(now);
         if self.grid.moves_around(station) {
             self.find(station, now);
+            self.found_of = Some((station, now));
             return &self.found;
         }
         let generation = self.grid.generation();
         if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
             self.find(station, now);
+            self.found_of = None;
             // First those that can receive a frame, so that it is foreseen which can; then in
             // ascending order, as the stations lie in memory.
             let weak = |neighbour: &Neighbour| neighbour.power < self.radio.rx_threshold;
@@ -83,29 +95,26 @@ impl Audience {
 
     /// The stations that can receive frames of `station` at `now`, in ascending order.
     pub(crate) fn in_range_of(&self, station: u32, now: Instant) -> Vec<u32> {
-        let mut stations = Vec::new();
-        self.grid.within_range(station, now, |other, distance| {
-            if self.radio.received(distance) >= self.radio.rx_threshold {
-                stations.push(other);
-            }
-        });
+        let mut near = Vec::new();
+        self.grid.within_range(station, now, &mut near);
+        near.retain(|&(_, distance)| self.radio.received(distance) >= self.radio.rx_threshold);
+        let mut stations: Vec<_> = near.into_iter().map(|(other, _)| other).collect();
         stations.sort_unstable();
         stations
     }
 
     #[inline(never)]
     fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, grid, found, .. } = self;
+        let Self { radio, grid, found, near, .. } = self;
         let floor = floor(radio);
+        grid.within_range(station, now, near);
         found.clear();
-        grid.within_range(station, now, |station, distance| {
+        found.extend(near.iter().filter_map(|&(station, distance)| {
             let power = radio.received(distance);
             // A station further away than a million kilometres (4.3 s) senses nothing.
-            let delay = u32::try_from(propagation_delay(distance).as_nanos());
-            if let (true, Ok(delay)) = (power >= floor, delay) {
-                found.push(Neighbour { station, delay, power });
-            }
-        });
+            let delay = u32::try_from(propagation_delay(distance).as_nanos()).ok()?;
+            (power >= floor).then_some(Neighbour { station, delay, power })
+        }));
     }
 }
 
