@@ -54,6 +54,10 @@ impl MechanismConfig {
     pub const WITH_SIGNALS: &'static [&'static str] =
         &words::<3>(&choose(Self::WORDS, ["m-tcp-plus", "holdover", "wake"]));
 
+    /// The words of those that only watch while a mobile is in reach, so that copies will do.
+    pub const WATCHING: &'static [&'static str] =
+        &words::<2>(&choose(Self::WORDS, ["m-tcp-plus", "holdover"]));
+
     /// The counters of each mechanism, by its word.
     pub const COUNTERS: &'static [(&'static str, &'static [Documented])] = &[
         ("packet-control", PacketControlCounters::FIELDS),

@@ -65,9 +65,9 @@ const RELEASE_INTERVAL: Duration = Duration::from_millis(10);
 /// Flows of a mobile that may begin while it is silent: a flood of them displaces nothing.
 const NEW_IN_SILENCE: usize = 256;
 
-/// Payload bytes kept of a packet that a sender left to the network to segment: what fits into an
-/// Ethernet frame with any header.
-const LARGEST_COPY: usize = 1_400;
+/// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
+/// network: what fits into an Ethernet frame.
+const LARGEST_COPY: usize = 1_460;
 
 settings! {
     /// Settings of wake.
@@ -154,8 +154,11 @@ pub trait Packet: Clone {
     fn seq_end(&self) -> Option<SeqNum>;
     /// It opens a connection, so earlier sequence numbers say nothing.
     fn is_opening(&self) -> bool;
-    /// What to keep of it: of a packet still to be segmented, the last segment.
-    fn copy(&self) -> Self;
+    /// What to keep of it as a tail: of a packet still to be segmented, the end.
+    fn end(&self) -> Self;
+    /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may be
+    /// the retransmission that the other side waits for.
+    fn beginning(&self) -> Self;
 }
 
 impl<P: Payload> Packet for Segment<P> {
@@ -172,13 +175,21 @@ impl<P: Payload> Packet for Segment<P> {
         self.flags.contains(Flags::SYN)
     }
 
-    fn copy(&self) -> Self {
+    fn end(&self) -> Self {
         let excess = self.payload.len().saturating_sub(LARGEST_COPY);
         if excess == 0 {
             return self.clone();
         }
         let payload = self.payload.slice(excess, LARGEST_COPY);
         Self { seq: self.seq + excess as u32, payload, ..self.clone() }
+    }
+
+    fn beginning(&self) -> Self {
+        if self.payload.len() <= LARGEST_COPY {
+            return self.clone();
+        }
+        let payload = self.payload.slice(0, LARGEST_COPY);
+        Self { payload, flags: self.flags - Flags::FIN, ..self.clone() }
     }
 }
 
@@ -206,16 +217,16 @@ impl<Q: Packet> Kept<Q> {
             }
             (Some(_), None) => true,
         };
-        let place = if is_tail {
+        let (place, copy) = if is_tail {
             self.newest.clear();
-            &mut self.tail
+            (&mut self.tail, packet.end())
         } else {
-            &mut self.newest
+            (&mut self.newest, packet.beginning())
         };
         if place.len() >= room {
             place.pop_front();
         }
-        place.push_back(packet.copy());
+        place.push_back(copy);
     }
 
     fn packets(&self) -> impl Iterator<Item = &Q> {

@@ -30,7 +30,10 @@ impl Packet for Named {
     fn is_opening(&self) -> bool {
         self.opens
     }
-    fn copy(&self) -> Self {
+    fn end(&self) -> Self {
+        self.clone()
+    }
+    fn beginning(&self) -> Self {
         self.clone()
     }
 }

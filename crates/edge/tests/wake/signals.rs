@@ -1,8 +1,8 @@
 //! With signals of the link: what is kept, and how it is released.
 
-use crate::{MOBILE, Named, Node, TCP, id, tcp, udp};
-use airtcp_core::{Duration, LinkSignal, SeqNum};
-use airtcp_edge::{FlowTableConfig, WakeConfig};
+use crate::{MOBILE, Named, Node, TCP, id, ip, tcp, udp};
+use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment, SeqNum};
+use airtcp_edge::{Action, Actions, FlowTableConfig, Middlebox, MobileId, Side, Wake, WakeConfig};
 
 #[test]
 fn of_tcp_the_highest_segment_comes_first_then_the_newest() {
@@ -197,4 +197,22 @@ fn sequence_numbers_wrap() {
     node.signal(LinkSignal::Down);
     node.signal(LinkSignal::Up);
     assert_eq!(node.sends(), ["1100"]);
+}
+
+#[test]
+fn of_a_segment_to_be_segmented_the_tail_is_its_end_and_the_newest_its_beginning() {
+    let mut node = Wake::<Segment<Length>>::new(WakeConfig::default(), FlowTableConfig::default());
+    let mut out = Actions::new();
+    let flow = id(TCP, 80, MOBILE).flow;
+    let segment =
+        |seq, len| Segment { flow, seq: SeqNum(seq), payload: Length(len), ..Segment::default() };
+    for segment in [segment(10_000, 60_000), segment(10_000, 20_000)] {
+        node.on_segment(Instant::ZERO, Side::Fixed, segment, &mut out);
+    }
+    out.drain().for_each(drop);
+    node.on_link(Instant::ZERO, MobileId(ip(MOBILE)), LinkSignal::Up, &mut out);
+    node.on_timer(Instant::ZERO, &mut out);
+    let inject = |segment| Action::Inject { to: Side::Mobile, segment };
+    let sent = [segment(70_000 - 1_460, 1_460), segment(10_000, 1_460)].map(inject);
+    assert_eq!(out.as_slice(), sent);
 }
