@@ -13,6 +13,9 @@
 //!   Once the path is silent the tail stays, whatever follows: it is from before the outage.
 //! - the *newest* packet, where that is another: a retransmission, a probe.
 //!
+//! TCP's SYN and RST are never kept: a copy that comes late could open or abort the next connection
+//! of the same ports.
+//!
 //! When the path is back the tail is sent first, then the newest. Both are needed. A TCP sender
 //! whose ACKs were lost with the link learns nothing from a repeated head, and waits for its probe
 //! of the tail (RFC 8985 §7); a QUIC sender that hears of its newest packet alone sees losses far
@@ -152,8 +155,9 @@ pub trait Packet: Clone {
     fn id(&self) -> FlowId;
     /// The end of a TCP segment; `None` for other protocols.
     fn seq_end(&self) -> Option<SeqNum>;
-    /// It opens a connection, so earlier sequence numbers say nothing.
-    fn is_opening(&self) -> bool;
+    /// It opens or aborts a connection: what was kept of the flow before is of another one, and it
+    /// is not kept itself, for a copy that comes late would open or abort the next.
+    fn is_boundary(&self) -> bool;
     /// What to keep of it as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self;
     /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may be
@@ -171,8 +175,8 @@ impl<P: Payload> Packet for Segment<P> {
         Some(Segment::seq_end(self))
     }
 
-    fn is_opening(&self) -> bool {
-        self.flags.contains(Flags::SYN)
+    fn is_boundary(&self) -> bool {
+        self.flags.intersects(Flags::SYN | Flags::RST)
     }
 
     fn end(&self) -> Self {
@@ -212,9 +216,7 @@ impl<Q: Packet> Kept<Q> {
         let is_tail = match (self.tail.back(), packet.seq_end()) {
             (None, _) => true,
             (Some(_), _) if silent => false,
-            (Some(tail), Some(end)) => {
-                packet.is_opening() || tail.seq_end().is_none_or(|tail| end.at_or_after(tail))
-            }
+            (Some(tail), Some(end)) => tail.seq_end().is_none_or(|tail| end.at_or_after(tail)),
             (Some(_), None) => true,
         };
         let (place, copy) = if is_tail {
@@ -428,6 +430,9 @@ impl<Q: Packet> Wake<Q> {
     /// A packet goes to the link, between this mobile and the network, on its way already.
     pub fn on_sent(&mut self, now: Instant, mobile: MobileId, packet: &Q) {
         let id = packet.id();
+        if packet.is_boundary() {
+            return self.forget(mobile, &id);
+        }
         if self.is_refused(now, mobile, &id) {
             self.refused += 1;
             return;
@@ -551,10 +556,14 @@ impl<Q: Packet> Wake<Q> {
         let Some((&mobile, peer)) = self.peers.front() else { return };
         let idle = self.table.idle;
         let oldest = peer.flows.front().filter(|(_, kept)| now.since(kept.last) >= idle);
-        let Some((&id, _)) = oldest else { return };
+        if let Some((&id, _)) = oldest {
+            self.forget(mobile, &id);
+        }
+    }
+
+    fn forget(&mut self, mobile: MobileId, id: &FlowId) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
-        peer.flows.remove(&id);
-        self.flows -= 1;
+        self.flows -= usize::from(peer.flows.remove(id).is_some());
         if peer.flows.is_empty() {
             self.peers.remove(&mobile);
         }

@@ -287,9 +287,9 @@ fn without_a_signal_nothing_is_worse_than_the_senders_own_timer() {
 }
 
 /// A round trip of the testbed, and 50 ms.
-const WAKE_TOLD: Duration = Duration::from_millis(90);
+pub(crate) const WAKE_TOLD: Duration = Duration::from_millis(90);
 /// A round trip, and 150 ms: calls are 100 ms apart, and later a fiftieth of the silence.
-const WAKE_UNTOLD: Duration = Duration::from_millis(190);
+pub(crate) const WAKE_UNTOLD: Duration = Duration::from_millis(190);
 
 #[test]
 fn wake_told_in_time_resumes_within_a_round_trip_and_50_ms() {

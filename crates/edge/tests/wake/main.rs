@@ -16,7 +16,7 @@ const UDP: u8 = 17;
 pub(crate) struct Named {
     id: FlowId,
     end: Option<SeqNum>,
-    opens: bool,
+    boundary: bool,
     name: String,
 }
 
@@ -27,8 +27,8 @@ impl Packet for Named {
     fn seq_end(&self) -> Option<SeqNum> {
         self.end
     }
-    fn is_opening(&self) -> bool {
-        self.opens
+    fn is_boundary(&self) -> bool {
+        self.boundary
     }
     fn end(&self) -> Self {
         self.clone()
@@ -53,14 +53,14 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 }
 
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
-    Named { id: id(UDP, port, MOBILE), end: None, opens: false, name: name.into() }
+    Named { id: id(UDP, port, MOBILE), end: None, boundary: false, name: name.into() }
 }
 
 pub(crate) fn tcp(port: u16, end: u32) -> Named {
     // The sequence numbers wrap after 1000.
     let end = SeqNum(u32::MAX - 999) + end;
     let name = format!("{}", end.offset_from(SeqNum(u32::MAX - 999)));
-    Named { id: id(TCP, port, MOBILE), end: Some(end), opens: false, name }
+    Named { id: id(TCP, port, MOBILE), end: Some(end), boundary: false, name }
 }
 
 /// A node, and what it sends.

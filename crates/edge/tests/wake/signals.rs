@@ -55,7 +55,7 @@ fn what_comes_during_an_outage_displaces_nothing_from_before() {
 fn a_new_connection_of_the_same_ports_begins_anew() {
     let mut node = Node::known();
     node.answered(tcp(80, 1_000_000));
-    node.send(Named { opens: true, ..tcp(80, 1) });
+    node.send(Named { boundary: true, ..tcp(80, 1) });
     node.send(tcp(80, 1000));
     node.signal(LinkSignal::Down);
     node.signal(LinkSignal::Up);

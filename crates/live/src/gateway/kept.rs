@@ -106,8 +106,8 @@ impl Packet for Kept {
         }
     }
 
-    fn is_opening(&self) -> bool {
-        matches!(&self.content, Content::Tcp(segment) if segment.is_opening())
+    fn is_boundary(&self) -> bool {
+        matches!(&self.content, Content::Tcp(segment) if segment.is_boundary())
     }
 
     fn end(&self) -> Self {
