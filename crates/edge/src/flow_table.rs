@@ -398,7 +398,7 @@ fn mobile_of(key: &Flow) -> MobileId {
 
 /// Builds keyed hashers.
 #[derive(Clone, Copy, Debug)]
-struct Keyed((u64, u64));
+pub(crate) struct Keyed(pub(crate) (u64, u64));
 
 impl BuildHasher for Keyed {
     type Hasher = SipHasher13;

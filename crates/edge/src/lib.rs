@@ -32,6 +32,7 @@ pub mod per_connection;
 pub mod replay;
 pub mod snoop;
 pub mod store;
+pub mod wake;
 
 pub use cache::SegmentCache;
 pub use connection::{Connection, Context};
@@ -46,3 +47,4 @@ pub use mobile_end::MobileEnd;
 pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
 pub use per_connection::PerConnection;
 pub use snoop::{Snoop, SnoopConfig, SnoopCounters};
+pub use wake::{FlowId, Packet, Towards, Wake, WakeConfig, WakeCounters};

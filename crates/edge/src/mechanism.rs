@@ -9,6 +9,7 @@ use crate::packet_control::{
     PacketControl, PacketControlCounters, SENDER_THRESHOLD, ThresholdTooSmall,
 };
 use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
+use crate::wake::{Wake, WakeConfig, WakeCounters};
 use airtcp_core::documented::Documented;
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_settings::alternatives;
@@ -39,6 +40,8 @@ alternatives! {
         "holdover" => Holdover(..HoldoverConfig),
         /// retransmits from a cache on duplicate ACKs and hides these
         "snoop" => Snoop(..SnoopConfig),
+        /// keeps two packets of each flow and sends them once more when an outage is over
+        "wake" => Wake(..WakeConfig),
     }
 }
 
@@ -49,6 +52,10 @@ impl MechanismConfig {
 
     /// The words of those that act on what the link signals.
     pub const WITH_SIGNALS: &'static [&'static str] =
+        &words::<3>(&choose(Self::WORDS, ["m-tcp-plus", "holdover", "wake"]));
+
+    /// The words of those that only watch while a mobile is in reach, so that copies will do.
+    pub const WATCHING: &'static [&'static str] =
         &words::<2>(&choose(Self::WORDS, ["m-tcp-plus", "holdover"]));
 
     /// The counters of each mechanism, by its word.
@@ -58,12 +65,13 @@ impl MechanismConfig {
         ("m-tcp-plus", MTcpPlusCounters::FIELDS),
         ("holdover", HoldoverCounters::FIELDS),
         ("snoop", SnoopCounters::FIELDS),
+        ("wake", WakeCounters::FIELDS),
     ];
 
     /// Payload bytes that one connection may hold; `None` for a mechanism that holds none.
     pub const fn fifo(&self) -> Option<Bytes> {
         match self {
-            Self::PacketControl { .. } => None,
+            Self::PacketControl { .. } | Self::Wake(_) => None,
             Self::MTcp(config) => Some(config.fifo),
             Self::MTcpPlus(config) => Some(config.fifo),
             Self::Holdover(config) => Some(config.fifo),
@@ -77,7 +85,7 @@ impl MechanismConfig {
             Self::MTcp(config) => config.max_down,
             Self::MTcpPlus(config) => config.max_down,
             Self::Holdover(config) => config.max_down,
-            Self::PacketControl { .. } | Self::Snoop(_) => None,
+            Self::PacketControl { .. } | Self::Snoop(_) | Self::Wake(_) => None,
         }
     }
 
@@ -86,7 +94,7 @@ impl MechanismConfig {
         match self {
             Self::MTcpPlus(config) => config.nudge,
             Self::Holdover(config) => config.nudge,
-            Self::PacketControl { .. } | Self::MTcp(_) | Self::Snoop(_) => None,
+            Self::PacketControl { .. } | Self::MTcp(_) | Self::Snoop(_) | Self::Wake(_) => None,
         }
     }
 }
@@ -115,6 +123,8 @@ pub enum Mechanism<P: Payload> {
     Holdover(Holdover<P>),
     /// Snoop.
     Snoop(Snoop<P>),
+    /// Wake.
+    Wake(Wake<Segment<P>>),
 }
 
 /// The same expression for whichever mechanism it is.
@@ -126,6 +136,7 @@ macro_rules! each {
             Mechanism::MTcpPlus($machine) => $result,
             Mechanism::Holdover($machine) => $result,
             Mechanism::Snoop($machine) => $result,
+            Mechanism::Wake($machine) => $result,
         }
     };
 }
@@ -153,6 +164,7 @@ impl<P: Payload> Mechanism<P> {
                 Self::Holdover(Holdover::new(config, table, memory))
             }
             MechanismConfig::Snoop(config) => Self::Snoop(Snoop::new(config, table, memory)),
+            MechanismConfig::Wake(config) => Self::Wake(Wake::new(config, table)),
         })
     }
 
@@ -182,6 +194,9 @@ impl<P: Payload> Mechanism<P> {
             }
             (Self::Snoop(machine), MechanismConfig::Snoop(config)) => {
                 machine.reconfigure(config, table, memory);
+            }
+            (Self::Wake(machine), MechanismConfig::Wake(config)) => {
+                machine.reconfigure(config, table);
             }
             _ => return Err(ReconfigureError::OtherMechanism),
         }

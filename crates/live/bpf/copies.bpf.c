@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Copies of what the kernel forwards, for the mechanisms that only watch while a mobile is in reach
- * (M-TCP+, holdover).
+ * (M-TCP+, holdover), or always (wake, which is about all protocols).
  *
  * Read first: crates/live/src/gateway/copies.rs, on how copies and queued packets go together.
  *
@@ -23,7 +23,7 @@ struct prefix {
 	struct address address;
 };
 
-/* Of the mobiles. */
+/* Of the mobiles; the value says whether packets of all protocols are copied, or TCP's alone. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
 	uint_field(map_flags, BPF_F_NO_PREALLOC);
@@ -31,6 +31,14 @@ struct {
 	type_field(key, struct prefix);
 	type_field(value, __u32);
 } mobiles SEC(".maps");
+
+/* Whether that is so for any. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u32);
+} any_protocol SEC(".maps");
 
 /* Mobiles whose packets come to the daemon themselves. */
 struct {
@@ -48,6 +56,8 @@ struct copy {
 	__u32 output;
 	/* Whether the daemon has to verify the checksums. */
 	__u32 verify;
+	/* Payload bytes of each datagram, where offloads made one packet of several; else 0. */
+	__u32 datagram;
 };
 
 /* What a fast connection brings within some ten milliseconds. */
@@ -76,8 +86,15 @@ struct nf_hook_state {
 	struct net_device *out;
 } __attribute__((preserve_access_index));
 
+struct skb_shared_info {
+	__u16 gso_size;
+} __attribute__((preserve_access_index));
+
 struct sk_buff {
 	unsigned int len;
+	/* Of the skb_shared_info, from `head` on. */
+	unsigned int end;
+	unsigned char *head;
 	__u8 ip_summed : 2;
 	__u8 csum_valid : 1;
 } __attribute__((preserve_access_index));
@@ -117,11 +134,30 @@ enum {
 
 /* ---- */
 
-static inline_always int is_of_mobile(const struct address *address)
+/* What is copied of a mobile's packets: 1 all, 0 TCP's, -1 none, for it is no mobile. */
+static inline_always int of_mobile(const struct address *address)
 {
 	struct prefix prefix = { .bits = 128, .address = *address };
+	__u32 *all = bpf_map_lookup_elem(&mobiles, &prefix);
 
-	return bpf_map_lookup_elem(&mobiles, &prefix) != 0;
+	return all ? (int)*all : -1;
+}
+
+static inline_always int are_all_protocols_copied(void)
+{
+	__u32 only = 0;
+	__u32 *any = bpf_map_lookup_elem(&any_protocol, &only);
+
+	return any && *any;
+}
+
+static inline_always __u32 datagram_size(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = (const void *)(skb->head + skb->end);
+	__u16 size = 0;
+
+	bpf_probe_read_kernel(&size, sizeof(size), &info->gso_size);
+	return size;
 }
 
 /* TCP may be behind extension headers. */
@@ -167,6 +203,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	struct address source, target;
 	struct bpf_dynptr whole;
 	struct bpf_dynptr *packet = &whole;
+	int is_tcp;
 	union {
 		struct ipv4_header v4;
 		struct ipv6_header v6;
@@ -175,24 +212,26 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, packet))
 		return NF_ACCEPT;
 	if (state->pf == NFPROTO_IPV4) {
-		if (bpf_dynptr_read(&ip.v4, sizeof(ip.v4), packet, 0, 0) ||
-		    ip.v4.protocol != PROTOCOL_TCP)
+		if (bpf_dynptr_read(&ip.v4, sizeof(ip.v4), packet, 0, 0))
 			return NF_ACCEPT;
+		is_tcp = ip.v4.protocol == PROTOCOL_TCP;
 		source = mapped(ip.v4.src);
 		target = mapped(ip.v4.dst);
 	} else {
-		if (bpf_dynptr_read(&ip.v6, sizeof(ip.v6), packet, 0, 0) ||
-		    !may_be_tcp(ip.v6.next_header))
+		if (bpf_dynptr_read(&ip.v6, sizeof(ip.v6), packet, 0, 0))
 			return NF_ACCEPT;
+		is_tcp = may_be_tcp(ip.v6.next_header);
 		source = ip.v6.src;
 		target = ip.v6.dst;
 	}
-	if (is_of_mobile(&target)) {
-		if (bpf_map_lookup_elem(&queued, &target))
-			return NF_ACCEPT;
-	} else if (!is_of_mobile(&source) || bpf_map_lookup_elem(&queued, &source)) {
+	if (!is_tcp && !are_all_protocols_copied())
 		return NF_ACCEPT;
-	}
+
+	int of_target = of_mobile(&target);
+	int of_either = of_target < 0 ? of_mobile(&source) : of_target;
+
+	if (of_either < !is_tcp || bpf_map_lookup_elem(&queued, of_target < 0 ? &source : &target))
+		return NF_ACCEPT;
 
 	__u8 summed = bit_field(skb, ip_summed);
 	struct copy head = {
@@ -201,6 +240,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 		.output = state->out ? state->out->ifindex : 0,
 		.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
 			  !bit_field(skb, csum_valid),
+		.datagram = is_tcp ? 0 : datagram_size(skb),
 	};
 
 	if (head.len <= 112)

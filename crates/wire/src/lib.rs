@@ -8,14 +8,19 @@
 //! TCP segment. [`decode_with`] does the same on live traffic without copying the user data, and
 //! reports connections that a gateway must leave alone.
 //!
+//! [`outline`], [`piece`] and [`checksummed`] are for packets of any protocol that a gateway sends
+//! once more.
+//!
 //! A segment keeps only what TCP mechanisms look at: it has no IP header beyond the addresses, no
 //! urgent pointer, no reserved bits and no unknown options. A gateway that forwards a packet
 //! unchanged therefore forwards the original bytes, and encodes only the segments it makes itself.
 
 mod checksum;
+mod datagram;
 mod decode;
 mod encode;
 mod options;
 
+pub use datagram::{checksummed, outline, piece};
 pub use decode::{Checksums, DecodeError, Decoded, decode, decode_with};
 pub use encode::{EncodeError, encode, encode_udp};

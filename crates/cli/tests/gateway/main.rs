@@ -7,6 +7,7 @@
 
 mod agent;
 mod control;
+mod datagrams;
 mod failures;
 mod host;
 mod hostile;

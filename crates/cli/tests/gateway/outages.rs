@@ -286,6 +286,38 @@ fn without_a_signal_nothing_is_worse_than_the_senders_own_timer() {
     }
 }
 
+/// A round trip of the testbed, and 50 ms.
+pub(crate) const WAKE_TOLD: Duration = Duration::from_millis(90);
+/// A round trip, and 150 ms: calls are 100 ms apart, and later a fiftieth of the silence.
+pub(crate) const WAKE_UNTOLD: Duration = Duration::from_millis(190);
+
+#[test]
+fn wake_told_in_time_resumes_within_a_round_trip_and_50_ms() {
+    if !possible() {
+        return;
+    }
+    for (case, outcome) in {
+        let cases = grid(Some("wake"), &[Told::Timely], &[1, 5, 10, 30]);
+        let outcomes = run_all(&cases);
+        cases.into_iter().zip(outcomes)
+    } {
+        let dead = outcome.dead_time;
+        assert!(dead.is_some_and(|dead| dead.is_within(WAKE_TOLD)), "{case:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn wake_never_told_resumes_within_a_round_trip_and_150_ms_after_short_outages() {
+    if !possible() {
+        return;
+    }
+    let cases = grid(Some("wake"), &[Told::Nothing], &[1, 3, 5]);
+    for (case, outcome) in cases.iter().zip(run_all(&cases)) {
+        let dead = outcome.dead_time;
+        assert!(dead.is_some_and(|dead| dead.is_within(WAKE_UNTOLD)), "{case:?}: {outcome:?}");
+    }
+}
+
 #[test]
 fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
     if !possible() {

@@ -4,6 +4,7 @@ use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::case::{Case, case, case_with_crash};
 use crate::subjects::{
     Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus, simple, snoop,
+    wake,
 };
 use crate::world::{Outcome, run};
 use airtcp_edge::{Middlebox, Resume};
@@ -66,6 +67,12 @@ proptest! {
     }
 
     #[test]
+    fn wake_is_safe_and_tells_the_fixed_host_nothing(case in case()) {
+        let outcome = check(&case, wake, Promise::EndToEnd)?;
+        prop_assert_eq!(outcome.injected[0], 0);
+    }
+
+    #[test]
     fn a_crash_of_m_tcp_plus_is_not_hidden(case in case_with_crash()) {
         check(&case, |limits| m_tcp_plus(limits, Resume::Flush), Promise::Custody)?;
     }
@@ -85,6 +92,7 @@ proptest! {
         check(&without_f_rto(case.clone()), m_tcp_by_signal, Promise::EndToEnd)?;
         check(&case, snoop, Promise::EndToEnd)?;
         check(&case, holdover, Promise::EndToEnd)?;
+        check(&case, wake, Promise::EndToEnd)?;
     }
 }
 

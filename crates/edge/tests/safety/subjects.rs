@@ -3,7 +3,7 @@
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment};
 use airtcp_edge::{
     Connection, Context, Detect, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
-    MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig,
+    MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig, Wake, WakeConfig,
 };
 
 /// What a mechanism promises about the acknowledgements that the fixed host sees.
@@ -96,4 +96,8 @@ pub(crate) fn holdover(limits: Limits) -> Holdover<Vec<u8>> {
     let config =
         HoldoverConfig { fifo: Bytes(limits.fifo), max_down: limits.max_down, nudge: limits.nudge };
     PerConnection::new(config, Default::default(), limits.memory)
+}
+
+pub(crate) fn wake(_: Limits) -> Wake<Segment<Vec<u8>>> {
+    Wake::new(WakeConfig::default(), Default::default())
 }

@@ -66,7 +66,13 @@ impl GatewayConfig {
                 || planned.clone().next().is_some();
             let announced = agent.is_some() || planned.any(|outage| !outage.lead.is_zero());
             match (mechanism, copy) {
-                (MechanismConfig::PacketControl { .. } | MechanismConfig::MTcp(_), _) => {}
+                // They need no signals.
+                (
+                    MechanismConfig::PacketControl { .. }
+                    | MechanismConfig::MTcp(_)
+                    | MechanismConfig::Wake(_),
+                    _,
+                ) => {}
                 (_, CopyMode::WhenFading) if !announced => cautions.push(format!(
                     "mobile.{name}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                      (expected signals.agent, or signals.planned with a lead)"
@@ -142,15 +148,27 @@ impl Group {
     /// Whether packets of a mobile in reach go on at once, and the gateway gets
     /// [copies](super::copies).
     pub fn is_copied(&self) -> bool {
-        // The others do more than watch while a mobile is in reach.
-        matches!(self.mechanism, MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_))
-            && self.fast_path == FastPathMode::Auto
-            && self.copy == CopyMode::Always
+        match self.mechanism {
+            MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {
+                self.fast_path == FastPathMode::Auto && self.copy == CopyMode::Always
+            }
+            MechanismConfig::Wake(_) => self.fast_path == FastPathMode::Auto,
+            // They do more than watch while a mobile is in reach.
+            MechanismConfig::MTcp(_)
+            | MechanismConfig::PacketControl { .. }
+            | MechanismConfig::Snoop(_) => false,
+        }
+    }
+
+    /// Whether it is about packets of all protocols, not of TCP alone.
+    pub fn is_of_all_protocols(&self) -> bool {
+        matches!(self.mechanism, MechanismConfig::Wake(_))
     }
 
     /// Which of its packets come to the gateway and wait there.
     pub fn queued(&self) -> Queued {
         match self.copy {
+            _ if self.is_of_all_protocols() => Queued::Never,
             CopyMode::Always if !self.is_copied() => Queued::Always,
             CopyMode::Always | CopyMode::WhenFading => Queued::Watched,
         }
@@ -176,6 +194,8 @@ pub enum Queued {
     Always,
     /// Those of watched mobiles: fading, down, or still lacking some of what was held for them.
     Watched,
+    /// None: copies are enough, also in an outage.
+    Never,
 }
 
 choice! {

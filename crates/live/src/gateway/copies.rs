@@ -27,7 +27,7 @@ use libbpf_rs::{
     NetfilterOpts, Object, ObjectBuilder, PrintLevel, ProgramMut, RingBuffer, RingBufferBuilder,
 };
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -49,10 +49,14 @@ const BATCH: usize = 256;
 const INTERVAL: Duration = Duration::from_micros(500);
 
 /// Bytes of a `struct copy`.
-const HEAD: usize = 16;
+const HEAD: usize = 20;
 
 /// The only key of a map with one element, and the value where only the key counts.
 const ONLY: [u8; 4] = [0; 4];
+
+/// What is copied of a mobile's packets.
+const OF_TCP: [u8; 4] = 0u32.to_ne_bytes();
+const OF_ALL_PROTOCOLS: [u8; 4] = 1u32.to_ne_bytes();
 
 /// The [`Copier`], if any group gets copies.
 #[derive(Debug, Default)]
@@ -90,7 +94,9 @@ impl Copies {
     /// Goes on with a configuration that came out of [`Copies::prepare`].
     pub fn commit(&mut self, config: &GatewayConfig, Prepared(copier): Prepared) {
         let copied = config.groups.iter().filter(|group| group.is_copied());
-        let mobiles: BTreeSet<_> = copied.flat_map(|group| group.addresses.clone()).collect();
+        let mobiles: BTreeMap<_, _> = copied
+            .flat_map(|group| group.addresses.iter().map(|net| (*net, group.is_of_all_protocols())))
+            .collect();
         self.copier = copier.or(self.copier.take()).filter(|_| !mobiles.is_empty());
         if let Some(copier) = &mut self.copier
             && let Err(error) = copier.configure(mobiles)
@@ -125,7 +131,8 @@ pub struct Copier {
     /// Reads `copies` into `taken`.
     ring: RingBuffer<'static>,
     taken: Rc<RefCell<Vec<Intercepted>>>,
-    mobiles: BTreeSet<IpNet>,
+    /// And whether packets of all protocols are copied, not of TCP alone.
+    mobiles: BTreeMap<IpNet, bool>,
     /// One for each IP version.
     _links: [Link; 2],
 }
@@ -195,16 +202,19 @@ impl Copier {
             program(&object, "copy_forwarded").attach_netfilter_with_opts(place)
         };
         let links = [attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?];
-        Ok(Self { object, copies, ring, taken, mobiles: BTreeSet::new(), _links: links })
+        Ok(Self { object, copies, ring, taken, mobiles: BTreeMap::new(), _links: links })
     }
 
     /// Copies the packets of these mobiles from now on.
-    fn configure(&mut self, mobiles: BTreeSet<IpNet>) -> libbpf_rs::Result<()> {
+    fn configure(&mut self, mobiles: BTreeMap<IpNet, bool>) -> libbpf_rs::Result<()> {
+        let which = |all| if all { &OF_ALL_PROTOCOLS } else { &OF_TCP };
+        let any = mobiles.values().any(|&all| all);
+        map(&self.object, "any_protocol").update(&ONLY, which(any), MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
-        for net in &mobiles {
-            map.update(&prefix(*net), &ONLY, MapFlags::ANY)?;
+        for (net, &all) in &mobiles {
+            map.update(&prefix(*net), which(all), MapFlags::ANY)?;
         }
-        for net in self.mobiles.difference(&mobiles) {
+        for net in self.mobiles.keys().filter(|net| !mobiles.contains_key(net)) {
             map.delete(&prefix(*net))?;
         }
         self.mobiles = mobiles;
@@ -301,5 +311,6 @@ fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
         input: interface(4),
         output: interface(8),
         checksums: if field(12)? == 0 { Checksums::Ignore } else { Checksums::Verify },
+        datagram: field(16).and_then(|size| u16::try_from(size).ok()).filter(|&size| size != 0),
     })
 }

@@ -8,10 +8,14 @@
 //! (copies may be super-packets of segmentation offload) and encoded. Whatever is not a TCP
 //! segment, is malformed, or belongs to a connection on which only the hosts can send valid
 //! segments (MPTCP, TCP-AO, MD5) passes untouched.
+//!
+//! [`Wake`] is about packets of all protocols: a group with it has its packets copied as [`Kept`],
+//! and none of them ever waits.
 
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
 use super::config::{GatewayConfig, Group, Limits, Queued};
 use super::datapath::{Intercepted, Verdict};
+use super::kept::{Kept, Sent};
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
 use super::record::{self, Recorder};
@@ -19,10 +23,11 @@ use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::journal::Note;
 use airtcp_edge::m_tcp_plus::{self, State};
 use airtcp_edge::{
-    Action, Actions, FlowTableConfig, Mechanism, Middlebox, MobileId, Side, ThresholdTooSmall,
+    Action, Actions, FlowReport, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId,
+    ReconfigureError, Side, ThresholdTooSmall, Wake,
 };
 use airtcp_record::Input;
-use airtcp_wire::{DecodeError, Decoded, decode_with, encode};
+use airtcp_wire::{DecodeError, Decoded, decode_with, encode, outline};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
@@ -98,7 +103,15 @@ struct ActiveGroup {
     config: Group,
     /// Indices of the group's interfaces; empty: any.
     interfaces: Vec<u32>,
-    mechanism: Mechanism<SharedBytes>,
+    machine: Machine,
+}
+
+/// What is at work for a group.
+enum Machine {
+    /// A mechanism for TCP.
+    Segments(Mechanism<SharedBytes>),
+    /// Wake, for all protocols, and where it sends.
+    Packets(Wake<Kept>, Side),
 }
 
 /// What is remembered of the two hosts of a connection, for as long as there is room.
@@ -149,6 +162,15 @@ pub enum DispatchError {
         group: String,
         /// Name of the interface.
         interface: String,
+    },
+    /// This machine makes no copies in the kernel.
+    #[error(
+        "group {group:?}: wake needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF and \
+         CAP_PERFMON; `airtcp doctor` tells what is missing)"
+    )]
+    Copies {
+        /// Name of the group.
+        group: String,
     },
     /// It has connections with acknowledged bytes held only by the gateway.
     #[error(
@@ -235,7 +257,7 @@ impl Dispatcher {
         let mut groups: Vec<ActiveGroup> =
             (self.next_id..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
         for old in &self.groups {
-            let committed = old.mechanism.reports().filter(|report| report.committed).count();
+            let committed = old.machine.reports().filter(|report| report.committed).count();
             if committed > 0 && !groups.iter().any(|new| new.succeeds(old)) {
                 let group = old.config.name.clone();
                 return Err(DispatchError::Committed { group, committed });
@@ -246,11 +268,11 @@ impl Dispatcher {
             let memory = config.limits.memory;
             let mut is_kept = false;
             if let Some(old) = self.groups.iter_mut().find(|old| new.succeeds(old))
-                && old.mechanism.reconfigure(&new.config.mechanism, table, memory).is_ok()
+                && old.machine.reconfigure(&new.config.mechanism, table, memory).is_ok()
             {
                 is_kept = true;
                 new.id = old.id;
-                std::mem::swap(&mut old.mechanism, &mut new.mechanism);
+                std::mem::swap(&mut old.machine, &mut new.machine);
             }
             if let Some(recorder) = &mut self.recorder {
                 let setup = record::setup(&new.config, &config.limits);
@@ -282,7 +304,8 @@ impl Dispatcher {
         let found = self.groups.iter().position(|known| known.config.name == group);
         let Some(n) = found else { return false };
         let group = &mut self.groups[n];
-        if !group.mechanism.restore(now, flow, connection) {
+        let Machine::Segments(mechanism) = &mut group.machine else { return false };
+        if !mechanism.restore(now, flow, connection) {
             return false;
         }
         if let Some(recorder) = &mut self.recorder {
@@ -305,7 +328,7 @@ impl Dispatcher {
             let of_source = status.signals.entry(source.name().to_owned()).or_default();
             of_source.insert(signal.to_owned(), count);
         }
-        for ActiveGroup { config, mechanism, .. } in &self.groups {
+        for ActiveGroup { config, machine: mechanism, .. } in &self.groups {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
                 mechanism: config.mechanism.word().to_owned(),
@@ -346,6 +369,9 @@ impl Dispatcher {
     ) -> Verdict {
         let packet = &intercepted.packet;
         let is_copy = intercepted.id.is_none();
+        if is_copy && self.on_packet_to_keep(now, intercepted) {
+            return self.pass(|c| &mut c.passed);
+        }
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
         let (segment, foreign_option) = match decode_with(packet, intercepted.checksums, payload) {
             Ok(Decoded { segment, foreign_option }) => (segment, foreign_option),
@@ -359,9 +385,13 @@ impl Dispatcher {
             return Verdict::Pass;
         }
         let flow = from.to_mobile(segment.flow);
+        let is_committed = |group: &ActiveGroup| match &group.machine {
+            Machine::Segments(mechanism) => mechanism.is_committed(&flow),
+            Machine::Packets(..) => false,
+        };
         if segment.flags.contains(Flags::SYN) {
             self.note_syn(flow, from, &segment);
-        } else if foreign_option.is_some() && !self.groups[n].mechanism.is_committed(&flow) {
+        } else if foreign_option.is_some() && !is_committed(&self.groups[n]) {
             // A forged option can make us leave a connection alone, but not one that depends on us.
             self.host_pair(flow).is_foreign = true;
         }
@@ -378,7 +408,9 @@ impl Dispatcher {
                 }
             }
         }
-        let mechanism = &mut self.groups[n].mechanism;
+        let Machine::Segments(mechanism) = &mut self.groups[n].machine else {
+            return Verdict::Pass;
+        };
         if is_copy {
             mechanism.on_copy(now, from, segment, &mut self.actions);
             self.note_step(now, n, &Input::Copy { from, segment: packet });
@@ -406,7 +438,7 @@ impl Dispatcher {
         let mobile = signal.mobile;
         let told = self.mobiles.note(signal).or_else(|| {
             // Connections may wait because of a signal that an earlier process was given.
-            let waits = || self.groups.iter().any(|group| group.mechanism.is_interrupted(mobile));
+            let waits = || self.groups.iter().any(|group| group.machine.is_interrupted(mobile));
             let is_back = signal.signal == LinkSignal::Up && !self.mobiles.is_away(mobile);
             (is_back && waits()).then_some(LinkSignal::Up)
         });
@@ -422,11 +454,32 @@ impl Dispatcher {
             self.tell(now, mobile, signal, effects);
         }
         for n in 0..self.groups.len() {
-            let mechanism = &mut self.groups[n].mechanism;
-            if mechanism.next_deadline().is_some_and(|due| due <= now) {
-                mechanism.on_timer(now, &mut self.actions);
-                self.note_step(now, n, &Input::Timer);
-                self.carry_out(n, effects);
+            let machine = &mut self.groups[n].machine;
+            if machine.next_deadline().is_none_or(|due| due > now) {
+                continue;
+            }
+            match machine {
+                Machine::Segments(mechanism) => {
+                    mechanism.on_timer(now, &mut self.actions);
+                    self.note_step(now, n, &Input::Timer);
+                    self.carry_out(n, effects);
+                }
+                Machine::Packets(wake, to) => {
+                    let (to, counters) = (*to, &mut self.counters);
+                    wake.on_deadline(now, |kept| match kept.sent() {
+                        Sent::Segment(segment) => {
+                            self.actions.inject(to, segment.clone());
+                        }
+                        Sent::Packet(_) => match kept.sent().bytes() {
+                            Some(packet) => {
+                                effects.push(Effect::Inject { to, packet });
+                                counters.injected += 1;
+                            }
+                            None => counters.unsendable += 1,
+                        },
+                    });
+                    self.carry_out(n, effects);
+                }
             }
         }
         if self.unwatch.is_some_and(|due| due <= now) {
@@ -436,8 +489,28 @@ impl Dispatcher {
 
     /// When to call [`Dispatcher::on_timer`] next.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let mechanisms = self.groups.iter().filter_map(|group| group.mechanism.next_deadline());
+        let mechanisms = self.groups.iter().filter_map(|group| group.machine.next_deadline());
         mechanisms.chain(self.mobiles.next_deadline()).chain(self.unwatch).min()
+    }
+
+    /// Hands a copy to wake, if the mobile's group has it; false when it has not.
+    fn on_packet_to_keep(&mut self, now: Instant, intercepted: &Intercepted) -> bool {
+        let is_wake = |group: &ActiveGroup| matches!(group.machine, Machine::Packets(..));
+        if !self.groups.iter().any(is_wake) {
+            return false;
+        }
+        let Ok((_, flow)) = outline(&intercepted.packet) else { return false };
+        let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
+        let Machine::Packets(wake, to) = &mut self.groups[n].machine else { return false };
+        let mobile = MobileId(from.to_mobile(flow).dst.ip);
+        if from == *to {
+            wake.on_heard(now, mobile);
+        } else if let Ok(kept) = Kept::new(intercepted) {
+            wake.on_sent(now, mobile, &kept);
+        } else {
+            self.counters.undecodable += 1;
+        }
+        true
     }
 
     fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {
@@ -488,10 +561,14 @@ impl Dispatcher {
             } else if !self.watched.is_empty() {
                 self.unwatch = Some(now + SETTLING);
             }
-            let group = &mut self.groups[n];
-            group.mechanism.on_link(now, mobile, signal, &mut self.actions);
-            self.note_step(now, n, &Input::Signal { mobile, signal });
-            self.carry_out(n, effects);
+            match &mut self.groups[n].machine {
+                Machine::Segments(mechanism) => {
+                    mechanism.on_link(now, mobile, signal, &mut self.actions);
+                    self.note_step(now, n, &Input::Signal { mobile, signal });
+                    self.carry_out(n, effects);
+                }
+                Machine::Packets(wake, _) => wake.on_signal(now, mobile, signal),
+            }
         }
     }
 
@@ -510,7 +587,7 @@ impl Dispatcher {
         let groups = &self.groups;
         self.watched.retain(|&mobile| {
             let is_settled = !away.contains(&mobile)
-                && groups.iter().all(|group| !group.mechanism.is_interrupted(mobile));
+                && groups.iter().all(|group| !group.machine.is_interrupted(mobile));
             if is_settled {
                 effects.push(Effect::Watch { mobile, watched: false });
             }
@@ -535,7 +612,10 @@ impl Dispatcher {
     /// Writes down what a group's mechanism noted, and takes back promises that could not be
     /// written down.
     fn write_down(&mut self, n: usize) {
-        let ActiveGroup { config, mechanism, .. } = &mut self.groups[n];
+        let ActiveGroup { config, machine: Machine::Segments(mechanism), .. } = &mut self.groups[n]
+        else {
+            return;
+        };
         let mut unkept = Vec::new();
         for note in mechanism.drain_journal() {
             if let Err(error) = self.keeper.write(&config.name, &note) {
@@ -621,9 +701,7 @@ impl ActiveGroup {
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, DispatchError> {
-        let mut mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
-            .map_err(|source| DispatchError::Threshold { group: group.name.clone(), source })?;
-        mechanism.keep_journal();
+        let machine = Machine::new(group, table, config)?;
         let find = |interface: &String| {
             index(interface).ok_or_else(|| DispatchError::Interface {
                 group: group.name.clone(),
@@ -631,7 +709,7 @@ impl ActiveGroup {
             })
         };
         let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self { id, config: group.clone(), interfaces, mechanism })
+        Ok(Self { id, config: group.clone(), interfaces, machine })
     }
 
     /// The same group, perhaps with other settings.
@@ -647,6 +725,91 @@ impl ActiveGroup {
     fn has(&self, ip: IpAddr, interface: Option<u32>) -> bool {
         let is_there = |index| self.interfaces.contains(&index);
         self.has_address(ip) && (self.interfaces.is_empty() || interface.is_none_or(is_there))
+    }
+}
+
+impl Machine {
+    fn new(
+        group: &Group,
+        table: FlowTableConfig,
+        config: &GatewayConfig,
+    ) -> Result<Self, DispatchError> {
+        if let MechanismConfig::Wake(wake) = group.mechanism {
+            if !group.is_copied() {
+                return Err(DispatchError::Copies { group: group.name.clone() });
+            }
+            return Ok(Self::Packets(Wake::new(wake, table), wake.towards.side()));
+        }
+        let mut mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
+            .map_err(|source| DispatchError::Threshold { group: group.name.clone(), source })?;
+        mechanism.keep_journal();
+        Ok(Self::Segments(mechanism))
+    }
+
+    fn reconfigure(
+        &mut self,
+        config: &MechanismConfig,
+        table: FlowTableConfig,
+        memory: airtcp_core::Bytes,
+    ) -> Result<(), ReconfigureError> {
+        match (self, config) {
+            (Self::Segments(mechanism), _) => mechanism.reconfigure(config, table, memory),
+            (Self::Packets(wake, to), MechanismConfig::Wake(config)) => {
+                *to = config.towards.side();
+                wake.reconfigure(*config, table);
+                Ok(())
+            }
+            (Self::Packets(..), _) => Err(ReconfigureError::OtherMechanism),
+        }
+    }
+
+    fn flows(&self) -> usize {
+        match self {
+            Self::Segments(mechanism) => mechanism.flows(),
+            Self::Packets(wake, _) => wake.flows(),
+        }
+    }
+
+    fn held(&self) -> u64 {
+        match self {
+            Self::Segments(mechanism) => mechanism.held(),
+            Self::Packets(wake, _) => wake.held(),
+        }
+    }
+
+    fn segments_refused(&self) -> u64 {
+        match self {
+            Self::Segments(mechanism) => mechanism.segments_refused(),
+            Self::Packets(wake, _) => wake.segments_refused(),
+        }
+    }
+
+    fn counters(&self) -> BTreeMap<&'static str, u64> {
+        match self {
+            Self::Segments(mechanism) => mechanism.counters(),
+            Self::Packets(wake, _) => wake.counters().by_name(),
+        }
+    }
+
+    fn reports(&self) -> Box<dyn Iterator<Item = FlowReport> + '_> {
+        match self {
+            Self::Segments(mechanism) => mechanism.reports(),
+            Self::Packets(wake, _) => Box::new(wake.reports()),
+        }
+    }
+
+    fn is_interrupted(&self, mobile: MobileId) -> bool {
+        match self {
+            Self::Segments(mechanism) => mechanism.is_interrupted(mobile),
+            Self::Packets(wake, _) => wake.is_interrupted(mobile),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Segments(mechanism) => mechanism.next_deadline(),
+            Self::Packets(wake, _) => wake.deadline(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`config`] (what is to be done), [`dispatch`] (packets and signals in,
 //! verdicts and packets out; no I/O), [`mobiles`] (which mobiles are away, when sources disagree),
-//! [`datapath`] (how packets come and go), [`copies`] (of what the kernel forwards by itself),
+//! [`datapath`] (how packets come and go), [`copies`] (of what the kernel forwards by itself; [`kept`]: of any protocol),
 //! [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the
 //! daemon asks of the loop), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all
 //! of it put together). Around it: [`supervisor`] (restarts the daemon), [`server`] (the control
@@ -21,6 +21,7 @@ pub mod daemon;
 pub mod datapath;
 pub mod dispatch;
 pub mod driver;
+pub mod kept;
 pub mod ledger;
 pub mod log;
 pub mod metrics;

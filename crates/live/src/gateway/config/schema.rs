@@ -94,8 +94,8 @@ pub(super) static GATEWAY: Table = Table::new(
 );
 
 /// The mechanisms that are offered for live traffic.
-const MECHANISMS: [Word; 4] =
-    choose(MechanismConfig::WORDS, ["m-tcp-plus", "holdover", "m-tcp", "packet-control"]);
+const MECHANISMS: [Word; 5] =
+    choose(MechanismConfig::WORDS, ["m-tcp-plus", "holdover", "wake", "m-tcp", "packet-control"]);
 
 /// What live traffic asks of mechanisms beyond what a simulation does.
 const LIVE: &[Field] = &[
@@ -158,14 +158,14 @@ static MOBILE: Table = Table::new(
         ),
         Key::Fields(&[
             field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
-                .only("mechanism", MechanismConfig::WITH_SIGNALS),
+                .only("mechanism", MechanismConfig::WATCHING),
             field(
                 "fast-path",
                 FastPathMode::KIND,
                 Is("auto"),
                 "Whether packets go on without waiting for the gateway.",
             )
-            .only("mechanism", MechanismConfig::WITH_SIGNALS),
+            .only("mechanism", MechanismConfig::WATCHING),
         ]),
     ],
 );

@@ -44,6 +44,9 @@ pub struct Intercepted {
     /// Whether its checksums are there to be verified: offloads fill them in later, or have
     /// verified them.
     pub checksums: Checksums,
+    /// Payload bytes of each datagram, of a UDP packet that offloads made of several (known of
+    /// copies).
+    pub datagram: Option<u16>,
 }
 
 /// What becomes of an intercepted packet.

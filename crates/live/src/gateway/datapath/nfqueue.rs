@@ -308,7 +308,7 @@ impl Slot {
             let buffer = std::mem::replace(&mut self.buffer, self.spares.take());
             self.spares.lend(buffer, range)
         };
-        Ok(Some(Intercepted { id: Some(id), packet, input, output, checksums }))
+        Ok(Some(Intercepted { id: Some(id), packet, input, output, checksums, datagram: None }))
     }
 }
 

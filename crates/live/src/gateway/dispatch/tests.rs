@@ -100,6 +100,7 @@ impl Bench {
             input: None,
             output: None,
             checksums: Checksums::Verify,
+            datagram: None,
         };
         self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects)
     }

@@ -4,7 +4,7 @@
 use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::MechanismConfig;
+use airtcp_edge::{MechanismConfig, WakeConfig};
 use airtcp_live::gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, PlannedOutage, Queued,
     Signals,
@@ -103,6 +103,14 @@ fn describe_group(out: &mut String, group: &Group) {
         let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
         return;
     }
+    if let MechanismConfig::Wake(WakeConfig { silence, call, .. }) = mechanism {
+        let _ = writeln!(
+            out,
+            "  two packets of each flow, of any protocol, beside the kernel's forwarding"
+        );
+        let _ = writeln!(out, "  called every {call} after a silence of {silence}");
+        return;
+    }
     let when = match copy {
         CopyMode::Always => "always",
         CopyMode::WhenFading => "when fading",
@@ -115,7 +123,7 @@ fn describe_group(out: &mut String, group: &Group) {
             "  beside the kernel's forwarding where it can, while the mobile is in reach"
         ),
         (false, Queued::Always) => writeln!(out, "  all packets wait for the gateway"),
-        (false, Queued::Watched) => Ok(()),
+        (false, Queued::Watched | Queued::Never) => Ok(()),
     };
     if let Some(nudge) = mechanism.nudge() {
         let _ = writeln!(out, "  a mobile that is down is asked every {nudge} whether it is back");

@@ -225,7 +225,7 @@ fn script(wanted: &Wanted, family: Family, entered: impl Fn(&Table) -> bool) -> 
             let _ = writeln!(text, "{}", enter(table, action));
         }
         text += &match table.name {
-            "raw" => format!("-A {ENTRY} -p tcp -m mark --mark {MARK:#x} -j CT --notrack\n"),
+            "raw" => format!("-A {ENTRY} -m mark --mark {MARK:#x} -j CT --notrack\n"),
             _ => queueing(wanted, family),
         };
         text.push_str("COMMIT\n");
@@ -246,6 +246,7 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
                 Queued::Always => writeln!(text, "{these} {}", queue(wanted.queue)),
                 // The first group that has a mobile counts.
                 Queued::Watched => writeln!(text, "{these} -j {WATCHED}\n{these} -j RETURN"),
+                Queued::Never => writeln!(text, "{these} -j RETURN"),
             };
         }
     }
@@ -292,7 +293,7 @@ mod tests {
         let wanted = "*raw
 :AIRTCP - [0:0]
 -A OUTPUT -j AIRTCP
--A AIRTCP -p tcp -m mark --mark 0x61697274 -j CT --notrack
+-A AIRTCP -m mark --mark 0x61697274 -j CT --notrack
 COMMIT
 *mangle
 :AIRTCP - [0:0]

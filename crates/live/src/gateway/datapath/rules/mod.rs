@@ -157,6 +157,7 @@ impl Wanted {
         groups.map(|group| group.queued).any(|queued| match queued {
             Queued::Always => true,
             Queued::Watched => is_watched,
+            Queued::Never => false,
         })
     }
 }

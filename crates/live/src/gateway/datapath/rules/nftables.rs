@@ -114,7 +114,7 @@ pub(super) fn text(wanted: &Wanted) -> String {
             text,
             "  chain output {{
     type filter hook output priority raw; policy accept;
-    meta l4proto tcp meta mark {MARK:#x} notrack
+    meta mark {MARK:#x} notrack
   }}
 "
         );
@@ -134,6 +134,7 @@ fn rules(group: &Selection, address: &str, interface: &str) -> String {
     let these = format!("    {behind}{version} {address} {}", addresses.trunc());
     match queued {
         Queued::Always => format!("{these} goto queued\n"),
+        Queued::Never => format!("{these} return\n"),
         Queued::Watched => {
             // The first group that has a mobile counts.
             let set = set(addresses.addr());
@@ -183,7 +184,7 @@ mod tests {
   }
   chain output {
     type filter hook output priority raw; policy accept;
-    meta l4proto tcp meta mark 0x61697274 notrack
+    meta mark 0x61697274 notrack
   }
 }
 ";

@@ -1,0 +1,607 @@
+//! `wake`: after an outage, two packets of each flow tell its sender that the path lives.
+//!
+//! The idea is the smart link layer of J. Scott and G. Mapp, "Link layer-based TCP optimisation for
+//! disconnecting networks" (ACM CCR 33(5), 2003; see also RFC 3819 §8 and RFC 6069): a sender in an
+//! outage waits for a timer that has backed off, and any answer of its peer spares it the rest of
+//! that wait. Nothing here looks beyond addresses, ports and TCP's sequence numbers, so QUIC and
+//! tunnels are served as TCP is. Packets are copied: the originals go on, and nothing is
+//! acknowledged, changed or held back. Losing all state loses no more than the time to the sender's
+//! next attempt.
+//!
+//! Of each flow that may lose its path ([`WakeConfig::towards`]) the node keeps
+//! - the *tail*: of TCP the segment with the highest sequence number, otherwise the last packet.
+//!   Once the path is silent the tail stays, whatever follows: it is from before the outage.
+//! - the *newest* packet, where that is another: a retransmission, a probe.
+//!
+//! TCP's SYN and RST are never kept: a copy that comes late could open or abort the next connection
+//! of the same ports.
+//!
+//! When the path is back the tail is sent first, then the newest. Both are needed. A TCP sender
+//! whose ACKs were lost with the link learns nothing from a repeated head, and waits for its probe
+//! of the tail (RFC 8985 §7); a QUIC sender that hears of its newest packet alone sees losses far
+//! apart in time, and takes them for persistent congestion (RFC 9002 §7.6).
+//!
+//! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
+//! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
+//! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
+//! one flow, of the next one at the next call, until something comes back. Calls are
+//! [`WakeConfig::call`] apart at first, later a fiftieth of the silence, for a link that holds
+//! packets instead of dropping them delivers them all in the end. They stop after five minutes, and
+//! go on when the sender tries again.
+//!
+//! What a packet costs that was not needed: TCP answers it with a duplicate ACK (RFC 9293 §3.10.7.4)
+//! and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network may duplicate
+//! packets.
+
+use crate::counters::counters;
+use crate::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
+use crate::middlebox::{Actions, Middlebox, MobileId, Side};
+use airtcp_core::{Addr, Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_settings::schema::{Kind, at_least};
+use airtcp_settings::{choice, settings};
+use hashlink::LinkedHashMap;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A shorter silence, or calls closer together, would take all of the node's time.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// Calls come at least this part of the silence apart: they cost a path that holds packets little,
+/// and a flow that waits a fiftieth of what it has waited.
+const CALLS_APART: u64 = 50;
+
+/// Silence after which calls stop.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The same for a mobile that was never heard: it may not exist, or only listen.
+const PATIENCE_WITH_STRANGERS: Duration = Duration::from_secs(10);
+
+/// A flow that sent nothing for so long before the silence waits for nothing.
+const IDLE_BEFORE: Duration = Duration::from_secs(5);
+
+/// How many flows take turns to call: the latest to send.
+const CALLERS: usize = 16;
+
+/// Flows released at once, and each [`RELEASE_INTERVAL`] later: some 40 Mbit/s of full packets.
+const RELEASED_AT_ONCE: usize = 16;
+const RELEASE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Flows of a mobile that may begin while it is silent: a flood of them displaces nothing.
+const NEW_IN_SILENCE: usize = 256;
+
+/// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
+/// network: what fits into an Ethernet frame.
+const LARGEST_COPY: usize = 1_460;
+
+settings! {
+    /// Settings of wake.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WakeConfig {
+        /// Where the wireless link is: what goes there is kept.
+        pub towards: Towards = Towards::Mobile,
+        /// Without a signal, silence of the other side after which it is called; never less than one
+        /// and a half times what its answers took.
+        #[kind = at_least(SHORTEST)]
+        pub silence: Duration = Duration::from_millis(300),
+        /// From one call to the next, at first.
+        #[kind = at_least(SHORTEST)]
+        pub call: Duration = Duration::from_millis(100),
+        /// Packets kept of a tunnel, from before the silence and since: its packets belong to many
+        /// flows (WireGuard, IPsec, GRE, IP in IP).
+        #[kind = Kind::Integer { min: 1, max: 64 }]
+        pub tunnel_packets: u32 = 8,
+    }
+}
+
+choice! {
+    /// On which side of the node the wireless link is.
+    #[derive(Hash)]
+    #[default(Mobile)]
+    pub enum Towards {
+        /// the mobiles are behind it: the node is at the network's edge
+        Mobile = "mobile",
+        /// the network is behind it: the node is on board, with the hosts whose packets it keeps
+        Network = "network",
+    }
+}
+
+impl Towards {
+    /// The side of the node on which the link is.
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Mobile => Side::Mobile,
+            Self::Network => Side::Fixed,
+        }
+    }
+}
+
+counters! {
+    /// What wake did since the start.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct WakeCounters {
+        /// Times that a mobile was silent without a signal.
+        pub silences: u64,
+        /// Times that the flows of a mobile were released.
+        pub releases: u64,
+        /// Packets sent when a link was back.
+        pub packets_released: u64,
+        /// Packets sent to find out whether a mobile is there.
+        pub packets_called: u64,
+    }
+}
+
+/// One direction of a flow: addresses, protocol, and ports where there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId {
+    /// IP protocol number.
+    pub protocol: u8,
+    /// From and to; ports are 0 for protocols without them.
+    pub flow: Flow,
+}
+
+impl FlowId {
+    /// Many flows in one, by IP protocol number or well-known port: IP in IP, IPv6 in IP, GRE, ESP,
+    /// AH; ESP in UDP (RFC 3948), WireGuard.
+    pub fn is_tunnel(&self) -> bool {
+        const UDP: u8 = 17;
+        let Flow { src: Addr { port: from, .. }, dst: Addr { port: to, .. } } = self.flow;
+        matches!(self.protocol, 4 | 41 | 47 | 50 | 51)
+            || self.protocol == UDP && [from, to].iter().any(|port| matches!(port, 4500 | 51820))
+    }
+}
+
+/// What wake must know of a packet.
+pub trait Packet: Clone {
+    /// Its flow.
+    fn id(&self) -> FlowId;
+    /// The end of a TCP segment; `None` for other protocols.
+    fn seq_end(&self) -> Option<SeqNum>;
+    /// It opens or aborts a connection: what was kept of the flow before is of another one, and it
+    /// is not kept itself, for a copy that comes late would open or abort the next.
+    fn is_boundary(&self) -> bool;
+    /// What to keep of it as a tail: of a packet still to be segmented, the end.
+    fn end(&self) -> Self;
+    /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may be
+    /// the retransmission that the other side waits for.
+    fn beginning(&self) -> Self;
+}
+
+impl<P: Payload> Packet for Segment<P> {
+    fn id(&self) -> FlowId {
+        const TCP: u8 = 6;
+        FlowId { protocol: TCP, flow: self.flow }
+    }
+
+    fn seq_end(&self) -> Option<SeqNum> {
+        Some(Segment::seq_end(self))
+    }
+
+    fn is_boundary(&self) -> bool {
+        self.flags.intersects(Flags::SYN | Flags::RST)
+    }
+
+    fn end(&self) -> Self {
+        let excess = self.payload.len().saturating_sub(LARGEST_COPY);
+        if excess == 0 {
+            return self.clone();
+        }
+        let payload = self.payload.slice(excess, LARGEST_COPY);
+        Self { seq: self.seq + excess as u32, payload, ..self.clone() }
+    }
+
+    fn beginning(&self) -> Self {
+        if self.payload.len() <= LARGEST_COPY {
+            return self.clone();
+        }
+        let payload = self.payload.slice(0, LARGEST_COPY);
+        Self { payload, flags: self.flags - Flags::FIN, ..self.clone() }
+    }
+}
+
+/// What is kept of a flow: at most `room` packets of each kind.
+#[derive(Clone, Debug)]
+struct Kept<Q> {
+    tail: VecDeque<Q>,
+    newest: VecDeque<Q>,
+    /// When its last packet came.
+    last: Instant,
+}
+
+impl<Q: Packet> Kept<Q> {
+    fn new(now: Instant) -> Self {
+        Self { tail: VecDeque::new(), newest: VecDeque::new(), last: now }
+    }
+
+    fn take(&mut self, now: Instant, packet: &Q, silent: bool, room: usize) {
+        self.last = now;
+        let is_tail = match (self.tail.back(), packet.seq_end()) {
+            (None, _) => true,
+            (Some(_), _) if silent => false,
+            (Some(tail), Some(end)) => tail.seq_end().is_none_or(|tail| end.at_or_after(tail)),
+            (Some(_), None) => true,
+        };
+        let (place, copy) = if is_tail {
+            self.newest.clear();
+            (&mut self.tail, packet.end())
+        } else {
+            (&mut self.newest, packet.beginning())
+        };
+        if place.len() >= room {
+            place.pop_front();
+        }
+        place.push_back(copy);
+    }
+
+    fn packets(&self) -> impl Iterator<Item = &Q> {
+        self.tail.iter().chain(&self.newest)
+    }
+}
+
+/// What is known of a mobile.
+#[derive(Clone, Debug)]
+struct Peer<Q> {
+    /// Its flows; the latest to send is at the back.
+    flows: LinkedHashMap<FlowId, Kept<Q>, Keyed>,
+    /// It was heard.
+    is_known: bool,
+    /// When the first packet went to it since it was heard last.
+    waits_since: Option<Instant>,
+    /// How long its answers took; the longest of late.
+    response: Duration,
+    /// When its link was reported down.
+    down: Option<Instant>,
+    calls: Option<Calls>,
+    /// Flows still to be released.
+    release: VecDeque<FlowId>,
+    next_release: Option<Instant>,
+    /// Flows that began during this silence.
+    new_in_silence: usize,
+    /// The earliest entry among the deadlines.
+    armed: Option<Instant>,
+}
+
+/// The peer is called until it answers.
+#[derive(Clone, Copy, Debug)]
+struct Calls {
+    since: Instant,
+    /// `None`: nobody calls any more.
+    next: Option<Instant>,
+    turn: usize,
+    /// Everything was sent at this instant. If the peer answers soon, that was it.
+    released: Option<Instant>,
+}
+
+impl<Q: Packet> Peer<Q> {
+    fn new(key: Keyed) -> Self {
+        Self {
+            flows: LinkedHashMap::with_hasher(key),
+            is_known: false,
+            waits_since: None,
+            response: Duration::ZERO,
+            down: None,
+            calls: None,
+            release: VecDeque::new(),
+            next_release: None,
+            new_in_silence: 0,
+            armed: None,
+        }
+    }
+
+    /// What is sent to it now may be lost.
+    fn is_silent(&self) -> bool {
+        self.down.is_some() || self.calls.is_some()
+    }
+
+    /// Silence that means something.
+    fn threshold(&self, config: &WakeConfig) -> Duration {
+        config.silence.max(self.response * 3 / 2)
+    }
+
+    fn next_deadline(&self, config: &WakeConfig) -> Option<Instant> {
+        let call = match (self.calls, self.waits_since) {
+            (Some(calls), _) => calls.next,
+            (None, Some(since)) => Some(since + self.threshold(config)),
+            (None, None) => None,
+        };
+        [call, self.next_release].into_iter().flatten().min()
+    }
+
+    /// It was heard.
+    fn on_heard(&mut self, now: Instant, config: &WakeConfig) {
+        self.is_known = true;
+        let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
+        if let Some(calls) = self.calls.take() {
+            self.down = None;
+            if calls.released.is_none_or(|at| now.since(at) > threshold) {
+                self.release_all(now, calls.since);
+            }
+        } else if let Some(told) = self.down {
+            // Sooner, it may have been on the way when the link went down.
+            if now.since(told) > threshold {
+                self.down = None;
+                self.release_all(now, told);
+            }
+        } else if let Some(since) = waited {
+            self.response = now.since(since).max(self.response * 7 / 8);
+        }
+    }
+
+    /// The link is back, as a signal says.
+    fn on_up(&mut self, now: Instant, config: &WakeConfig) {
+        let since = [self.down.take(), self.calls.map(|calls| calls.since), self.waits_since];
+        let Some(since) = since.into_iter().flatten().min() else { return };
+        self.release_all(now, since);
+        if !self.release.is_empty() {
+            let next = Some(now + config.call);
+            self.calls = Some(Calls { since: now, next, turn: 0, released: Some(now) });
+        }
+    }
+
+    /// Flows that may wait since then, the latest to send first.
+    fn waiting(&self, since: Instant) -> impl Iterator<Item = (&FlowId, &Kept<Q>)> {
+        let waits = move |kept: &Kept<Q>| kept.last + IDLE_BEFORE > since;
+        self.flows.iter().rev().filter(move |(_, kept)| waits(kept))
+    }
+
+    /// Puts all flows in line that may wait since then.
+    fn release_all(&mut self, now: Instant, since: Instant) {
+        self.release = self.waiting(since).map(|(&id, _)| id).collect();
+        self.next_release = (!self.release.is_empty()).then_some(now);
+        self.new_in_silence = 0;
+    }
+
+    /// Sends what is kept of the next flows in line; how many packets.
+    fn release_some(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
+        let count = self.release.len().min(RELEASED_AT_ONCE);
+        let flows = self.release.drain(..count).filter_map(|id| self.flows.get(&id));
+        let sent = flows.flat_map(Kept::packets).map(send).count();
+        self.next_release = (!self.release.is_empty()).then_some(now + RELEASE_INTERVAL);
+        sent as u64
+    }
+
+    /// Calls, if it is time to; how many packets.
+    fn call(&mut self, now: Instant, config: &WakeConfig, send: &mut impl FnMut(&Q)) -> u64 {
+        let Some(Calls { since, next: Some(_), turn, released }) = self.calls else { return 0 };
+        let callers = self.waiting(since).take(CALLERS).count().max(1);
+        let caller = self.waiting(since).nth(turn % callers);
+        let sent = caller.into_iter().flat_map(|(_, kept)| kept.packets()).map(send).count();
+        let silence = now.since(since);
+        let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
+        let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
+        self.calls = Some(Calls { since, next, turn: turn + 1, released });
+        sent as u64
+    }
+}
+
+/// Wake for all flows of an edge node.
+#[derive(Clone, Debug)]
+pub struct Wake<Q> {
+    config: WakeConfig,
+    table: FlowTableConfig,
+    /// The longest idle one is at the front.
+    peers: LinkedHashMap<MobileId, Peer<Q>, Keyed>,
+    flows: usize,
+    refused: u64,
+    counters: WakeCounters,
+    /// When peers want to be woken; entries may be stale, and then wake nobody.
+    deadlines: BTreeSet<(Instant, MobileId)>,
+}
+
+impl<Q: Packet> Wake<Q> {
+    /// Without flows.
+    pub fn new(config: WakeConfig, table: FlowTableConfig) -> Self {
+        Self {
+            config,
+            table,
+            peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
+            flows: 0,
+            refused: 0,
+            counters: WakeCounters::default(),
+            deadlines: BTreeSet::new(),
+        }
+    }
+
+    /// Goes on with other settings; what is kept stays.
+    pub fn reconfigure(&mut self, config: WakeConfig, table: FlowTableConfig) {
+        self.config = config;
+        self.table = FlowTableConfig { hash_key: self.table.hash_key, ..table };
+    }
+
+    /// What was done since the start.
+    pub fn counters(&self) -> WakeCounters {
+        self.counters
+    }
+
+    /// Flows of which something is kept.
+    pub fn flows(&self) -> usize {
+        self.flows
+    }
+
+    /// Packets of which nothing was kept because there were too many flows.
+    pub fn segments_refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The mobile is silent or its link down, or its flows are being released.
+    pub fn is_interrupted(&self, mobile: MobileId) -> bool {
+        let busy = |peer: &Peer<Q>| peer.is_silent() || peer.next_release.is_some();
+        self.peers.get(&mobile).is_some_and(busy)
+    }
+
+    /// A packet goes to the link, between this mobile and the network, on its way already.
+    pub fn on_sent(&mut self, now: Instant, mobile: MobileId, packet: &Q) {
+        let id = packet.id();
+        if packet.is_boundary() {
+            return self.forget(mobile, &id);
+        }
+        if self.is_refused(now, mobile, &id) {
+            self.refused += 1;
+            return;
+        }
+        let key = Keyed(self.table.hash_key);
+        let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key));
+        let silent = peer.is_silent();
+        if let Some(Calls { since, next: next @ None, .. }) = &mut peer.calls {
+            // It has been silent for long, but the sender still tries.
+            (*since, *next) = (now, Some(now + self.config.call));
+        }
+        peer.waits_since.get_or_insert(now);
+        let kept = peer.flows.entry(id).or_insert_with(|| {
+            self.flows += 1;
+            peer.new_in_silence += usize::from(silent);
+            Kept::new(now)
+        });
+        let room = if id.is_tunnel() { self.config.tunnel_packets as usize } else { 1 };
+        kept.take(now, packet, silent, room);
+        peer.flows.to_back(&id);
+        self.peers.to_back(&mobile);
+        self.arm(mobile);
+    }
+
+    /// A packet came over the link, between this mobile and the network.
+    pub fn on_heard(&mut self, now: Instant, mobile: MobileId) {
+        let Some(peer) = self.peers.get_mut(&mobile) else { return };
+        peer.on_heard(now, &self.config);
+        self.counters.releases += u64::from(peer.next_release == Some(now));
+        self.arm(mobile);
+    }
+
+    /// A signal about the link.
+    pub fn on_signal(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal) {
+        let Some(peer) = self.peers.get_mut(&mobile) else { return };
+        match signal {
+            LinkSignal::Fading => return,
+            LinkSignal::Down => {
+                peer.down.get_or_insert(now);
+            }
+            LinkSignal::Up => peer.on_up(now, &self.config),
+        }
+        self.counters.releases += u64::from(peer.next_release == Some(now));
+        self.arm(mobile);
+    }
+
+    /// Payload bytes that only this node has: none.
+    pub fn held(&self) -> u64 {
+        0
+    }
+
+    /// The deadline passed: `send` is given what is to go to the link.
+    pub fn on_deadline(&mut self, now: Instant, mut send: impl FnMut(&Q)) {
+        while let Some(&(due, mobile)) = self.deadlines.first()
+            && due <= now
+        {
+            self.deadlines.pop_first();
+            let Some(peer) = self.peers.get_mut(&mobile) else { continue };
+            if peer.armed == Some(due) {
+                peer.armed = None;
+            }
+            if peer.next_release.is_some_and(|due| due <= now) {
+                self.counters.packets_released += peer.release_some(now, &mut send);
+            }
+            if peer.calls.is_none()
+                && let Some(since) = peer.waits_since
+                && since + peer.threshold(&self.config) <= now
+            {
+                self.counters.silences += u64::from(peer.down.is_none());
+                peer.calls = Some(Calls { since, next: Some(now), turn: 0, released: None });
+            }
+            if peer.calls.and_then(|calls| calls.next).is_some_and(|due| due <= now) {
+                self.counters.packets_called += peer.call(now, &self.config, &mut send);
+            }
+            self.arm(mobile);
+        }
+    }
+
+    /// When [`on_deadline`](Self::on_deadline) is due; `None` while nothing waits.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(due, _)| due)
+    }
+
+    /// What there is to say about each flow.
+    pub fn reports(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        self.peers.values().flat_map(|peer| {
+            let (phase, since) = match (peer.down, peer.calls) {
+                (Some(told), _) => (FlowPhase::Frozen, Some(told)),
+                (None, Some(calls)) => (FlowPhase::Frozen, Some(calls.since)),
+                (None, None) => (FlowPhase::Connected, None),
+            };
+            let report = move |id: &FlowId| FlowReport {
+                flow: id.flow,
+                phase,
+                since,
+                held: 0,
+                committed: false,
+            };
+            peer.flows.keys().map(report)
+        })
+    }
+
+    /// There is no room for this flow, although what is idle has left.
+    fn is_refused(&mut self, now: Instant, mobile: MobileId, id: &FlowId) -> bool {
+        let peer = self.peers.get(&mobile);
+        if peer.is_some_and(|peer| peer.flows.contains_key(id)) {
+            return false;
+        }
+        if peer.is_some_and(|peer| peer.is_silent() && peer.new_in_silence >= NEW_IN_SILENCE) {
+            return true;
+        }
+        if self.flows >= self.table.limit {
+            self.make_room(now);
+        }
+        self.flows >= self.table.limit
+    }
+
+    /// Forgets the flow that is idle for longest, of the mobile that is; nothing if that is not
+    /// long enough.
+    fn make_room(&mut self, now: Instant) {
+        let Some((&mobile, peer)) = self.peers.front() else { return };
+        let idle = self.table.idle;
+        let oldest = peer.flows.front().filter(|(_, kept)| now.since(kept.last) >= idle);
+        if let Some((&id, _)) = oldest {
+            self.forget(mobile, &id);
+        }
+    }
+
+    fn forget(&mut self, mobile: MobileId, id: &FlowId) {
+        let Some(peer) = self.peers.get_mut(&mobile) else { return };
+        self.flows -= usize::from(peer.flows.remove(id).is_some());
+        if peer.flows.is_empty() {
+            self.peers.remove(&mobile);
+        }
+    }
+
+    /// Sees to it that the mobile is woken in time.
+    fn arm(&mut self, mobile: MobileId) {
+        let Some(peer) = self.peers.get_mut(&mobile) else { return };
+        if let Some(due) = peer.next_deadline(&self.config)
+            && peer.armed.is_none_or(|armed| due < armed)
+        {
+            peer.armed = Some(due);
+            self.deadlines.insert((due, mobile));
+        }
+    }
+}
+
+impl<P: Payload> Middlebox<P> for Wake<Segment<P>> {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        let mobile = MobileId(from.to_mobile(segment.flow).dst.ip);
+        if from == self.config.towards.side() {
+            self.on_heard(now, mobile);
+        } else {
+            self.on_sent(now, mobile, &segment);
+        }
+        out.forward(from.opposite(), segment);
+    }
+
+    fn on_link(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal, _: &mut Actions<P>) {
+        self.on_signal(now, mobile, signal);
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
+        let to = self.config.towards.side();
+        self.on_deadline(now, |segment| out.inject(to, segment.clone()));
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.deadline()
+    }
+}

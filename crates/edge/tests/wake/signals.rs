@@ -1,0 +1,218 @@
+//! With signals of the link: what is kept, and how it is released.
+
+use crate::{MOBILE, Named, Node, TCP, id, ip, tcp, udp};
+use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment, SeqNum};
+use airtcp_edge::{Action, Actions, FlowTableConfig, Middlebox, MobileId, Side, Wake, WakeConfig};
+
+#[test]
+fn of_tcp_the_highest_segment_comes_first_then_the_newest() {
+    let mut node = Node::known();
+    for end in [1000, 2000, 3000] {
+        node.send(tcp(80, end));
+    }
+    node.signal(LinkSignal::Down);
+    node.until(200);
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["3000", "1000"]);
+}
+
+#[test]
+fn of_other_protocols_the_last_packet_before_the_outage_comes_first_then_the_newest() {
+    let mut node = Node::known();
+    node.send(udp(443, "before"));
+    node.signal(LinkSignal::Down);
+    for name in ["probe 1", "probe 2"] {
+        node.send(udp(443, name));
+    }
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["before", "probe 2"]);
+}
+
+#[test]
+fn a_packet_that_is_tail_and_newest_is_sent_once() {
+    let mut node = Node::known();
+    node.answered(tcp(80, 1000));
+    node.send(tcp(80, 2000));
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["2000"]);
+}
+
+#[test]
+fn what_comes_during_an_outage_displaces_nothing_from_before() {
+    let mut node = Node::known();
+    node.send(tcp(80, 2000));
+    node.signal(LinkSignal::Down);
+    for end in [900_000, 500_000] {
+        node.send(tcp(80, end));
+    }
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["2000", "500000"]);
+}
+
+#[test]
+fn a_new_connection_of_the_same_ports_begins_anew() {
+    let mut node = Node::known();
+    node.answered(tcp(80, 1_000_000));
+    node.send(Named { boundary: true, ..tcp(80, 1) });
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["1000"]);
+}
+
+#[test]
+fn of_a_tunnel_more_is_kept() {
+    let tunnel = |name: &str| udp(51820, name);
+    let mut node =
+        Node::with(WakeConfig { tunnel_packets: 2, ..Default::default() }, Default::default());
+    for name in ["a", "b", "c"] {
+        node.answered(tunnel(name));
+    }
+    node.signal(LinkSignal::Down);
+    for name in ["d", "e", "f"] {
+        node.send(tunnel(name));
+    }
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["b", "c", "e", "f"]);
+}
+
+#[test]
+fn tunnels_are_known_by_protocol_or_port() {
+    let is_tunnel = |protocol, port| id(protocol, port, MOBILE).is_tunnel();
+    assert!(
+        [(17, 51820), (17, 4500), (47, 0), (50, 0), (4, 0), (41, 0)]
+            .into_iter()
+            .all(|(protocol, port)| is_tunnel(protocol, port))
+    );
+    assert!(!is_tunnel(17, 443) && !is_tunnel(TCP, 4500));
+}
+
+#[test]
+fn a_link_that_comes_up_while_nothing_waits_releases_nothing() {
+    let mut node = Node::known();
+    node.answered(tcp(80, 1000));
+    node.signal(LinkSignal::Up);
+    assert!(node.until(10_000).is_empty());
+}
+
+#[test]
+fn an_up_whose_down_was_lost_releases_what_waits() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.until(150);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["1000"]);
+}
+
+#[test]
+fn a_flow_that_was_idle_before_the_outage_is_left_alone() {
+    let mut node = Node::known();
+    node.answered(tcp(22, 7));
+    node.until(6_000);
+    node.answered(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["1000"]);
+}
+
+#[test]
+fn a_release_that_is_not_answered_is_repeated() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    node.until(250);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.until(450), ["250 1000", "350 1000", "450 1000"]);
+    node.hear();
+    assert!(node.until(10_000).is_empty(), "the answer to a call, not the link, was new");
+}
+
+#[test]
+fn a_mobile_heard_just_after_down_is_not_back() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    node.until(100);
+    node.hear();
+    assert!(node.sends().is_empty(), "its packet was on the way");
+    node.until(400);
+    node.hear();
+    assert_eq!(node.sends(), ["1000"], "the signal that it is up was lost");
+}
+
+#[test]
+fn many_flows_are_released_in_portions_the_latest_first() {
+    let mut node = Node::known();
+    for port in 100..140 {
+        node.send(udp(port, format!("{port}")));
+    }
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    let sent = node.until(50);
+    let at = |ms: &str| sent.iter().filter(|line| line.starts_with(ms)).count();
+    assert_eq!([at("0 "), at("10 "), at("20 ")], [16, 16, 8]);
+    assert_eq!((sent[0].as_str(), sent[39].as_str()), ("0 139", "20 100"));
+}
+
+#[test]
+fn a_flood_of_new_flows_in_an_outage_displaces_nothing() {
+    let mut node = Node::with(
+        WakeConfig::default(),
+        FlowTableConfig { limit: 1000, ..FlowTableConfig::default() },
+    );
+    node.answered(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    for port in 1000..3000 {
+        node.send(udp(port, "flood"));
+    }
+    assert_eq!((node.wake.flows(), node.wake.segments_refused()), (257, 1744));
+    node.signal(LinkSignal::Up);
+    assert!(node.until(1000).iter().any(|line| line.ends_with(" 1000")));
+}
+
+#[test]
+fn at_the_limit_the_longest_idle_flow_makes_room() {
+    let idle = Duration::from_secs(10);
+    let table = FlowTableConfig { limit: 2, idle, ..FlowTableConfig::default() };
+    let mut node = Node::with(WakeConfig::default(), table);
+    for port in [1, 2, 3] {
+        node.answered(udp(port, "x"));
+    }
+    assert_eq!((node.wake.flows(), node.wake.segments_refused()), (2, 1));
+    node.until(10_000);
+    node.answered(udp(3, "x"));
+    assert_eq!((node.wake.flows(), node.wake.segments_refused()), (2, 1));
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let mut node = Node::known();
+    // Around the wraparound, which these tests have at 1000.
+    for end in [900, 1100] {
+        node.send(tcp(80, end));
+    }
+    assert_eq!(tcp(80, 1100).end, Some(SeqNum(100)));
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["1100"]);
+}
+
+#[test]
+fn of_a_segment_to_be_segmented_the_tail_is_its_end_and_the_newest_its_beginning() {
+    let mut node = Wake::<Segment<Length>>::new(WakeConfig::default(), FlowTableConfig::default());
+    let mut out = Actions::new();
+    let flow = id(TCP, 80, MOBILE).flow;
+    let segment =
+        |seq, len| Segment { flow, seq: SeqNum(seq), payload: Length(len), ..Segment::default() };
+    for segment in [segment(10_000, 60_000), segment(10_000, 20_000)] {
+        node.on_segment(Instant::ZERO, Side::Fixed, segment, &mut out);
+    }
+    out.drain().for_each(drop);
+    node.on_link(Instant::ZERO, MobileId(ip(MOBILE)), LinkSignal::Up, &mut out);
+    node.on_timer(Instant::ZERO, &mut out);
+    let inject = |segment| Action::Inject { to: Side::Mobile, segment };
+    let sent = [segment(70_000 - 1_460, 1_460), segment(10_000, 1_460)].map(inject);
+    assert_eq!(out.as_slice(), sent);
+}

@@ -1,0 +1,153 @@
+//! Without signals: silence, calls, and the end of both.
+
+use crate::{Node, tcp, udp};
+use airtcp_core::LinkSignal;
+
+/// Calls of the flow with this name, up to `at` milliseconds.
+fn calls(node: &mut Node, name: &str, at: u64) -> Vec<u64> {
+    let parse = |line: String| {
+        let (ms, what) = line.split_once(' ').unwrap();
+        (what == name).then(|| ms.parse().unwrap())
+    };
+    node.until(at).into_iter().filter_map(parse).collect()
+}
+
+#[test]
+fn a_mobile_that_answers_is_sent_nothing() {
+    let mut node = Node::known();
+    for ms in (0..10_000).step_by(50) {
+        assert!(node.until(ms).is_empty());
+        node.answered(tcp(80, ms as u32));
+    }
+    assert!(node.until(60_000).is_empty(), "an idle flow is not silent");
+}
+
+#[test]
+fn after_a_silence_of_300_ms_a_flow_calls_every_100_ms() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    assert_eq!(calls(&mut node, "1000", 650), [300, 400, 500, 600]);
+    node.hear();
+    assert_eq!(node.sends(), ["1000"], "calls do not say that the packet arrived");
+    assert!(node.until(10_000).is_empty());
+}
+
+#[test]
+fn when_one_flow_is_answered_all_are_released() {
+    let mut node = Node::known();
+    for port in [80, 81, 82] {
+        node.send(udp(port, format!("{port}")));
+    }
+    assert_eq!(node.until(400), ["300 82", "400 81"], "they take turns");
+    node.hear();
+    assert_eq!(node.sends(), ["82", "81", "80"]);
+}
+
+#[test]
+fn a_call_sends_the_tail_first() {
+    let mut node = Node::known();
+    node.send(tcp(80, 2000));
+    node.send(tcp(80, 1000));
+    assert_eq!(node.until(300), ["300 2000", "300 1000"]);
+}
+
+#[test]
+fn the_silence_that_counts_is_longer_than_answers_take() {
+    let mut node = Node::new();
+    node.send(tcp(80, 1));
+    node.until(250);
+    node.hear();
+    node.send(tcp(80, 2));
+    assert_eq!(node.until(624), Vec::<String>::new());
+    assert_eq!(node.until(625), ["625 2"], "one and a half times 250 ms");
+}
+
+#[test]
+fn answers_that_were_slow_long_ago_are_forgotten() {
+    let mut node = Node::new();
+    node.send(tcp(80, 1));
+    node.until(280);
+    node.hear();
+    for end in 2..40 {
+        node.answered(tcp(80, end));
+    }
+    node.send(tcp(80, 50));
+    assert_eq!(node.until(580), ["580 50"]);
+}
+
+#[test]
+fn the_longer_the_silence_the_fewer_the_calls() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    let calls = calls(&mut node, "1000", 400_000);
+    let gap = |from: u64| {
+        let next = calls.iter().position(|&at| at >= from).unwrap();
+        calls[next + 1] - calls[next]
+    };
+    assert_eq!([gap(1_000), gap(4_000)], [100, 100]);
+    assert!((200..=205).contains(&gap(10_000)) && (1_000..=1_025).contains(&gap(50_000)));
+    assert!((300_000..306_000).contains(calls.last().unwrap()), "five minutes");
+    assert!(calls.len() < 300);
+}
+
+#[test]
+fn when_the_sender_tries_again_calls_go_on() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.until(400_000);
+    node.send(tcp(80, 500));
+    assert_eq!(node.until(400_100), ["400100 1000", "400100 500"]);
+}
+
+#[test]
+fn a_mobile_that_was_never_heard_is_called_for_ten_seconds() {
+    let mut node = Node::new();
+    node.send(udp(80, "x"));
+    let calls = calls(&mut node, "x", 100_000);
+    assert!((10_000..10_300).contains(calls.last().unwrap()));
+}
+
+#[test]
+fn calls_are_counted_and_silence_once() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.until(650);
+    node.hear();
+    node.sends();
+    let counters = node.wake.counters();
+    assert_eq!((counters.silences, counters.packets_called), (1, 4));
+    assert_eq!((counters.releases, counters.packets_released), (1, 1));
+}
+
+#[test]
+fn a_link_reported_down_whose_up_is_lost_is_called_too() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    assert_eq!(node.until(400), ["300 1000", "400 1000"]);
+    assert_eq!(node.wake.counters().silences, 0, "it was told");
+}
+
+#[test]
+fn what_is_sent_to_a_silent_mobile_displaces_nothing_from_before() {
+    let mut node = Node::known();
+    node.send(udp(443, "before"));
+    node.until(350);
+    node.send(udp(443, "probe"));
+    assert_eq!(node.until(400), ["400 before", "400 probe"]);
+}
+
+#[test]
+fn a_mobile_is_interrupted_while_it_is_silent() {
+    let mut node = Node::known();
+    let mobile = node.mobile;
+    node.send(tcp(80, 1000));
+    assert!(!node.wake.is_interrupted(mobile));
+    node.until(300);
+    assert!(node.wake.is_interrupted(mobile));
+    let since = node.wake.reports().find_map(|report| report.since);
+    assert_eq!(since, Some(node.origin));
+    node.hear();
+    node.sends();
+    assert!(!node.wake.is_interrupted(mobile));
+}

@@ -1,0 +1,169 @@
+//! Packets of any protocol, as [`Wake`](airtcp_edge::Wake) keeps them.
+//!
+//! Of a TCP segment everything is kept that [`Segment`] has, so that one that offloads left to be
+//! segmented can be cut. Other packets are kept as they are; a UDP packet to be segmented is cut
+//! into its datagrams.
+
+use super::datapath::Intercepted;
+use super::payload::SharedBytes;
+use airtcp_core::{Segment, SeqNum};
+use airtcp_edge::{FlowId, Packet};
+use airtcp_wire::{DecodeError, Decoded, checksummed, decode_with, outline, piece};
+use bytes::Bytes;
+
+/// A packet, or what is kept of it.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    id: FlowId,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Tcp(Box<Segment<SharedBytes>>),
+    Other {
+        packet: Bytes,
+        /// Payload bytes of each datagram, if there are several.
+        datagram: Option<u16>,
+    },
+}
+
+impl Kept {
+    /// What may be kept of a packet on its way.
+    ///
+    /// # Errors
+    /// It is no IP packet, or malformed.
+    pub fn new(intercepted: &Intercepted) -> Result<Self, DecodeError> {
+        let Intercepted { packet, datagram, .. } = intercepted;
+        let (protocol, flow) = outline(packet)?;
+        let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
+        let content = match decode_with(packet, intercepted.checksums, payload) {
+            // What a connection depends on and a segment does not hold would be lost.
+            Ok(Decoded { segment, foreign_option: None }) => Content::Tcp(Box::new(segment)),
+            Ok(_) | Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
+                Content::Other { packet: packet.clone(), datagram: *datagram }
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { id: FlowId { protocol, flow }, content })
+    }
+
+    /// As it is to be sent: a segment, or the bytes of a packet.
+    pub fn sent(&self) -> Sent<'_> {
+        match &self.content {
+            Content::Tcp(segment) => Sent::Segment(segment),
+            Content::Other { packet, .. } => Sent::Packet(packet),
+        }
+    }
+
+    /// A part of it in memory of its own: what it came in may be much larger.
+    fn part(&self, last: bool) -> Self {
+        let content = match &self.content {
+            Content::Tcp(segment) => {
+                let part = if last { segment.end() } else { segment.beginning() };
+                let payload = SharedBytes(Bytes::copy_from_slice(&part.payload.0));
+                Content::Tcp(Box::new(Segment { payload, ..part }))
+            }
+            Content::Other { packet, datagram } => {
+                let size = datagram.map(usize::from);
+                let part = size.and_then(|size| piece(packet, size, last));
+                let packet = part.map_or_else(|| Bytes::copy_from_slice(packet), Bytes::from);
+                Content::Other { packet, datagram: None }
+            }
+        };
+        Self { id: self.id, content }
+    }
+}
+
+/// What is sent of a kept packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Sent<'a> {
+    /// A TCP segment, to be cut to the receiver's MSS.
+    Segment(&'a Segment<SharedBytes>),
+    /// A packet, its checksums to be made.
+    Packet(&'a [u8]),
+}
+
+impl Sent<'_> {
+    /// The bytes of a packet of another protocol; `None` for TCP, or if it cannot be sent.
+    pub fn bytes(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Segment(_) => None,
+            Self::Packet(packet) => checksummed(packet).ok(),
+        }
+    }
+}
+
+impl Packet for Kept {
+    fn id(&self) -> FlowId {
+        self.id
+    }
+
+    fn seq_end(&self) -> Option<SeqNum> {
+        match &self.content {
+            Content::Tcp(segment) => Some(segment.seq_end()),
+            Content::Other { .. } => None,
+        }
+    }
+
+    fn is_boundary(&self) -> bool {
+        matches!(&self.content, Content::Tcp(segment) if segment.is_boundary())
+    }
+
+    fn end(&self) -> Self {
+        self.part(true)
+    }
+
+    fn beginning(&self) -> Self {
+        self.part(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::{Addr, Flow, Payload};
+    use airtcp_wire::{Checksums, encode, encode_udp};
+
+    fn flow() -> Flow {
+        let addr = |last, port| Addr::new(std::net::Ipv4Addr::new(10, 0, 0, last).into(), port);
+        Flow { src: addr(1, 443), dst: addr(2, 5001) }
+    }
+
+    fn kept(packet: Vec<u8>, datagram: Option<u16>) -> Kept {
+        let (packet, checksums) = (packet.into(), Checksums::Ignore);
+        let intercepted =
+            Intercepted { id: None, packet, input: None, output: None, checksums, datagram };
+        Kept::new(&intercepted).unwrap()
+    }
+
+    fn udp(payload: &[u8]) -> Vec<u8> {
+        let mut packet = Vec::new();
+        encode_udp(&flow(), &payload.to_vec(), &mut packet).unwrap();
+        packet
+    }
+
+    #[test]
+    fn of_a_large_segment_little_memory_is_kept() {
+        let segment = Segment { flow: flow(), payload: vec![7; 30_000], ..Segment::default() };
+        let mut packet = Vec::new();
+        encode(&segment, &mut packet).unwrap();
+        let end = kept(packet, None).end();
+        let Sent::Segment(segment) = end.sent() else { panic!("{end:?}") };
+        assert_eq!((segment.seq, segment.payload.len()), (SeqNum(28_540), 1_460));
+        assert!(segment.payload.0.is_unique());
+    }
+
+    #[test]
+    fn of_a_udp_packet_to_be_segmented_a_datagram_is_kept() {
+        let whole = kept(udp(&[[1; 1200], [2; 1200], [3; 1200]].concat()), Some(1200));
+        assert_eq!(whole.end().sent().bytes(), Some(udp(&[3; 1200])));
+        assert_eq!(whole.beginning().sent().bytes(), Some(udp(&[1; 1200])));
+    }
+
+    #[test]
+    fn other_packets_are_kept_as_they_are() {
+        let packet = udp(b"a question");
+        assert_eq!(kept(packet.clone(), None).end().sent().bytes(), Some(packet));
+    }
+}
