@@ -19,6 +19,10 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, ACTIVE_ROUTE_TIMEOUT"]
         pub active_route_timeout: Duration = Duration::from_secs(3),
+        /// Whether data also renews the routes back to its source and to the neighbours it comes from
+        /// and goes to. ns-2: only the route to its destination.
+        #[source = "RFC 3561 §6.2"]
+        pub renew_reverse: bool = true,
         /// The lifetime that a destination gives to routes to itself.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, MY_ROUTE_TIMEOUT"]
@@ -72,6 +76,9 @@ settings! {
         #[kind = RATE]
         #[source = "RFC 3561 §10, RERR_RATELIMIT"]
         pub rerr_ratelimit: usize = 10,
+        /// Whether packets that wait to be sent to a neighbour are dropped when it reports a broken
+        /// route, whatever their destination (ns-2).
+        pub errors_clear_queue: bool = false,
         /// Who hears of broken routes.
         #[source = "RFC 3561 §6.11"]
         pub errors_to: ErrorsTo = ErrorsTo::Precursors,
@@ -88,6 +95,8 @@ settings! {
         /// How long a packet waits for a route.
         #[kind = POSITIVE_TIME]
         pub buffer_timeout: Duration = Duration::from_secs(30),
+        /// The time between packets that leave together once there is a route. ns-2: 10 ms.
+        pub buffer_spacing: Duration = Duration::ZERO,
         /// How a node notices that a neighbour is gone.
         #[keys_of(LinkDetection)]
         pub link_detection: LinkDetection = LinkDetection::LinkLayer,
@@ -104,6 +113,10 @@ settings! {
         /// Whether nodes that know a route answer requests, or the destination alone.
         #[source = "RFC 3561 §6.6.2"]
         pub intermediate_replies: bool = true,
+        /// Whether a destination increments its sequence number before each reply (ns-2), instead of
+        /// raising it to that of the request if need be.
+        #[source = "RFC 3561 §6.6.1"]
+        pub fresh_replies: bool = false,
         /// Whether a node that answers tells the destination of the route to the originator.
         #[source = "RFC 3561 §6.6.3"]
         pub gratuitous_replies: bool = false,
@@ -216,12 +229,13 @@ impl config::Preset for Preset {
 
 /// What ns-2.35 does (`aodv/aodv.cc`), which forgets no route, has no blacklist and limits no rates.
 /// Its first search for a destination covers the whole network (TTL_START, 5, is never used), since
-/// a route that never was counts as infinitely long. Its other departures from the RFC are not
-/// followed: packets released at 10 ms intervals, no UDP header, no routes to the senders of
-/// messages, and packets dropped from the interface queue when their next hop reports an error.
+/// a route that never was counts as infinitely long. It departs from the RFC in two more points,
+/// which are not followed: its messages have no UDP header, and it learns no routes to the nodes
+/// that only relay them.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
+        renew_reverse: false,
         my_route_timeout: Duration::from_secs(10),
         delete_period: Duration::from_secs(100),
         node_traversal_time: Duration::from_millis(30),
@@ -233,10 +247,13 @@ pub fn ns2() -> AodvConfig {
         rreq_pause: Duration::from_secs(10),
         rreq_ratelimit: UNLIMITED,
         rerr_ratelimit: UNLIMITED,
+        buffer_spacing: Duration::from_millis(10),
+        errors_clear_queue: true,
         errors_to: ErrorsTo::Everyone,
         blacklist_timeout: Duration::ZERO,
         messages_detect: false,
         local_repair: LocalRepair::SecondHalf,
+        fresh_replies: true,
         ..AodvConfig::default()
     }
 }

@@ -44,6 +44,8 @@ pub struct Aodv {
     buffer: Buffer,
     /// Broadcasts to be relayed.
     later: Vec<(Instant, Arc<dyn router::Message>)>,
+    /// Packets that left the buffer and follow others, each with its next hop.
+    spaced: Vec<(Instant, NodeId, Data)>,
     latencies: Latencies,
     requests: RateLimit,
     errors: RateLimit,
@@ -105,6 +107,7 @@ impl Aodv {
             searches: Vec::new(),
             buffer: Buffer::new(config.buffer_packets, config.buffer_timeout),
             later: Vec::new(),
+            spaced: Vec::new(),
             latencies: Latencies::default(),
             requests: RateLimit::new(config.rreq_ratelimit),
             errors: RateLimit::new(config.rerr_ratelimit),
@@ -133,7 +136,7 @@ impl Aodv {
     fn on_data(&mut self, now: Instant, from: Option<NodeId>, data: Data, out: &mut Actions) {
         let renewed = now + self.config.active_route_timeout;
         self.hellos.active_until = renewed;
-        if let Some(from) = from {
+        if let Some(from) = from.filter(|_| self.config.renew_reverse) {
             self.table.renew(now, data.source, from, renewed);
             self.table.renew(now, from, from, renewed);
         }
@@ -165,7 +168,7 @@ impl Aodv {
         route.used |= data.source == self.node;
         route.until = route.until.max(renewed);
         let next = route.next_hop;
-        if next != data.destination {
+        if next != data.destination && self.config.renew_reverse {
             self.table.renew(now, next, next, renewed);
         }
         out.send(data, NextHop::Node(next));
@@ -233,8 +236,14 @@ impl Aodv {
             out.notify(Notice::RouteFound(destination));
         }
         let waiting: Vec<Data> = self.buffer.take(|data| data.destination == destination).collect();
+        let next = self.table.next_hop(now, destination);
+        let mut at = now;
         for data in waiting {
-            self.forward(now, data, out);
+            match next {
+                Some(next) if at > now => self.spaced.push((at, next, data)),
+                _ => self.forward(now, data, out),
+            }
+            at += self.config.buffer_spacing;
         }
     }
 
@@ -291,7 +300,12 @@ impl Aodv {
             }
             return self.learn_neighbour(now, from, Some(hello.seq), hello.lifetime, out);
         }
-        self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
+        // What a destination says of itself comes first: after the route to it has become valid as one
+        // to a neighbour, an equally new reply would be no better, and would not be relayed.
+        let of_itself = matches!(message, Message::Reply(reply) if reply.destination == from);
+        if !of_itself {
+            self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
+        }
         match message {
             Message::Request(request) => self.on_request(now, from, request, out),
             Message::Reply(reply) => self.on_reply(now, from, reply, out),
@@ -321,6 +335,9 @@ impl Aodv {
         if destination == self.node {
             // §6.1: no older than what the originator knows.
             self.seq = self.seq.later(request.destination_seq.unwrap_or(self.seq));
+            if self.config.fresh_replies {
+                self.seq += 1;
+            }
             let reply = Reply {
                 hop_count: 0,
                 destination,
@@ -430,6 +447,7 @@ impl Aodv {
     fn on_error(&mut self, now: Instant, from: NodeId, error: &Error, out: &mut Actions) {
         let mut audience = Vec::new();
         let mut unreachable = Vec::new();
+        let mut failed = false;
         for &(destination, seq) in &error.unreachable {
             let through = self.table.valid(now, destination).filter(|r| r.next_hop == from);
             let Some(route) = through else { continue };
@@ -441,10 +459,14 @@ impl Aodv {
                 continue;
             }
             self.table.fail(now, destination, seq);
+            failed = true;
             self.lose(now, destination, &mut unreachable, &mut audience, true, out);
         }
         audience.sort_unstable();
         audience.dedup();
+        if failed && self.config.errors_clear_queue {
+            out.clear(from);
+        }
         let error = Error { no_delete: error.no_delete, unreachable };
         self.send_error(now, error, &audience, true, out);
     }
@@ -621,6 +643,9 @@ impl Router for Aodv {
         for (_, message) in self.later.extract_if(.., |(at, _)| *at <= now) {
             out.control(message, NextHop::Broadcast);
         }
+        for (_, next, data) in self.spaced.extract_if(.., |(at, ..)| *at <= now) {
+            out.send(data, NextHop::Node(next));
+        }
         self.buffer.expire(now, out);
         self.on_search_timer(now, out);
         self.on_hello_timer(now, out);
@@ -630,6 +655,7 @@ impl Router for Aodv {
         let later = self.later.iter().map(|(at, _)| *at);
         let searches = self.searches.iter().map(|search| search.until);
         let hellos = self.hellos.next.into_iter().chain(self.hellos.neighbours.values().copied());
-        later.chain(searches).chain(self.buffer.deadline()).chain(hellos).min()
+        let spaced = self.spaced.iter().map(|(at, ..)| *at);
+        later.chain(spaced).chain(searches).chain(self.buffer.deadline()).chain(hellos).min()
     }
 }

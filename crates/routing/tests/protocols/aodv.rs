@@ -149,6 +149,20 @@ fn a_node_increments_its_sequence_number_before_each_request() {
     assert_eq!(second.id, first.id + 1);
 }
 
+/// ns-2, `recvRequest`.
+#[test]
+fn a_destination_in_ns2_increments_its_sequence_number_before_each_reply() {
+    let mut node = node_with(&Preset::Ns2.config());
+    let mut seq = |id| {
+        let asked = Request { id, destination: NodeId(ME), ..REQUEST };
+        match node.hears(1, request(asked)).as_slice() {
+            [Did::Told(1, Message::Reply(reply))] => reply.destination_seq,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([seq(1), seq(2)], [SeqNum(1), SeqNum(2)]);
+}
+
 #[test]
 fn a_destination_raises_its_sequence_number_to_that_of_the_request() {
     let mut node = node();
@@ -258,6 +272,16 @@ fn data_renews_the_routes_in_both_directions() {
     assert_eq!(hops(&node), [Some(1), Some(2), Some(1), Some(2)]);
     node.later::<Message>(ms(1));
     assert_eq!(hops(&node), [None; 4]);
+}
+
+#[test]
+fn data_renews_only_the_route_to_its_destination_in_ns2() {
+    let mut node = relay_of_ns2();
+    for id in 0..10 {
+        node.later::<Message>(secs(2));
+        node.carries::<Message>(1, data(id, 8, 9));
+    }
+    assert_eq!([1, 2, 8, 9].map(|to| node.next_hop(to)), [None, None, None, Some(2)]);
 }
 
 #[test]
@@ -529,6 +553,17 @@ fn a_reply_that_is_no_better_is_not_relayed() {
     assert_eq!(node.hears(3, reply(9, 50, 2, 8)), []);
     assert_eq!(node.hears(3, reply(9, 49, 0, 8)), []);
     assert_eq!(node.hears(3, reply(9, 50, 1, 8)), [Did::Told(1, reply(9, 50, 2, 8))]);
+}
+
+/// §6.7: equally new, and better than a route that is not valid, although the route to the neighbour
+/// that sent it is valid from then on.
+#[test]
+fn the_neighbour_of_a_destination_relays_its_reply_after_a_broken_link() {
+    let mut node = node_with(&without_repair());
+    node.hears(2, reply(2, 50, 0, 8));
+    node.fails::<Message>(2, vec![]);
+    node.hears(1, request(Request { destination: NodeId(2), ..REQUEST }));
+    assert_eq!(node.hears(2, reply(2, 51, 0, 8)), [Did::Told(1, reply(2, 51, 1, 8))]);
 }
 
 #[test]
@@ -812,8 +847,18 @@ fn packets_wait_in_ns2_until_a_better_route_than_the_broken_one_is_known() {
     // Node 2 still has the route: as new and as long as the broken one.
     assert_eq!(node.hears(2, reply(9, 50, 1, ME)), []);
     assert_eq!(node.carries::<Message>(1, data(3, 8, 9)), []);
-    let did = node.hears(3, reply(9, 51, 4, ME));
-    assert_eq!(did, [Did::Sent(1, 3), Did::Sent(2, 3), Did::Sent(3, 3)]);
+    assert_eq!(node.hears::<Message>(3, reply(9, 51, 4, ME)), [Did::Sent(1, 3)]);
+    let did = node.waits::<Message>(ms(20));
+    let next = [(10, 2), (20, 3)].map(|(at, id)| (ms(20 + at), Did::Sent(id, 3)));
+    assert_eq!(did.into_iter().map(|(at, did)| (at.since_start(), did)).collect::<Vec<_>>(), next);
+}
+
+/// ns-2, `recvError`.
+#[test]
+fn an_error_clears_the_queue_in_ns2_if_it_breaks_a_route() {
+    let mut node = relay_of_ns2();
+    assert_eq!(node.hears(3, error(&[(9, 60)])), []);
+    assert_eq!(node.hears(2, error(&[(9, 60)])), [Did::Cleared(2)]);
 }
 
 #[test]
