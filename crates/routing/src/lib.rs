@@ -10,6 +10,8 @@
 //! - [`dsr`]: routes on demand, written into the packets by their source.
 //! - [`gpsr`]: by the positions of neighbours and destination, without routes.
 //!
+//! [`arp`] is no router: it stands between one and an interface.
+//!
 //! # How protocols with changing routes fit [`Router`]
 //!
 //! | it needs | it has |
@@ -18,6 +20,7 @@
 //! | control packets (RREQ, RREP, RERR, HELLO, beacons) | [`Packet::Control`](router::Packet), sent to a neighbour or to all |
 //! | jitter, ring search, rate limits, lifetimes of routes | [`Router::next_deadline`] and [`Router::on_timer`] |
 //! | a broken link and what was to cross it | [`Router::on_link_failure`] |
+//! | to drop what waits for a neighbour | [`Action::Clear`](router::Action) |
 //! | to tell transport that a route is gone or back | [`Action::Notify`](router::Action) |
 //!
 //! **AODV** (RFC 3561). Routing table, precursor lists and sequence numbers belong to the router.
@@ -37,6 +40,7 @@
 //! mode (table 1) are the header of the data packet.
 
 pub mod aodv;
+pub mod arp;
 mod buffer;
 pub mod config;
 pub mod dsr;

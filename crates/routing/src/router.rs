@@ -98,6 +98,8 @@ pub enum Action {
         /// The reason.
         reason: DropReason,
     },
+    /// Drop the packets that wait to be sent to this neighbour.
+    Clear(NodeId),
     /// Tell the transport protocols of this node.
     Notify(Notice),
 }
@@ -124,6 +126,10 @@ impl Actions {
     /// Adds an [`Action::Drop`].
     pub fn drop(&mut self, packet: Data, reason: DropReason) {
         self.list.push(Action::Drop { packet, reason });
+    }
+    /// Adds an [`Action::Clear`].
+    pub fn clear(&mut self, neighbour: NodeId) {
+        self.list.push(Action::Clear(neighbour));
     }
     /// Adds an [`Action::Notify`].
     pub fn notify(&mut self, notice: Notice) {

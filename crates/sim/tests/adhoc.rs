@@ -191,3 +191,33 @@ fn a_route_is_repaired_where_it_breaks() {
     let (failed, dropped) = outcome("off");
     assert!(failed == 1 && dropped > 0, "{failed} {dropped}");
 }
+
+/// A source 200 m from its destination.
+fn pair(set: &[(&str, &str)]) -> RunMetrics {
+    let udp = r#"udp = [{ from = "n0", to = "n1", rate = "80 kbit/s", size = "1000 B" }]"#;
+    run(&chain(1, udp).replace("routing = { protocol = \"aodv\" }", ""), set, 1).1
+}
+
+/// RFC 826: a request, a reply, and no more.
+#[test]
+fn address_resolution_costs_an_exchange_before_the_first_packet() {
+    let [without, with] = ["false", "true"].map(|arp| pair(&[("wlan.air.arp", arp)]));
+    assert_eq!(without.udp[0].packets_received, with.udp[0].packets_received);
+    let broadcasts = |metrics: &RunMetrics, n: usize| metrics.stations[n].broadcasts_sent;
+    assert_eq!((broadcasts(&without, 0), broadcasts(&with, 0)), (0, 1));
+    // The reply is the only unicast packet of the destination.
+    let data = |metrics: &RunMetrics| metrics.stations[1].data_frames_sent;
+    assert_eq!((data(&without), data(&with)), (0, 1));
+}
+
+/// ns-2: three requests, and the fourth packet finds the neighbour gone; the packets that were
+/// replaced are lost.
+#[test]
+fn a_neighbour_that_never_answers_is_asked_for_by_three_packets_of_four() {
+    let away = ("node.n1.outage", r#"{ layer = "phy", listed = [["0 s", "10 s"]] }"#);
+    let source = &pair(&[("wlan.air.arp", "true"), away]);
+    assert_eq!(source.udp[0].packets_received, 0);
+    // A packet every 0.1 s, 100 in all.
+    assert_eq!(source.stations[0].broadcasts_sent, 75);
+    assert_eq!(source.stations[0].rts_sent, 0);
+}

@@ -8,7 +8,8 @@ use airtcp_settings::{alternatives, choice, settings};
 /// A number of hops that fits the TTL of an IP packet.
 const HOPS: Kind = Kind::Integer { min: 1, max: 255 };
 /// Messages a second.
-const RATE: Kind = Kind::Integer { min: 1, max: 10_000 };
+const RATE: Kind = Kind::Integer { min: 1, max: UNLIMITED as u64 };
+const UNLIMITED: usize = 10_000;
 
 settings! {
     /// The settings of AODV. The derived parameters of RFC 3561 §10 follow from these by its formulas.
@@ -18,6 +19,10 @@ settings! {
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, ACTIVE_ROUTE_TIMEOUT"]
         pub active_route_timeout: Duration = Duration::from_secs(3),
+        /// Whether data also renews the routes back to its source and to the neighbours it comes from
+        /// and goes to. ns-2: only the route to its destination.
+        #[source = "RFC 3561 §6.2"]
+        pub renew_reverse: bool = true,
         /// The lifetime that a destination gives to routes to itself.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 3561 §10, MY_ROUTE_TIMEOUT"]
@@ -57,6 +62,9 @@ settings! {
         #[kind = Kind::Integer { min: 0, max: 20 }]
         #[source = "RFC 3561 §10, RREQ_RETRIES"]
         pub rreq_retries: u16 = 2,
+        /// How long a node waits for the reply to a request.
+        #[source = "RFC 3561 §6.3, §6.4"]
+        pub reply_wait: ReplyWait = ReplyWait::Estimated,
         /// How long no search for a destination starts after one that failed; packets wait.
         #[source = "ns-2, MAX_RREQ_TIMEOUT"]
         pub rreq_pause: Duration = Duration::ZERO,
@@ -68,6 +76,12 @@ settings! {
         #[kind = RATE]
         #[source = "RFC 3561 §10, RERR_RATELIMIT"]
         pub rerr_ratelimit: usize = 10,
+        /// Whether packets that wait to be sent to a neighbour are dropped when it reports a broken
+        /// route, whatever their destination (ns-2).
+        pub errors_clear_queue: bool = false,
+        /// Who hears of broken routes.
+        #[source = "RFC 3561 §6.11"]
+        pub errors_to: ErrorsTo = ErrorsTo::Precursors,
         /// How long a node ignores the requests of a neighbour that a reply did not reach: the link
         /// may work in the other direction only.
         #[source = "RFC 3561 §10, BLACKLIST_TIMEOUT"]
@@ -81,9 +95,14 @@ settings! {
         /// How long a packet waits for a route.
         #[kind = POSITIVE_TIME]
         pub buffer_timeout: Duration = Duration::from_secs(30),
+        /// The time between packets that leave together once there is a route. ns-2: 10 ms.
+        pub buffer_spacing: Duration = Duration::ZERO,
         /// How a node notices that a neighbour is gone.
         #[keys_of(LinkDetection)]
         pub link_detection: LinkDetection = LinkDetection::LinkLayer,
+        /// Whether a link also counts as broken when the packet that the link layer gave up is one of
+        /// AODV's own. In ns-2 it does not: the message is lost, and nothing else happens.
+        pub messages_detect: bool = true,
         /// Which node, on a route that breaks, looks for another way itself.
         #[keys_of(LocalRepair)]
         pub local_repair: LocalRepair = LocalRepair::NearDestination { max_repair_ttl: 10 },
@@ -94,6 +113,10 @@ settings! {
         /// Whether nodes that know a route answer requests, or the destination alone.
         #[source = "RFC 3561 §6.6.2"]
         pub intermediate_replies: bool = true,
+        /// Whether a destination increments its sequence number before each reply (ns-2), instead of
+        /// raising it to that of the request if need be.
+        #[source = "RFC 3561 §6.6.1"]
+        pub fresh_replies: bool = false,
         /// Whether a node that answers tells the destination of the route to the originator.
         #[source = "RFC 3561 §6.6.3"]
         pub gratuitous_replies: bool = false,
@@ -143,9 +166,34 @@ alternatives! {
             #[source = "RFC 3561 §10, MAX_REPAIR_TTL"]
             max_repair_ttl: u16 = 10,
         },
-        /// the node in front of the broken link, if nearer to the destination than to the source
-        /// (ns-2)
+        /// the node in front of the broken link, if nearer to the destination than to the source, as
+        /// ns-2 does it: the packet that was given up and all later ones wait until a newer or
+        /// shorter route is known, but the broken one is not reported, and still answers requests.
+        /// Packets that wait for the same neighbour, and other routes over it, are left to the link
         "second-half" => SecondHalf,
+    }
+}
+
+choice! {
+    /// How long a node waits for the reply to a request.
+    pub enum ReplyWait {
+        /// by `node-traversal-time`, and twice as long with each repeated search of the whole network
+        Estimated = "estimated",
+        /// by the mean latency of the last three searches for the destination; by one such time more
+        /// with each repeated search, at most `rreq-pause`. That it has passed is noticed at the
+        /// node's next packet for the destination or the next half second (ns-2)
+        Measured = "measured",
+    }
+}
+
+choice! {
+    /// Who hears of broken routes.
+    pub enum ErrorsTo {
+        /// the neighbours that use a route; if that is one, by unicast
+        Precursors = "precursors",
+        /// every neighbour, even if none is known to use the route; only errors of others are passed
+        /// on no further than routes are used (ns-2)
+        Everyone = "everyone",
     }
 }
 
@@ -179,22 +227,33 @@ impl config::Preset for Preset {
     }
 }
 
-/// The constants of ns-2.35 (`aodv/aodv.h`), which forgets no route and has no blacklist. Its other
-/// departures from the RFC are not followed: waits that follow the measured latency and grow
-/// linearly, retries noticed every 0.5 s, no rate limits, no UDP header.
+/// What ns-2.35 does (`aodv/aodv.cc`), which forgets no route, has no blacklist and limits no rates.
+/// Its first search for a destination covers the whole network (TTL_START, 5, is never used), since
+/// a route that never was counts as infinitely long. It departs from the RFC in two more points,
+/// which are not followed: its messages have no UDP header, and it learns no routes to the nodes
+/// that only relay them.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
+        renew_reverse: false,
         my_route_timeout: Duration::from_secs(10),
         delete_period: Duration::from_secs(100),
         node_traversal_time: Duration::from_millis(30),
         net_diameter: 30,
-        ttl_start: 5,
+        ttl_start: 30,
         timeout_buffer: 0,
         rreq_retries: 3,
+        reply_wait: ReplyWait::Measured,
         rreq_pause: Duration::from_secs(10),
+        rreq_ratelimit: UNLIMITED,
+        rerr_ratelimit: UNLIMITED,
+        buffer_spacing: Duration::from_millis(10),
+        errors_clear_queue: true,
+        errors_to: ErrorsTo::Everyone,
         blacklist_timeout: Duration::ZERO,
+        messages_detect: false,
         local_repair: LocalRepair::SecondHalf,
+        fresh_replies: true,
         ..AodvConfig::default()
     }
 }

@@ -13,7 +13,9 @@ mod message;
 mod search;
 mod table;
 
-pub use config::{AodvConfig, LinkDetection, LocalRepair, Preset, glomosim, ns2};
+pub use config::{
+    AodvConfig, ErrorsTo, LinkDetection, LocalRepair, Preset, ReplyWait, glomosim, ns2,
+};
 pub use message::{Error, Hello, Message, Reply, Request};
 
 use crate::NodeId;
@@ -22,7 +24,7 @@ use crate::router::{self, Actions, Context, Data, LinkFailure, NextHop, Notice, 
 use crate::seen::Seen;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant, SeqNum, Stream};
-use search::RateLimit;
+use search::{Latencies, RateLimit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use table::{Claim, Table};
@@ -42,6 +44,9 @@ pub struct Aodv {
     buffer: Buffer,
     /// Broadcasts to be relayed.
     later: Vec<(Instant, Arc<dyn router::Message>)>,
+    /// Packets that left the buffer and follow others, each with its next hop.
+    spaced: Vec<(Instant, NodeId, Data)>,
+    latencies: Latencies,
     requests: RateLimit,
     errors: RateLimit,
     /// Neighbours that do not hear this node, and until when to ignore their requests (§6.8).
@@ -71,6 +76,10 @@ struct Search {
     phase: Phase,
     /// When the phase ends.
     until: Instant,
+    /// When the latest request left.
+    asked: Instant,
+    /// When a reply to it no longer counts as on its way.
+    overdue: Instant,
     /// In a local repair, the length of the route that broke.
     repair: Option<u16>,
 }
@@ -98,6 +107,8 @@ impl Aodv {
             searches: Vec::new(),
             buffer: Buffer::new(config.buffer_packets, config.buffer_timeout),
             later: Vec::new(),
+            spaced: Vec::new(),
+            latencies: Latencies::default(),
             requests: RateLimit::new(config.rreq_ratelimit),
             errors: RateLimit::new(config.rerr_ratelimit),
             blacklist: Vec::new(),
@@ -125,7 +136,7 @@ impl Aodv {
     fn on_data(&mut self, now: Instant, from: Option<NodeId>, data: Data, out: &mut Actions) {
         let renewed = now + self.config.active_route_timeout;
         self.hellos.active_until = renewed;
-        if let Some(from) = from {
+        if let Some(from) = from.filter(|_| self.config.renew_reverse) {
             self.table.renew(now, data.source, from, renewed);
             self.table.renew(now, from, from, renewed);
         }
@@ -133,14 +144,15 @@ impl Aodv {
             return out.deliver(data);
         }
         let destination = data.destination;
-        match from {
-            _ if self.table.valid(now, destination).is_some() => self.forward(now, data, out),
-            None => {
+        let held = self.table.valid(now, destination).map(|route| route.held);
+        match (held, from) {
+            (Some(false), _) => self.forward(now, data, out),
+            (Some(true), _) | (None, None) => {
                 self.buffer.push(now, data, out);
                 self.search(now, destination, out);
             }
-            Some(_) if self.is_repairing(destination) => self.buffer.push(now, data, out),
-            Some(from) => {
+            (None, Some(_)) if self.is_repairing(destination) => self.buffer.push(now, data, out),
+            (None, Some(from)) => {
                 self.refuse(now, destination, from, out);
                 out.drop(data, DropReason::NoRoute);
             }
@@ -156,7 +168,7 @@ impl Aodv {
         route.used |= data.source == self.node;
         route.until = route.until.max(renewed);
         let next = route.next_hop;
-        if next != data.destination {
+        if next != data.destination && self.config.renew_reverse {
             self.table.renew(now, next, next, renewed);
         }
         out.send(data, NextHop::Node(next));
@@ -180,7 +192,8 @@ impl Aodv {
         self.send_error(now, error, &audience, false, out);
     }
 
-    /// Sends a route error to one neighbour, or to all if several have to know (§6.11).
+    /// Sends a route error to one neighbour, or to all if several have to know (§6.11). `relayed`:
+    /// because of an error received.
     fn send_error(
         &mut self,
         now: Instant,
@@ -189,12 +202,14 @@ impl Aodv {
         relayed: bool,
         out: &mut Actions,
     ) {
-        if audience.is_empty() || error.unreachable.is_empty() || !self.errors.allows(now) {
+        let everyone = self.config.errors_to == ErrorsTo::Everyone;
+        let heard = !audience.is_empty() || everyone;
+        if !heard || error.unreachable.is_empty() || !self.errors.allows(now) {
             return;
         }
         let message = Arc::new(Message::Error(error));
         match *audience {
-            [only] => out.control(message, NextHop::Node(only)),
+            [only] if !everyone => out.control(message, NextHop::Node(only)),
             _ if relayed => self.relay(now, message),
             _ => out.control(message, NextHop::Broadcast),
         }
@@ -221,8 +236,14 @@ impl Aodv {
             out.notify(Notice::RouteFound(destination));
         }
         let waiting: Vec<Data> = self.buffer.take(|data| data.destination == destination).collect();
+        let next = self.table.next_hop(now, destination);
+        let mut at = now;
         for data in waiting {
-            self.forward(now, data, out);
+            match next {
+                Some(next) if at > now => self.spaced.push((at, next, data)),
+                _ => self.forward(now, data, out),
+            }
+            at += self.config.buffer_spacing;
         }
     }
 
@@ -279,7 +300,12 @@ impl Aodv {
             }
             return self.learn_neighbour(now, from, Some(hello.seq), hello.lifetime, out);
         }
-        self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
+        // What a destination says of itself comes first: after the route to it has become valid as one
+        // to a neighbour, an equally new reply would be no better, and would not be relayed.
+        let of_itself = matches!(message, Message::Reply(reply) if reply.destination == from);
+        if !of_itself {
+            self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
+        }
         match message {
             Message::Request(request) => self.on_request(now, from, request, out),
             Message::Reply(reply) => self.on_reply(now, from, reply, out),
@@ -309,6 +335,9 @@ impl Aodv {
         if destination == self.node {
             // §6.1: no older than what the originator knows.
             self.seq = self.seq.later(request.destination_seq.unwrap_or(self.seq));
+            if self.config.fresh_replies {
+                self.seq += 1;
+            }
             let reply = Reply {
                 hop_count: 0,
                 destination,
@@ -382,13 +411,21 @@ impl Aodv {
         if destination == self.node {
             return;
         }
+        let search = self.searches.iter().find(|search| search.destination == destination);
+        let asked = search.map(|search| search.asked);
         let claim = Claim {
             seq: reply.destination_seq,
             hops: reply.hop_count + 1,
             next_hop: from,
             until: now + reply.lifetime,
         };
-        if !self.learn(now, destination, claim, out) || originator == self.node {
+        if !self.learn(now, destination, claim, out) {
+            return;
+        }
+        if originator == self.node {
+            if let Some(asked) = asked {
+                self.latencies.add(destination, now.since(asked) / u64::from(claim.hops));
+            }
             return;
         }
         let renewed = now + self.config.active_route_timeout;
@@ -410,6 +447,7 @@ impl Aodv {
     fn on_error(&mut self, now: Instant, from: NodeId, error: &Error, out: &mut Actions) {
         let mut audience = Vec::new();
         let mut unreachable = Vec::new();
+        let mut failed = false;
         for &(destination, seq) in &error.unreachable {
             let through = self.table.valid(now, destination).filter(|r| r.next_hop == from);
             let Some(route) = through else { continue };
@@ -421,26 +459,32 @@ impl Aodv {
                 continue;
             }
             self.table.fail(now, destination, seq);
-            self.lose(now, destination, &mut unreachable, &mut audience, out);
+            failed = true;
+            self.lose(now, destination, &mut unreachable, &mut audience, true, out);
         }
         audience.sort_unstable();
         audience.dedup();
+        if failed && self.config.errors_clear_queue {
+            out.clear(from);
+        }
         let error = Error { no_delete: error.no_delete, unreachable };
         self.send_error(now, error, &audience, true, out);
     }
 
     /// Tells transport of a route that has just been invalidated, and adds it to a route error if
-    /// neighbours may use it.
+    /// neighbours are to hear of it. `relayed`: because of an error received.
     fn lose(
         &mut self,
         now: Instant,
         destination: NodeId,
         unreachable: &mut Vec<(NodeId, Option<SeqNum>)>,
         audience: &mut Vec<NodeId>,
+        relayed: bool,
         out: &mut Actions,
     ) {
         let Some(route) = self.table.get(now, destination) else { return };
-        if !route.precursors.is_empty() {
+        let everyone = self.config.errors_to == ErrorsTo::Everyone && !relayed;
+        if !route.precursors.is_empty() || everyone {
             unreachable.push((destination, route.seq));
             audience.append(&mut route.precursors);
         }
@@ -482,7 +526,7 @@ impl Aodv {
         let (mut audience, mut unreachable) = (Vec::new(), Vec::new());
         for destination in broken {
             if !self.is_repairing(destination) {
-                self.lose(now, destination, &mut unreachable, &mut audience, out);
+                self.lose(now, destination, &mut unreachable, &mut audience, false, out);
             }
         }
         audience.sort_unstable();
@@ -570,13 +614,37 @@ impl Router for Aodv {
             self.blacklist.retain(|(node, _)| *node != neighbour);
             self.blacklist.push((neighbour, now + self.config.blacklist_timeout));
         }
-        self.on_broken_link(now, neighbour, failure.packets(), out);
+        let leaves_rest = match &failure.tried {
+            Some(Packet::Control(_)) => !self.config.messages_detect,
+            Some(Packet::Data(data)) => self.is_second_half(now, data),
+            None => false,
+        };
+        if !leaves_rest {
+            return self.on_broken_link(now, neighbour, failure.packets(), out);
+        }
+        if let Some(Packet::Data(data)) = failure.tried {
+            self.hold(now, data, out);
+        }
+        let mut messages = Vec::new();
+        for packet in failure.waiting {
+            match packet {
+                Packet::Data(data) => out.send(data, NextHop::Node(neighbour)),
+                Packet::Control(message) => messages.push(message),
+            }
+        }
+        // Each goes to the head of the queue.
+        for message in messages.into_iter().rev() {
+            out.control(message, NextHop::Node(neighbour));
+        }
     }
 
     fn on_timer(&mut self, context: &Context<'_>, out: &mut Actions) {
         let now = context.now;
         for (_, message) in self.later.extract_if(.., |(at, _)| *at <= now) {
             out.control(message, NextHop::Broadcast);
+        }
+        for (_, next, data) in self.spaced.extract_if(.., |(at, ..)| *at <= now) {
+            out.send(data, NextHop::Node(next));
         }
         self.buffer.expire(now, out);
         self.on_search_timer(now, out);
@@ -587,6 +655,7 @@ impl Router for Aodv {
         let later = self.later.iter().map(|(at, _)| *at);
         let searches = self.searches.iter().map(|search| search.until);
         let hellos = self.hellos.next.into_iter().chain(self.hellos.neighbours.values().copied());
-        later.chain(searches).chain(self.buffer.deadline()).chain(hellos).min()
+        let spaced = self.spaced.iter().map(|(at, ..)| *at);
+        later.chain(spaced).chain(searches).chain(self.buffer.deadline()).chain(hellos).min()
     }
 }

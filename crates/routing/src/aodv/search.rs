@@ -1,11 +1,11 @@
 //! Searches for routes: the expanding ring (RFC 3561 §6.3 and §6.4), local repair (§6.12), limits.
 
-use super::{Aodv, Error, LocalRepair, Message, Phase, Request, Search};
+use super::{Aodv, Error, LocalRepair, Message, Phase, ReplyWait, Request, Search};
 use crate::NodeId;
 use crate::router::{Actions, Data, NextHop};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 impl Aodv {
@@ -26,12 +26,25 @@ impl Aodv {
         repair: Option<u16>,
         out: &mut Actions,
     ) {
-        if self.searches.iter().any(|search| search.destination == destination) {
+        let under_way = self.searches.iter().position(|search| search.destination == destination);
+        if let Some(at) = under_way {
+            let Search { phase, overdue, .. } = self.searches[at];
+            if phase == Phase::Waiting && overdue <= now {
+                self.advance(now, at, out);
+            }
             return;
         }
         let ttl = ttl.min(self.config.net_diameter);
-        let (phase, until) = (Phase::Ready, now);
-        self.searches.push(Search { destination, ttl, retries: 0, phase, until, repair });
+        self.searches.push(Search {
+            destination,
+            ttl,
+            retries: 0,
+            phase: Phase::Ready,
+            until: now,
+            asked: now,
+            overdue: now,
+            repair,
+        });
         self.request(now, self.searches.len() - 1, out);
     }
 
@@ -43,13 +56,28 @@ impl Aodv {
             self.searches[at].until = self.requests.next();
             return;
         }
-        let wait = if ttl == self.config.net_diameter && repair.is_none() {
-            self.config.net_traversal_time() * (1 << retries)
-        } else {
-            self.config.ring_traversal_time(ttl)
+        let (wait, noticed) = match self.config.reply_wait {
+            ReplyWait::Measured => {
+                let per_hop = self.latencies.mean(destination);
+                let per_hop = per_hop.unwrap_or(self.config.node_traversal_time);
+                let wait = per_hop * 2 * u64::from(ttl) * u64::from(retries + 1);
+                let wait = wait.min(self.config.rreq_pause);
+                (wait, (now + wait).since_start().round_up_to(TICK))
+            }
+            ReplyWait::Estimated => {
+                let wait = if ttl == self.config.net_diameter && repair.is_none() {
+                    self.config.net_traversal_time() * (1 << retries)
+                } else {
+                    self.config.ring_traversal_time(ttl)
+                };
+                (wait, (now + wait).since_start())
+            }
         };
-        self.searches[at].phase = Phase::Waiting;
-        self.searches[at].until = now + wait;
+        let search = &mut self.searches[at];
+        search.phase = Phase::Waiting;
+        search.asked = now;
+        search.overdue = now + wait;
+        search.until = Instant::ZERO + noticed;
         // §6.1: before each search, so that old routes to this node cannot outlive it.
         self.seq += 1;
         self.last_request = self.last_request.wrapping_add(1);
@@ -74,9 +102,8 @@ impl Aodv {
         let Some(hops) = self.table.get(now, destination).map(|r| r.hops) else { return false };
         let to_source = self.table.get(now, data.source).map_or(0, |route| route.hops);
         let eligible = match self.config.local_repair {
-            LocalRepair::Off => false,
+            LocalRepair::Off | LocalRepair::SecondHalf => false,
             LocalRepair::NearDestination { max_repair_ttl } => hops <= max_repair_ttl,
-            LocalRepair::SecondHalf => hops < to_source,
         };
         if !eligible || self.searches.iter().any(|search| search.destination == destination) {
             return false;
@@ -84,6 +111,26 @@ impl Aodv {
         let ttl = hops.max(to_source / 2) + self.config.local_add_ttl;
         self.start_search(now, destination, ttl, Some(hops), out);
         true
+    }
+
+    /// Whether this node is to repair the route of a packet that was given up in the way of ns-2.
+    pub(super) fn is_second_half(&mut self, now: Instant, data: &Data) -> bool {
+        let second_half = self.config.local_repair == LocalRepair::SecondHalf;
+        if !second_half || data.source == self.node {
+            return false;
+        }
+        let to_source = self.table.get(now, data.source).map_or(0, |route| route.hops);
+        self.table.valid(now, data.destination).is_some_and(|route| route.hops < to_source)
+    }
+
+    /// Lets a packet and all later ones for its destination wait for a better route.
+    pub(super) fn hold(&mut self, now: Instant, data: Data, out: &mut Actions) {
+        let destination = data.destination;
+        if let Some(route) = self.table.valid(now, destination) {
+            route.held = true;
+        }
+        self.buffer.push(now, data, out);
+        self.search(now, destination, out);
     }
 
     /// Whether a local repair for this destination is under way.
@@ -153,12 +200,41 @@ impl Aodv {
             out.drop(data, DropReason::NoRoute);
         }
         let (mut audience, mut unreachable) = (Vec::new(), Vec::new());
-        self.lose(now, destination, &mut unreachable, &mut audience, out);
+        self.lose(now, destination, &mut unreachable, &mut audience, false, out);
         let error = Error { no_delete: false, unreachable };
         self.send_error(now, error, &audience, false, out);
         if self.buffer.holds(destination) {
             self.search(now, destination, out);
         }
+    }
+}
+
+/// How often ns-2 looks whether a search is overdue.
+const TICK: Duration = Duration::from_millis(500);
+
+/// How long the latest searches for each destination took, per hop of the route found.
+#[derive(Debug, Default)]
+pub(super) struct Latencies {
+    latest: BTreeMap<NodeId, VecDeque<Duration>>,
+}
+
+impl Latencies {
+    /// ns-2, MAX_HISTORY.
+    const MEMORY: usize = 3;
+
+    pub(super) fn add(&mut self, destination: NodeId, per_hop: Duration) {
+        let latest = self.latest.entry(destination).or_default();
+        if latest.len() == Self::MEMORY {
+            latest.pop_front();
+        }
+        latest.push_back(per_hop);
+    }
+
+    /// Their mean; `None` before the first search that found a route.
+    fn mean(&self, destination: NodeId) -> Option<Duration> {
+        let latest = self.latest.get(&destination)?;
+        let sum = latest.iter().fold(Duration::ZERO, |sum, &latency| sum + latency);
+        Some(sum / latest.len() as u64)
     }
 }
 

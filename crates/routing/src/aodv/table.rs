@@ -30,6 +30,8 @@ pub(super) struct Route {
     pub(super) precursors: Vec<NodeId>,
     /// Packets of this node's own have taken it.
     pub(super) used: bool,
+    /// It is under repair in the way of ns-2: it stays valid, but packets wait for a better one.
+    pub(super) held: bool,
 }
 
 /// What a message says about a route.
@@ -44,8 +46,14 @@ pub(super) struct Claim {
 impl Route {
     fn invalidate(&mut self, until: Instant) {
         self.valid = false;
+        self.held = false;
         self.seq = self.seq.map(|seq| seq + 1);
         self.until = until;
+    }
+
+    /// Whether it is remembered; a route under repair does not expire.
+    fn is_known(&self, now: Instant) -> bool {
+        self.until > now || self.held
     }
 
     fn is_better(&self, claim: &Claim) -> bool {
@@ -80,12 +88,12 @@ impl Table {
     /// The entry of a destination as it is now; `None` if there is none, or no longer.
     pub(super) fn get(&mut self, now: Instant, destination: NodeId) -> Option<&mut Route> {
         let route = self.routes.get_mut(&destination)?;
-        if route.until <= now && route.valid {
+        if !route.is_known(now) && route.valid {
             route.invalidate(route.until + self.delete_period);
             route.precursors.clear();
             route.used = false;
         }
-        (route.until > now).then_some(route)
+        route.is_known(now).then_some(route)
     }
 
     /// The valid route to a destination.
@@ -96,7 +104,7 @@ impl Table {
     /// The next hop of the valid route to a destination.
     pub(super) fn next_hop(&self, now: Instant, destination: NodeId) -> Option<NodeId> {
         let route = self.routes.get(&destination)?;
-        (route.valid && route.until > now).then_some(route.next_hop)
+        (route.valid && route.is_known(now)).then_some(route.next_hop)
     }
 
     fn insert(&mut self, now: Instant, destination: NodeId, seq: Option<SeqNum>, claim: &Claim) {
@@ -104,13 +112,14 @@ impl Table {
             let delete_period = self.delete_period;
             self.routes.retain(|_, route| {
                 let valid_after = if route.valid { delete_period } else { Duration::ZERO };
-                route.until + valid_after > now
+                route.is_known(now) || route.until + valid_after > now
             });
             self.next_sweep = now + SWEEP;
         }
         let &Claim { hops, next_hop, until, .. } = claim;
         let precursors = Vec::new();
-        let route = Route { seq, hops, next_hop, valid: true, until, precursors, used: false };
+        let route =
+            Route { seq, hops, next_hop, valid: true, until, precursors, used: false, held: false };
         self.routes.insert(destination, route);
     }
 
@@ -126,13 +135,14 @@ impl Table {
             route.hops = claim.hops;
             route.next_hop = claim.next_hop;
             route.valid = true;
+            route.held = false;
             route.until = claim.until;
         }
         better
     }
 
     /// Takes note of a neighbour, perhaps with its sequence number; says whether the route to it
-    /// was not valid before. A direct link is as good as any route: it ends at the destination.
+    /// was not usable before. A direct link is as good as any route: it ends at the destination.
     pub(super) fn learn_neighbour(
         &mut self,
         now: Instant,
@@ -150,11 +160,12 @@ impl Table {
             (known, new) => known.or(new),
         };
         let renewed = route.valid;
+        let held = std::mem::take(&mut route.held);
         route.until = if renewed { route.until.max(until) } else { until };
         route.valid = true;
         route.hops = 1;
         route.next_hop = neighbour;
-        !renewed
+        !renewed || held
     }
 
     /// Renews the route to a node that a neighbour passes packets of, or takes packets for, until
@@ -176,7 +187,7 @@ impl Table {
         let mut broken = Vec::new();
         for (&destination, route) in &mut self.routes {
             route.precursors.retain(|&node| node != neighbour);
-            if route.valid && route.until > now && route.next_hop == neighbour {
+            if route.valid && route.is_known(now) && route.next_hop == neighbour {
                 route.invalidate(forget);
                 broken.push(destination);
             }

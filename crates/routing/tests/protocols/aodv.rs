@@ -149,6 +149,20 @@ fn a_node_increments_its_sequence_number_before_each_request() {
     assert_eq!(second.id, first.id + 1);
 }
 
+/// ns-2, `recvRequest`.
+#[test]
+fn a_destination_in_ns2_increments_its_sequence_number_before_each_reply() {
+    let mut node = node_with(&Preset::Ns2.config());
+    let mut seq = |id| {
+        let asked = Request { id, destination: NodeId(ME), ..REQUEST };
+        match node.hears(1, request(asked)).as_slice() {
+            [Did::Told(1, Message::Reply(reply))] => reply.destination_seq,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([seq(1), seq(2)], [SeqNum(1), SeqNum(2)]);
+}
+
 #[test]
 fn a_destination_raises_its_sequence_number_to_that_of_the_request() {
     let mut node = node();
@@ -261,6 +275,16 @@ fn data_renews_the_routes_in_both_directions() {
 }
 
 #[test]
+fn data_renews_only_the_route_to_its_destination_in_ns2() {
+    let mut node = relay_of_ns2();
+    for id in 0..10 {
+        node.later::<Message>(secs(2));
+        node.carries::<Message>(1, data(id, 8, 9));
+    }
+    assert_eq!([1, 2, 8, 9].map(|to| node.next_hop(to)), [None, None, None, Some(2)]);
+}
+
+#[test]
 fn data_from_elsewhere_does_not_renew_the_route_to_its_source() {
     let mut node = relay();
     for id in 0..5 {
@@ -362,13 +386,36 @@ fn the_ring_starts_at_the_last_known_distance() {
     assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 4 + 2);
 }
 
+/// ns-2: the whole network at once. The waits of 1.8, 3.6, 5.4 and 7.2 s are over at 1.8, 5.6, 11.4
+/// and 18.7 s, which is noticed at the next half second.
 #[test]
-fn the_rings_of_ns2_start_wide() {
+fn searches_of_ns2_are_looked_after_twice_a_second() {
     let mut node = node_with(&Preset::Ns2.config());
-    let first = asked(node.sends(data(1, ME, 9)));
-    let next = node.requests(ms(800));
-    assert_eq!((first.ttl, next[0].1.ttl, next[1].1.ttl), (5, 7, 30));
-    assert_eq!(next[0].0.since_start(), ms(300));
+    assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 30);
+    let did = node.waits::<Message>(secs(25));
+    let times: Vec<_> = did.iter().map(|(at, _)| at.since_start()).collect();
+    assert_eq!(times, [secs(2), secs(6), ms(11_500), secs(19)]);
+    assert_eq!(did[3].1, Did::Dropped(1, DropReason::NoRoute));
+}
+
+/// A route of 3 hops, found in 60 ms: 20 ms a hop. The next ring has 5 hops, there and back 200 ms;
+/// the next but one, with 7 hops, 280 ms.
+#[test]
+fn a_measured_wait_follows_the_latency_of_earlier_searches() {
+    let config = AodvConfig { ttl_start: 30, ..Preset::Ns2.config() };
+    let mut node = node_with(&config);
+    node.later::<Message>(secs(1));
+    asked(node.sends(data(1, ME, 9)));
+    node.later::<Message>(ms(60));
+    node.hears(1, reply(9, 50, 2, ME));
+    node.fails::<Message>(1, vec![]);
+    assert_eq!(asked(node.sends(data(2, ME, 9))).ttl, 5);
+    node.later::<Message>(ms(199));
+    assert_eq!(node.sends::<Message>(data(3, ME, 9)), []);
+    node.later::<Message>(ms(1));
+    assert_eq!(asked(node.sends(data(4, ME, 9))).ttl, 7);
+    let next = node.requests(secs(1))[0];
+    assert_eq!((next.0.since_start(), next.1.ttl), (ms(2000), 30));
 }
 
 // §6.5: requests.
@@ -506,6 +553,17 @@ fn a_reply_that_is_no_better_is_not_relayed() {
     assert_eq!(node.hears(3, reply(9, 50, 2, 8)), []);
     assert_eq!(node.hears(3, reply(9, 49, 0, 8)), []);
     assert_eq!(node.hears(3, reply(9, 50, 1, 8)), [Did::Told(1, reply(9, 50, 2, 8))]);
+}
+
+/// §6.7: equally new, and better than a route that is not valid, although the route to the neighbour
+/// that sent it is valid from then on.
+#[test]
+fn the_neighbour_of_a_destination_relays_its_reply_after_a_broken_link() {
+    let mut node = node_with(&without_repair());
+    node.hears(2, reply(2, 50, 0, 8));
+    node.fails::<Message>(2, vec![]);
+    node.hears(1, request(Request { destination: NodeId(2), ..REQUEST }));
+    assert_eq!(node.hears(2, reply(2, 51, 0, 8)), [Did::Told(1, reply(2, 51, 1, 8))]);
 }
 
 #[test]
@@ -759,6 +817,87 @@ fn only_a_node_near_the_destination_repairs() {
     assert!(!repairs(LocalRepair::Off));
     // Three hops to either end.
     assert!(!repairs(LocalRepair::SecondHalf));
+}
+
+/// A relay as in ns-2 that is two hops from node 9, over 2, and three hops from node 8, over 1.
+fn relay_of_ns2() -> Node {
+    let mut node = node_with(&Preset::Ns2.config());
+    node.hears(1, request(Request { destination_seq: Some(SeqNum(49)), ..REQUEST }));
+    node.later::<Message>(ms(20));
+    node.hears(2, reply(9, 50, 1, 8));
+    node
+}
+
+/// ns-2, `local_rt_repair`: the request asks for no newer route than the broken one.
+#[test]
+fn ns2_repairs_for_the_packet_given_up_and_leaves_the_others_to_the_link() {
+    let mut node = relay_of_ns2();
+    let did = node.fails::<Message>(2, vec![carried(1, 8, 9), carried(2, 8, 9)]);
+    let [Did::Broadcast(Message::Request(sent)), Did::Sent(2, 2)] = did.as_slice() else {
+        panic!("{did:?}")
+    };
+    assert_eq!((sent.destination, sent.destination_seq), (NodeId(9), Some(SeqNum(50))));
+}
+
+#[test]
+fn packets_wait_in_ns2_until_a_better_route_than_the_broken_one_is_known() {
+    let mut node = relay_of_ns2();
+    node.fails::<Message>(2, vec![carried(1, 8, 9)]);
+    assert_eq!(node.carries::<Message>(1, data(2, 8, 9)), []);
+    // Node 2 still has the route: as new and as long as the broken one.
+    assert_eq!(node.hears(2, reply(9, 50, 1, ME)), []);
+    assert_eq!(node.carries::<Message>(1, data(3, 8, 9)), []);
+    assert_eq!(node.hears::<Message>(3, reply(9, 51, 4, ME)), [Did::Sent(1, 3)]);
+    let did = node.waits::<Message>(ms(20));
+    let next = [(10, 2), (20, 3)].map(|(at, id)| (ms(20 + at), Did::Sent(id, 3)));
+    assert_eq!(did.into_iter().map(|(at, did)| (at.since_start(), did)).collect::<Vec<_>>(), next);
+}
+
+/// ns-2, `recvError`.
+#[test]
+fn an_error_clears_the_queue_in_ns2_if_it_breaks_a_route() {
+    let mut node = relay_of_ns2();
+    assert_eq!(node.hears(3, error(&[(9, 60)])), []);
+    assert_eq!(node.hears(2, error(&[(9, 60)])), [Did::Cleared(2)]);
+}
+
+#[test]
+fn a_route_under_repair_does_not_expire_in_ns2_and_answers_requests() {
+    let mut node = relay_of_ns2();
+    node.fails::<Message>(2, vec![carried(1, 8, 9)]);
+    node.later::<Message>(secs(60));
+    assert_eq!(node.next_hop(9), Some(2));
+    let did = node.hears(3, request(Request { id: 2, originator: NodeId(7), ..REQUEST }));
+    assert!(matches!(did.as_slice(), [Did::Told(3, Message::Reply(_))]), "{did:?}");
+}
+
+/// ns-2, `rt_ll_failed`: in the first half all packets for the neighbour are dropped, and all routes
+/// over it reported, whoever uses them.
+#[test]
+fn ns2_broadcasts_the_loss_of_all_routes_over_a_broken_link() {
+    let mut node = node_with(&Preset::Ns2.config());
+    node.hears(2, reply(9, 50, 3, ME));
+    let did = node.fails::<Message>(2, vec![carried(1, ME, 9), carried(2, 8, 9)]);
+    let drops = [1, 2].map(|id| Did::Dropped(id, DropReason::Retries));
+    assert_eq!(did[..2], drops);
+    assert_eq!(
+        did[2..],
+        [Did::Broadcast(Message::Error(Error {
+            no_delete: false,
+            unreachable: vec![(NodeId(2), None), (NodeId(9), Some(SeqNum(51)))],
+        }))]
+    );
+}
+
+/// ns-2 sets no failure callback in its own messages.
+#[test]
+fn a_lost_message_breaks_no_link_in_ns2() {
+    let mut node = relay_of_ns2();
+    let lost = Packet::Control(Arc::new(reply(9, 50, 1, 8)));
+    let waiting = Packet::Control(Arc::new(reply(9, 50, 1, 7)));
+    let did = node.fails(2, vec![lost, carried(1, 8, 9), waiting]);
+    assert_eq!(did, [Did::Sent(1, 2), Did::Told(2, reply(9, 50, 1, 7))]);
+    assert_eq!(node.next_hop(9), Some(2));
 }
 
 // Transport.

@@ -243,6 +243,8 @@ impl<R: Router> Medium<R> {
                     self.delivered.push((self.now, data.id.0));
                 }
                 Action::Drop { packet, reason } => self.dropped.push((node, packet.id.0, reason)),
+                // Nothing waits here.
+                Action::Clear(_) => {}
                 Action::Notify(notice) => self.notices.push((node, notice)),
             }
         }

@@ -19,6 +19,8 @@ pub(crate) enum Did<M> {
     Delivered(u32),
     /// Dropped a data packet.
     Dropped(u32, DropReason),
+    /// Dropped what waits for a neighbour.
+    Cleared(u32),
     /// Told transport.
     Lost(u32),
     /// Told transport.
@@ -71,6 +73,7 @@ impl<R: Router> Script<R> {
                 }
                 Action::Deliver(data) => Did::Delivered(data.id.0),
                 Action::Drop { packet, reason } => Did::Dropped(packet.id.0, reason),
+                Action::Clear(to) => Did::Cleared(to.0),
                 Action::Notify(Notice::RouteFailed(to)) => Did::Lost(to.0),
                 Action::Notify(Notice::RouteFound(to)) => Did::Found(to.0),
             });

@@ -22,6 +22,8 @@ pub struct Wlan {
     pub name: String,
     /// Medium, MAC and radios.
     pub config: ChannelConfig,
+    /// Whether stations ask for the addresses of their neighbours ([`airtcp_routing::arp`]).
+    pub arp: bool,
     /// Its stations.
     pub stations: Vec<Station>,
 }
@@ -59,6 +61,14 @@ pub(super) static WLAN: Table = Table::new(
                 Is("ieee"),
                 "Values of the keys that are not set.",
             ),
+            field(
+                "arp",
+                Kind::Bool,
+                Is("false"),
+                "Whether stations ask for the link addresses of their neighbours before they send to them, as ns-2 \
+                 does (RFC 826): one packet waits for each neighbour, the next takes its place and asks again, and \
+                 after three requests in vain the neighbour counts as gone.",
+            ),
         ]),
         Key::Otherwise("as the preset", ChannelConfig::KEYS),
     ],
@@ -83,7 +93,8 @@ pub(super) fn wlans(
             continue;
         }
         let Some(stations) = placed(section, nodes, &stations, positions) else { continue };
-        wlans.push(Wlan { name: name.text, config, stations });
+        let Some(arp) = section.get::<bool>("arp") else { continue };
+        wlans.push(Wlan { name: name.text, config, arp, stations });
     }
     wlans
 }

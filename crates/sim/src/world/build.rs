@@ -16,6 +16,7 @@ use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
+use airtcp_routing::arp::Arp;
 use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
 use airtcp_tcp::Endpoint;
 use std::collections::HashMap;
@@ -283,7 +284,8 @@ fn channel(scenario: &Scenario, wlan: &Wlan, seed: u64) -> ChannelState {
     }
     let mut by_node: Vec<_> = (0..station_nodes.len() as u32).map(StationId).collect();
     by_node.sort_by_key(|station| station_nodes[station.0 as usize]);
-    ChannelState { channel, nodes: station_nodes, by_node }
+    let arps = station_nodes.iter().filter(|_| wlan.arp).map(|&node| Arp::new(node)).collect();
+    ChannelState { channel, nodes: station_nodes, by_node, arps }
 }
 
 /// The shortest paths of all traffic. A number below the number of links is a link; the others

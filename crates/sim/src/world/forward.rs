@@ -178,9 +178,28 @@ impl World {
         }
     }
 
-    /// Hands a packet to a radio of the node.
+    /// Hands a packet to a radio of the node, once the address of the neighbour is known.
     #[inline]
     pub(super) fn transmit(
+        &mut self,
+        node: NodeId,
+        channel: u32,
+        from: StationId,
+        to: Receiver,
+        packet: PacketId,
+        observers: &mut Observers<'_>,
+    ) {
+        match to {
+            Receiver::Station(to) if !self.channels[channel as usize].arps.is_empty() => {
+                self.resolve(channel, from, to, packet, observers);
+            }
+            _ => self.enqueue(node, channel, from, to, packet, observers),
+        }
+    }
+
+    /// Hands a packet to a radio of the node.
+    #[inline]
+    pub(super) fn enqueue(
         &mut self,
         node: NodeId,
         channel: u32,

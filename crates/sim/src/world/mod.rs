@@ -13,6 +13,7 @@
 //!
 //! Addresses: node `i` is 10.0.0.0 + `i` + 1; see [`crate::addr`] for the ports.
 
+mod arp;
 mod build;
 mod forward;
 mod junction;
@@ -35,6 +36,7 @@ use airtcp_core::{
 use airtcp_edge::{Actions, Middlebox};
 use airtcp_net::wifi::{self, Channel, StationId};
 use airtcp_net::{AboveMac, Arrived, Link, Output};
+use airtcp_routing::arp::Arp;
 use airtcp_routing::router::PacketId;
 use airtcp_routing::{NextHops, NodeId};
 use airtcp_tcp::{Endpoint, Io};
@@ -90,6 +92,8 @@ struct ChannelState {
     nodes: Vec<NodeId>,
     /// The stations in the order of their nodes.
     by_node: Vec<StationId>,
+    /// Address resolution at each station; empty in cells without.
+    arps: Vec<Arp>,
 }
 
 impl ChannelState {
@@ -322,7 +326,10 @@ impl World {
                     let (to, from) = (node(station), node(from));
                     let packet = if last { packet } else { self.packets.copy(packet) };
                     self.packets.reaches(packet, to);
-                    self.arrive(to, from, packet, observers);
+                    let arp = !self.channels[index as usize].arps.is_empty();
+                    if !(arp && self.take_arp(index, station, packet, observers)) {
+                        self.arrive(to, from, packet, observers);
+                    }
                 }
                 wifi::Output::Overhear { station, from, to, packet, last } => {
                     let [node, from, to] = [station, from, to].map(node);

@@ -160,6 +160,7 @@ impl World {
                 Action::Drop { packet, reason } => {
                     self.discard(packet.id, reason, Source::Node(node.0), observers);
                 }
+                Action::Clear(neighbour) => self.clear(index, neighbour, observers),
                 Action::Notify(notice) => self.notify(node, notice, observers),
             }
         }
@@ -186,6 +187,23 @@ impl World {
             });
             self.arm_socket(index);
         }
+    }
+
+    /// Drops the packets that wait at the radios of a node to be sent to a neighbour.
+    fn clear(&mut self, index: u32, neighbour: NodeId, observers: &mut Observers<'_>) {
+        let NodeRouter { node, stations, .. } = &self.routers[index as usize];
+        let mut taken = std::mem::take(&mut self.taken);
+        for &(channel, from) in stations {
+            let state = &mut self.channels[channel as usize];
+            if let Some(to) = state.station(neighbour) {
+                state.channel.take_back(from, to, &mut taken);
+            }
+        }
+        let source = Source::Node(node.0);
+        for packet in taken.drain(..) {
+            self.discard(packet, DropReason::NoRoute, source, observers);
+        }
+        self.taken = taken;
     }
 
     /// Sends a packet to a neighbour, by a wired link if there is one.
