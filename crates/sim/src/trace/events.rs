@@ -87,6 +87,10 @@ impl<W: Write> EventWriter<W> {
                 let rto = Instant::ZERO + rto;
                 write!(out, "\"rto_expired\",\"seq\":{seq},\"count\":{count},\"rto\":{rto}")
             }
+            Event::LargerRestart { cwnd, duplicate_acks } => write!(
+                out,
+                "\"larger_restart\",\"cwnd\":{cwnd},\"duplicate_acks\":{duplicate_acks}"
+            ),
             Event::FastRetransmit { seq } => write!(out, "\"fast_retransmit\",\"seq\":{seq}"),
             Event::SpuriousDetected { kind } => {
                 let kind = match kind {

@@ -123,7 +123,7 @@ fn an_application_limited_window_counts_as_far_as_it_was_used() {
 // §3: "the first power of two value higher than the one eighth or one quarter points".
 #[test]
 fn strict_rounding_raises_two_segments_to_four() {
-    let congestion = Congestion::Karak(KarakConfig { strict: true });
+    let congestion = Congestion::Karak(KarakConfig { strict: true, limit: None });
     run_16(
         &TcpConfig { congestion, ..window(16) },
         "0.300 < ack 1
