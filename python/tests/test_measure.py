@@ -84,6 +84,8 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "missing": None,
         "reduce": "",
         "windows": (),
+        "since": "",
+        "lasting": 0.0,
         "until": "",
         "absent": "",
         "over": "mean",
