@@ -8,8 +8,8 @@ The tests:
 - `equal`: the variants have the same value in every run with the same seed; else refuted.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction, by a
   one-sided t test paired by seed; refuted by the same test of the opposite direction.
-- `widening`: the variants are pairs; the second's lead over the first differs, from pair to pair, as
-  for `increasing`.
+- `widening`: the variants are pairs; the second's lead over the first grows from pair to pair, by
+  the same tests.
 - `lowest`: the first variant is below each of the others, by the same tests.
 
 The others compare an interval with a range. Inside, the claim holds; outside, it is refuted:

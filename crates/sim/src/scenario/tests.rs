@@ -734,7 +734,7 @@ fn every_key_of_an_endpoint_arrives() {
         window-scaling = true
         timestamps = true
         congestion = "karak"
-        karak.strict = true
+        karak = { strict = true, limit = 3 }
         recovery = "tahoe"
         avoid-multi-fr = true
         initial-window = "2 segments"
@@ -913,12 +913,12 @@ fn impossible_random_pairs_are_refused() {
     let refused = |flow: &str| random_pairs(flow).unwrap_err().to_string();
     assert_eq!(
         refused("to = \"n\"\nrandom-pairs = 7"),
-        "t.toml:9:24: flow.ftp.random-pairs: 7 different senders (expected at most 6, the nodes of \
+        "t.toml:9:16: flow.ftp.random-pairs: 7 different senders (expected at most 6, the nodes of \
          `from`)"
     );
     assert_eq!(
         refused("to = \"n0\"\nrandom-pairs = 2"),
-        "t.toml:8:14: flow.ftp.to: the only receiver may be drawn as a sender (expected another node, \
+        "t.toml:8:6: flow.ftp.to: the only receiver may be drawn as a sender (expected another node, \
          or a group)"
     );
 }
