@@ -918,7 +918,7 @@ fn impossible_random_pairs_are_refused() {
     );
     assert_eq!(
         refused("to = \"n0\"\nrandom-pairs = 2"),
-        "t.toml:8:6: flow.ftp.to: the only receiver may be drawn as a sender (expected another node, \
+        "t.toml:8:14: flow.ftp.to: the only receiver may be drawn as a sender (expected another node, \
          or a group)"
     );
 }

@@ -181,6 +181,7 @@ mod tests {
             Event::CwndReduced { cause: Cause::DuplicateAcks, from: 20_000, to: 10_000 },
             Event::Rtt { sample: ms(1), srtt: ms(2), rttvar: ms(3), rto: ms(1000) },
             Event::RtoExpired { seq, count: 1, rto: ms(3000) },
+            Event::LargerRestart { cwnd: 2000, duplicate_acks: 1 },
             Event::FastRetransmit { seq },
             Event::SpuriousDetected { kind: Spurious::Timeout },
             Event::Persist { active: true },

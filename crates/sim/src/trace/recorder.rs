@@ -319,6 +319,19 @@ mod tests {
     }
 
     #[test]
+    fn a_larger_restart_is_a_point_with_its_window() {
+        let mut r = Recorder::new(&[Series::LargerRestarts]);
+        let restart = Event::LargerRestart { cwnd: 4000, duplicate_acks: 2 };
+        r.on_event(Instant::from_millis(7), Source::Sender(3), &restart);
+        let columns = r.columns(Series::LargerRestarts);
+        let expected = (vec![0.007], vec![3], vec![4000.0]);
+        assert_eq!(
+            (&columns.time_s, &columns.flow, &columns.value),
+            (&expected.0, &expected.1, &expected.2)
+        );
+    }
+
+    #[test]
     fn counts_and_keeps_only_the_requested_series() {
         let mut r = Recorder::new(&[Series::CwndReductions, Series::Delivered]);
         let reduced = Event::CwndReduced { cause: Cause::Rto, from: 4000, to: 1000 };

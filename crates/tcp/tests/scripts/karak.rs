@@ -28,7 +28,7 @@ fn no_duplicate_means_congestion() {
     run_16(
         &karak(16),
         "1.200 > . 1:1001(1000) ack 1
-         1.200 ? cwnd 1000 ssthresh 8000",
+         1.200 ? cwnd 1000 ssthresh 8000 fewdups 0 larger 0",
     );
 }
 
@@ -38,7 +38,7 @@ fn after_one_duplicate_an_eighth() {
         &karak(16),
         "0.300 < ack 1
          1.200 > . 1:2001(2*1000) ack 1
-         1.200 ? cwnd 2000 ssthresh 8000 fast 0
+         1.200 ? cwnd 2000 ssthresh 8000 fast 0 fewdups 1 larger 1
          # Slow start, from there to ssthresh.
          1.300 < ack 1001
          1.300 > . 2001:4001(2*1000) ack 1
@@ -52,7 +52,7 @@ fn after_two_duplicates_a_quarter() {
         &karak(16),
         "0.300 < ack 1 x2
          1.200 > . 1:4001(4*1000) ack 1
-         1.200 ? cwnd 4000 ssthresh 8000 fast 0",
+         1.200 ? cwnd 4000 ssthresh 8000 fast 0 fewdups 1 larger 1",
     );
 }
 
@@ -129,5 +129,16 @@ fn strict_rounding_raises_two_segments_to_four() {
         "0.300 < ack 1
          1.200 > . 1:4001(4*1000) ack 1
          1.200 ? cwnd 4000 ssthresh 8000",
+    );
+}
+
+#[test]
+fn with_a_limit_of_none_it_is_newreno_that_counts() {
+    let config = KarakConfig { limit: Some(0), strict: false };
+    run_16(
+        &TcpConfig { congestion: Congestion::Karak(config), ..window(16) },
+        "0.300 < ack 1
+         1.200 > . 1:1001(1000) ack 1
+         1.200 ? cwnd 1000 ssthresh 8000 fewdups 1 larger 1",
     );
 }
