@@ -177,6 +177,34 @@ def test_one_pair_refutes_and_all_pairs_show(
     assert judged(tmp_path, 'test = "increasing"', second, EARLIER, THREE, add).verdict == expected
 
 
+FOUR = STUDY.replace("size = [1, 2]", "size = [1, 2, 3, 4]").replace(
+    "variants = [{ size = 1 }, { size = 2 }]", "variants = [{ size = [1, 2, 3, 4] }]"
+)
+
+
+@pytest.mark.parametrize(
+    ("lead", "expected"),
+    [
+        ([2.0, 2.1, 1.9, 2.0], HOLDS),
+        ([1.0, 1.3, 0.7, 1.1], UNDECIDED),
+        ([0.1, 0.0, 0.2, 0.1], REFUTED),
+    ],
+)
+def test_a_lead_widens_if_it_grows_from_pair_to_pair(
+    tmp_path: Path, lead: list[float], expected: Verdict
+) -> None:
+    third = [20.0, 18.0, 25.0, 22.0]
+
+    def add(results: Results) -> None:
+        results.values["E1", (("size", "3"),), "goodput"] = np.array(third)
+        results.values["E1", (("size", "4"),), "goodput"] = np.array(third) + np.array(lead)
+
+    second = [value + 1 for value in EARLIER]
+    ours = judged(tmp_path, 'test = "widening"', second, EARLIER, FOUR, add)
+    assert ours.verdict == expected
+    assert "size 2 less size 1 1 kbit/s" in ours.evidence
+
+
 def test_a_claim_on_a_calibrated_cell_is_no_prediction(tmp_path: Path) -> None:
     text = (
         ONLY_SECOND

@@ -128,6 +128,8 @@ def test_without_a_source_column_the_study_names_the_reference(tmp_path: Path) -
             'metric = "goodput_gain"\nvariants',
             "metric: a gain is tested on what it is of: 'goodput'",
         ),
+        ('test = "increasing"', 'test = "widening"', "variants: 'widening' compares pairs"),
+        ('reduce = "mean"', 'reduce = "mean"\nsince = "acks"', "lasting: is missing"),
         ('test = "increasing"', 'test = "within"', "low: is missing; a range has"),
         ('test = "increasing"', 'test = "within"\nlow = 2\nhigh = 1', "low: is above high"),
         (

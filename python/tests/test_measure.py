@@ -84,6 +84,8 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "missing": None,
         "reduce": "",
         "windows": (),
+        "since": "",
+        "lasting": 0.0,
         "until": "",
         "absent": "",
         "over": "mean",
@@ -112,6 +114,14 @@ def test_windows_are_combined() -> None:
         for over in ("min", "max", "sum")
     }
     assert counts == {"min": 1, "max": 3, "sum": 5}
+
+
+def test_a_window_begins_at_a_flows_first_point_of_another_series() -> None:
+    first = Series(np.array([4.0, 5.0]), np.array([0, 0], np.uint32), np.array([1.0, 1.0]))
+    ours = Run(run().metrics, {**run().series, "restarts": first})
+    since = metric("trace", "cwnd", reduce="count", since="restarts", lasting=4.0)
+    # Flow a has points at 5 and 7.5 s; flow b has no restart, and so no value.
+    assert measure(ours, since) == 2
 
 
 def test_a_missing_value_is_left_out_or_counts_as_told() -> None:

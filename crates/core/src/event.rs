@@ -131,6 +131,14 @@ documented! {
             /// The time-out now in force.
             rto: Duration,
         },
+        /// At an expiry, a rule of the congestion control, in force or not, starts from more than
+        /// one segment (TCP Karak).
+        LargerRestart {
+            /// The window that it starts from; ssthresh bounds it.
+            cwnd: u32,
+            /// Duplicate ACKs before it.
+            duplicate_acks: u32,
+        },
         /// Fast retransmit.
         FastRetransmit {
             /// First unacknowledged byte.

@@ -85,6 +85,11 @@ documented! {
         pub cwnd_reductions: u64,
         /// Expiries of the retransmission timer.
         pub timeouts: u64,
+        /// Those of them after exactly one or two duplicate ACKs for the oldest segment.
+        pub timeouts_after_duplicates: u64,
+        /// Those after which TCP Karak's rule starts from more than one segment; those beyond
+        /// `tcp.karak.limit` count, too. 0 with other congestion controls.
+        pub larger_restarts: u64,
         /// Fast retransmits.
         pub fast_retransmits: u64,
         /// Data segments that reached the receiver and held nothing new.

@@ -234,6 +234,10 @@ settings! {
         /// Raise an eighth or a quarter of cwnd that is a power of two to the next one.
         #[source = "TCP Karak §3"]
         pub strict: bool = false,
+        /// How many time-outs of a connection the rule answers; those beyond are NewReno's, but
+        /// count as `larger_restarts`. 0: NewReno, with that count.
+        #[kind = Kind::WordOr("unlimited", &Kind::Integer { min: 0, max: 1_000_000 })]
+        pub limit: Option<u32> = None,
     }
 }
 

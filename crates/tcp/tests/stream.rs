@@ -113,7 +113,7 @@ fn recovery() -> impl Strategy<Value = Recovery> {
 fn congestion() -> impl Strategy<Value = Congestion> {
     prop_oneof![
         2 => Just(Congestion::Reno),
-        1 => any::<bool>().prop_map(|strict| Congestion::Karak(KarakConfig { strict })),
+        1 => any::<bool>().prop_map(|strict| Congestion::Karak(KarakConfig { strict, limit: None })),
         1 => Just(Congestion::Westwood),
         1 => any::<[bool; 2]>().prop_map(|[fast_convergence, hystart]| {
             Congestion::Cubic(CubicConfig { fast_convergence, hystart })
@@ -637,7 +637,7 @@ proptest! {
             let mut sim = Sim::with(&case, |i| {
                 let config = &case.configs[i];
                 let inner: Box<dyn CongestionControl> = if karak {
-                    Box::new(Karak::new(Reno::new(config.abc), KarakConfig { strict }))
+                    Box::new(Karak::new(Reno::new(config.abc), KarakConfig { strict, limit: None }))
                 } else {
                     Box::new(Reno::new(config.abc))
                 };

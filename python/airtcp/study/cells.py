@@ -218,7 +218,9 @@ def _cells_of(study: Study, experiment: Experiment, variant: Variant, results: R
         metric = study.metrics[name]
         if isinstance(metric, Gain):
             values = results.values[experiment.id, variant.key, metric.of]
-            baseline = results.values[experiment.id, experiment.baseline(metric), metric.of]
+            baseline = results.values[
+                experiment.id, experiment.baseline(metric, variant), metric.of
+            ]
             ours = gain(values, baseline, study.confidence).scaled(100)
         else:
             ours = estimate(results.values[experiment.id, variant.key, name], study.confidence)

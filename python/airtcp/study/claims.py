@@ -8,6 +8,8 @@ The tests:
 - `equal`: the variants have the same value in every run with the same seed; else refuted.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction, by a
   one-sided t test paired by seed; refuted by the same test of the opposite direction.
+- `widening`: the variants are pairs; the second's lead over the first grows from pair to pair, by
+  the same tests.
 - `lowest`: the first variant is below each of the others, by the same tests.
 
 The others compare an interval with a range. Inside, the claim holds; outside, it is refuted:
@@ -104,9 +106,13 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
             )
     cells = [(experiment.id, key_text(key), claim.metric) for key in keys]
     known = [study.paper.get(cell) for cell in cells]
+    names = _names(study, keys)
+    if claim.kind == "widening":
+        samples = [b - a for a, b in zip(samples[::2], samples[1::2], strict=True)]
+        names = [f"{b} less {a}" for a, b in zip(names[::2], names[1::2], strict=True)]
     test = _Test(
         claim=claim,
-        names=_names(study, keys),
+        names=names,
         samples=samples,
         paper=[math.nan if number is None else float(number.value) for number in known],
         unit=study.metrics[claim.metric].unit,
@@ -244,7 +250,7 @@ class _Test:
         match self.claim.kind:
             case "equal":
                 parts, asked = [self._equal()], ""
-            case "increasing" | "decreasing" | "lowest":
+            case "increasing" | "decreasing" | "widening" | "lowest":
                 parts = itertools.starmap(self._ordered, self._pairs())
                 asked = "" if self.deterministic else f"paired one-sided t, {self.confidence:.0%}"
             case "close":
@@ -289,7 +295,7 @@ class _Test:
         if self.claim.kind == "lowest":
             return [(0, other) for other in self._all()[1:]]
         pairs = list(itertools.pairwise(self._all()))
-        return pairs if self.claim.kind == "increasing" else [(b, a) for a, b in pairs]
+        return [(b, a) for a, b in pairs] if self.claim.kind == "decreasing" else pairs
 
     def _estimate(self, index: int) -> Estimate:
         return estimate(self.samples[index], self.confidence)

@@ -186,9 +186,10 @@ class Experiment:
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
 
-    def baseline(self, gain: Gain) -> Key:
-        """The variant that a gain is relative to."""
-        return _sorted(dict(self.key) | dict(gain.baseline))
+    def baseline(self, gain: Gain, variant: Variant) -> Key:
+        """The variant that a variant's gain is relative to."""
+        same = {key: value for key, value in variant.key if key in gain.same}
+        return _sorted(dict(self.key) | same | dict(gain.baseline))
 
 
 @dataclass(frozen=True)
@@ -416,7 +417,7 @@ class _Reader:
                 series
                 for metric in (self._metrics[name] for name in experiment.metrics)
                 if isinstance(metric, Measure) and metric.kind == "trace"
-                for series in (metric.field, metric.until)
+                for series in (metric.field, metric.since, metric.until)
                 if series
             }
             for variant in experiment.variants:
@@ -432,7 +433,8 @@ class _Reader:
         if gain_of:
             if not isinstance(self._metrics.get(gain_of), Measure):
                 raise table.error("gain-of", f"no metric {gain_of!r} above this one")
-            metric = Gain(name, unit, definition, gain_of, _key(table.table("baseline")))
+            baseline = _key(table.table("baseline"))
+            metric = Gain(name, unit, definition, gain_of, baseline, table.texts("same"))
             if unit != "%":
                 raise table.error("unit", f'a gain is in "%", found {unit!r}')
         else:
@@ -443,6 +445,7 @@ class _Reader:
                 )
                 raise table.error("from", f"expected one of {known}")
             owner, _, field = rest.rpartition(".")
+            since = table.text("since", "") if kind == "trace" else ""
             metric = Measure(
                 name=name,
                 unit=unit,
@@ -455,6 +458,8 @@ class _Reader:
                 absent=table.text("absent", ""),
                 reduce=table.choice("reduce", REDUCERS) if kind == "trace" else "",
                 windows=_windows(table) if kind == "trace" else (),
+                since=since,
+                lasting=table.seconds("lasting") if since else 0.0,
                 until=table.text("until", "") if kind == "trace" else "",
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
                 minus=table.text("minus", ""),
@@ -494,12 +499,12 @@ class _Reader:
         )
         for name in metrics:
             metric = self._metrics[name]
-            if isinstance(metric, Gain) and experiment.baseline(metric) not in (
-                variant.key for variant in variants
-            ):
-                raise table.error(
-                    "metrics", f"{name!r}: no variant {key_text(experiment.baseline(metric))}"
-                )
+            if not isinstance(metric, Gain):
+                continue
+            known = {variant.key for variant in variants}
+            for baseline in (experiment.baseline(metric, variant) for variant in variants):
+                if baseline not in known:
+                    raise table.error("metrics", f"{name!r}: no variant {key_text(baseline)}")
         table.finish()
         return experiment
 
@@ -664,6 +669,7 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "decreasing": (),
     "increasing": (),
     "lowest": (),
+    "widening": (),
     "gain": ("about", "tolerance"),
     "difference": ("about", "tolerance"),
     "within": ("low", "high"),
@@ -706,6 +712,8 @@ def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...])
     least = 1 if kind in ("within", "paper") else 2
     if len(compared) < least:
         raise table.error("variants", f"{kind!r} compares at least {least}, found {len(compared)}")
+    if kind == "widening" and (len(compared) < 4 or len(compared) % 2):  # noqa: PLR2004
+        raise table.error("variants", f"{kind!r} compares pairs, at least two of them")
     claim = Claim(
         id=table.text("id"),
         text=table.text("text"),

@@ -28,6 +28,9 @@ class Measure:
         absent: What figures call such a run (`aborted`, say); empty: they do not mark it.
         reduce: `trace`: name of the reducer.
         windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
+        since: `trace`: a series; a flow's window begins at its first point of it, and a flow
+            without one has no value; empty: as given.
+        lasting: `trace`: the length of that window, in seconds.
         until: `trace`: each window ends at the first point of this series in it; empty: as given.
         over: How the values of several owners or windows are combined into one.
         minus: The metric, or the key of the variants, whose value is subtracted; empty: none.
@@ -44,6 +47,8 @@ class Measure:
     absent: str
     reduce: str
     windows: tuple[tuple[float, float], ...]
+    since: str
+    lasting: float
     until: str
     over: str
     minus: str
@@ -56,13 +61,18 @@ class Measure:
 
 @dataclass(frozen=True)
 class Gain:
-    """A metric's improvement over a baseline variant, in percent of the baseline's mean."""
+    """A metric's improvement over a baseline variant, in percent of the baseline's mean.
+
+    Attributes:
+        same: Keys whose values the baseline shares with the variant.
+    """
 
     name: str
     unit: str
     definition: str
     of: str
     baseline: tuple[tuple[str, str], ...]
+    same: tuple[str, ...]
 
 
 Metric = Measure | Gain
@@ -260,11 +270,17 @@ def _trace_values(run: Run, metric: Measure) -> list[float]:
         if not windows:
             return [np.nan]
     values: list[float] = []
+    reduce = REDUCERS[metric.reduce]
     for index, flow in enumerate(run.metrics["flows"]):
         if metric.owner in ("", flow["name"]):
             part = series.of_flow(index)
-            reduce = REDUCERS[metric.reduce]
-            values.extend(reduce(part.time, part.value, start, end) for start, end in windows)
+            if metric.since:
+                start = _first(run.array(metric.since).of_flow(index).time)
+                windows = ((start, start + metric.lasting),)
+            values.extend(
+                np.nan if np.isnan(start) else reduce(part.time, part.value, start, end)
+                for start, end in windows
+            )
     if not values:
         raise LookupError(f"metric {metric.name}: the run has no flow {metric.owner!r}")
     return values

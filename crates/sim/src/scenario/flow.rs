@@ -2,9 +2,9 @@
 
 use super::names::{A_NODE, COUNT, MAX_ELEMENTS};
 use super::node::NodeId;
-use super::traffic::{Network, ends};
+use super::traffic::{Network, ends, groups};
 use airtcp_config::Section;
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
@@ -13,15 +13,17 @@ use airtcp_tcp::config::{
     AckConfig, Congestion, CubicConfig, RECEIVER, Recovery, SENDER, SpuriousDetection,
 };
 use std::collections::BTreeSet;
+use std::iter;
+use std::ops::Range;
 
 /// One TCP connection and its application. Data flows `from` → `to`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Unique name; also names its random streams ("flow/ftp0/isn").
     pub name: String,
-    /// Data sender; it opens the connection.
+    /// Data sender; it opens the connection. An example if the run [draws](RandomPairs) it.
     pub from: NodeId,
-    /// Data receiver.
+    /// Data receiver, likewise.
     pub to: NodeId,
     /// The earliest time at which the application opens the connection.
     pub start: Instant,
@@ -33,6 +35,51 @@ pub struct FlowSpec {
     pub sender: TcpConfig,
     /// Endpoint of `to`.
     pub receiver: TcpConfig,
+}
+
+/// Whose draw the ends of a scenario's flows show before a run has a seed.
+const EXAMPLE: u64 = 1;
+
+/// Flows whose ends each run draws.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RandomPairs {
+    /// Names the random stream ("flow/NAME/pairs").
+    pub name: String,
+    /// Their indices in the scenario; those of a pair are neighbours.
+    pub flows: Range<usize>,
+    /// How many pairs are drawn.
+    pub pairs: usize,
+    /// The nodes of which different ones send.
+    pub from: Range<u32>,
+    /// The nodes of which any, but not the sender itself, receives.
+    pub to: Range<u32>,
+}
+
+impl RandomPairs {
+    /// The pairs of a run with this seed; all choices are equally likely.
+    fn draw(&self, seed: u64) -> Vec<(NodeId, NodeId)> {
+        let mut stream = Stream::new(seed, &format!("flow/{}/pairs", self.name));
+        let mut senders: Vec<u32> = self.from.clone().collect();
+        let pair = |k: usize| {
+            let chosen = k + stream.below((senders.len() - k) as u64) as usize;
+            senders.swap(k, chosen);
+            let from = senders[k];
+            let others = self.to.len() as u64 - u64::from(self.to.contains(&from));
+            let to = self.to.start + stream.below(others) as u32;
+            let to = if self.to.contains(&from) && to >= from { to + 1 } else { to };
+            (NodeId(from), NodeId(to))
+        };
+        (0..self.pairs).map(pair).collect()
+    }
+
+    /// Gives the flows their ends in a run with this seed.
+    pub(super) fn assign(&self, seed: u64, flows: &mut [FlowSpec]) {
+        let each = self.flows.len() / self.pairs;
+        let ends = self.draw(seed).into_iter().flat_map(|ends| iter::repeat_n(ends, each));
+        for (flow, ends) in flows[self.flows.clone()].iter_mut().zip(ends) {
+            (flow.from, flow.to) = ends;
+        }
+    }
 }
 
 pub(super) static FLOW: Table = Table::new(
@@ -55,6 +102,14 @@ pub(super) static FLOW: Table = Table::new(
              connected pair by pair.",
         ),
         field("to", A_NODE, Required, "Data receiver."),
+        field(
+            "random-pairs",
+            COUNT,
+            Absent("all pairs, in order"),
+            "Each run draws so many pairs of nodes: different ones of `from`, each with any other \
+             node of `to`, which may be the same group. The flows are called as with `name` and a \
+             number.",
+        ),
         field("count", COUNT, Absent("one flow"), "Number of flows (between each pair)."),
         field("start", TIME, Is("0 s"), "When the application opens the connection."),
         field(
@@ -90,14 +145,15 @@ pub(super) static FLOW: Table = Table::new(
     ])],
 );
 
-/// Reads the flows.
+/// Reads the flows, and which of them each run draws.
 pub(super) fn flows(
     sections: &[Section<'_>],
     tcp: &Section<'_>,
     network: &Network<'_>,
-) -> Vec<FlowSpec> {
+) -> (Vec<FlowSpec>, Vec<RandomPairs>) {
     let Network { nodes, duration, .. } = network;
     let mut flows: Vec<FlowSpec> = Vec::new();
+    let mut drawn = Vec::new();
     let mut taken = BTreeSet::new();
     for section in sections {
         let name = section.get::<Option<Name>>("name");
@@ -107,7 +163,16 @@ pub(super) fn flows(
         let jitter = section.get::<Duration>("jitter");
         let bytes = section.get::<Option<Bytes>>("bytes");
         let endpoints = endpoints(section, tcp);
-        let Some(pairs) = ends(section, network) else { continue };
+        let (pairs, random) = match section.has("random-pairs") {
+            true => {
+                let Some(random) = random_pairs(section, network) else { continue };
+                (random.draw(EXAMPLE), Some(random))
+            }
+            false => {
+                let Some(pairs) = ends(section, network) else { continue };
+                (pairs, None)
+            }
+        };
         let (Some(name), Some(count), Some(start), Some(stagger), Some(jitter), Some(bytes)) =
             (name, count, start, stagger, jitter, bytes)
         else {
@@ -128,12 +193,14 @@ pub(super) fn flows(
             section.push(section.problem(key, message).expected("a start before `duration`"));
         }
         let Some((sender, receiver)) = endpoints else { continue };
+        let first = flows.len();
         for k in 0..total {
             let (from, to) = pairs[(k / each) as usize];
-            let name = match &name {
-                Some(name) if total == 1 => name.text.clone(),
-                Some(name) => format!("{}{k}", name.text),
-                None => {
+            let name = match (&name, &random) {
+                (_, Some(random)) => format!("{}{k}", random.name),
+                (Some(name), _) if total == 1 => name.text.clone(),
+                (Some(name), _) => format!("{}{k}", name.text),
+                (None, None) => {
                     let [a, b] = [from, to].map(|id| &nodes[id.0 as usize].name);
                     match count {
                         Some(_) => format!("{a}-{b}-{}", k % each),
@@ -159,8 +226,33 @@ pub(super) fn flows(
                 receiver: receiver.clone(),
             });
         }
+        drawn.extend(random.map(|random| RandomPairs { flows: first..flows.len(), ..random }));
     }
-    flows
+    (flows, drawn)
+}
+
+/// The pairs that runs draw for this table, its flows yet to be made.
+fn random_pairs(section: &Section<'_>, network: &Network<'_>) -> Option<RandomPairs> {
+    let name = section.get::<Option<Name>>("name");
+    let pairs = section.get::<u64>("random-pairs");
+    let (from, to) = groups(section, network)?;
+    let (name, pairs) = (name?, pairs? as usize);
+    if pairs > from.len() {
+        let problem = section.problem("random-pairs", format!("{pairs} different senders"));
+        section.push(problem.expected(format!("at most {}, the nodes of `from`", from.len())));
+        return None;
+    }
+    if to.len() == 1 && from.contains(&to.start) {
+        let message = "the only receiver may be drawn as a sender";
+        section.push(section.problem("to", message).expected("another node, or a group"));
+        return None;
+    }
+    let text = |key| section.get::<Name>(key).map(|name| name.text);
+    let name = match name {
+        Some(name) => name.text,
+        None => format!("{}-{}-", text("from")?, text("to")?),
+    };
+    Some(RandomPairs { name, flows: 0..0, pairs, from, to })
 }
 
 /// The configurations of a flow's sender and receiver, and what they must agree on.

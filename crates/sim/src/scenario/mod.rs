@@ -21,7 +21,7 @@ mod wlan;
 pub use airtcp_config::{ConfigError, Diagnostic, Override};
 pub use airtcp_settings::units::duration;
 pub use document::{json_schema, markdown};
-pub use flow::FlowSpec;
+pub use flow::{FlowSpec, RandomPairs};
 pub use link::Link;
 pub use middlebox::{MiddleboxSpec, SignalSpec};
 pub use node::{Node, NodeId, NodeOutage, OutageLayer};
@@ -35,6 +35,7 @@ use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::TcpConfig;
+use std::borrow::Cow;
 use traffic::Network;
 
 /// A complete scenario. Every name is resolved to an index, every default filled in, every value
@@ -55,6 +56,8 @@ pub struct Scenario {
     pub routing: RoutingConfig,
     /// TCP flows, counts expanded.
     pub flows: Vec<FlowSpec>,
+    /// Those of the flows whose ends each run draws.
+    pub random_pairs: Vec<RandomPairs>,
     /// UDP cross traffic, groups expanded.
     pub udp: Vec<UdpSpec>,
 }
@@ -126,6 +129,15 @@ impl Scenario {
         let overrides: Vec<Override> = overrides.iter().map(set).collect();
         read(&SCENARIO, source_name, text, &overrides, |top| scenario(top, source_name))
     }
+
+    /// The scenario with the ends that a run with this seed draws for its flows.
+    pub(crate) fn drawn(&self, seed: u64) -> Cow<'_, Self> {
+        let mut drawn = Cow::Borrowed(self);
+        for pairs in &self.random_pairs {
+            pairs.assign(seed, &mut drawn.to_mut().flows);
+        }
+        drawn
+    }
 }
 
 fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
@@ -155,7 +167,7 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
     };
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, names: &names, duration };
-    let flows = flow::flows(&top.elements("flow"), &tcp, &network);
+    let (flows, random_pairs) = flow::flows(&top.elements("flow"), &tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &network);
     middlebox::fifos(&node_sections, &nodes, &names, &flows);
     Some(Scenario {
@@ -166,6 +178,7 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
         wlans,
         routing: routing?,
         flows,
+        random_pairs,
         udp,
     })
 }

@@ -1,6 +1,6 @@
 //! The exact diagnostics for each kind of mistake, and the meaning of correct files.
 
-use super::{NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
+use super::{ConfigError, NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
     HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
@@ -17,6 +17,7 @@ use airtcp_tcp::config::{
     AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
     DcaConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
 };
+use std::collections::BTreeSet;
 
 const BASE: &str = r#"duration = "20 s"
 [[node]]
@@ -40,7 +41,7 @@ from = "FH"
 to = "MH"
 "#;
 
-fn parse(text: &str) -> Result<Scenario, super::ConfigError> {
+fn parse(text: &str) -> Result<Scenario, ConfigError> {
     Scenario::parse("t.toml", text, &[])
 }
 
@@ -733,7 +734,7 @@ fn every_key_of_an_endpoint_arrives() {
         window-scaling = true
         timestamps = true
         congestion = "karak"
-        karak.strict = true
+        karak = { strict = true, limit = 3 }
         recovery = "tahoe"
         avoid-multi-fr = true
         initial-window = "2 segments"
@@ -852,6 +853,74 @@ fn links_carry_the_models_of_the_file() {
     assert!(matches!(down.config.queue, QueueConfig::Red { limit: 60, gentle: false, .. }));
     let limit = QueueLimit::Bytes(Bytes(64_000));
     assert_eq!(up.config.queue, QueueConfig::DropTail { limit });
+}
+
+/// Two groups and flows between random pairs of their nodes.
+fn random_pairs(flow: &str) -> Result<Scenario, ConfigError> {
+    parse(&format!(
+        r#"
+        duration = "1 s"
+        node = [{{ name = "n", count = 6 }}, {{ name = "d" }}]
+        wlan = [{{ name = "field", stations = ["n", "d"] }}]
+        [[flow]]
+        name = "ftp"
+        from = "n"
+        {flow}
+        "#
+    ))
+}
+
+/// The ends of the flows in a run with `seed`.
+fn drawn(scenario: &Scenario, seed: u64) -> Vec<(u32, u32)> {
+    scenario.drawn(seed).flows.iter().map(|flow| (flow.from.0, flow.to.0)).collect()
+}
+
+#[test]
+fn random_pairs_are_different_senders_each_with_another_node() {
+    let scenario = random_pairs("to = \"n\"\nrandom-pairs = 4").unwrap();
+    let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["ftp0", "ftp1", "ftp2", "ftp3"]);
+    let mut seen = BTreeSet::new();
+    for seed in 1..=1000 {
+        let ends = drawn(&scenario, seed);
+        let senders: BTreeSet<u32> = ends.iter().map(|ends| ends.0).collect();
+        assert_eq!(senders.len(), 4, "seed {seed}: {ends:?}");
+        seen.extend(ends);
+    }
+    // All pairs of the group, and no node with itself.
+    let pairs = (0..6).flat_map(|from| (0..6).map(move |to| (from, to)));
+    assert!(seen.into_iter().eq(pairs.filter(|(from, to)| from != to)));
+}
+
+#[test]
+fn random_pairs_depend_on_the_seed_alone() {
+    let scenario = random_pairs("to = \"n\"\nrandom-pairs = 6").unwrap();
+    assert_eq!(drawn(&scenario, 7), drawn(&scenario, 7));
+    assert_ne!(drawn(&scenario, 7), drawn(&scenario, 8));
+}
+
+#[test]
+fn flows_of_a_random_pair_share_its_ends() {
+    let scenario = random_pairs("to = \"d\"\nrandom-pairs = 2\ncount = 2").unwrap();
+    let ends = drawn(&scenario, 3);
+    assert_eq!((ends[0], ends[2]), (ends[1], ends[3]));
+    assert_ne!(ends[0].0, ends[2].0);
+    assert!(ends.iter().all(|ends| ends.1 == 6));
+}
+
+#[test]
+fn impossible_random_pairs_are_refused() {
+    let refused = |flow: &str| random_pairs(flow).unwrap_err().to_string();
+    assert_eq!(
+        refused("to = \"n\"\nrandom-pairs = 7"),
+        "t.toml:9:16: flow.ftp.random-pairs: 7 different senders (expected at most 6, the nodes of \
+         `from`)"
+    );
+    assert_eq!(
+        refused("to = \"n0\"\nrandom-pairs = 2"),
+        "t.toml:8:14: flow.ftp.to: the only receiver may be drawn as a sender (expected another node, \
+         or a group)"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::node::{Node, NodeId};
 use airtcp_config::Section;
 use airtcp_core::Duration;
 use airtcp_settings::Name;
+use std::ops::Range;
 
 /// What traffic is resolved against.
 pub(super) struct Network<'a> {
@@ -13,10 +14,19 @@ pub(super) struct Network<'a> {
     pub(super) duration: Option<Duration>,
 }
 
-/// The pairs of nodes between which a flow or a UDP source runs.
-pub(super) fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, NodeId)>> {
+/// The nodes that `from` and `to` stand for.
+pub(super) fn groups(
+    section: &Section<'_>,
+    network: &Network<'_>,
+) -> Option<(Range<u32>, Range<u32>)> {
     let (from, to) = (section.get::<Name>("from"), section.get::<Name>("to"));
     let from = from.and_then(|name| resolve(section, "from", &name, network.names));
     let to = to.and_then(|name| resolve(section, "to", &name, network.names));
-    pairs(section, "to", from?, to?)
+    Some((from?, to?))
+}
+
+/// The pairs of nodes between which a flow or a UDP source runs.
+pub(super) fn ends(section: &Section<'_>, network: &Network<'_>) -> Option<Vec<(NodeId, NodeId)>> {
+    let (from, to) = groups(section, network)?;
+    pairs(section, "to", from, to)
 }

@@ -87,6 +87,10 @@ impl<W: Write> EventWriter<W> {
                 let rto = Instant::ZERO + rto;
                 write!(out, "\"rto_expired\",\"seq\":{seq},\"count\":{count},\"rto\":{rto}")
             }
+            Event::LargerRestart { cwnd, duplicate_acks } => write!(
+                out,
+                "\"larger_restart\",\"cwnd\":{cwnd},\"duplicate_acks\":{duplicate_acks}"
+            ),
             Event::FastRetransmit { seq } => write!(out, "\"fast_retransmit\",\"seq\":{seq}"),
             Event::SpuriousDetected { kind } => {
                 let kind = match kind {
@@ -177,6 +181,7 @@ mod tests {
             Event::CwndReduced { cause: Cause::DuplicateAcks, from: 20_000, to: 10_000 },
             Event::Rtt { sample: ms(1), srtt: ms(2), rttvar: ms(3), rto: ms(1000) },
             Event::RtoExpired { seq, count: 1, rto: ms(3000) },
+            Event::LargerRestart { cwnd: 2000, duplicate_acks: 1 },
             Event::FastRetransmit { seq },
             Event::SpuriousDetected { kind: Spurious::Timeout },
             Event::Persist { active: true },

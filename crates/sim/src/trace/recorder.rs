@@ -24,6 +24,9 @@ pub enum Series {
     CwndReductions,
     /// Expiries of the retransmission timer so far.
     Timeouts,
+    /// The window, bytes, from which TCP Karak's rule starts, in force or not, at each expiry where
+    /// that is more than one segment.
+    LargerRestarts,
     /// Fast retransmits so far.
     FastRetransmits,
     /// Position in the stream of each data segment sent, bytes from the first one (ISN + 1).
@@ -43,7 +46,7 @@ pub enum Series {
 
 impl Series {
     /// All series, in the order of their declaration.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Cwnd,
         Self::Ssthresh,
         Self::Flight,
@@ -52,6 +55,7 @@ impl Series {
         Self::Delivered,
         Self::CwndReductions,
         Self::Timeouts,
+        Self::LargerRestarts,
         Self::FastRetransmits,
         Self::Segments,
         Self::Retransmissions,
@@ -72,6 +76,7 @@ impl Series {
             Self::Delivered => "delivered",
             Self::CwndReductions => "cwnd_reductions",
             Self::Timeouts => "timeouts",
+            Self::LargerRestarts => "larger_restarts",
             Self::FastRetransmits => "fast_retransmits",
             Self::Segments => "segments",
             Self::Retransmissions => "retransmissions",
@@ -220,6 +225,9 @@ impl Recorder {
                 self.push(Series::Timeouts, at, flow, count as f64);
                 self.push(Series::Rto, at, flow, rto.as_secs_f64());
             }
+            Event::LargerRestart { cwnd, .. } => {
+                self.push(Series::LargerRestarts, at, flow, f64::from(cwnd));
+            }
             Event::FastRetransmit { .. } => {
                 let state = self.state(flow);
                 state.fast_retransmits += 1;
@@ -308,6 +316,19 @@ mod tests {
         r.on_event(Instant::from_millis(10), Source::Sender(3), &aborted);
         let columns = r.columns(Series::Aborted);
         assert_eq!((&columns.time_s[..], &columns.flow[..]), (&[0.01][..], &[3][..]));
+    }
+
+    #[test]
+    fn a_larger_restart_is_a_point_with_its_window() {
+        let mut r = Recorder::new(&[Series::LargerRestarts]);
+        let restart = Event::LargerRestart { cwnd: 4000, duplicate_acks: 2 };
+        r.on_event(Instant::from_millis(7), Source::Sender(3), &restart);
+        let columns = r.columns(Series::LargerRestarts);
+        let expected = (vec![0.007], vec![3], vec![4000.0]);
+        assert_eq!(
+            (&columns.time_s, &columns.flow, &columns.value),
+            (&expected.0, &expected.1, &expected.2)
+        );
     }
 
     #[test]

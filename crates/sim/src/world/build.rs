@@ -37,6 +37,7 @@ impl World {
         seed: u64,
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
     ) -> Self {
+        let scenario = &*scenario.drawn(seed);
         let Scenario { name, duration, nodes, links, wlans, flows, udp, .. } = scenario;
         let channel = |wlan: &Wlan| channel(scenario, wlan, seed);
         let channels: Vec<ChannelState> = wlans.iter().map(channel).collect();

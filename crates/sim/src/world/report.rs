@@ -90,6 +90,8 @@ impl World {
             jitter: rtts.jitter().map(Duration::as_secs_f64),
             cwnd_reductions: tx.cwnd_reductions,
             timeouts: tx.timeouts,
+            timeouts_after_duplicates: tx.timeouts_after_duplicates,
+            larger_restarts: tx.larger_restarts,
             fast_retransmits: tx.fast_retransmits,
             spurious_retransmits: rx.duplicate_segments_received,
             acks_sent: rx.acks_sent,

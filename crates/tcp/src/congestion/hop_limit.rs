@@ -52,6 +52,10 @@ impl CongestionControl for HopLimited {
         self.inner.on_timeout(window, timeout);
     }
 
+    fn larger_restart(&self, window: &Window, timeout: &Timeout) -> Option<u32> {
+        self.inner.larger_restart(window, timeout)
+    }
+
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
         self.inner.on_restart(window, cause);
     }

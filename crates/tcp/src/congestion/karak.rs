@@ -13,6 +13,7 @@
 //! - The window that is divided is cwnd, but at most FlightSize: a sender that the application held
 //!   back would otherwise restart with more than it ever had in the network.
 //! - cwnd restarts at ssthresh at most.
+//! - A restart from one segment, which the table gives for small windows, is NewReno's.
 //! - "The first power of two value higher than" a point leaves a power of two as it is. The setting
 //!   `strict` raises it; after two duplicates slow start then often begins at its end.
 
@@ -25,12 +26,14 @@ use crate::config::KarakConfig;
 pub struct Karak {
     reno: Reno,
     config: KarakConfig,
+    /// Time-outs that the rule has answered.
+    answered: u32,
 }
 
 impl Karak {
     /// What is different from `reno` is as `config` says.
     pub fn new(reno: Reno, config: KarakConfig) -> Self {
-        Self { reno, config }
+        Self { reno, config, answered: 0 }
     }
 
     /// The first power of two of segments at or (if strict) above `window` / `divisor`.
@@ -59,15 +62,25 @@ impl CongestionControl for Karak {
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
-        let used = window.cwnd().min(timeout.flight);
+        let larger = self.larger_restart(window, timeout);
         self.reno.on_timeout(window, timeout);
+        if let Some(cwnd) = larger
+            && self.config.limit.is_none_or(|limit| self.answered < limit)
+        {
+            self.answered += 1;
+            window.set_cwnd(cwnd.min(window.ssthresh()));
+        }
+    }
+
+    fn larger_restart(&self, window: &Window, timeout: &Timeout) -> Option<u32> {
         let divisor = match timeout.duplicate_acks {
             1 => 8,
             2 => 4,
-            _ => return,
+            _ => return None,
         };
+        let used = window.cwnd().min(timeout.flight);
         let cwnd = self.restart_window(used, divisor, window.smss());
-        window.set_cwnd(cwnd.min(window.ssthresh()));
+        (cwnd > window.smss()).then_some(cwnd)
     }
 
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
@@ -88,7 +101,8 @@ mod tests {
     fn after(strict: bool, cwnd: u32, duplicate_acks: u32) -> (f64, f64) {
         let mut window = window(cwnd, 1000);
         let timeout = Timeout { duplicate_acks, ..timeout(cwnd * SMSS, true) };
-        Karak::new(Reno::new(None), KarakConfig { strict }).on_timeout(&mut window, &timeout);
+        Karak::new(Reno::new(None), KarakConfig { strict, limit: None })
+            .on_timeout(&mut window, &timeout);
         (f64::from(window.cwnd()) / 1000.0, f64::from(window.ssthresh()) / 1000.0)
     }
 
@@ -129,7 +143,7 @@ mod tests {
     #[test]
     fn slow_start_begins_at_ssthresh_at_most() {
         let mut window = window(16, 2);
-        let karak = &mut Karak::new(Reno::new(None), KarakConfig { strict: false });
+        let karak = &mut Karak::new(Reno::new(None), KarakConfig::default());
         let again = Timeout { duplicate_acks: 2, ..timeout(16 * SMSS, false) };
         karak.on_timeout(&mut window, &again);
         assert_eq!(window.cwnd(), 2 * SMSS);
@@ -139,7 +153,33 @@ mod tests {
     fn what_the_application_held_back_does_not_count() {
         let mut window = window(64, 1000);
         let few = Timeout { duplicate_acks: 2, ..timeout(10 * SMSS, true) };
-        Karak::new(Reno::new(None), KarakConfig { strict: false }).on_timeout(&mut window, &few);
+        Karak::new(Reno::new(None), KarakConfig::default()).on_timeout(&mut window, &few);
         assert_eq!((window.cwnd(), window.ssthresh()), (4 * SMSS, 5 * SMSS));
+    }
+
+    #[test]
+    fn beyond_its_limit_the_rule_is_counted_and_not_obeyed() {
+        let mut karak = Karak::new(Reno::new(None), KarakConfig { limit: Some(1), strict: false });
+        let timeout = Timeout { duplicate_acks: 1, ..timeout(16 * SMSS, true) };
+        for restart in [2, 1] {
+            let mut window = window(16, 1000);
+            assert_eq!(karak.larger_restart(&window, &timeout), Some(2 * SMSS));
+            karak.on_timeout(&mut window, &timeout);
+            assert_eq!(window.cwnd(), restart * SMSS);
+        }
+    }
+
+    #[test]
+    fn where_it_gives_one_segment_the_rule_asks_for_nothing() {
+        let karak = Karak::new(Reno::new(None), KarakConfig::default());
+        let asks = |cwnd, duplicate_acks| {
+            let timeout = Timeout { duplicate_acks, ..timeout(cwnd * SMSS, true) };
+            karak.larger_restart(&window(cwnd, 1000), &timeout).is_some()
+        };
+        assert_eq!(
+            [(8, 1), (9, 1), (4, 2), (5, 2)].map(|(w, d)| asks(w, d)),
+            [false, true, false, true]
+        );
+        assert_eq!([0, 3].map(|d| asks(32, d)), [false, false]);
     }
 }

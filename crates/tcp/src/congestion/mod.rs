@@ -146,6 +146,13 @@ pub trait CongestionControl: Debug + Send {
     /// the first unacknowledged segment.
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout);
 
+    /// More than one segment, if that is where a rule of the algorithm begins slow start after this
+    /// time-out, in force or not; asked before [`on_timeout`](Self::on_timeout), to be counted.
+    fn larger_restart(&self, window: &Window, timeout: &Timeout) -> Option<u32> {
+        let _ = (window, timeout);
+        None
+    }
+
     /// The ACK clock is gone; cwnd is at most the initial window (RFC 5681 §4.1).
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
         let _ = cause;

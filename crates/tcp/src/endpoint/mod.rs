@@ -82,6 +82,11 @@ pub struct Stats {
     pub duplicate_acks_received: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Those of them after exactly one or two duplicate ACKs for the oldest segment.
+    pub timeouts_after_duplicates: u64,
+    /// Those after which a rule of the congestion control, in force or not, starts from more than
+    /// one segment (TCP Karak).
+    pub larger_restarts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
     /// Time-outs and fast retransmits that made cwnd smaller.

@@ -68,9 +68,10 @@ impl<P: Payload> Endpoint<P> {
             self.tx.expiries = self.tx.expiries.min(1);
         }
         self.tx.expiries += 1;
-        self.stats.timeouts += 1;
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
         let (count, duplicate_acks) = (self.tx.expiries, self.tx.recovery.duplicate_acks());
+        self.stats.timeouts += 1;
+        self.stats.timeouts_after_duplicates += u64::from(matches!(duplicate_acks, 1 | 2));
         self.tx.rto.on_expiry(&Expiry { now, count, duplicate_acks, handshake });
         let (seq, rto) = (self.tx.una, self.tx.rto.rto());
         io.events.emit(now, || Event::RtoExpired { seq, count, rto });
@@ -88,6 +89,10 @@ impl<P: Payload> Endpoint<P> {
         let phase = tx.recovery.phase();
         tx.spurious.on_timeout(first, saved, clock, phase == Phase::Loss);
         let timeout = Timeout { now, flight, first, duplicate_acks, phase };
+        if let Some(cwnd) = tx.recovery.larger_restart(&timeout) {
+            self.stats.larger_restarts += 1;
+            io.events.emit(now, || Event::LargerRestart { cwnd, duplicate_acks });
+        }
         let reduction = tx.recovery.on_timeout(&timeout, tx.max);
         tx.limited_transmit = 0;
         if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {

@@ -194,6 +194,11 @@ impl LossRecovery {
         self.phase = Phase::Open;
     }
 
+    /// See [`CongestionControl::larger_restart`].
+    pub(crate) fn larger_restart(&self, timeout: &Timeout) -> Option<u32> {
+        self.congestion.larger_restart(&self.window, timeout)
+    }
+
     /// The retransmission timer expired with `max` = SND.MAX.
     pub(crate) fn on_timeout(&mut self, timeout: &Timeout, max: SeqNum) -> Reduction {
         let from = self.window.cwnd();

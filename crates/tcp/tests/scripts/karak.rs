@@ -28,7 +28,7 @@ fn no_duplicate_means_congestion() {
     run_16(
         &karak(16),
         "1.200 > . 1:1001(1000) ack 1
-         1.200 ? cwnd 1000 ssthresh 8000",
+         1.200 ? cwnd 1000 ssthresh 8000 fewdups 0 larger 0",
     );
 }
 
@@ -38,7 +38,7 @@ fn after_one_duplicate_an_eighth() {
         &karak(16),
         "0.300 < ack 1
          1.200 > . 1:2001(2*1000) ack 1
-         1.200 ? cwnd 2000 ssthresh 8000 fast 0
+         1.200 ? cwnd 2000 ssthresh 8000 fast 0 fewdups 1 larger 1
          # Slow start, from there to ssthresh.
          1.300 < ack 1001
          1.300 > . 2001:4001(2*1000) ack 1
@@ -52,7 +52,7 @@ fn after_two_duplicates_a_quarter() {
         &karak(16),
         "0.300 < ack 1 x2
          1.200 > . 1:4001(4*1000) ack 1
-         1.200 ? cwnd 4000 ssthresh 8000 fast 0",
+         1.200 ? cwnd 4000 ssthresh 8000 fast 0 fewdups 1 larger 1",
     );
 }
 
@@ -123,11 +123,22 @@ fn an_application_limited_window_counts_as_far_as_it_was_used() {
 // §3: "the first power of two value higher than the one eighth or one quarter points".
 #[test]
 fn strict_rounding_raises_two_segments_to_four() {
-    let congestion = Congestion::Karak(KarakConfig { strict: true });
+    let congestion = Congestion::Karak(KarakConfig { strict: true, limit: None });
     run_16(
         &TcpConfig { congestion, ..window(16) },
         "0.300 < ack 1
          1.200 > . 1:4001(4*1000) ack 1
          1.200 ? cwnd 4000 ssthresh 8000",
+    );
+}
+
+#[test]
+fn with_a_limit_of_none_it_is_newreno_that_counts() {
+    let config = KarakConfig { limit: Some(0), strict: false };
+    run_16(
+        &TcpConfig { congestion: Congestion::Karak(config), ..window(16) },
+        "0.300 < ack 1
+         1.200 > . 1:1001(1000) ack 1
+         1.200 ? cwnd 1000 ssthresh 8000 fewdups 1 larger 1",
     );
 }

@@ -597,6 +597,8 @@ impl<'a> Runner<'a> {
                     .next_deadline()
                     .map_or("none".into(), |d| d.since_start().as_secs_f64().to_string()),
                 "timeouts" => e.stats().timeouts.to_string(),
+                "fewdups" => e.stats().timeouts_after_duplicates.to_string(),
+                "larger" => e.stats().larger_restarts.to_string(),
                 "fast" => e.stats().fast_retransmits.to_string(),
                 "reductions" => e.stats().cwnd_reductions.to_string(),
                 "spurious" => e.stats().spurious_detected.to_string(),
