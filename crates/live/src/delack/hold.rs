@@ -24,6 +24,10 @@ const IDLE: Duration = Duration::from_secs(60);
 /// An unanswered probe of the flight is given up: the sender had nothing to send.
 const PROBE: Duration = Duration::from_secs(2);
 
+/// Without the sender's cwnd, a delay window is this part of the flight. A sender that its window
+/// holds back, not the path, sends a window in a round trip and the wait for an ACK.
+const PARTS: u32 = 4;
+
 /// What is to become of a packet that waits.
 pub type Decided = (PacketId, Verdict);
 
@@ -124,14 +128,17 @@ impl Connection {
         self.heard = now;
         let end = segment.seq + segment.payload.0 as u32;
         let order = self.order(segment.seq, end);
+        if order == Order::OutOfOrder && self.high == self.next {
+            // Something was lost: the sender will halve its window (RFC 5681 §3.2).
+            (self.flight, self.probe) = (self.flight / 2, None);
+        }
         if order != Order::OutOfOrder {
             self.next = self.next.later(end);
         }
         self.high = self.high.later(end);
         let rtt = self.answer(now, segment);
         let mut options = segment.options;
-        // Half of it, so that the sender never waits for an ACK with nothing in flight.
-        options.cwnd = Some(options.cwnd.unwrap_or(self.flight / 2));
+        options.cwnd = Some(options.cwnd.unwrap_or(self.flight / PARTS));
         let arrival = Arrival {
             now,
             order,
