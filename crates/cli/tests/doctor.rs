@@ -102,7 +102,7 @@ fn check_schema(report: &Value) {
     }
     let verdicts = report["verdicts"].as_array().unwrap();
     let commands: Vec<_> = verdicts.iter().map(|v| v["command"].as_str().unwrap()).collect();
-    assert_eq!(commands, ["link", "gateway", "cc"]);
+    assert_eq!(commands, ["link", "gateway", "delack", "cc"]);
     for verdict in verdicts {
         assert_eq!(keys(verdict), ["command", "lacks", "state"]);
     }

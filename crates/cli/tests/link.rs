@@ -181,6 +181,29 @@ fn a_download_has_the_rate_of_the_link() {
 }
 
 #[test]
+fn data_and_acks_share_the_air() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 2_000_000;
+    let (output, found) = behind_link(&["--wlan", "ieee"], "download", source(SIZE));
+    let [took] = found[..] else { panic!("{}", stderr(&output)) };
+    // Data alone would have 6.0 Mbit/s, with an ACK for every second segment at most 5.24.
+    let goodput = SIZE as f64 * 8.0 / took;
+    assert!((3.0e6..5.5e6).contains(&goodput), "{goodput} bit/s");
+    let told = stderr(&output);
+    let frames = |station: &str| -> f64 {
+        let line = told.lines().find_map(|line| line.split_once(station)).unwrap_or_default().1;
+        line.split_whitespace()
+            .next()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or_else(|| panic!("{told}"))
+    };
+    let (acks, data) = (frames("the station: "), frames("the access point: "));
+    assert!(data >= (SIZE / 1448) as f64 && (0.3..1.2).contains(&(acks / data)), "{told}");
+}
+
+#[test]
 fn a_trace_sets_the_rate() {
     if !possible() {
         return;
@@ -624,6 +647,8 @@ fn bad_input_is_refused_with_the_option_and_the_nearest_name() {
     refused(&["--rate", "8 mbits"], "did you mean `Mbit/s`?");
     refused(&["--loss", "1.5"], "--loss:1:8: loss.p: 1.5");
     refused(&["--set", "delais=1 s"], "delais: unknown key (did you mean `delay`?)");
+    refused(&["--wlan", "iee"], "did you mean `ieee`?");
+    refused(&["--set", "wlan.sifs=60 us"], "sifs must be shorter");
     refused(&["--config", "/nonexistent.toml"], "/nonexistent.toml: No such file");
 }
 

@@ -3,9 +3,11 @@
 
 use airtcp_config::{ConfigError, Override, Section, document, read};
 use airtcp_net::config::LinkConfig;
+use airtcp_net::wifi::config::MEASURES;
+use airtcp_net::wifi::{ChannelConfig, preset};
 use airtcp_settings::schema::Fallback::{Absent, Is};
 use airtcp_settings::schema::{Field, Key, Kind, Table, TextKind, field};
-use airtcp_settings::{Name, Settings};
+use airtcp_settings::{Name, Reader, Settings};
 
 /// The emulated link.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +16,8 @@ pub struct EmulatedLink {
     pub up: EmulatedDirection,
     /// From the network outside to the command.
     pub down: EmulatedDirection,
+    /// The air between the command and both directions of the link.
+    pub wlan: Option<ChannelConfig>,
 }
 
 /// A direction of [`EmulatedLink`].
@@ -64,6 +68,15 @@ static EMULATED_DIRECTION: Table = Table::new(
     &[Key::Otherwise("as the link", DIRECTION)],
 );
 
+static WLAN: Table = Table::new(
+    "wlan",
+    "The command is a station of 802.11 in front of the link, and an access point 1 m away is where the link \
+     begins. Both share one channel: data and acknowledgements contend for it, each frame with its preamble, \
+     headers, back-off and 802.11 ACK. The model and its keys are those of `[[wlan]]` in scenarios; \
+     [scenario.md](scenario.md#wlan) lists the values of the presets.",
+    &[Key::All(preset::KEYS)],
+);
+
 static EMULATED_LINK: Table = Table::new(
     "link file",
     "The top level of the file: a link in each direction, which differ only in what `up` and `down` override. \
@@ -82,6 +95,12 @@ static EMULATED_LINK: Table = Table::new(
                 Kind::Table(&EMULATED_DIRECTION),
                 Absent("as the link"),
                 "Keys that differ from the network outside to the command.",
+            ),
+            field(
+                "wlan",
+                Kind::Table(&WLAN),
+                Absent("no air"),
+                "A half-duplex wireless hop between the command and the link.",
             ),
         ]),
     ],
@@ -102,7 +121,11 @@ impl EmulatedLink {
         read(&EMULATED_LINK, source_name, text, overrides, |top| {
             let up = direction(&top.overridden_by(top, "up"));
             let down = direction(&top.overridden_by(top, "down"));
-            Some(Self { up: up?, down: down? })
+            let wlan = match top.has("wlan") {
+                true => top.table("wlan").and_then(|table| air(&table)).map(Some),
+                false => Some(None),
+            };
+            Some(Self { up: up?, down: down?, wlan: wlan? })
         })
     }
 }
@@ -111,6 +134,10 @@ fn direction(section: &Section<'_>) -> Option<EmulatedDirection> {
     let config = LinkConfig::read(section, None);
     let trace = section.get::<Option<Name>>("trace")?;
     Some(EmulatedDirection { config: config?, trace: trace.map(|path| path.text) })
+}
+
+fn air(section: &Section<'_>) -> Option<ChannelConfig> {
+    preset::read(section, |key, why| section.push(section.problem(key, why)))
 }
 
 const INTRODUCTION: &str = r#"# The link file
@@ -126,6 +153,9 @@ The TOML file of `airtcp link --config` ([guide](link.md)). Every key may be lef
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
     out.push_str(&document::markdown_link_units());
+    for (what, measure) in MEASURES {
+        out.push_str(&document::markdown_units(what, measure.names()));
+    }
     for table in document::tables(&EMULATED_LINK) {
         out.push_str(&document::markdown_table(table));
     }

@@ -1,13 +1,15 @@
 //! What a run is: a link around a command, or between two namespaces that exist.
 
 use crate::EmuError;
+use crate::air::Air;
 use crate::control::Control;
 use crate::log::Log;
 use crate::namespace::{self, Namespace};
 use crate::nat::{self, Nat};
 use crate::port::{self, End, Port, Slot};
-use crate::pump::{self, Lane, Report};
+use crate::pump::{self, Lane, Lanes, Report};
 use airtcp_net::config::LinkConfig;
+use airtcp_net::wifi::ChannelConfig;
 use airtcp_net::{Link, LinkStreams, Trace};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -45,6 +47,8 @@ pub struct Setup<'a> {
     pub up: Way<'a>,
     /// From the outside to the inside.
     pub down: Way<'a>,
+    /// The air between the inside and the link.
+    pub air: Option<&'a ChannelConfig>,
     /// Same seed, same draws; what they meet depends on the traffic.
     pub seed: u64,
     /// Where to listen for orders ([`crate::control`]).
@@ -54,9 +58,13 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// Up and down. Makes the files of the logs.
-    fn lanes(&self) -> Result<[Lane; 2], EmuError> {
-        Ok([self.lane("up", "Uplink", self.up)?, self.lane("down", "Downlink", self.down)?])
+    /// Makes the files of the logs, too.
+    fn lanes(&self) -> Result<Lanes, EmuError> {
+        Ok(Lanes {
+            up: self.lane("up", "Uplink", self.up)?,
+            down: self.lane("down", "Downlink", self.down)?,
+            air: self.air.map(|config| Air::new(config, self.seed)),
+        })
     }
 
     fn lane(&self, name: &str, title: &str, way: Way<'_>) -> Result<Lane, EmuError> {

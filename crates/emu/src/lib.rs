@@ -2,8 +2,8 @@
 //! namespaces.
 //!
 //! Read in this order: [`config`] (the link file), [`emulator`] (what a run is: around a command,
-//! or between two namespaces), then `pump` (the loop: packets in, packets out at their time),
-//! `port` (a TUN device at either end), [`control`] (orders while it runs), `log` (what passed, in
+//! or between two namespaces), then `pump` (the loop: packets in, packets out at their time), `air`
+//! (the wireless hop in front of a link), `port` (a TUN device at either end), [`control`] (orders while it runs), `log` (what passed, in
 //! Mahimahi's format), [`namespace`], `nat` (the way further than the neighbour), [`lateness`]
 //! (what was not on time).
 //!
@@ -16,6 +16,7 @@
 //! Linux only: empty elsewhere.
 #![cfg(target_os = "linux")]
 
+mod air;
 pub mod config;
 pub mod control;
 pub mod emulator;

@@ -2,12 +2,14 @@
 //! their time.
 
 use crate::EmuError;
+use crate::air::{self, Air, Received};
 use crate::control::{Control, DirectionStatus, LatenessStatus, Order, Status};
 use crate::lateness::Lateness;
 use crate::log::{Event, Log};
 use crate::packet;
 use crate::port::{MTU, Port};
 use airtcp_core::{Duration, Instant};
+use airtcp_net::wifi::StationCounters;
 use airtcp_net::{Link, LinkCounters, Output};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -35,6 +37,8 @@ pub struct Report {
     pub refused_by_kernel: u64,
     /// The emulator ran with SCHED_FIFO.
     pub real_time: bool,
+    /// The command's station and the access point, where there is air between them.
+    pub air: Option<[StationCounters; 2]>,
 }
 
 impl Report {
@@ -50,6 +54,14 @@ impl Report {
 pub(crate) struct Lane {
     pub(crate) link: Link<Vec<u8>>,
     pub(crate) log: Option<Log>,
+}
+
+/// All of what is emulated.
+pub(crate) struct Lanes {
+    pub(crate) up: Lane,
+    pub(crate) down: Lane,
+    /// In front of the link.
+    pub(crate) air: Option<Air>,
 }
 
 /// One direction.
@@ -69,14 +81,14 @@ impl Direction<'_> {
     }
 
     /// Offers a packet to the link.
-    fn offer(&mut self, now: Instant, packet: &[u8]) {
-        let meta = packet::meta(packet);
+    fn offer(&mut self, now: Instant, packet: Vec<u8>) {
+        let meta = packet::meta(&packet);
         self.log_until(now);
         if let Some(log) = &self.lane.log {
             log.note(Event::Arrival(now, meta.size));
         }
         // What the link refuses it has counted.
-        let refused = self.lane.link.send(now, packet.to_vec(), meta).is_err();
+        let refused = self.lane.link.send(now, packet, meta).is_err();
         if let Some(log) = self.lane.log.as_ref().filter(|_| refused) {
             log.note(Event::Refusal(now, meta.size));
         }
@@ -106,11 +118,70 @@ impl Direction<'_> {
     }
 }
 
+/// The way of packets: by the air, if there is any, and up the link; down the link and by the air.
+struct Way<'a> {
+    directions: [Direction<'a>; 2],
+    air: Option<Air>,
+    lateness: Lateness,
+    refused_by_kernel: u64,
+}
+
+impl Way<'_> {
+    /// When something is next to be carried out.
+    fn next_deadline(&self) -> Option<Instant> {
+        let links = self.directions.iter().filter_map(|d| d.lane.link.next_deadline());
+        links.chain(self.air.as_ref().and_then(Air::next_deadline)).min()
+    }
+
+    /// Carries out what is due by `clock`, step by step.
+    fn carry_out(&mut self, clock: impl Fn() -> Instant) {
+        while let Some(due) = self.next_deadline().filter(|&due| due <= clock()) {
+            // All that is due by then, and nothing later: the lateness is that of this packet.
+            while let Some(Received { by, packet }) = self.air.as_mut().and_then(|a| a.poll(due)) {
+                match by {
+                    air::ACCESS_POINT => self.directions[UP].offer(due, packet),
+                    _ => self.release(DOWN, due, &packet, &clock),
+                }
+            }
+            for direction in [UP, DOWN] {
+                let link = &mut self.directions[direction].lane.link;
+                let Some(Output::Deliver(packet)) = link.poll(due) else { continue };
+                match &mut self.air {
+                    Some(air) if direction == DOWN => air.offer(due, air::ACCESS_POINT, &packet),
+                    _ => self.release(direction, due, &packet, &clock),
+                }
+            }
+        }
+    }
+
+    /// Gives a packet that is due to the kernel.
+    fn release(
+        &mut self,
+        direction: usize,
+        due: Instant,
+        packet: &[u8],
+        clock: impl Fn() -> Instant,
+    ) {
+        if self.directions[direction].to.send(packet).is_err() {
+            self.refused_by_kernel += 1;
+        }
+        self.lateness.record(clock().since(due));
+    }
+
+    /// Takes a packet from the kernel. What was due before has been carried out.
+    fn offer(&mut self, direction: usize, now: Instant, packet: &[u8]) {
+        match &mut self.air {
+            Some(air) if direction == UP => air.offer(now, air::STATION, packet),
+            _ => self.directions[direction].offer(now, packet.to_vec()),
+        }
+    }
+}
+
 /// Emulates until `stop` is readable. Logical time is the monotonic clock's since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
-    [up, down]: [Lane; 2],
+    Lanes { up, down, air }: Lanes,
     control: Option<&Control>,
     stop: BorrowedFd<'_>,
 ) -> Result<Report, EmuError> {
@@ -118,12 +189,15 @@ pub(crate) fn run(
     let origin = monotonic_nanos()?;
     // The clock was read before, so it can be read again.
     let clock = || Instant::from_nanos(monotonic_nanos().unwrap_or(origin) - origin);
-    let mut directions = [
-        Direction { from: inside, to: outside, lane: up },
-        Direction { from: outside, to: inside, lane: down },
-    ];
-    let mut lateness = Lateness::new();
-    let mut refused_by_kernel = 0;
+    let mut way = Way {
+        directions: [
+            Direction { from: inside, to: outside, lane: up },
+            Direction { from: outside, to: inside, lane: down },
+        ],
+        air,
+        lateness: Lateness::new(),
+        refused_by_kernel: 0,
+    };
     let mut buffer = [0; BUFFER];
     let mut vigil = Vigil::default();
     let bell = control.and_then(Control::bell);
@@ -131,18 +205,8 @@ pub(crate) fn run(
     let mut sources: Vec<PollFd<'_>> =
         sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     loop {
-        for Direction { to, lane: Lane { link, .. }, .. } in &mut directions {
-            while let Some(due) = link.next_deadline().filter(|&due| due <= clock()) {
-                // All that is due by then, and nothing later: the lateness is that of this packet.
-                let Some(Output::Deliver(packet)) = link.poll(due) else { continue };
-                if to.send(&packet).is_err() {
-                    refused_by_kernel += 1;
-                }
-                lateness.record(clock().since(due));
-            }
-        }
-        let next = directions.iter().filter_map(|d| d.lane.link.next_deadline()).min();
-        let wait = vigil.wait(clock(), next);
+        way.carry_out(clock);
+        let wait = vigil.wait(clock(), way.next_deadline());
         let ready = wait_for(&mut sources, wait).map_err(EmuError::Link)?;
         if ready[STOP] {
             break;
@@ -150,27 +214,35 @@ pub(crate) fn run(
         if let Some(control) = control.filter(|_| ready[BELL]) {
             control.carry_out(|order| {
                 let now = clock();
-                obey(order, &mut directions, now);
+                way.carry_out(|| now);
+                obey(order, &mut way.directions, now);
                 let [uplink, downlink] =
-                    [0, 1].map(|i| DirectionStatus::of(&directions[i].lane.link, now));
+                    [0, 1].map(|i| DirectionStatus::of(&way.directions[i].lane.link, now));
                 Status {
                     monotonic_ns: origin + now.as_nanos(),
                     uplink,
                     downlink,
-                    lateness: LatenessStatus::of(&lateness),
+                    lateness: LatenessStatus::of(&way.lateness),
                     real_time,
                 }
             });
         }
-        for (direction, _) in directions.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
+        for direction in [UP, DOWN].into_iter().filter(|direction| ready[*direction]) {
             for _ in 0..BATCH {
-                let received = direction.from.receive(&mut buffer).map_err(EmuError::Link)?;
+                let from = way.directions[direction].from;
+                let received = from.receive(&mut buffer).map_err(EmuError::Link)?;
                 let Some(packet) = received else { break };
-                direction.offer(clock(), packet);
+                let now = clock();
+                if way.air.is_some() {
+                    // A packet of the past must not enter the air, or a link behind it, later.
+                    way.carry_out(|| now);
+                }
+                way.offer(direction, now, packet);
             }
         }
     }
     let now = clock();
+    let Way { directions, air, lateness, refused_by_kernel } = way;
     let [up, down] = directions.map(|direction| direction.end(now));
     Ok(Report {
         up: up?,
@@ -179,6 +251,7 @@ pub(crate) fn run(
         dropped_by_kernel: 0,
         refused_by_kernel,
         real_time,
+        air: air.map(|mut air| air.counters(now)),
     })
 }
 
@@ -234,7 +307,10 @@ fn monotonic_nanos() -> io::Result<u64> {
     Ok(std::time::Duration::from(now).as_nanos() as u64)
 }
 
-/// The two devices come first, in the order of the directions that read them.
+/// The directions, and the devices that they read.
+const UP: usize = 0;
+const DOWN: usize = 1;
+/// The devices come first.
 const STOP: usize = 2;
 /// Where the control socket rings, if there is one.
 const BELL: usize = 3;

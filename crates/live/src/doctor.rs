@@ -26,18 +26,21 @@ pub enum Live {
     Link,
     /// `airtcp gateway`: the edge mechanisms on live traffic.
     Gateway,
+    /// `airtcp delack`: this host's own acknowledgements, delayed.
+    Delack,
     /// `airtcp cc`: congestion control in the kernel.
     Cc,
 }
 
 impl Live {
     /// All of them, in the order of a report.
-    pub const ALL: [Self; 3] = [Self::Link, Self::Gateway, Self::Cc];
+    pub const ALL: [Self; 4] = [Self::Link, Self::Gateway, Self::Delack, Self::Cc];
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
             Self::Gateway => "gateway",
+            Self::Delack => "delack",
             Self::Cc => "cc",
         }
     }
@@ -180,6 +183,9 @@ pub fn examine(child: &mut Command) -> Report {
 
 const LINK: &[Live] = &[Live::Link];
 const GATEWAY: &[Live] = &[Live::Gateway];
+const DELACK: &[Live] = &[Live::Delack];
+/// Both have packets wait in a queue.
+const QUEUES: &[Live] = &[Live::Gateway, Live::Delack];
 const CC: &[Live] = &[Live::Cc];
 const NOBODY: &[Live] = &[];
 
@@ -214,21 +220,21 @@ fn tried(features: &Result<Features, String>) -> Vec<Check> {
         ),
         of(Feature::Nfqueue, &kernel("CONFIG_NETFILTER_NETLINK_QUEUE")).named(
             "nfqueue",
-            GATEWAY,
+            QUEUES,
             NOBODY,
             "the kernel hands packets to the daemon",
         ),
         queue_rule(nft, xt, tools::installed("nft"), tools::installed("iptables")).named(
             "queue-rule",
-            GATEWAY,
+            QUEUES,
             NOBODY,
             "the rules that choose the packets for the daemon",
         ),
         of(Feature::AfPacket, &kernel("CONFIG_PACKET")).named(
             "af-packet",
-            NOBODY,
+            DELACK,
             GATEWAY,
-            "captures by tcpdump and tshark",
+            "delack sees the data that arrive; captures by tcpdump and tshark",
         ),
     ]
 }

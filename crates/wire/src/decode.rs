@@ -2,9 +2,10 @@
 
 use crate::checksum::{TCP, transport_checksum};
 use crate::options::decode_options;
-use airtcp_core::{Addr, Flags, Flow, Segment, SeqNum};
+use airtcp_core::{Addr, Flags, Flow, Length, Segment, SeqNum};
 use etherparse::err::{LenError, ip, tcp};
-use etherparse::{IpNumber, IpSlice, TcpSlice};
+use etherparse::{IpNumber, IpSlice, Ipv6Header, LaxIpSlice, TcpHeaderSlice};
+use std::net::IpAddr;
 
 /// What to do with the checksums of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +145,7 @@ pub fn decode_with<P>(
         return Err(DecodeError::NotTcp { protocol });
     }
     let message = ip.payload().payload;
-    let tcp = TcpSlice::from_slice(message)?;
+    let tcp = TcpHeaderSlice::from_slice(message)?;
     let (src, dst) = (ip.source_addr(), ip.destination_addr());
     if checksums == Checksums::Verify {
         if let IpSlice::Ipv4(ipv4) = &ip {
@@ -158,6 +159,57 @@ pub fn decode_with<P>(
         }
     }
 
+    let data = &message[tcp.slice().len()..];
+    segment(src, dst, &tcp, payload(data))
+}
+
+/// The headers of a TCP segment whose packet may have been cut off behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// The segment, with the length of its payload as the IP header states it.
+    pub segment: Segment<Length>,
+    /// The time to live, or hop limit, that is left.
+    pub ttl: u8,
+}
+
+/// Reads the headers of an IPv4 or IPv6 packet (from its IP header on) that holds one TCP segment.
+/// Of the payload nothing need be there, so checksums are ignored. Packets above 64 KiB do not
+/// state their length; what is there counts.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_headers(packet: &[u8]) -> Result<Headers, DecodeError> {
+    let ip = LaxIpSlice::from_slice(packet).map_err(|_| DecodeError::NotIp)?.0;
+    if ip.is_fragmenting_payload() {
+        return Err(DecodeError::Fragment);
+    }
+    let IpNumber(protocol) = ip.payload_ip_number();
+    if protocol != TCP {
+        return Err(DecodeError::NotTcp { protocol });
+    }
+    let message = ip.payload().payload;
+    let before = message.as_ptr().addr() - packet.as_ptr().addr();
+    let (stated, ttl) = match &ip {
+        LaxIpSlice::Ipv4(ip) => (usize::from(ip.header().total_len()), ip.header().ttl()),
+        LaxIpSlice::Ipv6(ip) => match ip.header().payload_length() {
+            0 => (0, ip.header().hop_limit()),
+            length => (Ipv6Header::LEN + usize::from(length), ip.header().hop_limit()),
+        },
+    };
+    let tcp = TcpHeaderSlice::from_slice(message)?;
+    let whole = if stated == 0 { packet.len() } else { stated };
+    let len = whole.saturating_sub(before + tcp.slice().len());
+    let (src, dst) = (ip.source_addr(), ip.destination_addr());
+    let segment = segment(src, dst, &tcp, Length(len as u64))?.segment;
+    Ok(Headers { segment, ttl })
+}
+
+fn segment<P>(
+    src: IpAddr,
+    dst: IpAddr,
+    tcp: &TcpHeaderSlice<'_>,
+    payload: P,
+) -> Result<Decoded<P>, DecodeError> {
     let mut flags = Flags::empty();
     flags.set(Flags::FIN, tcp.fin());
     flags.set(Flags::SYN, tcp.syn());
@@ -177,7 +229,7 @@ pub fn decode_with<P>(
         window: tcp.window_size(),
         flags,
         options,
-        payload: payload(tcp.payload()),
+        payload,
     };
     let foreign_option = foreign.filter(|_| !flags.contains(Flags::SYN));
     Ok(Decoded { segment, foreign_option })

@@ -6,7 +6,8 @@
 //! [`encode`] writes a packet with valid checksums; [`encode_udp`] writes one of cross traffic.
 //! [`decode`] reads a captured packet and refuses, with a typed error, whatever is not one whole
 //! TCP segment. [`decode_with`] does the same on live traffic without copying the user data, and
-//! reports connections that a gateway must leave alone.
+//! reports connections that a gateway must leave alone. [`decode_headers`] makes do with a packet
+//! that was cut off behind its headers.
 //!
 //! [`outline`], [`piece`] and [`checksummed`] are for packets of any protocol that a gateway sends
 //! once more.
@@ -22,5 +23,5 @@ mod encode;
 mod options;
 
 pub use datagram::{checksummed, outline, piece};
-pub use decode::{Checksums, DecodeError, Decoded, decode, decode_with};
+pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_headers, decode_with};
 pub use encode::{EncodeError, encode, encode_udp};

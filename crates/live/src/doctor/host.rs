@@ -1,7 +1,7 @@
 //! What the kernel tells about itself: privileges, BPF, clocks, settings.
 
 use super::parse::{self, Capability};
-use super::{AS_ROOT, CC, Check, Finding, GATEWAY, LINK, Live, NOBODY, offload};
+use super::{AS_ROOT, CC, Check, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
 use nix::time::{ClockId, clock_getres};
 use std::fs;
 use std::io;
@@ -68,11 +68,16 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
     vec![
         has(&[NetAdmin]).named(
             "cap-net-admin",
-            GATEWAY,
+            QUEUES,
             NOBODY,
             "binds the queue and sets the rules",
         ),
-        has(&[NetRaw]).named("cap-net-raw", GATEWAY, NOBODY, "sends the segments it injects"),
+        has(&[NetRaw]).named(
+            "cap-net-raw",
+            QUEUES,
+            NOBODY,
+            "the gateway sends the segments it injects, delack sees the data that arrive",
+        ),
         bpf.named("cap-bpf", CC, GATEWAY, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
     ]
 }

@@ -6,7 +6,9 @@ use crate::wifi::config::{
     Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
 };
 use airtcp_core::{Bytes, DataRate, Duration};
-use airtcp_settings::choice;
+use airtcp_settings::schema::Fallback::Is;
+use airtcp_settings::schema::{Key, Kind, field};
+use airtcp_settings::{Reader, Settings, choice};
 
 choice! {
     /// A named set of choices.
@@ -20,6 +22,32 @@ choice! {
         /// the standard, with what is known of OPNET's node models
         Opnet = "opnet",
     }
+}
+
+/// The keys of a channel: a preset, and those that override its values.
+pub const KEYS: &[Key] = &[
+    Key::Fields(&[field(
+        "preset",
+        Kind::Choice(Preset::WORDS),
+        Is("ieee"),
+        "Values of the keys that are not set.",
+    )]),
+    Key::Otherwise("as the preset", ChannelConfig::KEYS),
+];
+
+/// Reads [`KEYS`] and checks the result; `refuse` hears which key makes it impossible, and why.
+pub fn read<R: Reader>(
+    from: &R,
+    refuse: impl FnOnce(&'static str, String),
+) -> Option<ChannelConfig> {
+    let preset = from.get::<Preset>("preset")?;
+    let config = ChannelConfig::read(from, Some(&preset.config()))?;
+    if let Err(error) = config.check() {
+        let key = if from.written(error.key()) { error.key() } else { "preset" };
+        refuse(key, error.to_string());
+        return None;
+    }
+    Some(config)
 }
 
 impl Preset {

@@ -7,11 +7,10 @@ use super::node::{Node, NodeId, OutageLayer, Positions};
 use airtcp_config::Section;
 use airtcp_core::{Instant, Stream};
 use airtcp_net::mobility::Mobility;
-use airtcp_net::wifi::preset::Preset;
-use airtcp_net::wifi::{ChannelConfig, Position, StationConfig};
-use airtcp_settings::schema::Fallback::{Is, Required};
+use airtcp_net::wifi::{ChannelConfig, Position, StationConfig, preset};
+use airtcp_settings::Name;
+use airtcp_settings::schema::Fallback::Required;
 use airtcp_settings::schema::{Key, Kind, Table, field};
-use airtcp_settings::{Name, Settings};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -56,21 +55,15 @@ pub(super) static WLAN: Table = Table::new(
             field("name", Kind::Name, Required, "Unique name."),
             field("stations", NODES, Required, "The nodes (or groups) that take part."),
             field(
-                "preset",
-                Kind::Choice(Preset::WORDS),
-                Is("ieee"),
-                "Values of the keys that are not set.",
-            ),
-            field(
                 "arp",
                 Kind::Bool,
                 Is("false"),
                 "Whether stations ask for the link addresses of their neighbours before they send to them, as ns-2 \
                  does (RFC 826): one packet waits for each neighbour, the next takes its place and asks again, and \
-                 after three requests in vain the neighbour counts as gone.",
+                 after three requests without a reply the neighbour counts as gone.",
             ),
         ]),
-        Key::Otherwise("as the preset", ChannelConfig::KEYS),
+        Key::All(preset::KEYS),
     ],
 );
 
@@ -85,7 +78,7 @@ pub(super) fn wlans(
     let mut taken = BTreeSet::new();
     for section in sections {
         let name = section.get::<Name>("name");
-        let config = config(section);
+        let config = preset::read(section, |key, why| section.push(section.problem(key, why)));
         let stations = stations(section, names);
         let (Some(name), Some(config), Some(stations)) = (name, config, stations) else { continue };
         if !taken.insert(name.text.clone()) {
@@ -97,18 +90,6 @@ pub(super) fn wlans(
         wlans.push(Wlan { name: name.text, config, arp, stations });
     }
     wlans
-}
-
-/// The preset with the file's overrides.
-fn config(section: &Section<'_>) -> Option<ChannelConfig> {
-    let preset = section.get::<Preset>("preset")?;
-    let config = ChannelConfig::read(section, Some(&preset.config()))?;
-    if let Err(error) = config.check() {
-        let key = if section.has(error.key()) { error.key() } else { "preset" };
-        section.push(section.problem(key, error.to_string()));
-        return None;
-    }
-    Some(config)
 }
 
 /// The nodes of a cell, groups expanded.

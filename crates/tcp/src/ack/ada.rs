@@ -33,7 +33,7 @@ impl Ada {
 impl AckPolicy for Ada {
     fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision {
         let now = arrival.now;
-        self.spacing.on_arrival(now);
+        self.spacing.on_arrival(now, arrival.segments());
         if arrival.order != Order::InOrder {
             return Decision::Now;
         }

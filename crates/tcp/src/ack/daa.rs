@@ -78,7 +78,7 @@ impl AckPolicy for Daa {
             return Decision::Now;
         }
         let now = arrival.now;
-        self.spacing.on_arrival(now);
+        self.spacing.on_arrival(now, arrival.segments());
         if self.waiting == 0 {
             self.wanted = self.window / 10;
         }

@@ -97,7 +97,7 @@ impl Dca {
     }
 
     fn hear(&mut self, arrival: &Arrival<'_>) {
-        self.spacing.on_arrival(arrival.now);
+        self.spacing.on_arrival(arrival.now, arrival.segments());
         if let Some(sample) = arrival.rtt {
             self.rtt = Some(match self.rtt {
                 None => RoundTrip::first(sample),

@@ -19,11 +19,12 @@ impl Spacing {
         Self { memory, average: None, last: None }
     }
 
-    /// A data segment arrived.
-    pub(super) fn on_arrival(&mut self, now: Instant) {
+    /// Data arrived: `segments` of the sender's, merged if more than one.
+    pub(super) fn on_arrival(&mut self, now: Instant, segments: u32) {
         let Some(last) = self.last.replace(now) else { return };
-        let sample = now.since(last);
-        if sample <= LONGEST_DELAY {
+        let gap = now.since(last);
+        if gap <= LONGEST_DELAY {
+            let sample = gap / u64::from(segments.max(1));
             let memory = self.memory;
             self.average =
                 Some(self.average.map_or(sample, |a| (a * memory + sample) / (memory + 1)));
@@ -48,7 +49,7 @@ mod tests {
 
     fn after(arrivals: &[u64]) -> Spacing {
         let mut spacing = Spacing::new(4);
-        arrivals.iter().for_each(|ms| spacing.on_arrival(Instant::from_millis(*ms)));
+        arrivals.iter().for_each(|ms| spacing.on_arrival(Instant::from_millis(*ms), 1));
         spacing
     }
 
@@ -58,6 +59,13 @@ mod tests {
         assert_eq!(after(&[0, 10]).expected(1.0), Duration::from_millis(10));
         assert_eq!(after(&[0, 10, 30]).expected(1.0), Duration::from_millis(12));
         assert_eq!(after(&[0, 10, 30, 32]).expected(1.0), Duration::from_millis(10));
+    }
+
+    #[test]
+    fn segments_that_were_merged_share_the_time_since_those_before() {
+        let mut spacing = after(&[0, 10]);
+        spacing.on_arrival(Instant::from_millis(50), 4);
+        assert_eq!(spacing.expected(1.0), Duration::from_millis(10));
     }
 
     #[test]

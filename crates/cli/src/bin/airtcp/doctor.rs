@@ -25,6 +25,7 @@ pub(crate) struct Args {
 enum Required {
     Link,
     Gateway,
+    Delack,
     Cc,
 }
 
@@ -33,6 +34,7 @@ impl Required {
         match self {
             Self::Link => Live::Link,
             Self::Gateway => Live::Gateway,
+            Self::Delack => Live::Delack,
             Self::Cc => Live::Cc,
         }
     }
@@ -136,6 +138,7 @@ mod tests {
         let wanted = format!(
             "airtcp link\n  needs\n{rows}  is better with\n\n\
              airtcp gateway\n  needs\n  is better with\n\n\
+             airtcp delack\n  needs\n  is better with\n\n\
              airtcp cc\n  needs\n  is better with\n{rows}\n\
              link: will not work here (namespaces); gateway: will work; cc: will work, could be better\n"
         );

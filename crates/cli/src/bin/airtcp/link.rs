@@ -5,6 +5,7 @@ use airtcp_config::Override;
 use airtcp_core::Duration;
 use airtcp_emu::control::{self, Order};
 use airtcp_emu::{EmulatedDirection, EmulatedLink, Report, Setup, Way};
+use airtcp_net::wifi::StationCounters;
 use airtcp_net::{LinkCounters, Trace};
 use clap::Args;
 use std::ffi::OsString;
@@ -53,6 +54,10 @@ pub(crate) struct LinkArgs {
     /// The same, only from the network to the command.
     #[arg(long, value_name = "P")]
     down_loss: Option<String>,
+    /// A half-duplex wireless hop in front of the link: a preset of 802.11, such as `ieee`
+    /// (docs/link.md); `--set wlan.data-rate="2 Mbit/s"` and so on set its keys.
+    #[arg(long, value_name = "PRESET")]
+    wlan: Option<String>,
     /// Mahimahi trace that replaces the rate from the command to the network.
     #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
     up_trace: Option<PathBuf>,
@@ -135,6 +140,7 @@ pub(crate) fn run(args: &LinkArgs) -> i32 {
             trace: down_trace.as_ref(),
             log: args.down_log.as_deref(),
         },
+        air: link.wlan.as_ref(),
         seed: args.seed,
         control: args.control.as_deref(),
         command_line: &command_line,
@@ -222,6 +228,7 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
         ("--loss", "loss.p", &args.loss),
         ("--up-loss", "up.loss.p", &args.up_loss),
         ("--down-loss", "down.loss.p", &args.down_loss),
+        ("--wlan", "wlan.preset", &args.wlan),
     ];
     let set = |option: &str, path: &str, value: &str| Override {
         option: option.to_owned(),
@@ -242,7 +249,8 @@ fn overrides(args: &LinkArgs) -> Vec<Override> {
 
 /// Prints what the link did; returns whether the emulator kept up.
 fn summary(report: &Report, bound: Duration) -> bool {
-    let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time } = report;
+    let Report { up, down, lateness, dropped_by_kernel, refused_by_kernel, real_time, air } =
+        report;
     for (name, counters) in [("up", up), ("down", down)] {
         let LinkCounters {
             packets_sent, bytes_sent, queue_drops, loss_drops, outage_drops, ..
@@ -250,6 +258,15 @@ fn summary(report: &Report, bound: Duration) -> bool {
         complain(&format!(
             "{name}: {packets_sent} packets, {bytes_sent}; dropped: {queue_drops} by the queue, \
              {loss_drops} by loss, {outage_drops} by outages"
+        ));
+    }
+    for (name, counters) in
+        ["the station", "the access point"].into_iter().zip(air.iter().flatten())
+    {
+        let StationCounters { data_sent, retries, mac_drops, queue_drops, .. } = counters;
+        complain(&format!(
+            "{name}: {data_sent} data frames, {retries} of them repeated; dropped: {queue_drops} by the queue, \
+             {mac_drops} after the last attempt"
         ));
     }
     let policy = if *real_time { "SCHED_FIFO" } else { "without SCHED_FIFO" };

@@ -3,6 +3,8 @@
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 mod agent;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
+mod delack;
+#[cfg(all(target_os = "linux", feature = "gateway"))]
 mod doctor;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 mod gateway;
@@ -30,6 +32,10 @@ enum Command {
     /// Reports the state of this mobile's link to a gateway (docs/agent.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Agent(Box<agent::AgentArgs>),
+    /// Delays this host's own acknowledgements, so that data have more of a shared medium
+    /// (docs/delack.md).
+    #[cfg(all(target_os = "linux", feature = "gateway"))]
+    Delack(delack::DelackArgs),
     /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Gateway(gateway::GatewayArgs),
@@ -56,6 +62,8 @@ impl Command {
             Self::Link(args) => link::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
             Self::Agent(args) => agent::run(args),
+            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            Self::Delack(args) => delack::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
             Self::Gateway(args) => gateway::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]

@@ -194,12 +194,20 @@ impl Nfqueue {
     pub fn decide(&mut self, id: PacketId, verdict: Verdict) -> io::Result<()> {
         match verdict {
             Verdict::Pass => self.passed = Some(id),
-            Verdict::Drop => {
-                let message = self.verdict(libc::NFQNL_MSG_VERDICT, id, NF_DROP);
-                self.verdicts.extend(message);
-            }
+            Verdict::Drop => self.decide_alone(id, verdict),
         }
         Ok(())
+    }
+
+    /// Decides about one packet, in any order: others that wait stay undecided. Takes effect with
+    /// [`Nfqueue::flush`].
+    pub fn decide_alone(&mut self, id: PacketId, verdict: Verdict) {
+        let verdict = match verdict {
+            Verdict::Pass => NF_ACCEPT,
+            Verdict::Drop => NF_DROP,
+        };
+        let message = self.verdict(libc::NFQNL_MSG_VERDICT, id, verdict);
+        self.verdicts.extend(message);
     }
 
     /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all

@@ -5,15 +5,17 @@
 //! rules for each watched mobile. `AIRTCP` is not entered while nothing is queued: rules that queue
 //! nothing still cost a sixth of the packet rate. Chain `AIRTCP` of table `raw`, entered from
 //! OUTPUT, exempts injected packets from connection tracking. A queued packet leaves `mangle` with
-//! its verdict, so ours come after the rules of others.
+//! its verdict, so ours come after the rules of others. `airtcp delack` has chain `AIRTCP-ACKS` of
+//! table `mangle` alone, entered from OUTPUT.
 
 use super::super::inject::MARK;
-use super::{Queued, Selection, Wanted, run};
+use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// The chain that is entered.
+/// The chain that is entered: the gateway's, and that of `airtcp delack`.
 const ENTRY: &str = "AIRTCP";
+const ACKS: &str = "AIRTCP-ACKS";
 const FROM: &str = "AIRTCP-FROM";
 const TO: &str = "AIRTCP-TO";
 const WATCHED: &str = "AIRTCP-WATCHED";
@@ -21,9 +23,15 @@ const WATCHED: &str = "AIRTCP-WATCHED";
 /// A table of iptables with chains of ours.
 struct Table {
     name: &'static str,
-    /// The chain that [`ENTRY`] is entered from.
+    /// The chain that the first of ours is entered from.
     hook: &'static str,
     chains: &'static [&'static str],
+}
+
+impl Table {
+    fn entry(&self) -> &'static str {
+        self.chains[0]
+    }
 }
 
 /// In the order in which they come into force: the queue last.
@@ -31,6 +39,8 @@ const TABLES: [Table; 2] = [RAW, MANGLE];
 const RAW: Table = Table { name: "raw", hook: "OUTPUT", chains: &[ENTRY] };
 const MANGLE: Table =
     Table { name: "mangle", hook: "FORWARD", chains: &[ENTRY, FROM, TO, WATCHED] };
+/// The one of `airtcp delack`.
+const OUTPUT: Table = Table { name: "mangle", hook: "OUTPUT", chains: &[ACKS] };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
@@ -76,12 +86,12 @@ pub(super) fn check(wanted: &Wanted) -> Result<(), String> {
 pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
     for family in FAMILIES {
         if family.is_in(wanted) {
-            let present = present(family)?;
+            let present = present(family, &TABLES)?;
             let entered = |table: &Table| present.iter().any(|line| line.enters(table));
             restore(family, &script(wanted, family, entered))?;
         } else {
             // What was wanted before, if this host has that IP version at all.
-            let _ = remove_family(family);
+            let _ = remove_family(family, &TABLES);
         }
     }
     Ok(())
@@ -98,14 +108,64 @@ pub(super) fn watch(before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Resu
 }
 
 pub(super) fn remove() -> Result<(), String> {
-    let results = FAMILIES.map(remove_family);
+    let results = FAMILIES.map(|family| remove_family(family, &TABLES));
     results.into_iter().collect()
 }
 
-fn remove_family(family: Family) -> Result<(), String> {
-    let present = present(family)?;
+pub(super) fn install_acks(wanted: &AckSelection) -> Result<(), String> {
+    for family in FAMILIES {
+        if wanted.has_family(family == Family::Ipv4) {
+            let present = present(family, &[OUTPUT])?;
+            let entered = present.iter().any(|line| line.enters(&OUTPUT));
+            restore(family, &acks_script(wanted, family, entered))?;
+        } else {
+            let _ = remove_family(family, &[OUTPUT]);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn remove_acks() -> Result<(), String> {
+    let results = FAMILIES.map(|family| remove_family(family, &[OUTPUT]));
+    results.into_iter().collect()
+}
+
+/// What iptables-restore is to do about `airtcp delack`: its chain anew, and entered.
+fn acks_script(wanted: &AckSelection, family: Family, entered: bool) -> String {
+    let AckSelection { queue: number, interface, peers, ports } = wanted;
+    let mut text = format!("*{}\n:{ACKS} - [0:0]\n", OUTPUT.name);
+    if !entered {
+        let _ = writeln!(text, "{}", enter(&OUTPUT, "-A"));
+    }
+    let (any, length) = match family {
+        Family::Ipv4 => ("0.0.0.0/0", ACK_LENGTHS[0]),
+        Family::Ipv6 => ("::/0", ACK_LENGTHS[1]),
+    };
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    let ports = match ports.is_empty() {
+        true => String::new(),
+        false => format!(" -m multiport --ports {}", ports.join(",")),
+    };
+    let of_family = peers.iter().filter(|peer| family.has(peer.addr()));
+    let mut destinations: Vec<_> = of_family.map(|peer| peer.trunc().to_string()).collect();
+    if peers.is_empty() {
+        destinations.push(any.to_owned());
+    }
+    for to in destinations {
+        let _ = writeln!(
+            text,
+            "-A {ACKS} -d {to} -o {interface} -p tcp --tcp-flags FIN,SYN,RST,PSH,ACK,URG ACK \
+             -m length --length {length}{ports} {}",
+            queue(*number)
+        );
+    }
+    text + "COMMIT\n"
+}
+
+fn remove_family(family: Family, tables: &[Table]) -> Result<(), String> {
+    let present = present(family, tables)?;
     // The queue first.
-    for table in TABLES.iter().rev() {
+    for table in tables.iter().rev() {
         let lines: Vec<_> = present.iter().filter(|line| line.table == table.name).collect();
         if lines.is_empty() {
             continue;
@@ -130,16 +190,16 @@ fn remove_family(family: Family) -> Result<(), String> {
 }
 
 /// What is there of ours: declarations of our chains, and rules of others that enter them.
-fn present(family: Family) -> Result<Vec<Line>, String> {
+fn present(family: Family, tables: &[Table]) -> Result<Vec<Line>, String> {
     let mut present = Vec::new();
     let is_legacy = run("iptables", &["--version"], "")?.contains("legacy");
-    for table in TABLES {
+    for table in tables {
         if is_legacy && !legacy_table(family, table.name) {
             // Asking would make it.
             continue;
         }
         let saved = run(&program(family, "save"), &["-t", table.name], "")?;
-        present.extend(ours(&table, &saved));
+        present.extend(ours(table, &saved));
     }
     Ok(present)
 }
@@ -163,7 +223,7 @@ impl Line {
 
 /// Adds (`-A`) or removes (`-D`) the rule that enters our chains.
 fn enter(table: &Table, action: &str) -> String {
-    format!("{action} {} -j {ENTRY}", table.hook)
+    format!("{action} {} -j {}", table.hook, table.entry())
 }
 
 /// The lines about us in what iptables-save printed of `table`.
@@ -172,7 +232,7 @@ fn ours(table: &Table, saved: &str) -> Vec<Line> {
         let mut words = line.split(' ');
         match (words.next(), words.next()) {
             (Some("-A"), Some(chain)) => {
-                !table.chains.contains(&chain) && line.ends_with(&format!(" -j {ENTRY}"))
+                !table.chains.contains(&chain) && line.ends_with(&format!(" -j {}", table.entry()))
             }
             (Some(first), _) => {
                 first.strip_prefix(':').is_some_and(|chain| table.chains.contains(&chain))
@@ -341,6 +401,22 @@ COMMIT
 "
         );
         assert_eq!(changes(&idle, &watching, &mobiles, Family::Ipv6), "");
+    }
+
+    #[test]
+    fn pure_acks_to_the_chosen_peers_are_queued_on_output() {
+        let wanted = super::super::tests::acks();
+        let expected = "*mangle
+:AIRTCP-ACKS - [0:0]
+-A OUTPUT -j AIRTCP-ACKS
+-A AIRTCP-ACKS -d 10.0.0.0/8 -o wlan0 -p tcp --tcp-flags FIN,SYN,RST,PSH,ACK,URG ACK -m length --length 52 -m multiport --ports 80,443 -j NFQUEUE --queue-num 9 --queue-bypass
+COMMIT
+";
+        assert_eq!(acks_script(&wanted, Family::Ipv4, false), expected);
+        assert!(!acks_script(&wanted, Family::Ipv4, true).contains("OUTPUT"));
+        let anywhere = AckSelection { peers: Vec::new(), ports: Vec::new(), ..wanted };
+        let text = acks_script(&anywhere, Family::Ipv6, false);
+        assert!(text.contains("-d ::/0 -o wlan0") && text.contains("--length 72 -j"), "{text}");
     }
 
     #[test]

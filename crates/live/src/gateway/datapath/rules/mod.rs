@@ -8,7 +8,7 @@
 //! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
 //! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. While nothing
 //! is to be queued, packets do not pass through the rules. There is one set of rules, and so one
-//! gateway, in a network namespace.
+//! gateway, in a network namespace. Beside it there may be the [`AckRules`] of one `airtcp delack`.
 
 mod iptables;
 mod nftables;
@@ -16,6 +16,7 @@ mod watcher;
 
 use crate::gateway::config::{GatewayConfig, Queued};
 use crate::gateway::copies::CopySwitch;
+use airtcp_core::Flow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
@@ -96,6 +97,18 @@ impl Backend {
             Self::Iptables => iptables::watch(before, after, mobiles),
         }
     }
+    fn install_acks(self, wanted: &AckSelection) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::install_acks(wanted),
+            Self::Iptables => iptables::install_acks(wanted),
+        }
+    }
+    fn remove_acks(self) -> Result<(), String> {
+        match self {
+            Self::Nftables => nftables::remove_acks(),
+            Self::Iptables => iptables::remove_acks(),
+        }
+    }
     /// Removes whatever rules of ours are there.
     fn remove(self) -> Result<(), String> {
         match self {
@@ -115,6 +128,93 @@ struct Wanted {
     watched: BTreeSet<IpAddr>,
     /// Packets injected to mobiles are exempted from connection tracking.
     notrack: bool,
+}
+
+/// The pure ACKs that wait for `airtcp delack`: those with timestamps and no other option, of
+/// connections to `peers` and with one of `ports` at either end (none: any).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AckSelection {
+    /// Number of the queue.
+    pub queue: u16,
+    /// Where they leave.
+    pub interface: String,
+    /// To whom they go.
+    pub peers: Vec<ipnet::IpNet>,
+    /// Ports of either end.
+    pub ports: Vec<u16>,
+}
+
+/// Length of a packet with such an ACK, IPv4 and IPv6: what has another length has payload or
+/// options, so it never waits behind an ACK and cannot be overtaken by what does not wait.
+const ACK_LENGTHS: [u16; 2] = [20 + 20 + 12, 40 + 20 + 12];
+
+impl AckSelection {
+    /// Whether any packet of an IP version is wanted.
+    fn has_family(&self, ipv4: bool) -> bool {
+        self.peers.is_empty() || self.peers.iter().any(|peer| peer.addr().is_ipv4() == ipv4)
+    }
+
+    /// Whether the ACKs of this flow of data are wanted.
+    pub fn has(&self, data: &Flow) -> bool {
+        let is_peer = |peer: &ipnet::IpNet| peer.contains(&data.src.ip);
+        let is_port = |port: &u16| [data.src.port, data.dst.port].contains(port);
+        (self.peers.is_empty() || self.peers.iter().any(is_peer))
+            && (self.ports.is_empty() || self.ports.iter().any(is_port))
+    }
+}
+
+/// The rules of an [`AckSelection`], in force until this is dropped, in the network namespace of
+/// the thread that made it. There is one set of them in a namespace, beside those of a gateway.
+#[derive(Debug)]
+pub struct AckRules {
+    backend: Backend,
+}
+
+impl AckRules {
+    /// Puts the rules in force, by the first backend that can do it, in place of what a predecessor
+    /// left.
+    ///
+    /// # Errors
+    /// No backend can; then nothing is left in force.
+    pub fn install(wanted: &AckSelection) -> Result<Self, RulesError> {
+        if !is_interface(&wanted.interface) {
+            return Err(RulesError::Interface(wanted.interface.clone()));
+        }
+        // What a predecessor set by the other backend would queue packets twice.
+        remove_acks();
+        let mut errors = Vec::new();
+        for backend in BACKENDS {
+            match backend.install_acks(wanted) {
+                Ok(()) => return Ok(Self { backend }),
+                Err(error) => {
+                    // Half of it may be there.
+                    let _ = backend.remove_acks();
+                    errors.push(error);
+                }
+            }
+        }
+        Err(RulesError::NoBackend(errors.join("; ")))
+    }
+
+    /// What set the rules.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+}
+
+impl Drop for AckRules {
+    fn drop(&mut self) {
+        // There is nobody to report an error to; rules that stay let packets pass.
+        let _ = self.backend.remove_acks();
+    }
+}
+
+/// Removes what an `airtcp delack` that was killed has left in this namespace.
+pub fn remove_acks() {
+    for backend in BACKENDS {
+        // What is not installed has left nothing.
+        let _ = backend.remove_acks();
+    }
 }
 
 /// A group's packets: those of one IP version, behind one interface (`None`: any).
@@ -387,6 +487,16 @@ mod tests {
             ],
             watched: ["10.1.2.3".parse().unwrap()].into(),
             notrack: true,
+        }
+    }
+
+    /// The ACKs to some peers, on the ports of the web.
+    pub(super) fn acks() -> AckSelection {
+        AckSelection {
+            queue: 9,
+            interface: "wlan0".to_owned(),
+            peers: vec!["10.0.0.0/8".parse().unwrap()],
+            ports: vec![80, 443],
         }
     }
 

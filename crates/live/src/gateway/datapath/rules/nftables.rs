@@ -10,12 +10,15 @@
 //! The statement itself was tried by hand on Linux 6.1.
 
 use super::super::inject::MARK;
-use super::{Queued, Selection, Wanted, run};
+use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use ipnet::IpNet;
 use std::fmt::Write;
 use std::net::IpAddr;
 
 const TABLE: &str = "inet airtcp";
+
+/// The table of `airtcp delack`, with one chain.
+const ACKS: &str = "inet airtcp_acks";
 
 /// The table is made, so that it can be deleted, whether it was there or not.
 const DELETE: &str = "table inet airtcp\ndelete table inet airtcp\n";
@@ -30,6 +33,44 @@ pub(super) fn install(wanted: &Wanted) -> Result<(), String> {
 
 pub(super) fn remove() -> Result<(), String> {
     nft(DELETE)
+}
+
+pub(super) fn install_acks(wanted: &AckSelection) -> Result<(), String> {
+    nft(&format!("table {ACKS}\ndelete table {ACKS}\n{}", acks_text(wanted)))
+}
+
+pub(super) fn remove_acks() -> Result<(), String> {
+    nft(&format!("table {ACKS}\ndelete table {ACKS}\n"))
+}
+
+fn acks_text(wanted: &AckSelection) -> String {
+    let AckSelection { queue, interface, peers, ports } = wanted;
+    let mut text = format!(
+        "table {ACKS} {{\n  chain output {{\n    type filter hook output priority mangle; policy accept;\n"
+    );
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    let ports = match ports.join(", ") {
+        ports if ports.is_empty() => vec![String::new()],
+        ports => ["sport", "dport"].map(|end| format!(" tcp {end} {{ {ports} }}")).to_vec(),
+    };
+    for (version, nfproto, ipv4, length) in
+        [("ip", "ipv4", true, ACK_LENGTHS[0]), ("ip6", "ipv6", false, ACK_LENGTHS[1])]
+    {
+        let of_version = peers.iter().filter(|peer| peer.addr().is_ipv4() == ipv4);
+        let mut to: Vec<_> =
+            of_version.map(|peer| format!(" {version} daddr {}", peer.trunc())).collect();
+        if peers.is_empty() {
+            to.push(String::new());
+        }
+        for (to, ports) in to.iter().flat_map(|to| ports.iter().map(move |ports| (to, ports))) {
+            let _ = writeln!(
+                text,
+                "    oifname \"{interface}\" meta nfproto {nfproto} meta length {length}{to} tcp flags & \
+                 (fin | syn | rst | psh | ack | urg) == ack{ports} queue num {queue} bypass"
+            );
+        }
+    }
+    text + "  }\n}\n"
 }
 
 pub(super) fn watch(before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
@@ -149,6 +190,20 @@ fn rules(group: &Selection, address: &str, interface: &str) -> String {
 mod tests {
     use super::super::tests::{idle_and_not, wanted};
     use super::*;
+
+    #[test]
+    fn pure_acks_to_the_chosen_peers_are_queued_on_output() {
+        let wanted = super::super::tests::acks();
+        let rule = |end: &str| {
+            format!(
+                "    oifname \"wlan0\" meta nfproto ipv4 meta length 52 ip daddr 10.0.0.0/8 tcp flags & \
+                 (fin | syn | rst | psh | ack | urg) == ack tcp {end} {{ 80, 443 }} queue num 9 bypass\n"
+            )
+        };
+        let head = "table inet airtcp_acks {\n  chain output {\n    type filter hook output priority mangle; policy accept;\n";
+        let expected = format!("{head}{}{}  }}\n}}\n", rule("sport"), rule("dport"));
+        assert_eq!(acks_text(&wanted), expected);
+    }
 
     #[test]
     fn packets_from_and_to_each_group_are_queued_in_the_order_of_groups() {

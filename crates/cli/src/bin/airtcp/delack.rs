@@ -1,0 +1,155 @@
+//! `airtcp delack`: this host's acknowledgements, delayed as by TCP-DCA; and the parent that
+//! restarts the daemon when it dies.
+
+use crate::myself;
+use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
+use airtcp_live::delack::daemon::{self, DelackConfig, DelackError};
+use airtcp_live::gateway::datapath::rules::{AckSelection, RulesError};
+use airtcp_live::gateway::log;
+use airtcp_live::gateway::supervisor::{self, Heart, Timing};
+use airtcp_tcp::config::{AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig};
+use clap::{Args, ValueEnum};
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::time::Instant;
+
+/// Arguments of `airtcp delack`.
+#[derive(Debug, Args)]
+pub(crate) struct DelackArgs {
+    /// The interface by which data come and acknowledgements leave, such as wlan0.
+    #[arg(long, value_name = "NAME")]
+    interface: String,
+    /// Only connections with these hosts: an address or a prefix; may be repeated.
+    #[arg(long, value_name = "ADDRESS", value_parser = peer)]
+    peer: Vec<IpNet>,
+    /// Only connections with this port at either end; may be repeated (up to 15).
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Vec<u16>,
+    /// When acknowledgements leave.
+    #[arg(long, value_enum, default_value_t = Policy::Dca)]
+    policy: Policy,
+    /// At most so many segments per acknowledgement (`dca`, `delayed`).
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    window: u32,
+    /// `dca`: does not bound the window by the number of hops (5 segments beyond 3, 3 from 10 on).
+    #[arg(long)]
+    no_hop_rule: bool,
+    /// `dca`: does not bound the window to 5 segments where the smallest RTT is above 80 ms.
+    #[arg(long)]
+    no_delay_rule: bool,
+    /// Number of the queue of NFQUEUE; no other program may use it.
+    #[arg(long, value_name = "N", default_value_t = 8720)]
+    queue: u16,
+    /// At most so many connections at a time; further ones are left alone.
+    #[arg(long, value_name = "N", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    connections: u32,
+    /// Set when the program starts itself as the daemon, which is restarted if it dies.
+    #[arg(long, hide = true)]
+    daemon: bool,
+}
+
+/// A policy of `airtcp-tcp`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Policy {
+    /// TCP-DCA: after a window of segments, or the time they should take.
+    Dca,
+    /// After every `--window` segments, or 200 ms.
+    Delayed,
+    /// TCP-DAA's receiver: every one to four segments, fewer after a loss.
+    Daa,
+    /// TCP-ADA: when a burst has ended.
+    Ada,
+    /// Altman and Jiménez: every one to four segments, more the longer the connection lasts.
+    Altman,
+}
+
+impl DelackArgs {
+    fn ack(&self) -> AckConfig {
+        let Self { window, no_hop_rule, no_delay_rule, .. } = *self;
+        match self.policy {
+            Policy::Dca => AckConfig::Dca(DcaConfig {
+                hop_rule: !no_hop_rule,
+                delay_rule: !no_delay_rule,
+                window_limit: Some(window),
+                // No window field tells it; without the option the flight does.
+                cwnd_in: CwndIn::Option,
+                // The kernel's ACKs are not kept, so they cannot be repeated.
+                repeat_acks: false,
+            }),
+            Policy::Delayed => AckConfig::Delayed {
+                segments: window,
+                timeout: airtcp_core::Duration::from_millis(200),
+            },
+            Policy::Daa => AckConfig::Daa(DaaConfig::default()),
+            Policy::Ada => AckConfig::Ada(AdaConfig::default()),
+            Policy::Altman => {
+                AckConfig::Altman { timeout: airtcp_core::Duration::from_millis(100) }
+            }
+        }
+    }
+
+    fn config(&self) -> DelackConfig {
+        let Self { interface, peer, port, queue, connections, .. } = self;
+        DelackConfig {
+            selection: AckSelection {
+                queue: *queue,
+                interface: interface.clone(),
+                peers: peer.clone(),
+                ports: port.clone(),
+            },
+            policy: self.ack(),
+            connections: *connections as usize,
+        }
+    }
+}
+
+fn peer(text: &str) -> Result<IpNet, String> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(|_| address()).map_err(|_| {
+        "expected an address or a prefix, such as 10.0.0.0/8 or 2001:db8::1".to_owned()
+    })
+}
+
+/// Delays acknowledgements until SIGTERM or SIGINT; returns the exit code.
+pub(crate) fn run(args: &DelackArgs) -> i32 {
+    if let Err(message) = log::init() {
+        complain(&message);
+        return BAD_INPUT;
+    }
+    if args.port.len() > 15 {
+        complain("--port: at most 15 ports");
+        return BAD_INPUT;
+    }
+    if args.daemon {
+        return daemon(&args.config());
+    }
+    let daemon = supervisor::supervise(&mut myself("--daemon"), Timing::default());
+    daemon.unwrap_or_else(|error| {
+        complain(&format!("`airtcp delack` cannot be started: {error}"));
+        FAILURE
+    })
+}
+
+/// The daemon itself, a child.
+fn daemon(config: &DelackConfig) -> i32 {
+    let mut heart = match Heart::from_stdin() {
+        Ok(heart) => heart,
+        Err(error) => {
+            complain(&format!("{error}; start `airtcp delack` without --daemon instead"));
+            return FAILURE;
+        }
+    };
+    match daemon::run(config, &mut || heart.beat(Instant::now())) {
+        Ok(_) => SUCCESS,
+        Err(error @ (DelackError::Interface(_) | DelackError::Rules(RulesError::Interface(_)))) => {
+            complain(&format!("--interface: {error}"));
+            BAD_INPUT
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            FAILURE
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `airtcp delack`: delayed cumulative ACKs (TCP-DCA) of this host's own connections, for
+//! applications and a kernel that know nothing of it.
+//!
+//! Read in this order: [`hold`] (which ACKs wait, and until when; no I/O), [`tap`] (which data
+//! arrive), [`daemon`] (the loop).
+//!
+//! How the parts play together: a packet socket gives the headers of the data that arrive, as
+//! copies, so data are never held up. Rules of
+//! [`AckRules`](crate::gateway::datapath::rules::AckRules) make the kernel hold each pure ACK until
+//! its verdict. The loop feeds both to the holder, which decides by the policy of the simulator's
+//! endpoint. Nothing is ever written to a packet: ACKs leave as the kernel made them, or a newer
+//! one does.
+
+pub mod daemon;
+pub mod hold;
+pub mod tap;
