@@ -17,6 +17,8 @@ mod table;
 
 pub use table::aligned;
 
+use airtcp_core::Duration;
+use airtcp_sim::scenario::duration;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -123,7 +125,17 @@ pub struct RunArgs {
     /// name.
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Writes DIR/metrics.jsonl; relative FILEs of --pcap and --events then go into DIR.
+    /// Writes the run as an animated map (one HTML file for any browser); with several runs,
+    /// `-seedN` is added to FILE's name.
+    #[arg(long, value_name = "FILE")]
+    animate: Option<PathBuf>,
+    /// Begins the map at this simulated time, such as `12.5 s`.
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "animate")]
+    animate_from: Option<Duration>,
+    /// Ends the map at this simulated time.
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "animate")]
+    animate_to: Option<Duration>,
+    /// Writes DIR/metrics.jsonl; relative FILEs of --pcap, --events and --animate then go into DIR.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs in parallel [default: one per core].

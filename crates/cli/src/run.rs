@@ -4,10 +4,12 @@ use crate::files::{self, Draft};
 use crate::{BAD_INPUT, FAILURE, RunArgs, SUCCESS, complain, table};
 use airtcp_core::{Duration, Instant, Subscriber};
 use airtcp_sim::scenario::Scenario;
+use airtcp_sim::trace::animation::{self, Animation};
 use airtcp_sim::trace::{EventWriter, PacketTap, PcapWriter};
 use airtcp_sim::{Observers, RunMetrics, World};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -84,9 +86,15 @@ fn prepare(args: &RunArgs) -> Result<(Scenario, Option<Draft>), String> {
         let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());
         std::fs::create_dir_all(out).map_err(told)?;
     }
+    let shown = animated(args);
+    let end = shown.end.min(Instant::ZERO + scenario.duration);
+    if args.animate.is_some() && shown.start >= end {
+        let end = end.as_secs_f64();
+        return Err(format!("airtcp: --animate-from: expected a time before {end} s"));
+    }
     let metrics = args.out.as_ref().map(|out| out.join("metrics.jsonl"));
     let mut targets: Vec<PathBuf> = metrics.iter().cloned().collect();
-    for file in [&args.pcap, &args.events].into_iter().flatten() {
+    for file in [&args.pcap, &args.events, &args.animate].into_iter().flatten() {
         let target = target(args, file, args.seed);
         files::probe(&target).map_err(told)?;
         if targets.contains(&target) {
@@ -128,9 +136,21 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
             None => None,
         };
         let mut events = draft(&args.events)?.map(|draft| EventWriter::new(draft, scenario));
+        let mut animation = draft(&args.animate)?.map(|draft| {
+            (Animation::new(scenario, seed, animated(args), animation::MAX_TRANSMISSIONS), draft)
+        });
+        let mut subscribers: Vec<&mut dyn Subscriber> = Vec::new();
+        let mut taps: Vec<&mut dyn PacketTap> = Vec::new();
+        subscribers.extend(events.as_mut().map(|e| e as &mut dyn Subscriber));
+        taps.extend(pcap.as_mut().map(|p| p as &mut dyn PacketTap));
+        if let Some((animation, _)) = &mut animation {
+            let (subscriber, tap) = animation.observers();
+            subscribers.push(subscriber);
+            taps.push(tap);
+        }
         let mut observers = Observers {
-            events: events.as_mut().map(|e| e as &mut dyn Subscriber),
-            packets: pcap.as_mut().map(|p| p as &mut dyn PacketTap),
+            events: (!subscribers.is_empty()).then_some(&mut subscribers as &mut dyn Subscriber),
+            packets: (!taps.is_empty()).then_some(&mut taps as &mut dyn PacketTap),
         };
         let mut world = World::new(scenario, seed);
         if !run_in_slices(&mut world, scenario.duration, &mut observers, stopped) {
@@ -142,6 +162,17 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
         if let Some(events) = events {
             events.finish()?.publish()?;
         }
+        if let Some((animation, mut draft)) = animation {
+            if let Some(cut_at) = animation.cut_at() {
+                complain(&format!(
+                    "seed {seed}: the map ends at {cut_at} s, after {} transmissions: \
+                     --animate-from and --animate-to choose another part",
+                    animation::MAX_TRANSMISSIONS
+                ));
+            }
+            animation.write(&mut draft)?;
+            draft.publish()?;
+        }
         Ok(Some(world.metrics()))
     };
     match attempt() {
@@ -149,6 +180,12 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
         Ok(None) => Outcome::Stopped,
         Err(error) => Outcome::Failed(error.to_string()),
     }
+}
+
+/// The part of the run that the map shows.
+fn animated(args: &RunArgs) -> Range<Instant> {
+    let at = |time: Option<Duration>, otherwise| time.map_or(otherwise, |t| Instant::ZERO + t);
+    at(args.animate_from, Instant::ZERO)..at(args.animate_to, Instant::MAX)
 }
 
 /// Runs to the end unless `stopped`, which it checks several times a second. Slices do not change

@@ -112,6 +112,7 @@ fn outputs_that_cannot_be_written_are_refused_before_simulating() {
         &["--pcap", &below_a_file],
         &["--events", folder.path().to_str().unwrap()],
         &["--events", "/dev/null"],
+        &["--animate", &below_a_file],
         &["--out", folder.path().to_str().unwrap(), "--events", "x", "--pcap", "x"],
     ] {
         let output = run(&[&[endless], arguments].concat());
@@ -166,7 +167,8 @@ fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
                 .arg(example(&name))
                 .args(["--json", "--runs", "2", "--jobs", jobs, "--set"])
                 .arg(format!("duration={duration}"))
-                .args(["--pcap", "p.pcapng", "--events", "e.jsonl", "--out"])
+                .args(["--pcap", "p.pcapng", "--events", "e.jsonl"])
+                .args(["--animate", "a.html", "--out"])
                 .arg(folder.path())
                 .output()
                 .unwrap();

@@ -228,6 +228,13 @@ pub trait Subscriber {
     fn on_event(&mut self, at: Instant, source: Source, event: &Event);
 }
 
+/// Each of them, in turn.
+impl Subscriber for Vec<&mut dyn Subscriber> {
+    fn on_event(&mut self, at: Instant, source: Source, event: &Event) {
+        self.iter_mut().for_each(|subscriber| subscriber.on_event(at, source, event));
+    }
+}
+
 /// Where protocol code publishes its events, if anywhere.
 pub struct Events<'a> {
     subscriber: Option<&'a mut dyn Subscriber>,

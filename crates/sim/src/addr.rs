@@ -16,7 +16,12 @@ const FIRST_RECEIVER_PORT: u16 = 49_152;
 
 /// The address of a node.
 pub fn of_node(node: NodeId) -> IpAddr {
-    Ipv4Addr::from(FIRST_NODE + node.0).into()
+    v4_of_node(node).into()
+}
+
+/// The same as an IPv4 address, which it is.
+pub fn v4_of_node(node: NodeId) -> Ipv4Addr {
+    Ipv4Addr::from(FIRST_NODE + node.0)
 }
 
 /// The node with this address, if there can be one.

@@ -4,7 +4,7 @@ use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_routing::NodeId;
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::trace::{Direction, PacketTap};
+use airtcp_sim::trace::{Crossing, Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 
 fn run(text: &str, set: &[(&str, &str)], seed: u64) -> (Log, RunMetrics) {
@@ -39,7 +39,7 @@ impl Subscriber for Log {
 }
 
 impl PacketTap for Log {
-    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet) {
+    fn on_packet(&mut self, &Crossing { at, node, direction, packet, .. }: &Crossing<'_>) {
         if direction == Direction::Received && !matches!(packet, Packet::Control(_)) {
             self.arrivals.push((at, node.0));
         }

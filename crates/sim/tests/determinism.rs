@@ -7,7 +7,7 @@ use airtcp_core::{Bytes, DataRate, Duration, Event, Instant, Source, Subscriber}
 use airtcp_net::config::{Distribution, LossConfig, OutageConfig, OutageMode, Schedule, Variation};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::{NodeId, UdpSpec};
-use airtcp_sim::trace::{Direction, PacketTap};
+use airtcp_sim::trace::{Crossing, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, RtoConfig};
@@ -38,7 +38,7 @@ impl Subscriber for Fingerprint {
     }
 }
 impl PacketTap for Fingerprint {
-    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet) {
+    fn on_packet(&mut self, &Crossing { at, node, direction, packet, .. }: &Crossing<'_>) {
         self.add(format_args!("{at}{node:?}{direction:?}{packet:?}"));
     }
 }

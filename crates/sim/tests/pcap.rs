@@ -8,10 +8,12 @@ use airtcp_core::{
 };
 use airtcp_sim::packet::{Datagram, Packet};
 use airtcp_sim::scenario::{Node, NodeId, Scenario};
-use airtcp_sim::trace::{Direction, PacketTap, PcapWriter};
+use airtcp_sim::trace::{Crossing, Direction, PacketTap, PcapWriter};
+use airtcp_sim::{Observers, World};
 use airtcp_wire::{Checksums, decode};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use tshark::tshark;
 
@@ -115,10 +117,14 @@ fn tapped() -> Vec<Tapped> {
     packets
 }
 
+fn crossing(at: Instant, node: NodeId, direction: Direction, packet: &Packet) -> Crossing<'_> {
+    Crossing { at, node, direction, neighbour: None, ttl: 64, packet, header: None }
+}
+
 fn file() -> Vec<u8> {
     let mut pcap = PcapWriter::new(Vec::new(), &scenario(), 42).unwrap();
     for (at, node, direction, segment) in tapped() {
-        pcap.on_packet(at, node, direction, &Packet::Tcp(segment));
+        pcap.on_packet(&crossing(at, node, direction, &Packet::Tcp(segment)));
     }
     pcap.finish().unwrap()
 }
@@ -191,7 +197,8 @@ fn tshark_reads_cross_traffic_as_udp() {
     for number in 0..3 {
         let payload = Length(u64::from(number) * 486);
         let datagram = Packet::Udp(Datagram { source: 0, number, flow, payload });
-        pcap.on_packet(Instant::from_millis(number.into()), FH, Direction::Sent, &datagram);
+        let at = Instant::from_millis(number.into());
+        pcap.on_packet(&crossing(at, FH, Direction::Sent, &datagram));
     }
     let file = pcap.finish().unwrap();
     let mut arguments = vec!["-T", "fields", "-E", "separator=/s"];
@@ -201,6 +208,83 @@ fn tshark_reads_cross_traffic_as_udp() {
     let Some(table) = tshark("udp", &file, &arguments) else { return };
     let expected = ["raw:ip:udp 28 8 1", "raw:ip:udp:data 514 494 1", "raw:ip:udp:data 1000 980 1"];
     assert_eq!(table.lines().collect::<Vec<_>>(), expected);
+}
+
+/// The capture of a run of thirty moving nodes.
+fn moving(protocol: &str) -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/manet.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let set = [("routing.protocol", protocol), ("routing.preset", "rfc"), ("duration", "8 s")];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::parse("manet.toml", &text, &set).unwrap();
+    let mut pcap = PcapWriter::new(Vec::new(), &scenario, 1).unwrap();
+    let observers = &mut Observers { packets: Some(&mut pcap), ..Observers::default() };
+    World::new(&scenario, 1).run(observers);
+    pcap.finish().unwrap()
+}
+
+/// How often each line occurs.
+fn counts(text: &str) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    text.lines().for_each(|line| *counts.entry(line).or_insert(0) += 1);
+    counts
+}
+
+/// What tshark finds wrong with the packets, apart from what TCP went through.
+fn faults(test: &str, file: &[u8]) -> Option<String> {
+    let filter = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 \
+                  || udp.checksum.status == 0";
+    tshark(test, file, &["-Y", filter])
+}
+
+#[test]
+fn tshark_reads_the_messages_of_aodv() {
+    let file = moving("aodv");
+    let arguments = ["-Y", "aodv", "-T", "fields", "-e", "aodv.type"];
+    let Some(types) = tshark("aodv", &file, &arguments) else { return };
+    // RREQ, RREP and RERR.
+    let counts = counts(&types);
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), ["1", "2", "3"], "{counts:?}");
+    assert_eq!(faults("aodv-faults", &file).as_deref(), Some(""));
+    assert_eq!(tshark("aodv-only", &file, &["-Y", "udp && !aodv"]).as_deref(), Some(""));
+}
+
+#[test]
+fn tshark_reads_the_messages_and_source_routes_of_dsr() {
+    let file = moving("dsr");
+    let options = ["-Y", "dsr && !tcp", "-T", "fields", "-e", "dsr.option.type"];
+    let Some(types) = tshark("dsr", &file, &options) else { return };
+    let counts = counts(&types);
+    // Request; reply and error, each with the route of its packet.
+    for expected in ["1", "2,96", "3,96"] {
+        assert!(counts.contains_key(expected), "{counts:?}");
+    }
+    assert_eq!(faults("dsr-faults", &file).as_deref(), Some(""));
+    let data = tshark("dsr-data", &file, &["-Y", "tcp.len > 0 && !dsr"]);
+    assert_eq!(data.as_deref(), Some(""), "data without a source route");
+}
+
+#[test]
+fn the_time_to_live_counts_the_hops() {
+    let text = r#"
+        duration = "1 s"
+        node = [{ name = "A" }, { name = "R" }, { name = "B" }]
+        link = [{ between = ["A", "R"], rate = "1 Mbit/s", delay = "1 ms" },
+                { between = ["R", "B"], rate = "1 Mbit/s", delay = "1 ms" }]
+        flow = [{ from = "A", to = "B", bytes = "1 kB" }]"#;
+    let scenario = Scenario::parse("t.toml", text, &[]).unwrap();
+    let mut pcap = PcapWriter::new(Vec::new(), &scenario, 1).unwrap();
+    let observers = &mut Observers { packets: Some(&mut pcap), ..Observers::default() };
+    World::new(&scenario, 1).run(observers);
+    let bytes = pcap.finish().unwrap();
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    let mut limits = Vec::new();
+    // The first segment: A sends it, R receives and sends it, B receives it.
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        limits.push((packet.interface_id, packet.data[8]));
+    }
+    assert_eq!(limits[..4], [(0, 64), (1, 64), (1, 63), (2, 63)]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use airtcp_routing::router::{Context, Data, Message, NextHop, Notice, Packet as 
 use airtcp_routing::{Actions, LinkFailure, NodeId, Router};
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::trace::{Direction, PacketTap};
+use airtcp_sim::trace::{Crossing, Direction, PacketTap};
 use airtcp_sim::{Observers, Packet, World};
 use airtcp_tcp::TcpConfig;
 use common::{Network, wire};
@@ -170,7 +170,7 @@ impl Subscriber for Log {
 }
 
 impl PacketTap for Log {
-    fn on_packet(&mut self, _: Instant, _: NodeId, direction: Direction, packet: &Packet) {
+    fn on_packet(&mut self, &Crossing { direction, packet, .. }: &Crossing<'_>) {
         let sent = direction == Direction::Sent;
         self.control += u64::from(sent && matches!(packet, Packet::Control(_)));
     }

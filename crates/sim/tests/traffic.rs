@@ -7,7 +7,7 @@ use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Source, Subs
 use airtcp_net::config::{LossConfig, OutageConfig, OutageMode, Schedule};
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::scenario::{NodeId, NodeOutage};
-use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
+use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 use airtcp_tcp::TcpConfig;
 use common::{Network, wire};
@@ -156,10 +156,10 @@ fn an_outage_above_the_mac_stops_all_but_syn_and_fin() {
         sent: Vec<(Instant, Flags)>,
     }
     impl PacketTap for Tap {
-        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, p: &Packet) {
+        fn on_packet(&mut self, &Crossing { at, node, direction, packet, .. }: &Crossing<'_>) {
             if node == NodeId(1) {
-                let Packet::Tcp(s) = p else { panic!("{p:?}") };
-                match d {
+                let Packet::Tcp(s) = packet else { panic!("{packet:?}") };
+                match direction {
                     Direction::Received => self.received.push((at, s.flags)),
                     Direction::Sent => self.sent.push((at, s.flags)),
                 }
@@ -190,9 +190,9 @@ fn a_tap_sees_each_hop() {
     #[derive(Default)]
     struct Hops(Vec<(Instant, u32, Direction)>);
     impl PacketTap for Hops {
-        fn on_packet(&mut self, at: Instant, node: NodeId, d: Direction, p: &Packet) {
-            if p.wire_len() == Bytes(540) {
-                self.0.push((at, node.0, d));
+        fn on_packet(&mut self, &Crossing { at, node, direction, packet, .. }: &Crossing<'_>) {
+            if packet.wire_len() == Bytes(540) {
+                self.0.push((at, node.0, direction));
             }
         }
     }

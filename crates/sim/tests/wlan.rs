@@ -4,7 +4,7 @@ use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
 use airtcp_sim::scenario::NodeId;
 use airtcp_sim::scenario::Scenario;
-use airtcp_sim::trace::{Direction, PacketTap, Recorder, Series};
+use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
 use airtcp_sim::{Observers, Packet, RunMetrics, World};
 
 /// A fixed host behind an access point, and a mobile host in its cell (M-TCP+ §4).
@@ -72,8 +72,8 @@ fn a_download_crosses_the_cell() {
 fn stations_out_of_range_are_reached_through_others() {
     struct Nodes(Vec<u32>);
     impl PacketTap for Nodes {
-        fn on_packet(&mut self, _: Instant, node: NodeId, d: Direction, packet: &Packet) {
-            if d == Direction::Received && packet.has_data() && !self.0.contains(&node.0) {
+        fn on_packet(&mut self, &Crossing { node, direction, packet, .. }: &Crossing<'_>) {
+            if direction == Direction::Received && packet.has_data() && !self.0.contains(&node.0) {
                 self.0.push(node.0);
             }
         }

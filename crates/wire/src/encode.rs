@@ -3,16 +3,20 @@
 use crate::checksum::{TCP, UDP, transport_checksum};
 use crate::options::EncodedOptions;
 use airtcp_core::{Flags, Flow, Payload, Segment, SeqNum};
+use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 /// Hop limit of a new packet (the value RFC 1700 recommends, and Linux's).
-const HOP_LIMIT: u8 = 64;
+pub(crate) const HOP_LIMIT: u8 = 64;
 /// Where the checksum is in the TCP header (RFC 9293 §3.1).
 const TCP_CHECKSUM: Range<usize> = 16..18;
 /// Where it is in the UDP header (RFC 768).
 const UDP_CHECKSUM: Range<usize> = 6..8;
+
+/// Where it is in the IPv4 header (RFC 791 §3.1).
+const IPV4_CHECKSUM: Range<usize> = 10..12;
 
 /// Why a segment or a datagram cannot be a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +29,14 @@ pub enum EncodeError {
     TooLong {
         /// Bytes of TCP or UDP header and payload.
         len: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A message of a routing protocol has to list more nodes than it can.
+    #[error("a message of a routing protocol lists {count} nodes: {max} fit in it")]
+    TooManyNodes {
+        /// How many.
+        count: usize,
         /// The limit.
         max: usize,
     },
@@ -97,7 +109,7 @@ fn put_ip(protocol: u8, flow: &Flow, len: usize, out: &mut Vec<u8>) -> Result<()
     }
 }
 
-fn put_ipv4(
+pub(crate) fn put_ipv4(
     protocol: u8,
     src: Ipv4Addr,
     dst: Ipv4Addr,
@@ -112,6 +124,24 @@ fn put_ipv4(
     header.header_checksum = header.calc_header_checksum();
     out.extend_from_slice(&header.to_bytes());
     Ok(())
+}
+
+/// Sets the time to live, or hop limit, of a whole packet.
+pub fn set_hop_limit(packet: &mut [u8], limit: u8) {
+    match packet[0] >> 4 {
+        4 => {
+            packet[8] = limit;
+            set_ipv4_checksum(packet);
+        }
+        _ => packet[7] = limit,
+    }
+}
+
+/// Makes the checksum of an IPv4 header right, after a change.
+pub(crate) fn set_ipv4_checksum(packet: &mut [u8]) {
+    packet[IPV4_CHECKSUM].fill(0);
+    let header = Sum16BitWords::new().add_slice(&packet[..Ipv4Header::MIN_LEN]);
+    packet[IPV4_CHECKSUM].copy_from_slice(&header.ones_complement().to_be().to_be_bytes());
 }
 
 fn put_ipv6(

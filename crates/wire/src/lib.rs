@@ -3,7 +3,8 @@
 //! Read first: RFC 9293 §3.1 (TCP header), RFC 2018 §3 (SACK), RFC 7323 §2-3 (window scale,
 //! timestamps), RFC 791 and RFC 8200 (IP).
 //!
-//! [`encode`] writes a packet with valid checksums; [`encode_udp`] writes one of cross traffic.
+//! [`encode`] writes a packet with valid checksums; [`encode_udp`] writes one of cross traffic,
+//! [`encode_aodv`] and [`encode_dsr`] write those of routing protocols.
 //! [`decode`] reads a captured packet and refuses, with a typed error, whatever is not one whole
 //! TCP segment. [`decode_with`] does the same on live traffic without copying the user data, and
 //! reports connections that a gateway must leave alone. [`decode_headers`] makes do with a packet
@@ -16,12 +17,16 @@
 //! urgent pointer, no reserved bits and no unknown options. A gateway that forwards a packet
 //! unchanged therefore forwards the original bytes, and encodes only the segments it makes itself.
 
+mod aodv;
 mod checksum;
 mod datagram;
 mod decode;
+mod dsr;
 mod encode;
 mod options;
 
+pub use aodv::encode_aodv;
 pub use datagram::{checksummed, outline, piece};
 pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_headers, decode_with};
-pub use encode::{EncodeError, encode, encode_udp};
+pub use dsr::{encode_dsr, insert_source_route};
+pub use encode::{EncodeError, encode, encode_udp, set_hop_limit};

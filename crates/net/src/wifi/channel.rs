@@ -33,7 +33,7 @@ use crate::wifi::air::{Air, Copied, FOR_OTHERS, Flight, SPOILT};
 use crate::wifi::audience::{Audience, Neighbour};
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::Effects;
-use crate::wifi::frame::{Body, Frame, FrameKind, SentFrame};
+use crate::wifi::frame::{Body, Frame, FrameKind, Monitored, SentFrame};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use crate::wifi::terminal::{Common, Heard, Terminal};
 use airtcp_core::{Bytes, Instant};
@@ -111,8 +111,6 @@ pub struct Channel<T> {
     outputs: VecDeque<Output<T>>,
     /// The effects of one call; empty between calls.
     wanted: Effects<T>,
-    /// Frames sent, if the caller asked for them.
-    monitor: Option<Vec<SentFrame>>,
     /// The latest event.
     now: Instant,
 }
@@ -143,7 +141,6 @@ impl<T: Copy> Channel<T> {
             overhearing: 0,
             outputs: VecDeque::new(),
             wanted: Effects::none(),
-            monitor: None,
             now: Instant::ZERO,
         }
     }
@@ -228,9 +225,10 @@ impl<T: Copy> Channel<T> {
         }
     }
 
-    /// The frames sent since the last call. The first call returns none and starts the recording.
-    pub fn monitor(&mut self) -> Vec<SentFrame> {
-        self.monitor.replace(Vec::new()).unwrap_or_default()
+    /// The frames sent and received since the last call. The first call returns none and starts the
+    /// recording.
+    pub fn monitor(&mut self) -> Monitored<T> {
+        self.air.monitor.replace(Monitored::default()).unwrap_or_default()
     }
 
     /// Counts from the start to the latest [`Channel::catch_up`], or slightly later.
@@ -438,11 +436,13 @@ impl<T: Copy> Channel<T> {
         let Frame { to, duration, size, .. } = *frame;
         let kind = frame.body.kind();
         let (data, unicast) = (kind == FrameKind::Data, to != Receiver::Broadcast);
-        if let Some(monitor) = &mut self.monitor {
-            monitor.push(SentFrame { at: now, duration, from: station, to, kind, size });
-        }
         let number = self.frames_sent;
         self.frames_sent = number.wrapping_add(1);
+        if let Some(monitor) = &mut self.air.monitor {
+            let (at, from, packet) = (now, station, frame.body.undelivered());
+            let number = Moment::beginning(now, number).frame();
+            monitor.sent.push(SentFrame { number, at, duration, from, to, kind, size, packet });
+        }
         let intact = self.common.radio.probability_intact(size);
         // What stations that it is not for need to know of it, if that is all.
         let reserves = self.common.rules.nav_for_others(frame);

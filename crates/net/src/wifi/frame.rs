@@ -23,9 +23,11 @@ pub enum FrameKind {
     Data,
 }
 
-/// A frame put on the air, as a monitor would record it.
+/// A frame put on the air, as a monitor would record it. `T` is a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SentFrame {
+pub struct SentFrame<T> {
+    /// The frames of a channel are numbered as they are sent, from 0, modulo 2^30.
+    pub number: u32,
     /// When its first bit left.
     pub at: Instant,
     /// How long it lasted.
@@ -38,6 +40,34 @@ pub struct SentFrame {
     pub kind: FrameKind,
     /// Length, MAC header and FCS included.
     pub size: Bytes,
+    /// The packet in a data frame; `None` also for a retry of one that its receiver has already.
+    pub packet: Option<T>,
+}
+
+/// A frame received by a station that it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedFrame {
+    /// [`SentFrame::number`].
+    pub frame: u32,
+    /// The receiver.
+    pub station: StationId,
+    /// When its last bit arrived.
+    pub at: Instant,
+}
+
+/// What a channel's monitor recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitored<T> {
+    /// In order of time.
+    pub sent: Vec<SentFrame<T>>,
+    /// In order of time for each frame.
+    pub received: Vec<ReceivedFrame>,
+}
+
+impl<T> Default for Monitored<T> {
+    fn default() -> Self {
+        Self { sent: Vec::new(), received: Vec::new() }
+    }
 }
 
 /// A frame with what the simulation needs of its header.
@@ -79,6 +109,17 @@ impl<T> Body<T> {
             Self::Cts => FrameKind::Cts,
             Self::Ack => FrameKind::Ack,
             Self::Data { .. } => FrameKind::Data,
+        }
+    }
+
+    /// The packet, unless its receiver has it already.
+    pub(crate) fn undelivered(&self) -> Option<T>
+    where
+        T: Copy,
+    {
+        match *self {
+            Self::Data { packet, delivered: false, .. } => Some(packet),
+            _ => None,
         }
     }
 }

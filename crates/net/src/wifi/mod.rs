@@ -33,5 +33,5 @@ pub use config::{
     Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
     WifiError,
 };
-pub use frame::{FrameKind, SentFrame};
+pub use frame::{FrameKind, Monitored, ReceivedFrame, SentFrame};
 pub use station::{Receiver, StationCounters, StationId, StationStreams};

@@ -50,6 +50,26 @@ impl RadioConfig {
         }
     }
 
+    /// The distances in metres up to which a frame can be received and noticed, when there is no
+    /// other.
+    pub fn ranges(&self) -> (f64, f64) {
+        (self.range(self.receivable_alone()), self.range(self.cs_threshold))
+    }
+
+    /// How far it is to where a signal has become as weak as `least`: [`RadioConfig::received`]
+    /// solved for the distance.
+    fn range(&self, least: Power) -> f64 {
+        let Propagation::TwoRayGround { frequency, height } = self.propagation;
+        let wavelength = LIGHT_SPEED / frequency;
+        let loss = self.tx_power.as_watts() / least.as_watts();
+        let friis = wavelength / (4.0 * PI) * loss.sqrt();
+        if friis < 4.0 * PI * height * height / wavelength {
+            friis
+        } else {
+            height * loss.sqrt().sqrt()
+        }
+    }
+
     /// Whether a frame from one place can be received at the other (bit errors and interference
     /// apart).
     pub fn in_range(&self, from: Position, to: Position) -> bool {
@@ -290,6 +310,18 @@ mod tests {
         assert!(radio.received(251.0) < radio.rx_threshold);
         assert!(radio.received(550.0) >= radio.cs_threshold);
         assert!(radio.received(551.0) < radio.cs_threshold);
+    }
+
+    #[test]
+    fn ranges_are_where_the_received_power_reaches_the_thresholds() {
+        for radio in [preset::ns2().radio, preset::glomosim().radio, preset::ieee().radio] {
+            let (decode, sense) = radio.ranges();
+            for (range, least) in [(decode, radio.receivable_alone()), (sense, radio.cs_threshold)]
+            {
+                let ratio = radio.received(range).as_watts() / least.as_watts();
+                assert!((ratio - 1.0).abs() < 1e-6, "{range} m: {ratio}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::wifi::agenda::Moment;
 use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
-use crate::wifi::frame::{Body, Frame};
+use crate::wifi::frame::{Body, Frame, ReceivedFrame};
 use crate::wifi::radio::{Arrival, Outcome, Radio};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Duration, Instant};
@@ -193,7 +193,7 @@ impl<T: Copy> Terminal<T> {
     #[inline(always)]
     fn passed(
         &mut self,
-        air: &Air<T>,
+        air: &mut Air<T>,
         signal: &Signal,
         common: &Common,
         now: Instant,
@@ -202,7 +202,7 @@ impl<T: Copy> Terminal<T> {
     ) -> bool {
         let rules = &common.rules;
         let mut overheard = false;
-        let intact = |dcf: &mut Dcf<T>| {
+        let intact = |air: &Air<T>, dcf: &mut Dcf<T>| {
             signal.flight != SPOILT
                 && (signal.flight == FOR_OTHERS || {
                     let intact = air.flight(signal.flight).intact;
@@ -211,13 +211,23 @@ impl<T: Copy> Terminal<T> {
         };
         match outcome {
             Outcome::None => {}
-            Outcome::Frame if intact(&mut self.dcf) => {
+            Outcome::Frame if intact(air, &mut self.dcf) => {
                 if signal.flight == FOR_OTHERS {
                     self.dcf.frame_for_others(now, rules, signal.reserved_until, out);
                 } else {
                     let frame = &air.flight(signal.flight).frame;
                     self.dcf.frame_received(now, rules, frame, out);
                     overheard = self.ear.overhears && self.is_news_for_others(frame);
+                    let for_it = match frame.to {
+                        Receiver::Station(to) => to == self.dcf.id(),
+                        Receiver::Broadcast => true,
+                    };
+                    if let Some(monitor) = &mut air.monitor
+                        && for_it
+                    {
+                        let (frame, station) = (signal.moment().frame(), self.dcf.id());
+                        monitor.received.push(ReceivedFrame { frame, station, at: now });
+                    }
                 }
             }
             Outcome::Frame | Outcome::Error => {

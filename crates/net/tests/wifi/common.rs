@@ -100,7 +100,7 @@ fn run_until(channel: &mut Channel<u32>, until: Instant, log: &mut Vec<(Instant,
         while let Some(output) = channel.poll(at) {
             log.push((at, describe(output)));
         }
-        for sent in channel.monitor() {
+        for sent in channel.monitor().sent {
             let to = match sent.to {
                 Receiver::Station(to) => name(to),
                 Receiver::Broadcast => '*',

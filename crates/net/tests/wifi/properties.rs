@@ -4,8 +4,8 @@ use airtcp_core::event::DropReason;
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Output, Position, Receiver, SentFrame, StationConfig, StationId,
-    StationStreams, preset,
+    Channel, ChannelConfig, Output, Position, ReceivedFrame, Receiver, SentFrame, StationConfig,
+    StationId, StationStreams, preset,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -62,7 +62,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Log {
     outputs: Vec<(Instant, Output<usize>)>,
-    frames: Vec<SentFrame>,
+    frames: Vec<SentFrame<usize>>,
+    received: Vec<ReceivedFrame>,
     /// Packets that entered a queue.
     accepted: Vec<usize>,
     longest_queue: usize,
@@ -102,12 +103,14 @@ fn run_until(channel: &mut Channel<usize>, until: Instant, log: &mut Log) {
         while let Some(output) = channel.poll(at) {
             log.outputs.push((at, output));
         }
-        log.frames.extend(channel.monitor());
+        let monitored = channel.monitor();
+        log.frames.extend(monitored.sent);
+        log.received.extend(monitored.received);
     }
 }
 
 /// When a frame passes a station.
-fn passes(scenario: &Scenario, frame: &SentFrame, station: StationId) -> (Instant, Instant) {
+fn passes(scenario: &Scenario, frame: &SentFrame<usize>, station: StationId) -> (Instant, Instant) {
     let place = |id: StationId| scenario.places[id.0 as usize];
     let metres = place(frame.from).distance(place(station));
     let delay = Duration::from_nanos((metres * 1e9 / 299_792_458.0).ceil() as u64);
@@ -145,6 +148,26 @@ proptest! {
             prop_assert_eq!(from.0 as usize, sender);
             prop_assert!(station != from && (to == sender || to == station.0 as usize));
         }
+    }
+
+    #[test]
+    fn the_monitor_shows_the_reception_of_every_packet_that_comes_out(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        let mut shown = Vec::new();
+        for &ReceivedFrame { frame, station, at } in &log.received {
+            let sent = &log.frames[frame as usize];
+            prop_assert_eq!(sent.number, frame);
+            prop_assert_eq!(at, passes(&scenario, sent, station).1);
+            shown.extend(sent.packet.map(|packet| (station, packet)));
+        }
+        let delivered = |&(_, output): &(Instant, Output<usize>)| match output {
+            Output::Deliver { station, packet, .. } => Some((station, packet)),
+            _ => None,
+        };
+        let mut delivered: Vec<_> = log.outputs.iter().filter_map(delivered).collect();
+        delivered.sort_unstable();
+        shown.sort_unstable();
+        prop_assert_eq!(shown, delivered);
     }
 
     /// A radio receives one frame at a time, and none while it sends.

@@ -95,6 +95,8 @@ impl router::Message for Message {
 
 impl router::Message for SourceRoute {
     fn size(&self) -> Bytes {
-        Bytes(FIXED + source_route(self.route.len()))
+        // The node that salvaged the packet is listed (RFC 4728 §8.3.6).
+        let salvager = if self.salvaged > 0 { ADDRESS } else { 0 };
+        Bytes(FIXED + source_route(self.route.len()) + salvager)
     }
 }

@@ -9,7 +9,7 @@ use airtcp_core::{Instant, Stream};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::{ChannelConfig, Position, StationConfig, preset};
 use airtcp_settings::Name;
-use airtcp_settings::schema::Fallback::Required;
+use airtcp_settings::schema::Fallback::{Is, Required};
 use airtcp_settings::schema::{Key, Kind, Table, field};
 use std::collections::BTreeSet;
 use std::ops::Range;

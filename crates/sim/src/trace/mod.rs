@@ -1,16 +1,22 @@
 //! Observing a run: packets as tcpdump would see them ([`PacketTap`]; [`pcap`] writes them to a
-//! file), time series ([`recorder`]) and every event in a file ([`events`]).
+//! file), time series ([`recorder`]), every event in a file ([`events`]), and the whole run as a
+//! moving map ([`animation`]).
 //!
 //! Observers never influence the trajectory, and cost one predictable branch where they are absent.
 
+pub mod animation;
 pub mod events;
 pub mod pcap;
 pub mod recorder;
 
 use crate::packet::Packet;
 use crate::scenario::NodeId;
-use airtcp_core::Instant;
+use airtcp_core::event::DropReason;
+use airtcp_core::{Duration, Instant, Source};
+use airtcp_net::wifi::FrameKind;
+use airtcp_routing::router::Message;
 
+pub use animation::Animation;
 pub use events::EventWriter;
 pub use pcap::PcapWriter;
 pub use recorder::{Columns, Recorder, Series};
@@ -24,13 +30,88 @@ pub enum Direction {
     Received,
 }
 
+/// A packet at the interface of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'a> {
+    /// When.
+    pub at: Instant,
+    /// The node.
+    pub node: NodeId,
+    /// Which way.
+    pub direction: Direction,
+    /// The node at the other end; `None`: all in range.
+    pub neighbour: Option<NodeId>,
+    /// The TTL in its IP header.
+    pub ttl: u8,
+    /// The packet.
+    pub packet: &'a Packet,
+    /// What the routing protocol wrote into a data packet.
+    pub header: Option<&'a dyn Message>,
+}
+
+/// A frame that a station put on the air.
+#[derive(Clone, Copy, Debug)]
+pub struct AirFrame<'a> {
+    /// Index of the cell in the scenario.
+    pub wlan: u32,
+    /// The frames of a cell are numbered as they are sent, from 0, modulo 2^30.
+    pub number: u32,
+    /// When its first bit left.
+    pub at: Instant,
+    /// How long it lasted.
+    pub duration: Duration,
+    /// The sender.
+    pub from: NodeId,
+    /// The receiver; `None`: all in range.
+    pub to: Option<NodeId>,
+    /// What it was.
+    pub kind: FrameKind,
+    /// The packet in a data frame; `None` also for a retry of one that its receiver has already.
+    pub packet: Option<&'a Packet>,
+}
+
 /// Sees every packet at every node, in order of simulated time, as tcpdump would on that node's
-/// interfaces.
+/// interfaces; also where packets are lost and, if it asks, what is on the air.
 ///
 /// A packet that the outgoing queue refuses, or that an outage above the MAC drops before the
 /// interface, does not count as sent; one that such an outage drops on its way up counts as
 /// received.
 pub trait PacketTap {
     /// Called once for each packet and interface it crosses.
-    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet);
+    fn on_packet(&mut self, crossing: &Crossing<'_>);
+
+    /// A link or a node dropped a packet.
+    fn on_drop(&mut self, _at: Instant, _place: Source, _reason: DropReason, _packet: &Packet) {}
+
+    /// Whether to call [`PacketTap::on_frame`] and [`PacketTap::on_reception`].
+    fn sees_frames(&self) -> bool {
+        false
+    }
+
+    /// A frame was sent. Frames are reported in order within a cell, at the latest when something
+    /// comes of them.
+    fn on_frame(&mut self, _frame: &AirFrame<'_>) {}
+
+    /// A frame of the cell `wlan`, reported before, was received by the node `by`, which it was
+    /// for.
+    fn on_reception(&mut self, _wlan: u32, _number: u32, _by: NodeId) {}
+}
+
+/// Each of them, in turn.
+impl PacketTap for Vec<&mut dyn PacketTap> {
+    fn on_packet(&mut self, crossing: &Crossing<'_>) {
+        self.iter_mut().for_each(|tap| tap.on_packet(crossing));
+    }
+    fn on_drop(&mut self, at: Instant, place: Source, reason: DropReason, packet: &Packet) {
+        self.iter_mut().for_each(|tap| tap.on_drop(at, place, reason, packet));
+    }
+    fn sees_frames(&self) -> bool {
+        self.iter().any(|tap| tap.sees_frames())
+    }
+    fn on_frame(&mut self, frame: &AirFrame<'_>) {
+        self.iter_mut().for_each(|tap| tap.on_frame(frame));
+    }
+    fn on_reception(&mut self, wlan: u32, number: u32, by: NodeId) {
+        self.iter_mut().for_each(|tap| tap.on_reception(wlan, number, by));
+    }
 }

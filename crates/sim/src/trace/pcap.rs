@@ -2,19 +2,23 @@
 //!
 //! One interface per node, named like the node, in the order of the scenario. Times are simulated
 //! time, counted from 1970 and exact to the nanosecond. Packets are raw IP packets with valid
-//! checksums and zeros for user data, each marked as sent or received. Control packets of routing
-//! protocols appear as UDP datagrams without ports. The section header's comment names scenario and
-//! seed.
+//! checksums and zeros for user data, each marked as sent or received. Control packets of AODV and
+//! DSR, and DSR's source routes, are those of their RFCs. GPSR has no format: its beacons appear as
+//! UDP datagrams without ports, and what it writes into data packets does not appear. The section
+//! header's comment names scenario and seed.
 //!
 //! A packet appears once for each interface it crosses, so TCP analysis of the whole file takes the
 //! later copies for retransmissions. Look at one node at a time:
 //! `tshark -r run.pcapng -Y 'frame.interface_name == "MH"' -w mh.pcapng`.
 
-use super::{Direction, PacketTap};
-use crate::packet::{Packet, UDP_OVERHEAD};
-use crate::scenario::{NodeId, Scenario};
-use airtcp_core::{Instant, Length};
-use airtcp_wire::{encode, encode_udp};
+use super::{Crossing, Direction, PacketTap};
+use crate::addr;
+use crate::packet::{Control, Packet, UDP_OVERHEAD};
+use crate::scenario::Scenario;
+use airtcp_core::Length;
+use airtcp_wire::{
+    EncodeError, encode, encode_aodv, encode_dsr, encode_udp, insert_source_route, set_hop_limit,
+};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -81,25 +85,10 @@ impl<W: Write> PcapWriter<W> {
         }
     }
 
-    fn write(
-        &mut self,
-        at: Instant,
-        node: NodeId,
-        direction: Direction,
-        packet: &Packet,
-    ) -> io::Result<()> {
+    fn write(&mut self, crossing: &Crossing<'_>) -> io::Result<()> {
+        let Crossing { at, node, direction, .. } = *crossing;
         self.packet.clear();
-        match packet {
-            Packet::Tcp(segment) => encode(segment, &mut self.packet),
-            Packet::Udp(datagram) => {
-                encode_udp(&datagram.flow, &datagram.payload, &mut self.packet)
-            }
-            Packet::Control(control) => {
-                let payload = control.message.size().get().saturating_sub(UDP_OVERHEAD.get());
-                encode_udp(&control.flow(), &Length(payload), &mut self.packet)
-            }
-        }
-        .map_err(io::Error::other)?;
+        encode_crossing(crossing, &mut self.packet).map_err(io::Error::other)?;
         let block = EnhancedPacketBlock {
             interface_id: node.0,
             timestamp: std::time::Duration::from_nanos(at.as_nanos()),
@@ -112,10 +101,39 @@ impl<W: Write> PcapWriter<W> {
     }
 }
 
+/// The packet's bytes.
+fn encode_crossing(crossing: &Crossing<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let Crossing { node, direction, neighbour, ttl, packet, header, .. } = *crossing;
+    let sender = match direction {
+        Direction::Sent => node,
+        Direction::Received => neighbour.unwrap_or(node),
+    };
+    match packet {
+        Packet::Tcp(segment) => encode(segment, out)?,
+        Packet::Udp(datagram) => encode_udp(&datagram.flow, &datagram.payload, out)?,
+        Packet::Control(control) => {
+            let Control { from, to, message } = control;
+            return if let Some(message) = message.downcast_ref() {
+                encode_aodv(message, *from, *to, addr::v4_of_node, out)
+            } else if let Some(message) = message.downcast_ref() {
+                encode_dsr(message, *from, addr::v4_of_node, out)
+            } else {
+                let payload = message.size().get().saturating_sub(UDP_OVERHEAD.get());
+                encode_udp(&control.flow(), &Length(payload), out)
+            };
+        }
+    }
+    set_hop_limit(out, ttl);
+    match header.and_then(|header| header.downcast_ref()) {
+        Some(route) => insert_source_route(route, sender, addr::v4_of_node, out),
+        None => Ok(()),
+    }
+}
+
 impl<W: Write> PacketTap for PcapWriter<W> {
-    fn on_packet(&mut self, at: Instant, node: NodeId, direction: Direction, packet: &Packet) {
+    fn on_packet(&mut self, crossing: &Crossing<'_>) {
         if self.error.is_none() {
-            self.error = self.write(at, node, direction, packet).err();
+            self.error = self.write(crossing).err();
         }
     }
 }
@@ -147,8 +165,8 @@ fn into_io_error(error: PcapError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Node;
-    use airtcp_core::{Duration, Segment};
+    use crate::scenario::{Node, NodeId};
+    use airtcp_core::{Duration, Instant, Segment};
 
     fn scenario(nodes: &[&str]) -> Scenario {
         let node = |name: &&str| Node::new(*name);
@@ -181,7 +199,15 @@ mod tests {
 
     fn tap(pcap: &mut PcapWriter<impl Write>, len: u64) {
         let segment = Segment { payload: Length(len), ..Segment::default() };
-        pcap.on_packet(Instant::ZERO, NodeId(0), Direction::Sent, &Packet::Tcp(segment));
+        pcap.on_packet(&Crossing {
+            at: Instant::ZERO,
+            node: NodeId(0),
+            direction: Direction::Sent,
+            neighbour: None,
+            ttl: 64,
+            packet: &Packet::Tcp(segment),
+            header: None,
+        });
     }
 
     #[test]

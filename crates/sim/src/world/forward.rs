@@ -6,7 +6,7 @@
 //! next hop, unless the node has a router.
 
 use super::packets::TTL;
-use super::{RadioLink, World};
+use super::{ChannelState, LinkState, RadioLink, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
 use crate::trace::Direction;
@@ -29,8 +29,10 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
+        let at = self.now;
+        observers
+            .packet(|| self.packets.crossing(at, node, Direction::Received, Some(from), packet));
         let seen = self.packets.packet(packet);
-        observers.packet(self.now, node, Direction::Received, seen);
         let state = &self.nodes[node.0 as usize];
         let (mechanism, router) = (state.mechanism, state.router);
         if state.drops(self.now, seen) {
@@ -165,12 +167,12 @@ impl World {
         if self.horizon > self.now {
             return self.send_through(self.now, link, packet, false);
         }
-        let out = &mut self.links[link as usize].link;
+        let LinkState { link: out, to, .. } = &mut self.links[link as usize];
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
                 self.wakeups.arm(link, out.next_deadline());
-                let seen = self.packets.packet(packet);
-                observers.packet(self.now, node, Direction::Sent, seen);
+                let (at, to) = (self.now, Some(*to));
+                observers.packet(|| self.packets.crossing(at, node, Direction::Sent, to, packet));
             }
             Err(Dropped(packet, reason)) => {
                 self.discard(packet, reason, Source::Link(link), observers);
@@ -210,7 +212,7 @@ impl World {
     ) {
         let size = self.packets.meta(packet).size;
         let urgent = self.is_urgent(node, packet);
-        let machine = &mut self.channels[channel as usize].channel;
+        let ChannelState { channel: machine, nodes, .. } = &mut self.channels[channel as usize];
         let sent = match urgent {
             true => machine.send_urgent(self.now, from, to, packet, size),
             false => machine.send(self.now, from, to, packet, size),
@@ -219,8 +221,13 @@ impl World {
             Ok(()) => {
                 let deadline = machine.next_deadline();
                 self.wakeups.arm(self.components.channels + channel, deadline);
-                let seen = self.packets.packet(packet);
-                observers.packet(self.now, node, Direction::Sent, seen);
+                let neighbour = match to {
+                    Receiver::Station(to) => Some(nodes[to.0 as usize]),
+                    Receiver::Broadcast => None,
+                };
+                let at = self.now;
+                observers
+                    .packet(|| self.packets.crossing(at, node, Direction::Sent, neighbour, packet));
             }
             Err(Dropped(packet, reason)) => {
                 self.discard(packet, reason, Source::Node(node.0), observers);

@@ -28,13 +28,13 @@ use crate::apps::App;
 use crate::apps::udp::UdpSource;
 use crate::engine::{ComponentId, Wakeups};
 use crate::packet::Packet;
-use crate::trace::{Direction, PacketTap};
+use crate::trace::{AirFrame, Crossing, PacketTap};
 use airtcp_core::event::DropReason;
 use airtcp_core::{
     Bytes, Duration, Event, Events, Flags, Instant, Length, LinkSignal, Segment, Source, Subscriber,
 };
 use airtcp_edge::{Actions, Middlebox};
-use airtcp_net::wifi::{self, Channel, StationId};
+use airtcp_net::wifi::{self, Channel, Monitored, ReceivedFrame, Receiver, SentFrame, StationId};
 use airtcp_net::{AboveMac, Arrived, Link, Output};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::router::PacketId;
@@ -65,12 +65,15 @@ impl Observers<'_> {
     fn dropped(&mut self, at: Instant, source: Source, reason: DropReason, packet: &Packet) {
         let (flow, seq, len) = packet.summary();
         self.events(source).emit(at, || Event::Dropped { reason, flow, seq, len });
+        if let Some(tap) = &mut self.packets {
+            tap.on_drop(at, source, reason, packet);
+        }
     }
 
     #[inline]
-    fn packet(&mut self, at: Instant, node: NodeId, dir: Direction, packet: &Packet) {
+    fn packet<'p>(&mut self, crossing: impl FnOnce() -> Crossing<'p>) {
         if let Some(tap) = &mut self.packets {
-            tap.on_packet(at, node, dir, packet);
+            tap.on_packet(&crossing());
         }
     }
 }
@@ -250,6 +253,9 @@ impl World {
     pub fn run_until(&mut self, until: Instant, observers: &mut Observers<'_>) {
         let observed = observers.events.is_some() || observers.packets.is_some();
         self.look_ahead(if observed { Instant::ZERO } else { until });
+        for channel in 0..self.channels.len() as u32 {
+            self.show_air(channel, observers);
+        }
         while let Some((now, component)) = self.wakeups.next(until) {
             self.now = now;
             let Components { channels, sockets, mechanisms, udp, feeds, routers, junctions } =
@@ -283,6 +289,9 @@ impl World {
         self.now = self.now.max(until);
         for state in &mut self.channels {
             state.channel.catch_up(self.now);
+        }
+        for channel in 0..self.channels.len() as u32 {
+            self.show_air(channel, observers);
         }
     }
 
@@ -320,6 +329,7 @@ impl World {
     #[inline(never)]
     fn wake_channel(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
         while let Some(output) = self.channels[index as usize].channel.poll(self.now) {
+            self.show_air(index, observers);
             let node = |station: StationId| self.channels[index as usize].nodes[station.0 as usize];
             match output {
                 wifi::Output::Deliver { station, from, packet, last } => {
@@ -361,6 +371,40 @@ impl World {
             }
         }
         self.channels[index as usize].channel.next_deadline()
+    }
+
+    /// Shows an observer what was on the air since the last call. Whoever handles an output of the
+    /// channel calls this first: the packets in the frames must still be there.
+    #[inline]
+    fn show_air(&mut self, index: u32, observers: &mut Observers<'_>) {
+        if let Some(tap) = observers.packets.as_deref_mut().filter(|tap| tap.sees_frames()) {
+            self.show_air_to(index, tap);
+        }
+    }
+
+    #[inline(never)]
+    fn show_air_to(&mut self, wlan: u32, tap: &mut dyn PacketTap) {
+        let ChannelState { channel, nodes, .. } = &mut self.channels[wlan as usize];
+        let node = |station: StationId| nodes[station.0 as usize];
+        let Monitored { sent, received } = channel.monitor();
+        for SentFrame { number, at, duration, from, to, kind, packet, .. } in sent {
+            tap.on_frame(&AirFrame {
+                wlan,
+                number,
+                at,
+                duration,
+                from: node(from),
+                to: match to {
+                    Receiver::Station(to) => Some(node(to)),
+                    Receiver::Broadcast => None,
+                },
+                kind,
+                packet: packet.map(|packet| self.packets.packet(packet)),
+            });
+        }
+        for ReceivedFrame { frame, station, .. } in received {
+            tap.on_reception(wlan, frame, node(station));
+        }
     }
 
     #[inline(never)]

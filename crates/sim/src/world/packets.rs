@@ -3,6 +3,8 @@
 
 use crate::addr;
 use crate::packet::{Control, Packet};
+use crate::trace::{Crossing, Direction};
+use airtcp_core::Instant;
 use airtcp_net::link::PacketMeta;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::{self, Data, Message, NextHop, PacketId};
@@ -83,6 +85,20 @@ impl Packets {
     #[inline]
     pub(super) fn packet(&self, id: PacketId) -> &Packet {
         &self.packets[id.0 as usize]
+    }
+
+    /// What an observer sees of a packet.
+    pub(super) fn crossing(
+        &self,
+        at: Instant,
+        node: NodeId,
+        direction: Direction,
+        neighbour: Option<NodeId>,
+        id: PacketId,
+    ) -> Crossing<'_> {
+        let ttl = self.headers[id.0 as usize].ttl;
+        let header = self.written.get(id.0 as usize).and_then(Option::as_deref);
+        Crossing { at, node, direction, neighbour, ttl, packet: self.packet(id), header }
     }
 
     /// Its destination node.

@@ -1,0 +1,82 @@
+// Uses an animated map as a person would, and logs what it found in one line. Runs in front of the page's script.
+"use strict";
+const found = { errors: [], times: [] };
+addEventListener("error", (event) => found.errors.push(event.message));
+addEventListener("unhandledrejection", (event) => found.errors.push(String(event.reason)));
+console.error = (...what) => found.errors.push(what.join(" "));
+// No finger has touched the screen.
+Element.prototype.setPointerCapture = () => {};
+
+// How long a frame takes, with its pixels: reading one makes the browser draw.
+const request = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (draw) => request((now) => {
+  const begun = performance.now();
+  draw(now);
+  document.querySelector("#map").getContext("2d").getImageData(0, 0, 1, 1);
+  found.times.push(performance.now() - begun);
+});
+
+const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const clock = () => parseFloat(document.querySelector("#clock").textContent);
+const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const quantile = (list, part) => list.slice().sort((a, b) => a - b)[Math.floor(list.length * part)];
+/** Waits until the map has been drawn so often again. */
+async function drawn(times) {
+  const since = found.times.length;
+  for (let n = 0; n < 300 && found.times.length < since + times; n++) await wait(100);
+}
+function pointer(type, element, [x, y]) {
+  const { left, top } = element.getBoundingClientRect();
+  element.dispatchEvent(new PointerEvent(type, { clientX: left + x, clientY: top + y, buttons: 1, pointerId: 1, bubbles: true }));
+}
+function ink() {
+  const map = document.querySelector("#map");
+  const { data } = map.getContext("2d").getImageData(0, 0, map.width, map.height);
+  let count = 0;
+  for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
+  return count / (data.length / 4);
+}
+
+async function probe() {
+  const timeline = document.querySelector("#timeline"), map = document.querySelector("#map");
+  await drawn(1);
+  found.start = clock();
+  press(" ");
+  await drawn(40);
+  found.played = clock();
+  found.label = document.querySelector("#play").textContent;
+  // On a busy machine most frames wait for a processor, too: the fastest tell what drawing takes.
+  found.draw = quantile(found.times.slice(-40), 0.1);
+  found.median = quantile(found.times.slice(-40), 0.5);
+  press(" ");
+  await wait(100);
+  found.paused = clock();
+  await wait(300);
+  found.still = clock();
+  pointer("pointerdown", timeline, [timeline.clientWidth / 2, 40]);
+  await wait(200);
+  found.scrubbed = clock();
+  press("ArrowRight");
+  await wait(200);
+  found.further = clock();
+  press(".");
+  await wait(200);
+  found.stepped = clock();
+  press("Home");
+  await wait(200);
+  found.home = clock();
+  pointer("pointerdown", timeline, [timeline.clientWidth / 2, 40]);
+  for (let n = 0; n < 4; n++) press("-");
+  found.speed = document.querySelector("#speed").textContent;
+  document.querySelector("#flows button").click();
+  await wait(200);
+  found.flows = [...document.querySelectorAll("#flows button")].map((row) => row.textContent);
+  found.ink = ink();
+  found.width = document.documentElement.scrollWidth;
+  found.room = innerWidth;
+  found.map = [map.clientWidth, map.clientHeight];
+  found.overlap = document.querySelector("#controls").scrollWidth > document.querySelector("#controls").clientWidth;
+  found.resources = performance.getEntriesByType("resource").map((entry) => entry.name);
+}
+addEventListener("load", () => probe().catch((error) => found.errors.push(String(error)))
+  .then(() => console.log("found " + JSON.stringify({ ...found, times: found.times.length }))));

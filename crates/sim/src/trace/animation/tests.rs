@@ -1,0 +1,182 @@
+//! What an animation collects.
+
+use super::*;
+use crate::{Observers, World};
+use std::fmt::Write as _;
+
+/// Three stations in a row, 200 m apart; data goes over two hops.
+const CHAIN: &str = r#"
+    duration = "2 s"
+    [[node]]
+    name = "n"
+    count = 3
+    position = ["0 m", "0 m"]
+    spacing = ["200 m", "0 m"]
+    [[wlan]]
+    name = "chain"
+    stations = ["n"]
+    preset = "ns2"
+    [[flow]]
+    from = "n0"
+    to = "n2""#;
+
+/// A link with losses.
+const LINK: &str = r#"
+    duration = "20 s"
+    node = [{ name = "A" }, { name = "B" }]
+    link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "10 ms", loss = { p = 0.05 } }]
+    flow = [{ from = "A", to = "B" }]"#;
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse("t.toml", text, &[]).unwrap()
+}
+
+fn whole() -> Range<Instant> {
+    Instant::ZERO..Instant::MAX
+}
+
+/// The animation after a run in so many slices.
+fn run(scenario: &Scenario, span: Range<Instant>, limit: usize, slices: u64) -> Animation<'_> {
+    let mut animation = Animation::new(scenario, 1, span, limit);
+    let (events, packets) = animation.observers();
+    let mut observers = Observers { events: Some(events), packets: Some(packets) };
+    let mut world = World::new(scenario, 1);
+    for slice in 1..=slices {
+        let until = Instant::ZERO + scenario.duration * slice / slices;
+        world.run_until(until, &mut observers);
+    }
+    animation
+}
+
+fn page(animation: Animation<'_>) -> String {
+    let mut page = Vec::new();
+    animation.write(&mut page).unwrap();
+    String::from_utf8(page).unwrap()
+}
+
+/// The header in the page.
+fn data(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once("id=\"run\">\n").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn frames_are_shown_with_what_is_in_them_and_what_became_of_them() {
+    let scenario = scenario(CHAIN);
+    let mut animation = run(&scenario, whole(), 30, 1);
+    let mut text = String::new();
+    for frame in animation.traffic.transmissions(&[None, None, None]) {
+        let Transmission { start, duration, from, to, carrier, content, fate } = frame;
+        let to = to.map_or("all".to_owned(), |to| scenario.nodes[to.0 as usize].name.clone());
+        let from = &scenario.nodes[from.0 as usize].name;
+        let micros = duration.as_nanos() / 1000;
+        writeln!(text, "{start} {micros:>5} us {from} > {to} {carrier:?} {} {fate:?}", content.0)
+            .unwrap();
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_lost_frame_has_the_reason_that_its_receiver_had() {
+    let frame = |from, to, start, fate| Transmission {
+        start: Instant::from_millis(start),
+        duration: Duration::from_millis(2),
+        from: NodeId(from),
+        to: Some(NodeId(to)),
+        carrier: Carrier::Data,
+        content: Content::NONE,
+        fate,
+    };
+    let mut frames = [
+        frame(0, 1, 0, Fate::Lost),
+        // Node 2 is hidden from node 0, and sensed by node 1.
+        frame(2, 3, 1, Fate::Received),
+        frame(0, 1, 10, Fate::Lost),
+        frame(1, 2, 11, Fate::Received),
+        frame(0, 2, 20, Fate::Lost),
+        frame(0, 1, 30, Fate::Lost),
+        // Begins when the one before has ended.
+        frame(2, 3, 32, Fate::Received),
+    ];
+    let position =
+        |node: NodeId, _| Some(airtcp_core::Position { x: f64::from(node.0) * 200.0, y: 0.0 });
+    give_reasons(&mut frames, (250.0, 300.0), position);
+    let fates = frames.map(|frame| frame.fate);
+    let lost = [fates[0], fates[2], fates[4], fates[5]];
+    assert_eq!(lost, [Fate::Collision, Fate::Deaf, Fate::OutOfRange, Fate::Lost]);
+}
+
+#[test]
+fn the_path_of_a_flow_is_that_of_its_data() {
+    let scenario = scenario(CHAIN);
+    let animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
+    let paths: Vec<_> = animation.traffic.paths.iter().map(|p| p.nodes.clone()).collect();
+    assert_eq!(paths, [[0, 1, 2].map(NodeId)]);
+    assert!(animation.traffic.under_way.len() < 100, "lost packets are forgotten");
+}
+
+#[test]
+fn packets_that_a_link_loses_are_shown_as_lost() {
+    let scenario = scenario(LINK);
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    let losses: u64 = world.metrics().links.iter().map(|link| link.loss_drops).sum();
+    let mut animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
+    let lost = |t: &Transmission| t.fate == Fate::Lost;
+    let shown = animation.traffic.transmissions(&[None, None]).into_iter().filter(lost).count();
+    assert!(losses > 10);
+    assert_eq!(shown as u64, losses);
+}
+
+#[test]
+fn an_interval_keeps_its_largest_and_its_last_window() {
+    let mut scenario = scenario(LINK);
+    scenario.duration = Duration::from_secs(100);
+    let span = Instant::from_secs(10)..Instant::from_secs(100);
+    let mut windows = Windows::new(&scenario, &span);
+    assert_eq!(windows.interval, Duration::from_millis(45));
+    let mut window = |millis, cwnd| {
+        let event = Event::Window { cwnd, ssthresh: 0, flight: 0 };
+        windows.on_event(Instant::from_millis(millis), Source::Sender(0), &event);
+    };
+    window(100, 1000);
+    window(200, 2000);
+    window(10_050, 3000);
+    window(10_060, 1500);
+    window(20_000, 1500);
+    window(20_046, 1600);
+    // What was before the map begins counts by its last value.
+    assert_eq!(windows.flows[0].windows, [(0, 2000, 2000), (1, 3000, 1500), (223, 1600, 1600)]);
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes_in_however_many_slices() {
+    let scenario = scenario(CHAIN);
+    let whole_page = page(run(&scenario, whole(), MAX_TRANSMISSIONS, 1));
+    assert!(whole_page == page(run(&scenario, whole(), MAX_TRANSMISSIONS, 7)));
+}
+
+#[test]
+fn a_full_animation_ends_early_and_says_so() {
+    let scenario = scenario(CHAIN);
+    let animation = run(&scenario, whole(), 100, 1);
+    let cut_at = animation.cut_at().expect("there are more frames");
+    let data = data(&page(animation));
+    assert_eq!(data["cut"], true);
+    assert_eq!(data["to"], cut_at.as_nanos() / 1000);
+}
+
+#[test]
+fn a_part_of_a_run_begins_and_ends_where_it_was_asked_to() {
+    let scenario = scenario(CHAIN);
+    let span = Instant::from_millis(500)..Instant::from_millis(700);
+    let mut animation = run(&scenario, span.clone(), MAX_TRANSMISSIONS, 1);
+    let shown = animation.traffic.transmissions(&[None, None, None]);
+    assert!(shown.len() > 50);
+    assert!(shown.iter().all(|frame| span.contains(&frame.start)));
+    assert!(shown.iter().any(|frame| frame.fate == Fate::Received));
+    // The path was found before.
+    assert_eq!(animation.traffic.paths.len(), 1);
+    let data = data(&page(animation));
+    assert_eq!((&data["from"], &data["to"]), (&500_000.into(), &700_000.into()));
+}
