@@ -86,8 +86,10 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "windows": (),
         "until": "",
         "absent": "",
+        "equals": None,
         "over": "mean",
         "minus": "",
+        "per": "",
     }
     return Measure(**(values | other))  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ The tests:
 - `equal`: the variants have the same value in every run with the same seed; else refuted.
 - `decreasing`, `increasing`: each variant differs from the one before in that direction, by a
   one-sided t test paired by seed; refuted by the same test of the opposite direction.
-- `lowest`: the first variant is below each of the others, by the same tests.
+- `lowest`, `highest`: the first variant is below, or above, each of the others, by the same tests.
 
 The others compare an interval with a range. Inside, the claim holds; outside, it is refuted:
 
@@ -64,6 +64,7 @@ class Judgement:
         calibrated: Whether the claim compares a calibrated cell with a number of the paper: then
             its verdict is no prediction.
         needed: If undecided: how many runs would decide it, in words; else empty.
+        runs: Number of runs of each variant.
     """
 
     experiment: str
@@ -73,6 +74,7 @@ class Judgement:
     brief: str
     calibrated: bool
     needed: str
+    runs: int
 
 
 def judge_all(study: Study, experiments: Iterable[Experiment], results: Results) -> list[Judgement]:
@@ -118,7 +120,9 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     calibrated = claim.kind in ("within", "paper") and any(c in study.calibrated for c in cells)
     remarks = [asked] if asked else []
     if test.deterministic:
-        remarks.append(f"deterministic: {results.runs} equal runs")
+        computed = study.model is not None and all(map(study.model.computes, keys))
+        equal = f"deterministic: {len(samples[0])} equal runs"
+        remarks.append("computed" if computed else equal)
     if needed:
         remarks.append(f"undecided: {needed}")
     if calibrated:
@@ -132,6 +136,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
         brief=test.brief(),
         calibrated=calibrated,
         needed=needed,
+        runs=len(samples[0]),
     )
 
 
@@ -154,6 +159,13 @@ def summary(judgements: Sequence[Judgement]) -> str:
     if counts["calibrated"]:
         words.append(f"{counts['calibrated']} calibrated, which are no predictions")
     return ", ".join(words)
+
+
+def runs_text(runs: Iterable[int]) -> str:
+    """How many runs variants have, in words: `100 runs`, or `20 to 100 runs`."""
+    numbers = sorted(runs)
+    words = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+    return f"{words} {'run' if numbers[-1] == 1 else 'runs'}"
 
 
 def _names(study: Study, keys: list[Key]) -> list[str]:
@@ -244,7 +256,7 @@ class _Test:
         match self.claim.kind:
             case "equal":
                 parts, asked = [self._equal()], ""
-            case "increasing" | "decreasing" | "lowest":
+            case "increasing" | "decreasing" | "lowest" | "highest":
                 parts = itertools.starmap(self._ordered, self._pairs())
                 asked = "" if self.deterministic else f"paired one-sided t, {self.confidence:.0%}"
             case "close":
@@ -286,8 +298,9 @@ class _Test:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """The pairs of a claim on order: the second is to be above the first."""
-        if self.claim.kind == "lowest":
-            return [(0, other) for other in self._all()[1:]]
+        if self.claim.kind in ("lowest", "highest"):
+            pairs = [(0, other) for other in self._all()[1:]]
+            return pairs if self.claim.kind == "lowest" else [(b, a) for a, b in pairs]
         pairs = list(itertools.pairwise(self._all()))
         return pairs if self.claim.kind == "increasing" else [(b, a) for a, b in pairs]
 
