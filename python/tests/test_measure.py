@@ -88,7 +88,7 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "absent": "",
         "equals": None,
         "over": "mean",
-        "minus": "",
+        "minus": (),
         "per": "",
     }
     return Measure(**(values | other))  # type: ignore[arg-type]

@@ -200,10 +200,10 @@ def _measure_variant(
             run = store.get(plan.job(study, experiment, variant, seed))
         measured = {metric.name: measure(run, metric) for metric in measures}
         for metric in measures:
-            if metric.minus in measured:
-                less = measured[metric.minus]
-            else:
-                less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
+            less = sum(
+                measured[name] if name in measured else float(dict(variant.key)[name])
+                for name in metric.minus
+            )
             divisor = measured[metric.per] if metric.per else 1.0
             value = measured[metric.name] - less
             values[metric.name].append(value / divisor if divisor else math.nan)

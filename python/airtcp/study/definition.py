@@ -496,7 +496,7 @@ class _Reader:
                 until=table.text("until", "") if kind == "trace" else "",
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
                 equals=table.optional_number("equals"),
-                minus=table.text("minus", ""),
+                minus=table.one_or_more("minus"),
                 per=table.text("per", ""),
             )
         table.finish()
@@ -557,13 +557,14 @@ class _Reader:
             if isinstance(metric, Measure) and metric.per not in ("", *metrics):
                 near = nearest(metric.per, metrics)
                 raise table.error("metrics", f"{name!r} needs {metric.per!r} beside it{near}")
-            if isinstance(metric, Measure) and metric.minus in self._metrics:
-                if metric.minus not in metrics:
-                    raise table.error("metrics", f"{name!r} needs {metric.minus!r} beside it")
-            elif isinstance(metric, Measure) and metric.minus:
+            for minus in metric.minus if isinstance(metric, Measure) else ():
+                if minus in self._metrics:
+                    if minus not in metrics:
+                        raise table.error("metrics", f"{name!r} needs {minus!r} beside it")
+                    continue
                 for variant in variants:
-                    if not _is_number(dict(variant.key).get(metric.minus, "")):
-                        problem = f"{variant.text} has no number {metric.minus!r}"
+                    if not _is_number(dict(variant.key).get(minus, "")):
+                        problem = f"{variant.text} has no number {minus!r}"
                         raise table.error("metrics", f"{name!r}: {problem}")
 
     def _check_metric(self, table: Table, key: str, name: str) -> None:

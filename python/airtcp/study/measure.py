@@ -32,7 +32,7 @@ class Measure:
         equals: Count 1 for a value that is this number, else 0: the mean is a share; `None`: take
             the values as they are.
         over: How the values of several owners or windows are combined into one.
-        minus: The metric, or the key of the variants, whose value is subtracted; empty: none.
+        minus: The metrics, or keys of the variants, whose values are subtracted.
         per: The metric by whose value the result is divided; empty: none. A run in which that is 0
             has no value.
     """
@@ -51,7 +51,7 @@ class Measure:
     until: str
     equals: float | None
     over: str
-    minus: str
+    minus: tuple[str, ...]
     per: str
 
     @property
