@@ -57,6 +57,8 @@ HOLDS, UNDECIDED, REFUTED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.REFUTED
         ('test = "decreasing"', [12.0, 13.0, 10.5, 12.0], REFUTED, "size 2 < size 1 contradicted"),
         ('test = "lowest"', [12.0, 13.0, 10.5, 12.0], HOLDS, "size 1 < size 2 shown"),
         ('test = "lowest"', [8.0, 9.0, 7.5, 8.0], REFUTED, "size 1 < size 2 contradicted"),
+        ('test = "highest"', [8.0, 9.0, 7.5, 8.0], HOLDS, "size 2 < size 1 shown"),
+        ('test = "highest"', [12.0, 13.0, 10.5, 12.0], REFUTED, "size 2 < size 1 contradicted"),
         (GAIN, [13.0, 14.4, 11.6, 13.7], HOLDS, "asked: 30 ± 10 %"),
         (GAIN, [20.0, 22.1, 18.0, 21.0], REFUTED, "gain 100.2 % ["),
         (GAIN, [10.1, 14.8, 9.2, 10.4], UNDECIDED, "asked: 30 ± 10 %"),

@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from airtcp.study import claims_page, definition
 from airtcp.study.command import main
+from airtcp.study.table import StudyError
 from tests.fakes import CATALOGUE, STUDY, FakeSimulator, write_study
 
 FILES = {"cells.csv", "cells.parquet", "claims.csv", "report.html", "figures", "runs"}
@@ -229,6 +231,163 @@ definition = "the mean window less itself"
     assert run("--only", "E2") == 0
     cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
     assert set(cells[cells.metric == "less"].ours) == {0}
+
+
+def test_a_metric_can_be_divided_by_another(studies: Path, tmp_path: Path) -> None:
+    text = (
+        STUDY.replace('metrics = ["cwnd"]', 'metrics = ["cwnd", "share", "none"]')
+        + """
+[metric.share]
+unit = ""
+from = "trace.cwnd"
+reduce = "mean"
+minus = ["cwnd", "cwnd"]
+per = "cwnd"
+definition = "the mean window, less itself twice, by itself"
+
+[metric.none]
+unit = ""
+from = "flow.goodput"
+equals = 0
+per = "none"
+definition = "0 / 0"
+"""
+    )
+    (studies / "small" / "study.toml").write_text(text)
+    assert run("--only", "E2") == 0
+    cells = pd.read_csv(tmp_path / "results" / "small" / "cells.csv")
+    assert list(cells[cells.metric == "share"].ours) == pytest.approx([-1, -1])
+    assert set(cells[cells.metric == "none"].runs) == {0}
+
+
+def test_an_experiment_can_have_fewer_runs(
+    studies: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STUDY.replace('title = "Second"', 'title = "Second"\nruns = 3')
+    (studies / "small" / "study.toml").write_text(text)
+    simulator = FakeSimulator()
+    assert run(simulator=simulator) == 0
+    assert "(3 to 4 runs per variant)" in capsys.readouterr().out
+    results = tmp_path / "results" / "small"
+    cells = pd.read_csv(results / "cells.csv").groupby("experiment").runs.unique()
+    assert {name: set(runs) for name, runs in cells.items()} == {"E1": {4}, "E2": {3}}
+    assert set(pd.read_csv(results / "claims.csv").runs) == {4}
+    assert "over 3 to 4 runs of each variant" in (results / "report.html").read_text()
+
+
+def test_the_quick_form_can_set_what_experiments_set(studies: Path) -> None:
+    text = STUDY.replace("[quick]", "[quick]\nset = { duration = '1 s' }").replace(
+        'title = "First"', 'title = "First"\nset = { duration = "9 s", name = "long" }'
+    )
+    (studies / "small" / "study.toml").write_text(text)
+    for options, duration in (((), "9 s"), (("--quick",), "1 s")):
+        simulator = FakeSimulator()
+        assert run("--only", "E1", "--out", duration, *options, simulator=simulator) == 0
+        common = ("duration", duration), ("name", "long")
+        assert all(set(common) < set(job.overrides) for job in simulator.jobs)
+
+
+def test_a_claim_of_our_own_judges_none_of_the_papers(studies: Path, tmp_path: Path) -> None:
+    folder = studies / "small"
+    (folder / "paper-claims.toml").write_text(CATALOGUE)
+    ours = STUDY.replace('text = "Size 2 is faster"', 'ours = true\ntext = "Size 2 is faster"')
+    (folder / "study.toml").write_text(ours)
+    with pytest.raises(StudyError, match=r"P9-C1: no claim of study\.toml judges it"):
+        definition.load(folder)
+    other = """
+[[experiment.claim]]
+id = "other"
+judges = ["P9-C1"]
+text = "Size 1 is slower"
+test = "lowest"
+metric = "cwnd"
+variants = [{ size = 1 }, { size = 2 }]
+"""
+    (folder / "study.toml").write_text(ours + other)
+    run("--only", "E1")
+    assert list(pd.read_csv(tmp_path / "results" / "small" / "claims.csv").claim) == ["faster"]
+    page = claims_page.page([definition.load(folder)])
+    assert "| faster | ours | Size 2 is faster | not run |" in page
+    both = ours.replace("ours = true", 'ours = true\njudges = ["P9-C1"]')
+    (folder / "study.toml").write_text(both)
+    with pytest.raises(StudyError, match="claim faster: ours: judges a claim of the paper"):
+        definition.load(folder)
+
+
+MODELLED = (
+    STUDY.replace(
+        "[[axis.size]]",
+        """[model]
+key = { by = "analysis" }
+function = "dca-burst"
+
+[[axis.analysis]]
+key = { by = "analysis", attempts = 8, exchange = 4, product = ["w", "w-1"], w = [3, 6] }
+[[axis.by]]
+key = { by = "simulation", w = [3, 6] }
+
+[metric.burst_success]
+unit = ""
+from = "flow.goodput"
+equals = -1
+definition = "share of bursts"
+
+[[axis.size]]""",
+        1,
+    )
+    + """
+[[experiment]]
+id = "E3"
+title = "Third"
+scenario = "scenarios/one.toml"
+grid = [["analysis"], ["by"]]
+metrics = ["burst_success"]
+
+[[experiment.figure]]
+id = "E3"
+kind = "lines"
+title = "bursts"
+x = "w"
+metric = "burst_success"
+label = "share"
+
+[[experiment.claim]]
+id = "shrinks"
+text = "Bursts of 6 arrive less often"
+test = "decreasing"
+metric = "burst_success"
+variants = [{ by = "analysis", attempts = 8, exchange = 4, product = "w", w = [3, 6] }]
+"""
+)
+
+
+def test_a_model_computes_variants_without_runs(studies: Path, tmp_path: Path) -> None:
+    (studies / "small" / "study.toml").write_text(MODELLED)
+    simulator = FakeSimulator()
+    assert run("--only", "E3", "--runs", "2", simulator=simulator) == 0
+    assert len(simulator.jobs) == 2
+    results = tmp_path / "results" / "small"
+    cells = pd.read_csv(results / "cells.csv").set_index("variant").ours
+    key = "attempts=8;by=analysis;exchange=4;product={};w=6"
+    assert cells[key.format("w")] == pytest.approx(0.962331, abs=5e-7)
+    assert cells[key.format("w-1")] == pytest.approx(0.989339, abs=5e-7)
+    assert cells["by=simulation;w=6"] == 0
+    claims = pd.read_csv(results / "claims.csv")
+    assert claims.verdict.tolist() == ["holds"]
+    assert claims.evidence[0].endswith("; computed")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"dca-burst"', '"dca-brust"', "model.function: expected one of.*'dca-burst'"),
+        (", exchange = 4", "", "model.function: .*: model dca-burst: no key 'exchange'"),
+    ],
+)
+def test_a_wrong_model_is_named(studies: Path, old: str, new: str, message: str) -> None:
+    (studies / "small" / "study.toml").write_text(MODELLED.replace(old, new))
+    with pytest.raises(StudyError, match=message):
+        definition.load(studies / "small")
 
 
 @pytest.mark.usefixtures("studies")

@@ -39,9 +39,14 @@ class Drawn:
     charts: dict[str, Chart]
 
 
-def drawn(folder: Path, study: str, goodput: dict[int, list[float | None]] | None = None) -> Drawn:
+def drawn(
+    folder: Path,
+    study: str,
+    goodput: dict[int, list[float | None]] | None = None,
+    paper: str = PAPER,
+) -> Drawn:
     """Measures and draws; `goodput`, in kbit/s, replaces that of the runs, by size and seed."""
-    loaded = definition.load(write_study(folder, study))
+    loaded = definition.load(write_study(folder, study, paper))
     store = Store(folder / "runs", "1")
     for job in plan.jobs(loaded, loaded.experiments, 4):
         run = fake_run(job)
@@ -74,6 +79,22 @@ def test_error_bars_are_the_tables_intervals_also_where_these_are_lopsided(tmp_p
     page = json.loads(chart_json(got.charts["E1-lines"]))
     bar = page[1]["data"][0]["error_y"]
     assert bar["array"][1] > 1.2 * bar["arrayminus"][1]
+
+
+def test_of_variants_that_differ_in_one_key_the_best_can_be_drawn(tmp_path: Path) -> None:
+    text = (
+        STUDY.replace("size = [1, 2] }", "size = [1, 2], n = 5 }")
+        .replace("baseline = { size = 1 }", "baseline = { size = 1, n = 5 }")
+        .replace("{ size = 1 }, {", "{ size = 1, n = 5 }, {")
+        .replace(", { size = 2 }]", ", { size = 2, n = 5 }]")
+        .replace('x = "size"\nlog-x = true', 'x = "n"\nbest = "size"')
+    )
+    paper = PAPER.replace("size=2", "n=5;size=2")
+    goodput: dict[int, list[float | None]] = {1: [100, 110, 90, 105], 2: [200, 210, 190, 205]}
+    panel = drawn(tmp_path, text, goodput, paper).charts["E1-lines"].panels[0]
+    ours, _ = panel.series
+    assert (list(ours.x), list(ours.y)) == ([5], [201.25])
+    assert ours.texts == ("ours, n 5, size 2: 201.2 kbit/s [187.7, 214.8]",)
 
 
 def test_aborted_runs_are_marked_and_not_drawn_as_zero(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def quick_forms() -> list[dict[str, Any]]:
     """A row, without digests, for each variant of each study."""
     rows = []
     for name in definition.names():
-        study = definition.load(definition.find(name))
+        study = definition.load(definition.find(name), quick=True)
         experiments = study.choose(study.quick_experiments)
         # The order of the jobs, each variant once.
         variants = dict.fromkeys(

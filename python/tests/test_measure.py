@@ -88,8 +88,10 @@ def metric(kind: str, field: str, **other: object) -> Measure:
         "lasting": 0.0,
         "until": "",
         "absent": "",
+        "equals": None,
         "over": "mean",
-        "minus": "",
+        "minus": (),
+        "per": "",
     }
     return Measure(**(values | other))  # type: ignore[arg-type]
 

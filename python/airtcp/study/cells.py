@@ -70,6 +70,7 @@ class Results:
     """Everything measured.
 
     Attributes:
+        runs: The most seeds of a variant; an experiment may have fewer.
         values: By experiment, variant and metric: one value per seed, in the order of seeds.
         curves: By experiment, figure and variant.
         traces: By experiment, figure and variant: the run with the first seed.
@@ -87,11 +88,16 @@ class Results:
         """The cell of a metric of a variant."""
         return self._index[experiment, key, metric]
 
+    @property
+    def sizes(self) -> set[int]:
+        """The numbers of runs that variants have."""
+        return {len(sample) for sample in self.values.values()}
+
     def deterministic(self, experiment: str, key: Key) -> bool:
         """Whether several runs of a variant have the same value of every metric."""
         samples = [v for (e, k, _), v in self.values.items() if (e, k) == (experiment, key)]
         equal = (np.array_equal(v, np.full_like(v, v[0]), equal_nan=True) for v in samples)
-        return self.runs > 1 and all(equal)
+        return all(len(sample) > 1 for sample in samples) and all(equal)
 
     def add(self, cell: Cell) -> None:
         """Appends a cell."""
@@ -187,15 +193,20 @@ def _measure_variant(
     figures = [figure for figure in experiment.figures if variant in figure.variants]
     values: dict[str, list[float]] = {metric.name: [] for metric in measures}
     curves: dict[str, list[Floats]] = {}
-    for seed in plan.seeds(results.runs):
-        run = store.get(plan.job(study, experiment, variant, seed))
+    for seed in plan.seeds(experiment, results.runs):
+        if study.model is not None and study.model.computes(variant.key):
+            run = Run({"measured": study.model.values(variant.key)})
+        else:
+            run = store.get(plan.job(study, experiment, variant, seed))
         measured = {metric.name: measure(run, metric) for metric in measures}
         for metric in measures:
-            if metric.minus in measured:
-                less = measured[metric.minus]
-            else:
-                less = float(dict(variant.key)[metric.minus]) if metric.minus else 0.0
-            values[metric.name].append(measured[metric.name] - less)
+            less = sum(
+                measured[name] if name in measured else float(dict(variant.key)[name])
+                for name in metric.minus
+            )
+            divisor = measured[metric.per] if metric.per else 1.0
+            value = measured[metric.name] - less
+            values[metric.name].append(value / divisor if divisor else math.nan)
         for figure in figures:
             if figure.kind == "curve":
                 series = run.array(figure.row.series[0])
@@ -248,7 +259,7 @@ def _cells_of_curve(study: Study, experiment: Experiment, figure: Figure, result
             if not _is_step(time - figure.window[0], figure.step):
                 continue
             key = tuple(sorted((*variant.key, ("t", f"{time:g}"))))
-            ours = Estimate(float(mean), float(low), float(high), results.runs)
+            ours = Estimate(float(mean), float(low), float(high), len(curve.values))
             cell = Cell(experiment.id, key, figure.row.metric, figure.row.unit, ours, None, ())
             results.add(cell)
 

@@ -10,7 +10,7 @@ The tests:
   one-sided t test paired by seed; refuted by the same test of the opposite direction.
 - `widening`: the variants are pairs; the second's lead over the first grows from pair to pair, by
   the same tests.
-- `lowest`: the first variant is below each of the others, by the same tests.
+- `lowest`, `highest`: the first variant is below, or above, each of the others, by the same tests.
 
 The others compare an interval with a range. Inside, the claim holds; outside, it is refuted:
 
@@ -66,6 +66,7 @@ class Judgement:
         calibrated: Whether the claim compares a calibrated cell with a number of the paper: then
             its verdict is no prediction.
         needed: If undecided: how many runs would decide it, in words; else empty.
+        runs: Number of runs of each variant.
     """
 
     experiment: str
@@ -75,6 +76,7 @@ class Judgement:
     brief: str
     calibrated: bool
     needed: str
+    runs: int
 
 
 def judge_all(study: Study, experiments: Iterable[Experiment], results: Results) -> list[Judgement]:
@@ -124,7 +126,9 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
     calibrated = claim.kind in ("within", "paper") and any(c in study.calibrated for c in cells)
     remarks = [asked] if asked else []
     if test.deterministic:
-        remarks.append(f"deterministic: {results.runs} equal runs")
+        computed = study.model is not None and all(map(study.model.computes, keys))
+        equal = f"deterministic: {len(samples[0])} equal runs"
+        remarks.append("computed" if computed else equal)
     if needed:
         remarks.append(f"undecided: {needed}")
     if calibrated:
@@ -138,6 +142,7 @@ def judge(study: Study, experiment: Experiment, claim: Claim, results: Results) 
         brief=test.brief(),
         calibrated=calibrated,
         needed=needed,
+        runs=len(samples[0]),
     )
 
 
@@ -160,6 +165,13 @@ def summary(judgements: Sequence[Judgement]) -> str:
     if counts["calibrated"]:
         words.append(f"{counts['calibrated']} calibrated, which are no predictions")
     return ", ".join(words)
+
+
+def runs_text(runs: Iterable[int]) -> str:
+    """How many runs variants have, in words: `100 runs`, or `20 to 100 runs`."""
+    numbers = sorted(runs)
+    words = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+    return f"{words} {'run' if numbers[-1] == 1 else 'runs'}"
 
 
 def _names(study: Study, keys: list[Key]) -> list[str]:
@@ -250,7 +262,7 @@ class _Test:
         match self.claim.kind:
             case "equal":
                 parts, asked = [self._equal()], ""
-            case "increasing" | "decreasing" | "widening" | "lowest":
+            case "increasing" | "decreasing" | "widening" | "lowest" | "highest":
                 parts = itertools.starmap(self._ordered, self._pairs())
                 asked = "" if self.deterministic else f"paired one-sided t, {self.confidence:.0%}"
             case "close":
@@ -292,8 +304,9 @@ class _Test:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """The pairs of a claim on order: the second is to be above the first."""
-        if self.claim.kind == "lowest":
-            return [(0, other) for other in self._all()[1:]]
+        if self.claim.kind in ("lowest", "highest"):
+            pairs = [(0, other) for other in self._all()[1:]]
+            return pairs if self.claim.kind == "lowest" else [(b, a) for a, b in pairs]
         pairs = list(itertools.pairwise(self._all()))
         return [(b, a) for a, b in pairs] if self.claim.kind == "decreasing" else pairs
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from airtcp.study.claims import Verdict
+from airtcp.study.claims import Verdict, runs_text
 from airtcp.study.definition import PaperClaim, Study
 
 FILE = "claims.csv"
@@ -80,8 +80,8 @@ def _counts(study: Study, rows: list[_Row]) -> str:
 
 
 def _section(study: Study, verdicts: list[dict[str, str]], rows: list[_Row]) -> str:
-    runs = {verdict["runs"] for verdict in verdicts}
-    of = f"{min(runs)} runs per variant" if runs else "no full run is on file"
+    runs = {int(verdict["runs"]) for verdict in verdicts}
+    of = f"{runs_text(runs)} per variant" if runs else "no full run is on file"
     lines = [
         f"## {study.name}",
         "",
@@ -97,7 +97,7 @@ def _section(study: Study, verdicts: list[dict[str, str]], rows: list[_Row]) -> 
 
 
 def _rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
-    """A row for each claim of the catalogue; of a study without one, for each of its own."""
+    """A row for each claim of the catalogue, then for each claim that judges none of these."""
     by_claim = {verdict["claim"]: verdict for verdict in verdicts}
     claims = [claim for experiment in study.experiments for claim in experiment.claims]
     for entry in study.catalogue.values():
@@ -108,8 +108,10 @@ def _rows(study: Study, verdicts: list[dict[str, str]]) -> Iterator[_Row]:
         yield _Row(
             entry.id, entry.place, _says(entry), *_judged([by_claim.get(name) for name in own])
         )
-    for claim in claims if not study.catalogue else ():
-        yield _Row(claim.id, claim.place, claim.text, *_judged([by_claim.get(claim.id)]))
+    for claim in claims:
+        if not claim.judges:
+            place = "ours" if claim.ours else claim.place
+            yield _Row(claim.id, place, claim.text, *_judged([by_claim.get(claim.id)]))
 
 
 def _says(entry: PaperClaim) -> str:

@@ -140,7 +140,7 @@ def _claims(options: argparse.Namespace, _simulator: SimulatorLike | None) -> in
 
 
 def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
-    study = definition.load(definition.find(options.study))
+    study = definition.load(definition.find(options.study), quick=options.quick)
     experiments = _chosen(study, options)
     runs = options.runs or (study.quick_runs if options.quick else study.runs)
     out = options.out or Path("results") / study.name
@@ -234,7 +234,7 @@ def _print_json(study: Study, results: Results, judgements: Sequence[Judgement],
     for cell in results.cells:
         print(json.dumps({"type": "cell", **outputs.cell_json(study.name, cell)}))
     for judgement in judgements:
-        row = {**outputs.claim_row(study.name, judgement, results.runs), "runs": results.runs}
+        row = {**outputs.claim_row(study.name, judgement), "runs": judgement.runs}
         print(json.dumps({"type": "claim", **row}, ensure_ascii=False))
     print(json.dumps({"type": "report", "path": str(out / "report.html")}))
 
@@ -265,7 +265,8 @@ def _print_table(
         brief = "; ".join(filter(None, (judgement.brief, judgement.needed)))
         grid.add_row(judgement.experiment, judgement.claim.text, mark, brief)
     console.print(grid)
-    print(f"{claims.summary(judgements)} ({results.runs} runs per variant)")
+    runs = claims.runs_text(results.sizes)
+    print(f"{claims.summary(judgements)} ({runs} per variant)")
     met = score(results.cells)
     if met.predicted or met.calibrated:
         print(met)

@@ -14,6 +14,7 @@ from typing import Any
 
 from airtcp.study.labels import Labels
 from airtcp.study.measure import FIELD_SOURCES, REDUCERS, Gain, Measure, Metric
+from airtcp.study.models import Model
 from airtcp.study.table import Rows, StudyError, Table, nearest
 from airtcp.study.testbed import Testbed
 
@@ -81,6 +82,8 @@ class Figure:
         x_label: `lines`: label of the x axis.
         columns: `lines`: keys; the figure has a column of panels for each combination of values.
         log_x: `lines`: whether the x axis is logarithmic.
+        best: `lines`: a key; of the variants that differ in it alone, the one with the highest mean
+            is drawn. Empty: all are.
         window: `curve`, `trace` and `timeline`: start and end, in seconds.
         step: `curve`: distance between points in `cells.csv`, in seconds.
         shade: `curve`, `trace` and `timeline`: spans of time that are shaded (outages, say).
@@ -98,6 +101,7 @@ class Figure:
     x_label: str
     columns: tuple[str, ...]
     log_x: bool
+    best: str
     window: tuple[float, float]
     step: float
     shade: tuple[tuple[float, float], ...]
@@ -128,6 +132,7 @@ class Claim:
         variants: The cells compared, in the order of the test.
         options: The test's numbers.
         judges: Ids of the claims in the study's catalogue that it judges.
+        ours: Whether it is not the paper's but our own: a prediction, or a question of ours.
         at: `file:line` where it is written.
     """
 
@@ -140,6 +145,7 @@ class Claim:
     variants: tuple[Variant, ...]
     options: Mapping[str, float]
     judges: tuple[str, ...]
+    ours: bool
     at: str
 
 
@@ -172,6 +178,7 @@ class Experiment:
     Attributes:
         question: What it asks, in a sentence; may be empty.
         scenario: The scenario file.
+        runs: The most seeds per variant.
         key: The part that all variants' keys share.
     """
 
@@ -180,6 +187,7 @@ class Experiment:
     question: str
     description: str
     scenario: str
+    runs: int
     key: Key
     variants: tuple[Variant, ...]
     metrics: tuple[str, ...]
@@ -217,6 +225,7 @@ class Study:
         headline: The id of the figure that heads the report; empty: none does.
         labels: Words for variants.
         testbed: What measures some variants instead of the simulator.
+        model: What computes some variants instead of the simulator.
         series: The series that the runs of each scenario file and overrides record: those of all
             experiments, so that experiments share runs.
         paper: The paper's numbers by (experiment, variant, metric).
@@ -233,6 +242,7 @@ class Study:
     headline: str
     labels: Labels
     testbed: Testbed | None
+    model: Model | None
     runs: int
     quick_runs: int
     quick_experiments: tuple[str, ...]
@@ -302,21 +312,26 @@ def find(study: str) -> Path:
     raise StudyError(f"no study {study!r}{nearest(study, known)}; {hint}")
 
 
-def load(folder: Path) -> Study:
+def load(folder: Path, *, quick: bool = False) -> Study:
     """Reads a study.
+
+    Args:
+        folder: Its folder.
+        quick: Whether its experiments are to have what `[quick]` sets.
 
     Raises:
         StudyError: The study is malformed; the message says where.
     """
-    return _Reader(folder, Table.read(folder / "study.toml")).study()
+    return _Reader(folder, Table.read(folder / "study.toml"), quick).study()
 
 
 class _Reader:
     """Reads one `study.toml`; keeps what its parts refer to."""
 
-    def __init__(self, folder: Path, root: Table) -> None:
+    def __init__(self, folder: Path, root: Table, quick: bool) -> None:
         self._folder = folder
         self._root = root
+        self._set = _key(root.table("quick").table("set")) if quick else ()
         self._axes: dict[str, list[Variant]] = {}
         self._grids: dict[str, Rows] = {}
         self._metrics: dict[str, Metric] = {}
@@ -343,7 +358,9 @@ class _Reader:
             raise root.error("experiment", f"several figures are called {min(repeated)}")
         scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
         testbed = self._testbed(experiments)
+        model = self._model(experiments)
         quick = root.table("quick")
+        quick.table("set")
         reference_title = root.text("reference", "reference")
         paper = {
             cell: number
@@ -365,6 +382,7 @@ class _Reader:
                 root.table("label"), (v.key for e in experiments for v in e.variants)
             ),
             testbed=testbed,
+            model=model,
             runs=root.count("runs"),
             quick_runs=quick.count("runs", 5),
             quick_experiments=quick.texts("experiments", ids),
@@ -403,6 +421,26 @@ class _Reader:
                         f"{figure.at}: figure {figure.id}: the testbed records no series of {text}"
                     )
         return testbed
+
+    def _model(self, experiments: Iterable[Experiment]) -> Model | None:
+        if "model" not in self._root:
+            return None
+        table = self._root.table("model")
+        model = Model.read(table, _key(table.table("key")))
+        for experiment in experiments:
+            computed = [v for v in experiment.variants if model.computes(v.key)]
+            for variant in computed:
+                try:
+                    model.values(variant.key)
+                except ValueError as error:
+                    raise table.error("function", f"{variant.text}: {error}") from error
+            for figure in experiment.figures:
+                if figure.series and (drawn := set(computed).intersection(figure.variants)):
+                    text = min(variant.text for variant in drawn)
+                    raise StudyError(
+                        f"{figure.at}: figure {figure.id}: the model has no series of {text}"
+                    )
+        return model
 
     def _scenario(self, name: str) -> str:
         try:
@@ -462,13 +500,16 @@ class _Reader:
                 lasting=table.seconds("lasting") if since else 0.0,
                 until=table.text("until", "") if kind == "trace" else "",
                 over=table.choice("over", ("mean", "sum", "min", "max"), "mean"),
-                minus=table.text("minus", ""),
+                equals=table.optional_number("equals"),
+                minus=table.one_or_more("minus"),
+                per=table.text("per", ""),
             )
         table.finish()
         return metric
 
     def _experiment(self, table: Table) -> Experiment:
-        fixed = Variant(_key(table.table("key")), _key(table.table("set")))
+        overrides = dict(_key(table.table("set"))) | dict(self._set)
+        fixed = Variant(_key(table.table("key")), _sorted(overrides))
         variants = self._grid(table, fixed)
         if not variants:
             raise table.error("grid", "is missing or empty")
@@ -491,6 +532,7 @@ class _Reader:
             question=table.text("question", ""),
             description=table.text("description", ""),
             scenario=table.text("scenario"),
+            runs=table.count("runs", self._root.count("runs")),
             key=fixed.key,
             variants=variants,
             metrics=metrics,
@@ -517,13 +559,17 @@ class _Reader:
             metric = self._metrics[name]
             if isinstance(metric, Gain) and metric.of not in metrics:
                 raise table.error("metrics", f"{name!r} needs {metric.of!r} beside it")
-            if isinstance(metric, Measure) and metric.minus in self._metrics:
-                if metric.minus not in metrics:
-                    raise table.error("metrics", f"{name!r} needs {metric.minus!r} beside it")
-            elif isinstance(metric, Measure) and metric.minus:
+            if isinstance(metric, Measure) and metric.per not in ("", *metrics):
+                near = nearest(metric.per, metrics)
+                raise table.error("metrics", f"{name!r} needs {metric.per!r} beside it{near}")
+            for minus in metric.minus if isinstance(metric, Measure) else ():
+                if minus in self._metrics:
+                    if minus not in metrics:
+                        raise table.error("metrics", f"{name!r} needs {minus!r} beside it")
+                    continue
                 for variant in variants:
-                    if not _is_number(dict(variant.key).get(metric.minus, "")):
-                        problem = f"{variant.text} has no number {metric.minus!r}"
+                    if not _is_number(dict(variant.key).get(minus, "")):
+                        problem = f"{variant.text} has no number {minus!r}"
                         raise table.error("metrics", f"{name!r}: {problem}")
 
     def _check_metric(self, table: Table, key: str, name: str) -> None:
@@ -564,8 +610,9 @@ class _Reader:
             row.finish()
         x = table.text("x") if kind == "lines" else ""
         columns = table.texts("columns") if kind == "lines" else ()
+        best = table.text("best", "") if kind == "lines" else ""
         for variant in chosen if kind == "lines" else ():
-            if missing := {x, *columns} - dict(variant.key).keys():
+            if missing := {x, *columns, best} - {"", *dict(variant.key)}:
                 raise table.error("x", f"{variant.text} has no key {min(missing)!r}")
             if not _is_number(dict(variant.key)[x]):
                 raise table.error("x", f"not a number in {variant.text}")
@@ -583,6 +630,7 @@ class _Reader:
             x_label=table.text("x-label", x) if kind == "lines" else "",
             columns=columns,
             log_x=table.flag("log-x", False) if kind == "lines" else False,
+            best=best,
             window=window,
             step=table.seconds("step", 1.0) if kind == "curve" else 0.0,
             shade=table.windows("shade") if timed else (),
@@ -670,6 +718,7 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "increasing": (),
     "lowest": (),
     "widening": (),
+    "highest": (),
     "gain": ("about", "tolerance"),
     "difference": ("about", "tolerance"),
     "within": ("low", "high"),
@@ -724,6 +773,7 @@ def _claim(table: Table, metric: str, fixed: Key, variants: tuple[Variant, ...])
         variants=compared,
         options=_options(table, kind),
         judges=table.texts("judges"),
+        ours=table.flag("ours", False),
         at=table.place(),
     )
     table.finish()
@@ -778,11 +828,13 @@ def _check_catalogue(
     """Checks that each claim of the catalogue is either judged or explained, and no other is."""
     judged: dict[str, Claim] = {}
     for claim in (claim for experiment in experiments for claim in experiment.claims):
-        if catalogue and not claim.judges:
+        if catalogue and not claim.judges and not claim.ours:
             raise StudyError(
                 f"{claim.at}: claim {claim.id}: judges: is missing; name the claims of "
-                "paper-claims.toml that it judges"
+                "paper-claims.toml that it judges, or say that it is ours"
             )
+        if claim.ours and claim.judges:
+            raise StudyError(f"{claim.at}: claim {claim.id}: ours: judges a claim of the paper")
         for name in claim.judges:
             if name not in catalogue:
                 raise StudyError(

@@ -242,7 +242,7 @@ class _Painter:
 
     def _lines_panel(self, row: Row, column: Key, columns: list[Key]) -> Panel:
         figure = self.figure
-        apart = {figure.x, *figure.columns}
+        apart = {figure.x, *figure.columns, figure.best}
         lines = list(dict.fromkeys(_without(variant.key, apart) for variant in figure.variants))
         series: list[Series] = []
         marks: list[Mark] = []
@@ -255,6 +255,8 @@ class _Painter:
                 ),
                 key=lambda point: point[0],
             )
+            if figure.best:
+                points = _highest(points)
             if points:
                 name = self._distinct(line, lines) if len(lines) > 1 else ""
                 series += self._line(index, name, points)
@@ -292,7 +294,8 @@ class _Painter:
             line="" if known else own,
             marker=_MARKERS[index % len(_MARKERS)],
             texts=tuple(
-                f"{name or 'ours'}, {self.figure.x_label} {at:g}: {interval(cell.ours, cell.unit)}"
+                f"{name or 'ours'}, {self.figure.x_label} {at:g}{self._chosen(cell)}: "
+                f"{interval(cell.ours, cell.unit)}"
                 for at, cell in known_here
             ),
         )
@@ -307,6 +310,11 @@ class _Painter:
                 line=line,
                 marker=marker,
             )
+
+    def _chosen(self, cell: Cell) -> str:
+        """Which variant was the best, in words."""
+        pair = tuple(pair for pair in cell.key if pair[0] == self.figure.best)
+        return f", {self.study.labels.text(pair)}" if pair else ""
 
     def _points(self, run: Run, name: str, scale: float) -> tuple[Floats, Floats]:
         """Times and values of a series within the window."""
@@ -368,6 +376,14 @@ class _Painter:
         start, end = self.figure.window
         times = (float(paper.value) for paper in known if paper is not None)
         return sorted(time for time in times if start <= time < end)
+
+
+def _highest(points: Iterable[tuple[float, Cell]]) -> list[tuple[float, Cell]]:
+    """The cell with the highest mean at each x; the points are in the order of x."""
+    return [
+        max(group, key=lambda point: point[1].ours.mean)
+        for _, group in itertools.groupby(points, key=lambda point: point[0])
+    ]
 
 
 def _vanish(ours: list[float], others: list[float]) -> bool:

@@ -32,8 +32,12 @@ class Measure:
             without one has no value; empty: as given.
         lasting: `trace`: the length of that window, in seconds.
         until: `trace`: each window ends at the first point of this series in it; empty: as given.
+        equals: Count 1 for a value that is this number, else 0: the mean is a share; `None`: take
+            the values as they are.
         over: How the values of several owners or windows are combined into one.
-        minus: The metric, or the key of the variants, whose value is subtracted; empty: none.
+        minus: The metrics, or keys of the variants, whose values are subtracted.
+        per: The metric by whose value the result is divided; empty: none. A run in which that is 0
+            has no value.
     """
 
     name: str
@@ -50,8 +54,10 @@ class Measure:
     since: str
     lasting: float
     until: str
+    equals: float | None
     over: str
-    minus: str
+    minus: tuple[str, ...]
+    per: str
 
     @property
     def is_instant(self) -> bool:
@@ -235,6 +241,8 @@ def measure(run: Run, metric: Measure) -> float:
     missing = np.nan if metric.missing is None else metric.missing
     scaled = np.array([missing if np.isnan(v) else v * metric.scale for v in values])
     known = scaled[~np.isnan(scaled)]
+    if metric.equals is not None:
+        known = (known == metric.equals).astype(float)
     return float(_COMBINE[metric.over](known)) if len(known) else np.nan
 
 

@@ -86,7 +86,7 @@ def cell_json(study: str, cell: Cell) -> dict[str, str | float | bool | None]:
     return row
 
 
-def claim_row(study: str, judgement: Judgement, runs: int) -> dict[str, str]:
+def claim_row(study: str, judgement: Judgement) -> dict[str, str]:
     """One row of `claims.csv`."""
     claim = judgement.claim
     values = (
@@ -97,7 +97,7 @@ def claim_row(study: str, judgement: Judgement, runs: int) -> dict[str, str]:
         claim.text,
         judgement.verdict.value,
         judgement.evidence,
-        str(runs),
+        str(judgement.runs),
     )
     return dict(zip(CLAIM_COLUMNS, values, strict=True))
 
@@ -120,7 +120,7 @@ def write_tables(
     """
     rows = [cell_row(study, cell) for cell in results.cells]
     write_atomically(folder / "cells.csv", _csv(CELL_COLUMNS, rows))
-    claims = [claim_row(study, judgement, results.runs) for judgement in judgements]
+    claims = [claim_row(study, judgement) for judgement in judgements]
     write_atomically(folder / "claims.csv", _csv(CLAIM_COLUMNS, claims))
     frame = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
     for column in ("paper", "ours", "ci_low", "ci_high"):

@@ -66,17 +66,21 @@ def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Jo
     )
 
 
-def seeds(runs: int) -> range:
-    """The seeds of a study with this many runs per variant."""
-    return range(FIRST_SEED, FIRST_SEED + runs)
+def seeds(experiment: Experiment, runs: int) -> range:
+    """The seeds of an experiment in a study with this many runs per variant."""
+    return range(FIRST_SEED, FIRST_SEED + min(runs, experiment.runs))
 
 
 def jobs(study: Study, experiments: Iterable[Experiment], runs: int) -> list[Job]:
-    """All runs of the experiments, without repetition, in a fixed order."""
+    """All runs of the experiments, without repetition, in a fixed order.
+
+    A variant that a model computes needs none.
+    """
     wanted = {
         job(study, experiment, variant, seed): None
         for experiment in experiments
         for variant in experiment.variants
-        for seed in seeds(runs)
+        if study.model is None or not study.model.computes(variant.key)
+        for seed in seeds(experiment, runs)
     }
     return list(wanted)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from airtcp import __version__
 from airtcp.study.cells import Cell, Results, score
 from airtcp.study.chart import Chart
-from airtcp.study.claims import Judgement, Verdict, count, interval, summary
+from airtcp.study.claims import Judgement, Verdict, count, interval, runs_text, summary
 from airtcp.study.definition import Experiment, PaperClaim, Study, Variant
 from airtcp.study.execute import write_atomically
 from airtcp.study.interactive import chart_json
@@ -67,7 +67,7 @@ def write_report(
         verdicts=[verdict.value for verdict in Verdict],
         score=score(results.cells),
         not_judged=_not_judged(study),
-        runs=results.runs,
+        runs=runs_text(results.sizes),
         version=__version__,
         chart_json=lambda chart: Markup(chart_json(chart)),
         interval=interval,

@@ -195,6 +195,12 @@ class Table:
             raise self.error(key, f"expected a list of strings, found {values!r}")
         return tuple(values)
 
+    def one_or_more(self, key: str) -> tuple[str, ...]:
+        """A string or an array of strings; none if it is missing."""
+        if isinstance(self._values.get(key), str):
+            return (self.text(key),)
+        return self.texts(key)
+
     def __contains__(self, key: str) -> bool:
         """Whether the table has a key."""
         return key in self._values
