@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-LIVE = frozenset({"agent", "doctor", "gateway", "link"})
+LIVE = frozenset({"agent", "cc", "doctor", "gateway", "link"})
 """The commands that only the native binary has."""
 
 
