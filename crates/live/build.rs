@@ -1,20 +1,20 @@
-//! Compiles the BPF program in `bpf/`, which becomes a part of the library.
+//! Compiles the BPF programs in `bpf/`, which become a part of the library.
 
 use std::env;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const SOURCE: &str = "bpf/copies.bpf.c";
+const PROGRAMS: [&str; 2] = ["copies", "karak"];
 const HEADERS: [&str; 2] = ["bpf/ip.h", "bpf/kernel.h"];
 
 fn main() -> ExitCode {
-    for file in [SOURCE].iter().chain(&HEADERS) {
+    for file in PROGRAMS.map(source).iter().map(String::as_str).chain(HEADERS) {
         println!("cargo::rerun-if-changed={file}");
     }
     println!("cargo::rerun-if-env-changed=CLANG");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    match compile(&clang) {
+    match PROGRAMS.iter().try_for_each(|program| compile(&clang, program)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             println!("cargo::error={why}");
@@ -23,12 +23,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn compile(clang: &str) -> Result<(), String> {
+fn source(program: &str) -> String {
+    format!("bpf/{program}.bpf.c")
+}
+
+fn compile(clang: &str, program: &str) -> Result<(), String> {
     let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    let object = PathBuf::from(folder).join("copies.bpf.o");
+    let object = PathBuf::from(folder).join(format!("{program}.bpf.o"));
     let status = Command::new(clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
-        .args(["-c", SOURCE, "-o"])
+        .args(["-c", &source(program), "-o"])
         .arg(object)
         .status();
     match status {
@@ -37,7 +41,7 @@ fn compile(clang: &str) -> Result<(), String> {
             "{clang} ended with {status} (a clang of version 14 or newer with its BPF target is needed)"
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
-            "{clang} not found: it compiles the gateway's BPF program; install clang (scripts/setup does, as root), or \
+            "{clang} not found: it compiles the BPF programs of `gateway` and `cc`; install clang (scripts/setup does, as root), or \
              name it by CLANG=…"
         )),
         Err(error) => Err(format!("{clang}: {error}")),

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-LIVE = frozenset({"agent", "delack", "doctor", "gateway", "link"})
+LIVE = frozenset({"agent", "cc", "delack", "doctor", "gateway", "link"})
 """The commands that only the native binary has."""
 
 

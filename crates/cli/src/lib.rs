@@ -34,7 +34,7 @@ pub const FAILURE: i32 = 1;
 pub const BAD_INPUT: i32 = 2;
 
 /// The commands that need a real network; not every build has them.
-const LIVE: [&str; 4] = ["link", "gateway", "agent", "doctor"];
+const LIVE: [&str; 5] = ["link", "gateway", "agent", "cc", "doctor"];
 
 /// Simulates TCP mechanisms for wireless links.
 #[derive(Debug, Parser)]
@@ -42,7 +42,7 @@ const LIVE: [&str; 4] = ["link", "gateway", "agent", "doctor"];
     name = "airtcp",
     version,
     after_help = "Live commands, handed to the native binary that `make build` makes (Linux):\n  \
-                  link, gateway, agent, doctor"
+                  link, gateway, agent, cc, doctor"
 )]
 struct Cli {
     #[command(subcommand)]

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 /// Stable from release to release: scripts read them.
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 35] = [
     "namespaces",
     "tun",
     "sched-fifo",
@@ -21,6 +21,7 @@ const NAMES: [&str; 34] = [
     "cap-bpf",
     "btf",
     "struct-ops",
+    "bpf-file-system",
     "netfilter-bpf",
     "timers",
     "hz",

@@ -107,30 +107,11 @@ struct bpf_nf_ctx {
 extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *dynptr) __attribute__((section(".ksyms")));
 
-/* What libbpf fills in about a field. */
-enum {
-	BYTE_OFFSET = 0,
-	LEFT_SHIFT = 4,
-	RIGHT_SHIFT = 5,
-};
-
 enum {
 	/* linux/skbuff.h */
 	CHECKSUM_UNNECESSARY = 1,
 	CHECKSUM_PARTIAL = 3,
 };
-
-#define field_info(object, field, kind) __builtin_preserve_field_info((object)->field, kind)
-
-/* A field that is a part of a byte. */
-#define bit_field(object, field)                                                                     \
-	({                                                                                           \
-		const __u8 *at = (const __u8 *)(object) + field_info(object, field, BYTE_OFFSET);    \
-		/* So that the offset is not made a part of something else. */                       \
-		asm volatile("" : "+r"(at));                                                         \
-		__u64 bits = (__u64)*at << field_info(object, field, LEFT_SHIFT);                    \
-		bits >> field_info(object, field, RIGHT_SHIFT);                                      \
-	})
 
 /* ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the program needs of the kernel's interface, written by hand: no vmlinux.h, no header files of
+ * What the programs need of the kernel's interface, written by hand: no vmlinux.h, no header files of
  * the build machine.
  * Layouts and numbers are those of linux/bpf.h and linux/netfilter.h; none of them can change.
  */
@@ -58,6 +58,25 @@ static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) = (void *)133;
 static long (*const bpf_dynptr_read)(void *to, __u32 len, const struct bpf_dynptr *from, __u32 offset,
 				     __u64 flags) = (void *)201;
+
+/* What libbpf fills in about a field. */
+enum {
+	BYTE_OFFSET = 0,
+	LEFT_SHIFT = 4,
+	RIGHT_SHIFT = 5,
+};
+
+#define field_info(object, field, kind) __builtin_preserve_field_info((object)->field, kind)
+
+/* A field that is a part of a byte. */
+#define bit_field(object, field)                                                                     \
+	({                                                                                           \
+		const __u8 *at = (const __u8 *)(object) + field_info(object, field, BYTE_OFFSET);    \
+		/* So that the offset is not made a part of something else. */                       \
+		asm volatile("" : "+r"(at));                                                         \
+		__u64 bits = (__u64)*at << field_info(object, field, LEFT_SHIFT);                    \
+		bits >> field_info(object, field, RIGHT_SHIFT);                                      \
+	})
 
 #define inline_always inline __attribute__((always_inline))
 #define SEC(name) __attribute__((section(name), used))

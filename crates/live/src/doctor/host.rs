@@ -2,6 +2,8 @@
 
 use super::parse::{self, Capability};
 use super::{AS_ROOT, CC, Check, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
+use crate::cc::BPF_FILE_SYSTEM;
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use nix::time::{ClockId, clock_getres};
 use std::fs;
 use std::io;
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = privileges(
-        read("/proc/self/status").ok().as_deref().and_then(parse::effective_capabilities),
+        effective_capabilities(),
         read("/proc/self/uid_map").is_ok_and(|map| parse::is_initial_user_namespace(&map)),
     );
     checks.extend(bpf());
@@ -39,6 +41,20 @@ pub(super) fn checks() -> Vec<Check> {
 
 fn read(path: &str) -> io::Result<String> {
     fs::read_to_string(path)
+}
+
+fn effective_capabilities() -> Option<u64> {
+    read("/proc/self/status").ok().as_deref().and_then(parse::effective_capabilities)
+}
+
+/// Whether this process may look at BPF maps that it did not make (bpf(2), BPF_MAP_GET_NEXT_ID).
+pub(crate) fn sees_all_maps() -> bool {
+    effective_capabilities().is_some_and(|set| Capability::SysAdmin.is_in(set))
+}
+
+/// Whether the BPF file system is where it belongs.
+pub(crate) fn has_bpf_file_system() -> bool {
+    statfs(BPF_FILE_SYSTEM).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
 }
 
 fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
@@ -102,8 +118,19 @@ fn bpf() -> Vec<Check> {
     };
     vec![
         types.named("btf", CC, GATEWAY, "BPF programs find their way in this kernel's types"),
-        knows("bpf_struct_ops_tcp_congestion_ops", "needs Linux 5.6 or newer with CONFIG_BPF_JIT")
-            .named("struct-ops", CC, NOBODY, "congestion control written in BPF"),
+        // Programs for TCP came with Linux 5.6; links, by which they outlive the loader, with 6.4.
+        knows("bpf_struct_ops_link", "needs Linux 6.4 or newer with CONFIG_BPF_JIT").named(
+            "struct-ops",
+            CC,
+            NOBODY,
+            "congestion control written in BPF",
+        ),
+        bpf_file_system(has_bpf_file_system()).named(
+            "bpf-file-system",
+            CC,
+            NOBODY,
+            "what is loaded has its name there and stays when the command ends",
+        ),
         knows("bpf_nf_link", "needs Linux 6.4 or newer with CONFIG_NETFILTER_BPF_LINK").named(
             "netfilter-bpf",
             NOBODY,
@@ -111,6 +138,15 @@ fn bpf() -> Vec<Check> {
             "packets of mobiles in reach go on at once, and M-TCP+ and holdover get copies",
         ),
     ]
+}
+
+fn bpf_file_system(mounted: bool) -> Finding {
+    if mounted {
+        Finding::ok(BPF_FILE_SYSTEM)
+    } else {
+        let mend = format!("mount -t bpf bpf {BPF_FILE_SYSTEM} (systemd does it at boot)");
+        Finding::missing(format!("not mounted at {BPF_FILE_SYSTEM}"), mend)
+    }
 }
 
 fn clocks() -> Vec<Check> {
@@ -219,6 +255,8 @@ struct Setting {
     wants: fn(&str) -> bool,
     /// The value that `sysctl -w` would be given.
     wanted: &'static str,
+    /// The commands that cannot work with another value.
+    needed_for: &'static [Live],
     helps: &'static [Live],
     purpose: &'static str,
 }
@@ -230,6 +268,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv4.ip_forward",
         wants: |v| v == "1",
         wanted: "1",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "a gateway that is a router forwards (a bridge need not)",
     },
@@ -237,6 +276,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv6.conf.all.forwarding",
         wants: |v| v != "0",
         wanted: "1",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "the same for IPv6",
     },
@@ -244,6 +284,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv4.tcp_slow_start_after_idle",
         wants: |v| v == "0",
         wanted: "0",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "a sender keeps its cwnd through a freeze (reno and cubic restart from 10 segments with 1)",
     },
@@ -251,6 +292,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv4.tcp_retries2",
         wants: |v| v.parse().is_ok_and(|n: u32| n >= 15),
         wanted: "15",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "a sender survives an outage that no gateway answers for",
     },
@@ -258,6 +300,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv4.tcp_rto_max_ms",
         wants: |v| v.parse().is_ok_and(|ms: u32| ms <= 120_000),
         wanted: "120000",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "the longest pause of a sender after an outage without a signal (Linux 6.15)",
     },
@@ -265,6 +308,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv4.tcp_sack",
         wants: |v| v == "1",
         wanted: "1",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "a sender recovers several losses in one round trip",
     },
@@ -272,6 +316,7 @@ const SETTINGS: &[Setting] = &[
         name: "net.ipv4.tcp_timestamps",
         wants: |v| v != "0",
         wanted: "1",
+        needed_for: NOBODY,
         helps: GATEWAY,
         purpose: "a sender tells spurious time-outs from losses",
     },
@@ -279,8 +324,9 @@ const SETTINGS: &[Setting] = &[
         name: "net.core.bpf_jit_enable",
         wants: |v| v != "0",
         wanted: "1",
-        helps: &[Live::Gateway, Live::Cc],
-        purpose: "BPF programs run as machine code",
+        needed_for: CC,
+        helps: GATEWAY,
+        purpose: "BPF programs run as machine code; those that call the kernel's functions must",
     },
 ];
 
@@ -292,13 +338,14 @@ impl Setting {
         read(&self.path())
     }
     fn check(&self, value: &io::Result<String>) -> Check {
-        self.finding(value).named(self.name, NOBODY, self.helps, self.purpose)
+        self.finding(value).named(self.name, self.needed_for, self.helps, self.purpose)
     }
     fn finding(&self, value: &io::Result<String>) -> Finding {
         let mend = || format!("sysctl -w {}={}", self.name, self.wanted);
         match value {
             Ok(value) if (self.wants)(value.trim()) => Finding::ok(value.trim()),
-            Ok(value) => Finding::degraded(value.trim(), mend()),
+            Ok(value) if self.needed_for.is_empty() => Finding::degraded(value.trim(), mend()),
+            Ok(value) => Finding::missing(value.trim(), mend()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Finding::unknown("may not be read", AS_ROOT)
             }
@@ -386,6 +433,19 @@ mod tests {
         assert_eq!(check.state, State::Degraded);
         assert_eq!(check.mend, "sysctl -w net.ipv4.tcp_slow_start_after_idle=0");
         assert_eq!(idle.path(), "/proc/sys/net/ipv4/tcp_slow_start_after_idle");
+    }
+
+    #[test]
+    fn a_setting_that_a_command_needs_is_missing_with_another_value() {
+        let jit = SETTINGS.iter().find(|s| s.name.ends_with("bpf_jit_enable")).unwrap();
+        let check = jit.check(&Ok("0\n".into()));
+        assert_eq!((check.state, check.needed_for), (State::Missing, CC));
+    }
+
+    #[test]
+    fn a_bpf_file_system_that_is_not_mounted_is_missing() {
+        assert_eq!(bpf_file_system(true).state, State::Ok);
+        assert_eq!(bpf_file_system(false).state, State::Missing);
     }
 
     #[test]

@@ -19,12 +19,13 @@
 use super::config::{FastPathMode, GatewayConfig, Group};
 use super::datapath::Intercepted;
 use super::datapath::buffers::Spares;
+use crate::bpf::{self, map};
 use crate::netlink::u32_at;
 use airtcp_wire::Checksums;
 use ipnet::IpNet;
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, MapImpl, NF_INET_FORWARD, NFPROTO_IPV4, NFPROTO_IPV6,
-    NetfilterOpts, Object, ObjectBuilder, PrintLevel, ProgramMut, RingBuffer, RingBufferBuilder,
+    Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts,
+    Object, ProgramMut, RingBuffer, RingBufferBuilder,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// `bpf/copies.bpf.c`, compiled.
@@ -171,14 +172,7 @@ impl Copier {
     /// # Errors
     /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.
     fn start() -> libbpf_rs::Result<Self> {
-        static QUIET: Once = Once::new();
-        // By default libbpf writes to standard error.
-        QUIET.call_once(|| {
-            libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-                tracing::debug!("libbpf: {}", text.trim_end())
-            })));
-        });
-        let object = ObjectBuilder::default().name("airtcp")?.open_memory(OBJECT)?.load()?;
+        let object = bpf::open(OBJECT)?.load()?;
         let copies = MapHandle::try_from(&map(&object, "copies"))?;
         let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
         let spares = Arc::<Spares>::default();
@@ -273,10 +267,6 @@ impl CopySwitch {
             },
         }
     }
-}
-
-fn map<'a>(object: &'a Object, name: &str) -> MapImpl<'a> {
-    object.maps().find(|map| map.name() == name).expect("the object has this map")
 }
 
 fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {

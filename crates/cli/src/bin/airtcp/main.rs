@@ -3,6 +3,8 @@
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 mod agent;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
+mod cc;
+#[cfg(all(target_os = "linux", feature = "gateway"))]
 mod delack;
 #[cfg(all(target_os = "linux", feature = "gateway"))]
 mod doctor;
@@ -39,6 +41,9 @@ enum Command {
     /// Keeps TCP connections of mobile hosts alive and fast through outages (docs/gateway.md).
     #[cfg(all(target_os = "linux", feature = "gateway"))]
     Gateway(gateway::GatewayArgs),
+    /// Congestion control in the kernel: loads TCP Karak for Linux's own TCP (docs/cc.md).
+    #[cfg(all(target_os = "linux", feature = "gateway"))]
+    Cc(cc::CcArgs),
     /// Checks whether the live commands will work here, what is missing and how to mend it.
     ///
     /// Changes nothing. Works without root too, and then says what it could not check.
@@ -66,6 +71,8 @@ impl Command {
             Self::Delack(args) => delack::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
             Self::Gateway(args) => gateway::run(args),
+            #[cfg(all(target_os = "linux", feature = "gateway"))]
+            Self::Cc(args) => cc::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
             Self::Doctor(args) => doctor::doctor(args),
         }

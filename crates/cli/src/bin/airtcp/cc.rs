@@ -1,0 +1,149 @@
+//! `airtcp cc`: congestion control in the kernel.
+
+use airtcp_cli::{FAILURE, complain, print};
+use airtcp_live::cc::{self, Error, Loaded, Status, Unloaded};
+use clap::{Args, Subcommand, ValueEnum};
+use std::fmt::Write;
+
+/// Arguments of `airtcp cc`.
+#[derive(Debug, Args)]
+pub(crate) struct CcArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Makes a congestion control known to the kernel, until `unload` or a restart. Nobody uses it
+    /// before a network namespace or a program chooses it.
+    Load {
+        /// Which.
+        name: Name,
+    },
+    /// Shows whether one is loaded, how many connections use it and what it did.
+    Status {
+        /// Prints one JSON object (a line) instead.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Takes it away again. Connections that use it go on with it until they end.
+    Unload,
+}
+
+/// What can be loaded.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Name {
+    /// TCP Karak: Linux's reno with a larger window after a time-out that one or two duplicate ACKs
+    /// preceded.
+    Karak,
+}
+
+/// Does what is asked and returns the exit code.
+pub(crate) fn run(args: &CcArgs) -> i32 {
+    let done = match args.command {
+        Command::Load { name: Name::Karak } => cc::load().map(|()| LOADED.to_owned()),
+        Command::Status { json } => cc::status().map(|status| match json {
+            true => format!("{}\n", serde_json::to_string(&status).expect("numbers and strings")),
+            false => sentences(&status),
+        }),
+        Command::Unload => cc::unload().map(|left| farewell(&left)),
+    };
+    match done {
+        Ok(text) => print(&text),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &Error) -> i32 {
+    complain(&error.to_string());
+    FAILURE
+}
+
+const LOADED: &str = "\
+karak is loaded. To use it
+  for the new connections of this network namespace: sysctl -w net.ipv4.tcp_congestion_control=karak
+  for one socket: setsockopt(TCP_CONGESTION), as in `iperf3 --congestion karak`
+";
+
+fn sentences(status: &Status) -> String {
+    let Status { name, loaded, default_here, retired } = status;
+    let mut out = match loaded {
+        None => format!("{name} is not loaded\n"),
+        Some(Loaded { version, connections, connections_ever, timeouts, raised }) => {
+            let [none, one, two, more] = timeouts;
+            format!(
+                "{name} is loaded (airtcp {version})\n\
+                 connections: {connections} now, {connections_ever} ever\n\
+                 time-outs after 0, 1, 2 and more duplicate ACKs: {none}, {one}, {two}, {more}; \
+                 cwnd larger than reno's after {raised}\n"
+            )
+        }
+    };
+    if *default_here {
+        let _ = writeln!(out, "it is the default of this network namespace");
+    }
+    if let Some(count @ 1..) = retired {
+        let _ = writeln!(out, "unloaded before, but still in use: {count}");
+    }
+    out
+}
+
+fn farewell(left: &Unloaded) -> String {
+    let Unloaded { connections, default_here, retired } = left;
+    let mut out = "karak is unloaded\n".to_owned();
+    if *connections > 0 {
+        let _ = writeln!(out, "connections that use it until they end: {connections}");
+    }
+    if *default_here {
+        let _ = writeln!(
+            out,
+            "it is still the default of this network namespace, whose new connections use it \
+             until you choose another: sysctl -w net.ipv4.tcp_congestion_control=cubic"
+        );
+    }
+    if let Some(1..) = retired {
+        let _ = writeln!(
+            out,
+            "the kernel frees it when no socket and no namespace's default holds it any more"
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_says_who_uses_it_and_what_it_did() {
+        let loaded = Loaded {
+            version: "0.1.0".to_owned(),
+            connections: 2,
+            connections_ever: 7,
+            timeouts: [4, 3, 2, 1],
+            raised: 5,
+        };
+        let status =
+            Status { name: "karak", loaded: Some(loaded), default_here: true, retired: Some(1) };
+        assert_eq!(
+            sentences(&status),
+            "karak is loaded (airtcp 0.1.0)
+connections: 2 now, 7 ever
+time-outs after 0, 1, 2 and more duplicate ACKs: 4, 3, 2, 1; cwnd larger than reno's after 5
+it is the default of this network namespace
+unloaded before, but still in use: 1
+"
+        );
+        let none = Status { name: "karak", loaded: None, default_here: false, retired: None };
+        assert_eq!(sentences(&none), "karak is not loaded\n");
+    }
+
+    #[test]
+    fn what_still_holds_it_is_said_on_parting() {
+        let nobody = Unloaded { connections: 0, default_here: false, retired: Some(0) };
+        assert_eq!(farewell(&nobody), "karak is unloaded\n");
+        let all = farewell(&Unloaded { connections: 3, default_here: true, retired: Some(1) });
+        assert_eq!(all.lines().count(), 4, "{all}");
+        assert!(all.contains("until they end: 3\n"), "{all}");
+    }
+}
