@@ -153,6 +153,9 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
             packets: (!taps.is_empty()).then_some(&mut taps as &mut dyn PacketTap),
         };
         let mut world = World::new(scenario, seed);
+        if args.json || args.out.is_some() {
+            world.measure_queueing_delays();
+        }
         if !run_in_slices(&mut world, scenario.duration, &mut observers, stopped) {
             return Ok(None);
         }
