@@ -2,6 +2,7 @@
 //! it.
 
 use super::World;
+use super::packets::Journey;
 use crate::packet::{Control, Packet};
 use crate::world::Observers;
 use airtcp_core::Source;
@@ -109,7 +110,7 @@ impl World {
             },
         };
         let control = Packet::Control(Control { from, to, message: Arc::new(message) });
-        let packet = self.packets.insert(from, 1, control);
+        let packet = self.packets.insert(from, Journey { ttl: 1, ..Journey::START }, control);
         let size = self.packets.meta(packet).size;
         let machine = &mut self.channels[channel as usize].channel;
         match machine.send(self.now, station, receiver, packet, size) {

@@ -115,7 +115,7 @@ impl Packets {
         neighbour: Option<NodeId>,
         id: PacketId,
     ) -> Crossing<'_> {
-        let ttl = self.headers[id.0 as usize].ttl;
+        let ttl = self.headers[id.0 as usize].journey.ttl;
         let header = self.written.get(id.0 as usize).and_then(Option::as_deref);
         Crossing { at, node, direction, neighbour, ttl, packet: self.packet(id), header }
     }
