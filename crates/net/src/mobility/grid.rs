@@ -10,9 +10,6 @@ use airtcp_core::{Duration, Instant, Position};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No station.
-const NONE: u32 = u32::MAX;
-
 /// The positions of all stations.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
@@ -36,30 +33,36 @@ pub(crate) struct Grid {
     generation: u32,
 }
 
+/// Where a station is entered.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The leg the station is on.
-    leg: Leg,
     /// When this entry must next be updated; [`Instant::MAX`] for never.
     due: Instant,
     cell: u32,
-    /// The next station in the same cell.
-    next: u32,
+    /// Its place among the members of the cell.
+    place: u32,
 }
 
-impl Entry {
+/// The stations in a cell lie together in memory, because they are looked through together.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    members: Vec<Member>,
+    /// How many of them move.
+    movers: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    station: u32,
+    /// The leg it is on.
+    leg: Leg,
+}
+
+impl Member {
     /// The station moves, or will move.
     fn is_mover(&self) -> bool {
         self.leg.until < Instant::MAX
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    /// The first station in the cell.
-    first: u32,
-    /// How many of its stations move.
-    movers: u32,
 }
 
 impl Grid {
@@ -79,28 +82,22 @@ impl Grid {
         // A float-to-integer cast saturates.
         let count = |extent: f64| (extent / width) as usize + 1;
         let (columns, rows) = (count(across), count(up));
-        let still = |&position: &Position| Entry {
-            leg: Leg::stay(position, Instant::ZERO, Instant::MAX),
-            due: Instant::MAX,
-            cell: 0,
-            next: NONE,
-        };
         let mut grid = Self {
-            stations: positions.iter().map(still).collect(),
+            stations: vec![Entry { due: Instant::MAX, cell: 0, place: 0 }; positions.len()],
             mobility: positions.iter().map(|&p| Mobility::Stationary(Stationary(p))).collect(),
             range,
             width,
             corner: Position { x, y },
             columns,
             rows,
-            cells: vec![Cell { first: NONE, movers: 0 }; columns * rows],
+            cells: vec![Cell::default(); columns * rows],
             movers: 0,
             changes: BinaryHeap::new(),
             generation: 0,
         };
-        // In reverse, so that each cell lists its stations in ascending order.
-        for station in (0..positions.len() as u32).rev() {
-            grid.enter(station, Instant::ZERO);
+        for (station, &place) in (0..).zip(positions) {
+            let leg = Leg::stay(place, Instant::ZERO, Instant::MAX);
+            grid.enter(Member { station, leg }, Instant::ZERO);
         }
         grid
     }
@@ -120,7 +117,12 @@ impl Grid {
 
     /// Where a station is at `at`. [`Grid::advance`] must have been called up to that time.
     fn position(&self, station: u32, at: Instant) -> Position {
-        self.stations[station as usize].leg.position(at)
+        self.member(station).leg.position(at)
+    }
+
+    fn member(&self, station: u32) -> &Member {
+        let Entry { cell, place, .. } = self.stations[station as usize];
+        &self.cells[cell as usize].members[place as usize]
     }
 
     /// Changes whenever the neighbourhood of stations that stand still does; see
@@ -153,15 +155,12 @@ impl Grid {
         found.clear();
         let here = self.position(station, at);
         for cell in self.around(station) {
-            let mut other = self.cells[cell].first;
-            while other != NONE {
-                let entry = &self.stations[other as usize];
-                let distance = here.distance(entry.leg.position(at));
+            for other in &self.cells[cell].members {
+                let distance = here.distance(other.leg.position(at));
                 // Entered, and taken out again without a branch, which could not be predicted.
-                found.push((other, distance));
-                let outside = other == station || distance > self.range;
+                found.push((other.station, distance));
+                let outside = other.station == station || distance > self.range;
                 found.truncate(found.len() - usize::from(outside));
-                other = entry.next;
             }
         }
     }
@@ -182,12 +181,11 @@ impl Grid {
 
     /// Sets a station's current leg and cell.
     fn look_after(&mut self, station: u32, now: Instant) {
-        self.leave(station);
-        let entry = &mut self.stations[station as usize];
-        let moved = entry.is_mover();
-        entry.leg = self.mobility[station as usize].leg(now);
-        self.generation += u32::from(moved && !entry.is_mover());
-        self.enter(station, now);
+        let before = self.leave(station);
+        let leg = self.mobility[station as usize].leg(now);
+        let member = Member { station, leg };
+        self.generation += u32::from(before.is_mover() && !member.is_mover());
+        self.enter(member, now);
         let due = self.leaves_cell(station, now);
         self.stations[station as usize].due = due;
         if due < Instant::MAX {
@@ -195,40 +193,36 @@ impl Grid {
         }
     }
 
-    fn enter(&mut self, station: u32, now: Instant) {
-        let entry = &mut self.stations[station as usize];
-        let Position { x, y } = entry.leg.position(now);
+    fn enter(&mut self, member: Member, now: Instant) {
+        let Position { x, y } = member.leg.position(now);
         let index = |offset: f64, count: usize| ((offset / self.width) as usize).min(count - 1);
         let column = index(x - self.corner.x, self.columns);
         let row = index(y - self.corner.y, self.rows);
-        entry.cell = (row * self.columns + column) as u32;
-        let cell = &mut self.cells[entry.cell as usize];
-        entry.next = cell.first;
-        cell.first = station;
-        cell.movers += u32::from(entry.is_mover());
-        self.movers += u32::from(entry.is_mover());
+        let number = row * self.columns + column;
+        let cell = &mut self.cells[number];
+        let entry = &mut self.stations[member.station as usize];
+        (entry.cell, entry.place) = (number as u32, cell.members.len() as u32);
+        cell.members.push(member);
+        cell.movers += u32::from(member.is_mover());
+        self.movers += u32::from(member.is_mover());
     }
 
-    fn leave(&mut self, station: u32) {
-        let Entry { cell, next, .. } = self.stations[station as usize];
-        let moves = u32::from(self.stations[station as usize].is_mover());
+    fn leave(&mut self, station: u32) -> Member {
+        let Entry { cell, place, .. } = self.stations[station as usize];
         let cell = &mut self.cells[cell as usize];
-        cell.movers -= moves;
-        self.movers -= moves;
-        if cell.first == station {
-            cell.first = next;
-            return;
+        let member = cell.members.swap_remove(place as usize);
+        if let Some(moved) = cell.members.get(place as usize) {
+            self.stations[moved.station as usize].place = place;
         }
-        let mut before = cell.first;
-        while self.stations[before as usize].next != station {
-            before = self.stations[before as usize].next;
-        }
-        self.stations[before as usize].next = next;
+        cell.movers -= u32::from(member.is_mover());
+        self.movers -= u32::from(member.is_mover());
+        member
     }
 
     /// When a station crosses into another cell, or its leg ends.
     fn leaves_cell(&self, station: u32, now: Instant) -> Instant {
-        let Entry { leg, cell, .. } = self.stations[station as usize];
+        let cell = self.stations[station as usize].cell;
+        let leg = self.member(station).leg;
         if !leg.moves() {
             return leg.until;
         }
