@@ -450,7 +450,8 @@ impl<T: Copy> Channel<T> {
         let intact = self.common.radio.probability_intact(size);
         // What stations that it is not for need to know of it, if that is all.
         let reserves = self.common.rules.nav_for_others(frame);
-        let reserves = reserves.filter(|_| unicast && intact >= 1.0);
+        let errors = intact < 1.0 || self.common.noise_errors;
+        let reserves = reserves.filter(|_| unicast && !errors);
         let slot = self.air.launch(Flight {
             frame: *frame,
             number,

@@ -306,7 +306,22 @@ alternatives! {
             min_sinr: f64 = 10.0,
             /// Weaker signals are left out of the sum.
             interference_floor: Power = Power::from_dbm(-111.0),
+            /// What noise and interference do to a frame.
+            frame_errors: FrameErrors = FrameErrors::Threshold,
         },
+    }
+}
+
+choice! {
+    /// What noise and interference do to a frame.
+    pub enum FrameErrors {
+        /// it is lost if its ratio falls below `min-sinr`
+        Threshold = "threshold",
+        /// `min-sinr` is only needed at its beginning; then each part of the frame has the bit error
+        /// rate of its modulation (DBPSK, DQPSK, CCK) at its ratio, over 22 MHz (Pei and Henderson,
+        /// Boeing 2009). ns-3's stock model is this with a noise of -93.6 dBm and a `min-sinr` of
+        /// 2.51, 4 dB
+        Dsss = "dsss",
     }
 }
 

@@ -17,6 +17,7 @@ use crate::wifi::config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
     ResponseTimeout,
 };
+use crate::wifi::dsss::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
@@ -80,6 +81,23 @@ impl Rules {
             phy,
             mac,
         }
+    }
+
+    /// The rate of packets to `to`.
+    fn packet_rate(&self, to: Receiver) -> DataRate {
+        match to {
+            Receiver::Station(_) => self.phy.data_rate,
+            Receiver::Broadcast => self.phy.broadcast_rate,
+        }
+    }
+
+    /// What a radio that begins to receive a frame at `now` has to follow.
+    pub(crate) fn exposure<T>(&self, now: Instant, frame: &Frame<T>) -> Exposure {
+        let rate = match frame.body {
+            Body::Data { .. } => self.packet_rate(frame.to),
+            Body::Rts | Body::Cts | Body::Ack => self.phy.control_rate,
+        };
+        Exposure::new(now, rate, self.phy.plcp(rate))
     }
 
     /// Every frame takes longer.
@@ -272,6 +290,8 @@ pub(crate) struct Traffic<T> {
     latest: Vec<(StationId, u32)>,
     pub(crate) streams: StationStreams,
     pub(crate) counters: StationCounters,
+    /// The frame that the radio follows, if noise causes bit errors.
+    pub(crate) exposure: Exposure,
 }
 
 /// A back-off, or none.
@@ -320,6 +340,7 @@ impl<T: Copy> Dcf<T> {
                 latest: Vec::new(),
                 streams,
                 counters: StationCounters::default(),
+                exposure: Exposure::NONE,
             }),
         }
     }
@@ -416,11 +437,7 @@ impl<T: Copy> Dcf<T> {
             return false;
         }
         let size = packet_size + rules.mac.llc + rules.mac.header;
-        let rate = match to {
-            Receiver::Station(_) => rules.phy.data_rate,
-            Receiver::Broadcast => rules.phy.broadcast_rate,
-        };
-        let duration = rules.phy.frame(rate, size);
+        let duration = rules.phy.frame(rules.packet_rate(to), size);
         let sequence = self.traffic.next_sequence;
         self.traffic.next_sequence = sequence.wrapping_add(1);
         let job = Job {

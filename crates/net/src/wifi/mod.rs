@@ -4,8 +4,8 @@
 //! Then here: [`config`] (every choice, and who makes which), [`preset`] (the choices of the
 //! standard and of the simulators the papers used), [`channel`] (the machine). Its parts can be
 //! read alone, from the bottom up: `station` and `frame` (the vocabulary), `phy` (how long a frame
-//! takes), `radio` (which frame a station receives), `dcf` (one station's MAC), `audience` (who
-//! senses whom), `agenda` (what comes next), `air` (frames on the air), `terminal` (one whole
+//! takes), `dsss` (its bit errors), `radio` (which frame a station receives), `dcf` (one station's
+//! MAC), `audience` (who senses whom), `agenda` (what comes next), `air` (frames on the air), `terminal` (one whole
 //! station).
 //!
 //! A frame leaves the MAC of one station, reaches every station in range after distance/c, is
@@ -19,6 +19,7 @@ mod audience;
 pub mod channel;
 pub mod config;
 mod dcf;
+mod dsss;
 mod frame;
 mod phy;
 pub mod preset;
@@ -29,9 +30,9 @@ mod terminal;
 pub use airtcp_core::Position;
 pub use channel::{Channel, Output};
 pub use config::{
-    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
-    Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout, StationConfig,
-    WifiError,
+    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, FrameErrors, MacConfig,
+    PhyConfig, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
+    StationConfig, WifiError,
 };
 pub use frame::{FrameKind, Monitored, ReceivedFrame, SentFrame};
 pub use station::{Receiver, StationCounters, StationId, StationStreams};

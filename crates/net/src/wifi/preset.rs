@@ -2,8 +2,8 @@
 
 use crate::config::QueueLimit;
 use crate::wifi::config::{
-    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
-    Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
+    Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, FrameErrors, MacConfig,
+    PhyConfig, Power, Preamble, Propagation, RadioConfig, Reception, ResponseTimeout,
 };
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::Fallback::Is;
@@ -113,6 +113,7 @@ pub fn ieee() -> ChannelConfig {
                 noise: Power::from_dbm(-101.0),
                 min_sinr: 10.0,
                 interference_floor: Power::from_dbm(-111.0),
+                frame_errors: FrameErrors::Threshold,
             },
             bit_error_rate: 0.0,
         },
@@ -191,6 +192,7 @@ pub fn glomosim() -> ChannelConfig {
                 noise: Power::from_watts(8.004e-14),
                 min_sinr: 10.0,
                 interference_floor: Power::from_dbm(-111.0),
+                frame_errors: FrameErrors::Threshold,
             },
             ..radio
         },

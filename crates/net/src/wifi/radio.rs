@@ -3,7 +3,7 @@
 //! [`Reception`] describes the two reception models. Both keep a *lock*: the frame that the
 //! receiver follows and hands to the MAC when it ends, unless something destroyed it.
 
-use crate::wifi::config::{Power, Propagation, RadioConfig, Reception};
+use crate::wifi::config::{FrameErrors, Power, Propagation, RadioConfig, Reception};
 use airtcp_core::{Bytes, Duration, Instant, Position};
 use std::f64::consts::PI;
 
@@ -37,6 +37,21 @@ impl RadioConfig {
             1.0
         } else {
             libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
+        }
+    }
+
+    /// Whether noise and interference cause bit errors.
+    pub(crate) fn has_noise_errors(&self) -> bool {
+        matches!(self.reception, Reception::CumulativeSinr { frame_errors: FrameErrors::Dsss, .. })
+    }
+
+    /// Ratio of a signal to noise and all other signals, which together have the power `others`.
+    pub(crate) fn sinr(&self, signal: Power, others: Power) -> f64 {
+        match self.reception {
+            Reception::FirstLock { .. } => f64::INFINITY,
+            Reception::CumulativeSinr { noise, .. } => {
+                signal.as_watts() / (noise + others).as_watts()
+            }
         }
     }
 
@@ -151,6 +166,12 @@ impl Radio {
         self.lock.is_some() || (self.energy > Power::ZERO && self.energy >= config.cs_threshold)
     }
 
+    /// The frame that the receiver follows, and its ratio to noise and all other signals.
+    pub(crate) fn following(&self, config: &RadioConfig) -> Option<(u32, f64)> {
+        let lock = self.lock?;
+        Some((lock.frame, config.sinr(lock.power, self.energy - lock.power)))
+    }
+
     /// Since when the receiver has been following the present frame.
     pub(crate) fn receiving_since(&self) -> Option<Instant> {
         self.lock.map(|lock| lock.since)
@@ -188,8 +209,9 @@ impl Radio {
                 let ignored = self.lock_first(now, config, capture_ratio, signal);
                 ignored && ignored_frame_sets_nav
             }
-            Reception::CumulativeSinr { noise, min_sinr, .. } => {
-                self.lock_strongest(now, config, noise, min_sinr, signal);
+            Reception::CumulativeSinr { noise, min_sinr, frame_errors, .. } => {
+                let fatal = frame_errors == FrameErrors::Threshold;
+                self.lock_strongest(now, config, noise, (min_sinr, fatal), signal);
                 false
             }
         }
@@ -274,12 +296,13 @@ impl Radio {
         false
     }
 
+    /// The SINR rule. `fatal`: a ratio below the least one destroys a frame.
     fn lock_strongest(
         &mut self,
         now: Instant,
         config: &RadioConfig,
         noise: Power,
-        min_sinr: f64,
+        (min_sinr, fatal): (f64, bool),
         signal: Arrival,
     ) {
         let others = noise + self.energy;
@@ -289,7 +312,9 @@ impl Radio {
         }
         if signal.power >= config.rx_threshold && signal.power.is_at_least(min_sinr, others) {
             self.lock = Some(Lock::new(now, signal, Outcome::Frame));
-        } else if let Some(lock) = &mut self.lock {
+        } else if let Some(lock) = &mut self.lock
+            && fatal
+        {
             let others = noise + (self.energy - lock.power);
             if !lock.power.is_at_least(min_sinr, others) {
                 lock.fate = Outcome::Collision;

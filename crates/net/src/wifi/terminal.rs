@@ -18,6 +18,8 @@ pub(crate) struct Common {
     receivable_alone: Power,
     /// Every signal keeps the medium busy.
     senses_all: bool,
+    /// Noise and interference cause bit errors.
+    pub(crate) noise_errors: bool,
 }
 
 impl Common {
@@ -27,6 +29,7 @@ impl Common {
             rules: Rules::new(config),
             receivable_alone: radio.receivable_alone(),
             senses_all: matches!(radio.reception, Reception::FirstLock { .. }),
+            noise_errors: radio.has_noise_errors(),
             radio,
         }
     }
@@ -106,7 +109,7 @@ impl<T: Copy> Terminal<T> {
     /// A frame that is not for this station comes and goes.
     #[inline]
     fn let_pass(&mut self, common: &Common, signal: Signal) {
-        let Common { rules, radio, receivable_alone, senses_all } = common;
+        let Common { rules, radio, receivable_alone, senses_all, noise_errors: _ } = common;
         let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
         debug_assert!(self.radio.is_calm(begin));
         let followed = *senses_all || power >= *receivable_alone;
@@ -141,6 +144,7 @@ impl<T: Copy> Terminal<T> {
             }
             let now = moment.at;
             let overheard = if moment.is_end() {
+                self.expose(common, now);
                 let was_busy = self.radio.is_busy(&common.radio);
                 let outcome = self.radio.end(now, &common.radio, moment.frame(), power);
                 let idle = was_busy && !self.radio.is_busy(&common.radio);
@@ -152,7 +156,9 @@ impl<T: Copy> Terminal<T> {
                     && air.first_is_alone(&self.ear, passes);
                 if !alone {
                     air.begin_first(&mut self.ear, passes);
+                    self.expose(common, now);
                     self.reached(common, now, Arrival { frame: moment.frame(), power, end });
+                    self.follow(air, common, now, &signal);
                     continue;
                 }
                 let Common { radio, receivable_alone, .. } = common;
@@ -162,6 +168,11 @@ impl<T: Copy> Terminal<T> {
                     self.busy_from = now.max(self.busy_from);
                     self.dcf.carrier_busy(now, &common.rules);
                 }
+                if outcome == Outcome::Frame && common.noise_errors && flight < FOR_OTHERS {
+                    let mut exposure = common.rules.exposure(now, &air.flight(flight).frame);
+                    exposure.pass(end, radio.sinr(power, Power::ZERO));
+                    self.dcf.traffic.exposure = exposure;
+                }
                 self.passed(air, &signal, common, end, (outcome, busy), out)
             };
             air.remove_first(&mut self.ear);
@@ -170,6 +181,29 @@ impl<T: Copy> Terminal<T> {
             if overheard || out.any() {
                 return Some(Heard { flight, overheard });
             }
+        }
+    }
+
+    /// The signals present have been the same up to now since the last call.
+    #[inline]
+    fn expose(&mut self, common: &Common, now: Instant) {
+        if common.noise_errors
+            && let Some((_, sinr)) = self.radio.following(&common.radio)
+        {
+            self.dcf.traffic.exposure.pass(now, sinr);
+        }
+    }
+
+    /// The receiver may have begun to follow the frame of this signal.
+    #[inline]
+    fn follow(&mut self, air: &Air<T>, common: &Common, now: Instant, signal: &Signal) {
+        if common.noise_errors
+            && let Some((frame, _)) = self.radio.following(&common.radio)
+            && frame == signal.moment().frame()
+            && signal.flight < FOR_OTHERS
+        {
+            let frame = &air.flight(signal.flight).frame;
+            self.dcf.traffic.exposure = common.rules.exposure(now, frame);
         }
     }
 
@@ -205,7 +239,10 @@ impl<T: Copy> Terminal<T> {
         let intact = |air: &Air<T>, dcf: &mut Dcf<T>| {
             signal.flight != SPOILT
                 && (signal.flight == FOR_OTHERS || {
-                    let intact = air.flight(signal.flight).intact;
+                    let mut intact = air.flight(signal.flight).intact;
+                    if common.noise_errors {
+                        intact *= dcf.traffic.exposure.intact();
+                    }
                     intact >= 1.0 || dcf.traffic.streams.errors.chance(intact)
                 })
         };

@@ -1,11 +1,11 @@
 //! Properties of every cell, whatever its rules, positions and traffic.
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
-    Channel, ChannelConfig, Output, Position, ReceivedFrame, Receiver, SentFrame, StationConfig,
-    StationId, StationStreams, preset,
+    Channel, ChannelConfig, FrameErrors, Output, Position, Power, ReceivedFrame, Receiver,
+    Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ fn config() -> impl Strategy<Value = ChannelConfig> {
         preset::ns2(),
         preset::glomosim(),
         preset::opnet(),
+        dsss(60.0),
     ]);
     let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
     (base, errors, 0_u64..5, prop::sample::select(vec![0, 256, 2347])).prop_map(
@@ -37,6 +38,24 @@ fn config() -> impl Strategy<Value = ChannelConfig> {
             config
         },
     )
+}
+
+/// The standard's cell with the bit errors of the modulations, and stations 10 m apart at so many
+/// decibels above the noise.
+fn dsss(decibels: f64) -> ChannelConfig {
+    let mut config = preset::ieee();
+    config.radio.rx_threshold = Power::from_dbm(-100.0);
+    config.radio.cs_threshold = Power::from_dbm(-100.0);
+    // Friis over 10 m at 914 MHz.
+    let gain = (299_792_458.0 / 914e6 / (4.0 * std::f64::consts::PI * 10.0)).powi(2);
+    let received = config.radio.tx_power.as_watts() * gain;
+    config.radio.reception = Reception::CumulativeSinr {
+        noise: Power::from_watts(received / 10_f64.powf(decibels / 10.0)),
+        min_sinr: 1.0,
+        interference_floor: Power::from_dbm(-111.0),
+        frame_errors: FrameErrors::Dsss,
+    };
+    config
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
@@ -312,4 +331,29 @@ fn bit_errors_are_as_frequent_as_configured() {
     let (_, log) = run(&scenario);
     let delivered = log.outputs.iter().filter(|(_, o)| matches!(o, Output::Deliver { .. })).count();
     assert!((632..=752).contains(&delivered), "{delivered}");
+}
+
+/// How many of 1000 broadcasts of 1024 B, MAC headers included, get through at 2 Mbit/s.
+fn broadcasts_through(decibels: f64) -> usize {
+    let mut config = dsss(decibels);
+    config.phy.broadcast_rate = DataRate::mbps(2);
+    config.mac.queue = QueueLimit::Packets(2000);
+    let places = vec![Position::default(), Position { x: 10.0, y: 0.0 }];
+    let packets = vec![(0, 0, 0, 1024 - 28 - 8); 1000];
+    let scenario = Scenario { config, places, packets, seed: 1 };
+    let (_, log) = run(&scenario);
+    let delivered = |(_, o): &&(_, Output<usize>)| matches!(o, Output::Deliver { .. });
+    log.outputs.iter().filter(delivered).count()
+}
+
+#[test]
+fn dsss_errors_are_as_frequent_as_their_curve_says() {
+    // ns-3's packet error rates of 1024 B at 2 Mbit/s: 0.7963 at 0 dB, 0.2346 at 1 dB, 0.0287 at 2
+    // dB. Four standard errors of 1000 broadcasts, and the PLCP's own errors (below 1e-6).
+    for (decibels, through, margin) in
+        [(0.001, 203.7, 51.0), (1.0, 765.4, 54.0), (2.0, 971.3, 21.0)]
+    {
+        let delivered = broadcasts_through(decibels) as f64;
+        assert!((delivered - through).abs() < margin, "{decibels} dB: {delivered}");
+    }
 }

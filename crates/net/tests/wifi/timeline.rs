@@ -7,8 +7,8 @@ use crate::common::{line, play};
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_net::config::QueueLimit;
 use airtcp_net::wifi::{
-    Attempts, ChannelConfig, CtsRule, EifsRule, FirstAccess, Reception, ResponseTimeout, StationId,
-    preset,
+    Attempts, ChannelConfig, CtsRule, EifsRule, FirstAccess, FrameErrors, Reception,
+    ResponseTimeout, StationId, preset,
 };
 
 /// The standard's rules at 2 Mbit/s, control frames at 1 Mbit/s, no LLC, no RTS.
@@ -798,6 +798,27 @@ fn a_later_frame_10_db_weaker_is_ignored() {
              1317.335 C drop 1: Unheard",
         );
     }
+}
+
+#[test]
+fn with_the_errors_of_dsss_7_db_are_enough_for_2_mbps() {
+    // C is 300 m from B: 7 dB below A. 10 dB are too much to ask for.
+    let mut config = deaf_beyond_range(basic());
+    let Reception::CumulativeSinr { frame_errors, .. } = &mut config.radio.reception else {
+        panic!("the standard's preset sums interference")
+    };
+    *frame_errors = FrameErrors::Dsss;
+    let mut cell = line(&config, &[(0.0, &[]), (200.0, &[]), (500.0, &[])]);
+    play(
+        &mut cell,
+        "0        send A>B 100
+         100      send C>* 100
+         0        A>B DATA
+         100      C>* DATA
+         704.668  B got 0
+         714.668  B>A ACK
+         1317.001 C drop 1: Unheard",
+    );
 }
 
 #[test]

@@ -97,6 +97,10 @@ settings! {
         pub buffer_timeout: Duration = Duration::from_secs(30),
         /// The time between packets that leave together once there is a route. ns-2: 10 ms.
         pub buffer_spacing: Duration = Duration::ZERO,
+        /// Whether a message also makes a route to the neighbour that sent it, besides those it tells
+        /// of. In ns-2 it does not.
+        #[source = "RFC 3561 §6.5, §6.7"]
+        pub neighbour_routes: bool = true,
         /// How a node notices that a neighbour is gone.
         #[keys_of(LinkDetection)]
         pub link_detection: LinkDetection = LinkDetection::LinkLayer,
@@ -229,9 +233,7 @@ impl config::Preset for Preset {
 
 /// What ns-2.35 does (`aodv/aodv.cc`), which forgets no route, has no blacklist and limits no rates.
 /// Its first search for a destination covers the whole network (TTL_START, 5, is never used), since
-/// a route that never was counts as infinitely long. It departs from the RFC in two more points,
-/// which are not followed: its messages have no UDP header, and it learns no routes to the nodes
-/// that only relay them.
+/// a route that never was counts as infinitely long. Not followed: its messages have no UDP header.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
@@ -251,6 +253,7 @@ pub fn ns2() -> AodvConfig {
         errors_clear_queue: true,
         errors_to: ErrorsTo::Everyone,
         blacklist_timeout: Duration::ZERO,
+        neighbour_routes: false,
         messages_detect: false,
         local_repair: LocalRepair::SecondHalf,
         fresh_replies: true,

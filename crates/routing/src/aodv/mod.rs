@@ -303,7 +303,7 @@ impl Aodv {
         // What a destination says of itself comes first: after the route to it has become valid as one
         // to a neighbour, an equally new reply would be no better, and would not be relayed.
         let of_itself = matches!(message, Message::Reply(reply) if reply.destination == from);
-        if !of_itself {
+        if self.config.neighbour_routes && !of_itself {
             self.learn_neighbour(now, from, None, self.config.active_route_timeout, out);
         }
         match message {

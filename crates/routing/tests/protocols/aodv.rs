@@ -249,6 +249,15 @@ fn every_message_makes_its_sender_a_neighbour() {
     }
 }
 
+/// ns-2, `recvRequest` and `recvReply`.
+#[test]
+fn a_message_tells_of_no_neighbour_in_ns2() {
+    let mut node = node_with(&Preset::Ns2.config());
+    node.hears(3, request(REQUEST));
+    node.hears(3, reply(9, 1, 1, ME));
+    assert_eq!([3, 8, 9].map(|to| node.next_hop(to)), [None, Some(3), Some(3)]);
+}
+
 #[test]
 fn a_direct_link_replaces_a_longer_route() {
     let mut node = node();
@@ -884,7 +893,7 @@ fn ns2_broadcasts_the_loss_of_all_routes_over_a_broken_link() {
         did[2..],
         [Did::Broadcast(Message::Error(Error {
             no_delete: false,
-            unreachable: vec![(NodeId(2), None), (NodeId(9), Some(SeqNum(51)))],
+            unreachable: vec![(NodeId(9), Some(SeqNum(51)))],
         }))]
     );
 }

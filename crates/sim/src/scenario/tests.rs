@@ -1169,7 +1169,7 @@ fn a_cell_is_its_preset_with_the_keys_of_the_file() {
         ("wlan.cell.noise", "-100 dBm"),
         ("wlan.cell.interference-floor", "-110 dBm"),
     ];
-    let Reception::CumulativeSinr { noise, min_sinr, interference_floor } =
+    let Reception::CumulativeSinr { noise, min_sinr, interference_floor, .. } =
         cell(&sinr).unwrap().wlans[0].config.radio.reception
     else {
         panic!("another model")
