@@ -118,12 +118,18 @@ def test_windows_are_combined() -> None:
     assert counts == {"min": 1, "max": 3, "sum": 5}
 
 
-def test_a_window_begins_at_a_flows_first_point_of_another_series() -> None:
-    first = Series(np.array([4.0, 5.0]), np.array([0, 0], np.uint32), np.array([1.0, 1.0]))
-    ours = Run(run().metrics, {**run().series, "restarts": first})
-    since = metric("trace", "cwnd", reduce="count", since="restarts", lasting=4.0)
-    # Flow a has points at 5 and 7.5 s; flow b has no restart, and so no value.
-    assert measure(ours, since) == 2
+def test_a_window_begins_at_the_first_point_of_another_series_and_is_of_its_flow() -> None:
+    def count(times: list[float], flows: list[int]) -> float:
+        restarts = Series(np.array(times), np.array(flows, np.uint32), np.ones(len(times)))
+        ours = Run(run().metrics, {**run().series, "restarts": restarts})
+        return measure(
+            ours, metric("trace", "cwnd", reduce="count", since="restarts", lasting=4.0, over="sum")
+        )
+
+    # From 4 to 8 s flow a has points at 5 and 7.5 s, flow b at 6 s.
+    assert count([4.0, 5.0], [0, 1]) == 2
+    assert count([4.0, 5.0], [1, 0]) == 1
+    assert math.isnan(count([], []))
 
 
 def test_a_missing_value_is_left_out_or_counts_as_told() -> None:

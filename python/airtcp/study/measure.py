@@ -28,8 +28,8 @@ class Measure:
         absent: What figures call such a run (`aborted`, say); empty: they do not mark it.
         reduce: `trace`: name of the reducer.
         windows: `trace`: start and end (exclusive) of each, in seconds; none: the whole run.
-        since: `trace`: a series; a flow's window begins at its first point of it, and a flow
-            without one has no value; empty: as given.
+        since: `trace`: a series; the window begins at the run's first point of it, and only the
+            flow of that point counts; empty: as given.
         lasting: `trace`: the length of that window, in seconds.
         until: `trace`: each window ends at the first point of this series in it; empty: as given.
         equals: Count 1 for a value that is this number, else 0: the mean is a share; `None`: take
@@ -277,18 +277,19 @@ def _trace_values(run: Run, metric: Measure) -> list[float]:
         windows = tuple(window for window in windows if not np.isnan(window[1]))
         if not windows:
             return [np.nan]
+    counted = range(len(run.metrics["flows"]))
+    if metric.since:
+        first = run.array(metric.since)
+        if not len(first.time):
+            return [np.nan]
+        start, counted = float(first.time[0]), range(first.flow[0], first.flow[0] + 1)
+        windows = ((start, start + metric.lasting),)
     values: list[float] = []
-    reduce = REDUCERS[metric.reduce]
-    for index, flow in enumerate(run.metrics["flows"]):
-        if metric.owner in ("", flow["name"]):
+    for index in counted:
+        if metric.owner in ("", run.metrics["flows"][index]["name"]):
             part = series.of_flow(index)
-            if metric.since:
-                start = _first(run.array(metric.since).of_flow(index).time)
-                windows = ((start, start + metric.lasting),)
-            values.extend(
-                np.nan if np.isnan(start) else reduce(part.time, part.value, start, end)
-                for start, end in windows
-            )
+            reduce = REDUCERS[metric.reduce]
+            values.extend(reduce(part.time, part.value, start, end) for start, end in windows)
     if not values:
         raise LookupError(f"metric {metric.name}: the run has no flow {metric.owner!r}")
     return values
