@@ -109,11 +109,11 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let journey = *self.packets.journey(packet);
-        let hops = TTL.saturating_sub(journey.ttl) + 1;
         if self.follows_waits && !socket.is_multiple_of(2) {
-            self.flows[socket as usize / 2].waits.record(journey.waited);
+            let waited = self.packets.journey(packet).waited;
+            self.flows[socket as usize / 2].waits.record(waited);
         }
+        let hops = TTL.saturating_sub(self.packets.journey(packet).ttl) + 1;
         let now = self.now;
         self.call(socket, observers, |socket, packets, io| {
             let Packet::Tcp(segment) = packets.packet(packet) else { return };
@@ -172,9 +172,7 @@ impl World {
         let out = &mut self.links[link as usize].link;
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
-                if self.follows_waits {
-                    self.packets.journey(packet).waited += out.latest_wait();
-                }
+                self.packets.journey(packet).waited += out.latest_wait();
                 self.wakeups.arm(link, out.next_deadline());
                 let seen = self.packets.packet(packet);
                 observers.packet(self.now, node, Direction::Sent, seen);
