@@ -7,6 +7,8 @@ simulator's build included: a worker with another build is refused.
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -39,11 +41,15 @@ def connected(address: str, store: Store, build: str) -> Iterator[Cluster]:
         raise CannotGoOnError(
             f"dask needs the package distributed ({error}): pip install 'airtcp[dask]'"
         ) from error
+    # The command says itself what matters; dask logs the same with tracebacks, even at exit.
+    logging.disable(logging.CRITICAL)
     try:
         client = Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
         raise CannotGoOnError(f"no dask scheduler at {address}: {error}") from error
     with client:
+        if not client.nthreads():
+            print(f"the dask scheduler at {address} has no workers yet", file=sys.stderr)
         yield Cluster(client, store, build)
 
 

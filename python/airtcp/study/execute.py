@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Protocol
 
 from airtcp import _native
@@ -234,26 +237,57 @@ def execute(
     outcome = outcome or Outcome()
     outcome.kept += len(jobs) - len(missing)
     pending: dict[Future[None], Job] = {}
-    try:
-        on_progress(outcome.finished)
-        for job in missing:
-            pending[workers.submit(job)] = job
-        while pending:
-            # A time-out lets the main thread see Ctrl-C.
-            done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            _collect(done, pending, outcome)
+    with _interrupts_put_off() as check:
+        try:
             on_progress(outcome.finished)
-            if outcome.stopped:
-                raise outcome.stopped
-    except (KeyboardInterrupt, CannotGoOnError) as reason:
-        outcome.stopped = reason
-        workers.stop()
-        for future in pending:
-            future.cancel()
-        running = [future for future in pending if not future.cancelled()]
-        wait(running)
-        _collect(running, pending, outcome)
+            for job in missing:
+                pending[workers.submit(job)] = job
+                check()
+            while pending:
+                # A time-out lets the main thread see Ctrl-C.
+                done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                _collect(done, pending, outcome)
+                on_progress(outcome.finished)
+                check()
+                if outcome.stopped:
+                    raise outcome.stopped
+        except (KeyboardInterrupt, CannotGoOnError) as reason:
+            outcome.stopped = reason
+            workers.stop()
+            for future in pending:
+                future.cancel()
+            running = [future for future in pending if not future.cancelled()]
+            wait(running)
+            _collect(running, pending, outcome)
     return outcome
+
+
+@contextmanager
+def _interrupts_put_off() -> Iterator[Callable[[], None]]:
+    """Ctrl-C has its effect only where the function that this returns is called.
+
+    Anywhere else an exception could leave a lock taken, for which other threads then wait forever.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came: list[FrameType | None] = []
+
+    def put_off(_signal: int, frame: FrameType | None) -> None:
+        came.append(frame)
+
+    def check() -> None:
+        if came:
+            signal.signal(signal.SIGINT, handler)
+            handler(signal.SIGINT, came.pop())
+
+    signal.signal(signal.SIGINT, put_off)
+    try:
+        yield check
+    finally:
+        if signal.getsignal(signal.SIGINT) is put_off:
+            signal.signal(signal.SIGINT, handler)
 
 
 def _collect(done: Iterable[Future[None]], pending: dict[Future[None], Job], into: Outcome) -> None:

@@ -111,11 +111,11 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let journey = *self.packets.journey(packet);
-        let hops = TTL.saturating_sub(journey.ttl) + 1;
         if self.follows_waits && !socket.is_multiple_of(2) {
-            self.flows[socket as usize / 2].waits.record(journey.waited);
+            let waited = self.packets.journey(packet).waited;
+            self.flows[socket as usize / 2].waits.record(waited);
         }
+        let hops = TTL.saturating_sub(self.packets.journey(packet).ttl) + 1;
         let now = self.now;
         self.call(socket, observers, |socket, packets, io| {
             let Packet::Tcp(segment) = packets.packet(packet) else { return };
@@ -174,9 +174,7 @@ impl World {
         let LinkState { link: out, to, .. } = &mut self.links[link as usize];
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
-                if self.follows_waits {
-                    self.packets.journey(packet).waited += out.latest_wait();
-                }
+                self.packets.journey(packet).waited += out.latest_wait();
                 self.wakeups.arm(link, out.next_deadline());
                 let (at, to) = (self.now, Some(*to));
                 observers.packet(|| self.packets.crossing(at, node, Direction::Sent, to, packet));

@@ -234,9 +234,7 @@ impl World {
                         let until = Instant::from_nanos(quiet.as_nanos().saturating_sub(1));
                         match out.pass(now, packet, meta, until) {
                             Ok(Some(Arrived { at, .. })) => {
-                                if self.follows_waits {
-                                    journey.waited += out.latest_wait();
-                                }
+                                journey.waited += out.latest_wait();
                                 return self.deliver_ahead(at, destination, packet);
                             }
                             offered => offered.map(|_| None),
@@ -248,9 +246,8 @@ impl World {
                     out.pass(now, packet, meta, self.horizon).map(|arrived| Some((arrived?, next)))
                 }
             };
-            if self.follows_waits && offered.is_ok() {
-                journey.waited += out.latest_wait();
-            }
+            // That of another packet, if this one was refused and goes no further.
+            journey.waited += out.latest_wait();
             match offered {
                 Ok(Some((arrived, next))) => {
                     self.events_processed += 1;
