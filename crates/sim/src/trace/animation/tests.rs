@@ -24,7 +24,7 @@ const CHAIN: &str = r#"
 const LINK: &str = r#"
     duration = "20 s"
     node = [{ name = "A" }, { name = "B" }]
-    link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "10 ms", loss = { p = 0.05 } }]
+    link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "10 ms", loss = { kind = "bernoulli", p = 0.05 } }]
     flow = [{ from = "A", to = "B" }]"#;
 
 fn scenario(text: &str) -> Scenario {
