@@ -141,9 +141,9 @@ fn a_map_of_moving_nodes_plays_pauses_and_scrubs() {
 #[test]
 fn a_map_of_wired_nodes_needs_no_positions() {
     let folder = tempfile::tempdir().unwrap();
-    let page = page(folder.path(), &example("dumbbell.toml"), &["--set", "duration=1 s"]);
+    let page = page(folder.path(), &example("quickstart.toml"), &[]);
     let Some(found) = probed(folder.path(), &page, DESKTOP) else { return };
-    assert_works(&found, 1.0);
+    assert_works(&found, 60.0);
 }
 
 /// 33 ms is the time for a frame at 30 frames a second.

@@ -24,7 +24,7 @@ const CHAIN: &str = r#"
 const LINK: &str = r#"
     duration = "20 s"
     node = [{ name = "A" }, { name = "B" }]
-    link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "10 ms", loss = { p = 0.05 } }]
+    link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "10 ms", loss = { kind = "bernoulli", p = 0.05 } }]
     flow = [{ from = "A", to = "B" }]"#;
 
 fn scenario(text: &str) -> Scenario {
@@ -74,6 +74,23 @@ fn frames_are_shown_with_what_is_in_them_and_what_became_of_them() {
             .unwrap();
     }
     insta::assert_snapshot!(text);
+}
+
+/// In this cell nobody withholds a CTS, and no ACK is lost.
+#[test]
+fn the_lost_frames_are_those_that_stations_retry() {
+    let text = include_str!("../../../../../examples/wlan.toml");
+    let set = [("duration".to_owned(), "5 s".to_owned())];
+    let scenario = Scenario::parse("wlan.toml", text, &set).unwrap();
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    let retries: u64 = world.metrics().stations.iter().map(|station| station.retries).sum();
+    let mut animation = run(&scenario, whole(), MAX_TRANSMISSIONS, 1);
+    let movement: Vec<_> = scenario.nodes.iter().map(|_| None).collect();
+    let frames = animation.traffic.transmissions(&movement);
+    let lost = frames.iter().filter(|frame| frame.fate != Fate::Received).count();
+    assert!(retries > 10);
+    assert_eq!(lost as u64, retries);
 }
 
 #[test]
