@@ -85,9 +85,11 @@ struct Bed {
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     took: Duration,
-    /// Segments that the server sent, and ACKs that it got.
+    /// Segments that the server sent.
     data: u64,
+    /// ACKs that the server got, and those that the mobile's kernel made.
     acks: u64,
+    made: u64,
     timeouts: u64,
     retransmissions: u64,
 }
@@ -95,6 +97,11 @@ struct Transfer {
 impl Transfer {
     fn acks_per_segment(&self) -> f64 {
         self.acks as f64 / self.data as f64
+    }
+
+    /// Every ACK that the kernel made left, the few apart that are on their way.
+    fn is_plain(&self) -> bool {
+        self.acks + 5 >= self.made
     }
 }
 
@@ -129,10 +136,13 @@ impl Bed {
         delack
     }
 
-    /// The mobile downloads so many bytes; `meanwhile` is done after the first of them.
-    fn download(&self, bytes: usize, meanwhile: impl FnOnce() + Send) -> Transfer {
-        let names = ["OutSegs", "InSegs", "TCPTimeouts", "RetransSegs"];
-        let before = names.map(|name| self.server.counter(name));
+    /// The mobile downloads so many bytes; `halfway` is done when half of them are there.
+    fn download(&self, bytes: usize, halfway: impl FnOnce()) -> Transfer {
+        let counters = || {
+            let names = ["OutSegs", "InSegs", "TCPTimeouts", "RetransSegs"];
+            (names.map(|name| self.server.counter(name)), self.mobile.counter("OutSegs"))
+        };
+        let (before, made_before) = counters();
         let listener = self.server.within(|| TcpListener::bind(("0.0.0.0", PORT)).unwrap());
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -143,18 +153,22 @@ impl Bed {
             let mut stream = self.mobile.within(|| TcpStream::connect((SERVER, PORT)).unwrap());
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let mut buffer = vec![0; 1 << 16];
-            let mut read = stream.read(&mut buffer).unwrap();
-            scope.spawn(meanwhile);
-            while read < bytes {
-                let more = stream.read(&mut buffer).unwrap();
-                assert!(more > 0, "{read} of {bytes} bytes");
-                read += more;
-            }
+            let mut read = 0;
+            let mut read_until = |end| {
+                while read < end {
+                    let more = stream.read(&mut buffer).unwrap();
+                    assert!(more > 0, "{read} of {bytes} bytes");
+                    read += more;
+                }
+            };
+            read_until(bytes / 2);
+            halfway();
+            read_until(bytes);
         });
         let took = start.elapsed();
-        let after = names.map(|name| self.server.counter(name));
+        let (after, made_after) = counters();
         let [data, acks, timeouts, retransmissions] = [0, 1, 2, 3].map(|i| after[i] - before[i]);
-        Transfer { took, data, acks, timeouts, retransmissions }
+        Transfer { took, data, acks, made: made_after - made_before, timeouts, retransmissions }
     }
 
     /// The mobile's rules.
@@ -164,8 +178,8 @@ impl Bed {
     }
 }
 
-/// A wire of 20 Mbit/s and 10 ms.
-const WIRE: [&str; 6] = ["--rate", "20mbit", "--delay", "5ms", "--queue", "100kB"];
+/// A wire of 20 Mbit/s and 10 ms that drops nothing.
+const WIRE: [&str; 6] = ["--rate", "20mbit", "--delay", "5ms", "--queue", "10MB"];
 
 #[test]
 fn a_window_of_segments_has_one_ack() {
@@ -173,38 +187,39 @@ fn a_window_of_segments_has_one_ack() {
     let plain = bed.download(4_000_000, || ());
     let delack = bed.delack(&["--window", "8"]);
     let delayed = bed.download(4_000_000, || ());
-    // Linux: one for about two segments. An eighth, and what starts and ends more often.
-    assert!(plain.acks_per_segment() > 0.35, "{plain:?}");
-    assert!((0.1..0.22).contains(&delayed.acks_per_segment()), "{delayed:?}");
+    // An ACK for eight segments, but more at the start and by timers on a busy machine.
+    assert!(plain.is_plain(), "{plain:?}");
+    assert!(delayed.acks_per_segment() < 0.25 && !delayed.is_plain(), "{delayed:?}");
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
+}
+
+/// The shortest of some downloads without and with `airtcp delack`, taken in turns.
+fn in_turns(bed: &Bed, bytes: usize) -> [Duration; 2] {
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..3 {
+        best[0] = best[0].min(bed.download(bytes, || ()).took);
+        let delack = bed.delack(&[]);
+        let transfer = bed.download(bytes, || ());
+        best[1] = best[1].min(transfer.took);
+        // An ACK that comes too late lets the sender's timer expire.
+        assert_eq!(transfer.timeouts, 0, "{transfer:?}");
+        assert_eq!(delack.end(Signal::SIGTERM), Some(0));
+    }
+    best
 }
 
 #[test]
 fn a_clean_path_loses_nothing_by_it() {
     let Some(bed) = Bed::new(&WIRE) else { return };
-    let (mut plain, mut delayed) = (Duration::ZERO, Duration::ZERO);
-    for _ in 0..3 {
-        plain += bed.download(3_000_000, || ()).took;
-        let delack = bed.delack(&[]);
-        let transfer = bed.download(3_000_000, || ());
-        delayed += transfer.took;
-        // An ACK that comes too late lets the sender's timer expire.
-        assert_eq!(transfer.timeouts, 0, "{transfer:?}");
-        assert_eq!(delack.end(Signal::SIGTERM), Some(0));
-    }
-    assert!(delayed < plain.mul_f64(1.15), "{delayed:?} against {plain:?}");
+    let [plain, delayed] = in_turns(&bed, 3_000_000);
+    assert!(delayed < plain.mul_f64(1.1), "{delayed:?} against {plain:?}");
 }
 
 #[test]
 fn data_gain_what_acks_leave_of_a_shared_medium() {
     let Some(bed) = Bed::new(&["--wlan", "ieee"]) else { return };
-    let (mut plain, mut delayed) = (Duration::ZERO, Duration::ZERO);
-    for _ in 0..3 {
-        plain += bed.download(2_000_000, || ()).took;
-        let delack = bed.delack(&["--window", "10"]);
-        delayed += bed.download(2_000_000, || ()).took;
-        assert_eq!(delack.end(Signal::SIGTERM), Some(0));
-    }
+    let [plain, delayed] = in_turns(&bed, 2_000_000);
+    // An ACK every second segment and every tenth: 5.24 and 5.80 Mbit/s at most.
     assert!(delayed < plain.mul_f64(0.97), "{delayed:?} against {plain:?}");
 }
 
@@ -230,7 +245,8 @@ fn daemon(delack: &Process) -> Pid {
 fn a_daemon_that_is_killed_takes_no_connection_with_it_and_comes_back() {
     let Some(bed) = Bed::new(&WIRE) else { return };
     let delack = bed.delack(&[]);
-    let transfer = bed.download(4_000_000, || kill(daemon(&delack), Signal::SIGKILL).unwrap());
+    let daemon = daemon(&delack);
+    let transfer = bed.download(4_000_000, || kill(daemon, Signal::SIGKILL).unwrap());
     // The ACK that waited is lost. Later ones say the same, or the retransmission of what it
     // acknowledged draws another.
     assert!(transfer.timeouts <= 1, "{transfer:?}");
@@ -257,7 +273,7 @@ fn rules_go_with_the_daemon_or_with_the_next_one() {
     assert_eq!(delack.end(Signal::SIGKILL), None);
     assert!(bed.rules().contains(CHAIN), "{}", bed.rules());
     let plain = bed.download(2_000_000, || ());
-    assert!(plain.acks_per_segment() > 0.35, "{plain:?}");
+    assert!(plain.is_plain(), "{plain:?}");
     let delack = bed.delack(&[]);
     assert_eq!(bed.rules().matches(&format!("-j {CHAIN}")).count(), 1, "{}", bed.rules());
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));

@@ -36,12 +36,6 @@ impl Host {
         run(&[&["ip", "-n", &self.name], args].concat());
     }
 
-    /// Makes its end `wire` of a wire whose other end is `port` of `other`.
-    pub(crate) fn wire_to(&self, other: &Self, port: &str) {
-        let wire = ["link", "add", "wire", "type", "veth"];
-        self.ip(&[&wire[..], &["peer", "name", port, "netns", &other.name]].concat());
-    }
-
     /// A command that is started inside.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("ip");

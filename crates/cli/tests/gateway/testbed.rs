@@ -112,7 +112,7 @@ impl Testbed {
             // The bridge has the wire's name.
             gateway.ip(&["link", "add", "wire", "type", "bridge"]);
             for (host, port) in [(&fixed, "left"), (router, "right")] {
-                host.wire_to(&gateway, port);
+                join(host, &gateway, port);
                 gateway.ip(&["link", "set", port, "up", "master", "wire"]);
             }
             for sysctl in BRIDGED {
@@ -120,7 +120,7 @@ impl Testbed {
             }
             attach(&gateway, BRIDGE);
         } else {
-            fixed.wire_to(&gateway, "wire");
+            join(&fixed, &gateway, "wire");
         }
         attach(&fixed, FIXED);
         attach(router, ROUTER);
@@ -230,6 +230,12 @@ impl Testbed {
             daemon.signal(self.addresses()[1], signal);
         }
     }
+}
+
+/// Makes `wire` of a host, an end of a wire whose other end is `port` of `other`.
+fn join(host: &Host, other: &Host, port: &str) {
+    let wire = ["link", "add", "wire", "type", "veth"];
+    host.ip(&[&wire[..], &["peer", "name", port, "netns", other.name()]].concat());
 }
 
 /// Gives a host's end of the wire its addresses.
