@@ -10,6 +10,7 @@ mod control;
 mod failures;
 mod host;
 mod hostile;
+mod karak;
 mod lateness;
 mod outages;
 mod packet_control;
