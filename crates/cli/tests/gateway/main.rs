@@ -7,6 +7,7 @@
 
 mod agent;
 mod control;
+mod downloads;
 mod failures;
 mod host;
 mod hostile;
