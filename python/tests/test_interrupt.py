@@ -16,7 +16,7 @@ from tests.fakes import write_study
 from tests.test_testbed import SCENARIO
 from tests.test_testbed import STUDY as WITH_TESTBED
 
-STUDY = WITH_TESTBED.replace('["simulator", "real"]', '"simulator"').split("[testbed]")
+STUDY = WITH_TESTBED.replace('["simulator", "real"]', '"simulator"').split("[[testbed]]")
 STUDY_TEXT = STUDY[0] + "[[axis" + STUDY[1].split("[[axis", 1)[1]
 
 

@@ -34,7 +34,7 @@ title = "Beside reality"
 paper = "Nobody: Nothing"
 runs = 2
 
-[testbed]
+[[testbed]]
 key = { stack = "real" }
 command = "PYTHON program.py"
 variable = "CASE"
@@ -78,6 +78,16 @@ def test_measured_variants_stand_beside_simulated_ones(tmp_path: Path) -> None:
     assert 900 < cells["size=1;stack=simulator"] < 1000
 
 
+def test_the_first_testbed_that_has_the_pairs_of_a_variant_measures_it(tmp_path: Path) -> None:
+    first = STUDY[STUDY.index("[[testbed]]") : STUDY.index("[[axis.size]]")]
+    special = first.replace('stack = "real"', 'stack = "real", size = 2').replace("$size", "7")
+    small = write(tmp_path / "studies", STUDY.replace(first, special + first))
+    assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 0
+    cells = pd.read_csv(tmp_path / "out" / "cells.csv").set_index("variant").ours
+    assert cells["size=1;stack=real"] == 100
+    assert cells["size=2;stack=real"] == 700
+
+
 def test_a_program_that_measures_nothing_is_an_error_with_its_last_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,7 +123,7 @@ def test_a_study_that_needs_root_says_so_before_it_runs(
 
 def test_a_case_that_names_no_key_is_refused_with_its_line(tmp_path: Path) -> None:
     small = write(tmp_path / "studies", STUDY.replace("$size $stack", "$speed"))
-    with pytest.raises(StudyError, match=r"study\.toml:10: testbed\.case: .*no key 'speed'"):
+    with pytest.raises(StudyError, match=r"study\.toml:10: testbed\[0\]\.case: .*no key 'speed'"):
         definition.load(small)
 
 
@@ -137,5 +147,5 @@ def test_the_live_study_measures_each_kernel_variant_with_a_case() -> None:
     study = definition.load(definition.find("live"))
     jobs = plan.jobs(study, study.experiments, 1)
     cases = {job.text for job in jobs if job.testbed is not None}
-    assert "m-tcp-plus cubic 10 late" in cases
-    assert len(cases) == 5 * 3 * 3
+    assert {"m-tcp-plus cubic 10 late", "steady cubic 8 20 60 40", "mobile karak 1"} <= cases
+    assert len(cases) == 5 * 3 * 3 + 2 + 2 * 3

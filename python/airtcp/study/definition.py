@@ -16,7 +16,7 @@ from airtcp.study.labels import Labels
 from airtcp.study.measure import FIELD_SOURCES, REDUCERS, Gain, Measure, Metric
 from airtcp.study.models import Model
 from airtcp.study.table import Rows, StudyError, Table, nearest
-from airtcp.study.testbed import Testbed
+from airtcp.study.testbed import Testbed, testbed_of
 
 Key = tuple[tuple[str, str], ...]
 """A variant's `key=value` pairs, sorted by key."""
@@ -224,7 +224,7 @@ class Study:
         summary: A paragraph for the head of the report; may be empty.
         headline: The id of the figure that heads the report; empty: none does.
         labels: Words for variants.
-        testbed: What measures some variants instead of the simulator.
+        testbeds: What measures some variants instead of the simulator.
         model: What computes some variants instead of the simulator.
         series: The series that the runs of each scenario file and overrides record: those of all
             experiments, so that experiments share runs.
@@ -241,7 +241,7 @@ class Study:
     summary: str
     headline: str
     labels: Labels
-    testbed: Testbed | None
+    testbeds: tuple[Testbed, ...]
     model: Model | None
     runs: int
     quick_runs: int
@@ -357,7 +357,7 @@ class _Reader:
         if repeated := {name for name in figures if figures.count(name) > 1}:
             raise root.error("experiment", f"several figures are called {min(repeated)}")
         scenarios = {name: self._scenario(name) for name in {e.scenario for e in experiments}}
-        testbed = self._testbed(experiments)
+        testbeds = self._testbeds(experiments)
         model = self._model(experiments)
         quick = root.table("quick")
         quick.table("set")
@@ -381,7 +381,7 @@ class _Reader:
             labels=Labels.read(
                 root.table("label"), (v.key for e in experiments for v in e.variants)
             ),
-            testbed=testbed,
+            testbeds=testbeds,
             model=model,
             runs=root.count("runs"),
             quick_runs=quick.count("runs", 5),
@@ -401,26 +401,31 @@ class _Reader:
         study.choose(study.quick_experiments)
         return study
 
-    def _testbed(self, experiments: Iterable[Experiment]) -> Testbed | None:
-        if "testbed" not in self._root:
-            return None
-        table = self._root.table("testbed")
-        key = _key(table.table("key"))
-        testbed = Testbed.read(table, key, str(self._folder.resolve().parents[1]))
+    def _testbeds(self, experiments: Iterable[Experiment]) -> tuple[Testbed, ...]:
+        project = str(self._folder.resolve().parents[1])
+        tables = self._root.tables("testbed")
+        testbeds = tuple(
+            Testbed.read(table, _key(table.table("key")), project) for table in tables
+        )
         for experiment in experiments:
-            measured = [v for v in experiment.variants if testbed.measures(v.key)]
-            for variant in measured:
+            measured = set()
+            for variant in experiment.variants:
+                testbed = testbed_of(testbeds, variant.key)
+                if testbed is None:
+                    continue
+                measured.add(variant)
                 try:
                     testbed.case_of(variant.key)
                 except (KeyError, ValueError) as error:
+                    table = tables[testbeds.index(testbed)]
                     raise table.error("case", f"{variant.text}: no key {error}") from error
             for figure in experiment.figures:
-                if figure.series and (drawn := set(measured).intersection(figure.variants)):
+                if figure.series and (drawn := measured.intersection(figure.variants)):
                     text = min(variant.text for variant in drawn)
                     raise StudyError(
                         f"{figure.at}: figure {figure.id}: the testbed records no series of {text}"
                     )
-        return testbed
+        return testbeds
 
     def _model(self, experiments: Iterable[Experiment]) -> Model | None:
         if "model" not in self._root:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from airtcp.study.definition import Experiment, Key, Study, Variant
-from airtcp.study.testbed import Testbed
+from airtcp.study.testbed import Testbed, testbed_of
 
 FIRST_SEED = 1
 """Seeds of a study are 1, 2, …, so that variants are paired by seed."""
@@ -54,9 +54,9 @@ class Job:
 def job(study: Study, experiment: Experiment, variant: Variant, seed: int) -> Job:
     """The run of one variant of an experiment with one seed."""
     scenario = experiment.scenario
-    if study.testbed is not None and study.testbed.measures(variant.key):
-        case = study.testbed.case_of(variant.key)
-        return Job(study.testbed.variable, case, (), seed, (), study.testbed)
+    testbed = testbed_of(study.testbeds, variant.key)
+    if testbed is not None:
+        return Job(testbed.variable, testbed.case_of(variant.key), (), seed, (), testbed)
     return Job(
         file=scenario,
         text=study.scenarios[scenario],

@@ -7,7 +7,7 @@ import os
 import shlex
 import string
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ class Testbed:
 
     @classmethod
     def read(cls, table: Table, key: Key, folder: str) -> Testbed:
-        """Reads `[testbed]`.
+        """Reads a `[[testbed]]`.
 
         Raises:
             StudyError: The table is wrong; the message says where.
@@ -118,3 +118,8 @@ class Testbed:
             )
         values: Mapping[str, float] = json.loads(measured)
         return Run({"measured": values})
+
+
+def testbed_of(testbeds: Iterable[Testbed], key: Key) -> Testbed | None:
+    """The first that measures the variant with this key; `None`: the simulator does."""
+    return next((testbed for testbed in testbeds if testbed.measures(key)), None)

@@ -8,9 +8,11 @@
 mod agent;
 mod control;
 mod datagrams;
+mod downloads;
 mod failures;
 mod host;
 mod hostile;
+mod karak;
 mod lateness;
 mod outages;
 mod packet_control;

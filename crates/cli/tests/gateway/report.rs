@@ -64,7 +64,12 @@ pub(crate) fn metrics(outcome: &Outcome) {
         "cwnd_before": before,
         "cwnd_after": after,
     });
-    // A line of its own, whatever the test harness has written before.
+    print(&metrics);
+}
+
+/// Prints metrics of `studies/live` on a line of their own, whatever the test harness has written
+/// before.
+pub(crate) fn print(metrics: &serde_json::Value) {
     println!("\n{metrics}");
 }
 

@@ -98,7 +98,7 @@ fn farewell(left: &Unloaded) -> String {
         let _ = writeln!(
             out,
             "it is still the default of this network namespace, whose new connections use it \
-             until you choose another: sysctl -w net.ipv4.tcp_congestion_control=cubic"
+             until you choose another: sysctl -w net.ipv4.tcp_congestion_control=reno"
         );
     }
     if let Some(1..) = retired {
