@@ -1,7 +1,6 @@
 //! Routing protocols over 802.11, by scenario files.
 
 use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
-use airtcp_routing::NodeId;
 use airtcp_sim::metrics::RunMetrics;
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Crossing, Direction, PacketTap};

@@ -2,10 +2,9 @@
 
 use airtcp_core::{Duration, Event, Instant, Source, Subscriber};
 use airtcp_sim::metrics::{FlowMetrics, StationMetrics};
-use airtcp_sim::scenario::NodeId;
 use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::{Crossing, Direction, PacketTap, Recorder, Series};
-use airtcp_sim::{Observers, Packet, RunMetrics, World};
+use airtcp_sim::{Observers, RunMetrics, World};
 
 /// A fixed host behind an access point, and a mobile host in its cell (M-TCP+ §4).
 const DOWNLOAD: &str = r#"
