@@ -65,7 +65,6 @@ struct Flow<'a> {
     /// Each: intervals since the one before, largest window, last window in bytes.
     windows: Base64,
     timeouts: Base64,
-    fast_retransmits: Base64,
 }
 
 /// Writes the page.
@@ -109,6 +108,7 @@ fn data(animation: Animation<'_>) -> Data<'_> {
     links.sort_unstable();
     links.dedup();
     let transmissions = traffic.transmissions(&movement);
+    let intervals = span.end.since(span.start).as_nanos() / windows.interval.as_nanos();
     Data {
         program: concat!("airtcp ", env!("CARGO_PKG_VERSION")),
         scenario: &scenario.name,
@@ -136,9 +136,8 @@ fn data(animation: Animation<'_>) -> Data<'_> {
                 from: flow.from.0,
                 to: flow.to.0,
                 mss: flow.sender.mss,
-                windows: encode_windows(history),
-                timeouts: encode_times(&history.timeouts, span.start),
-                fast_retransmits: encode_times(&history.fast_retransmits, span.start),
+                windows: encode_windows(history, intervals),
+                timeouts: encode_times(&history.timeouts, &span),
             })
             .collect(),
         reasons: DropReason::VARIANTS.iter().map(|reason| reason.prose).collect(),
@@ -260,9 +259,11 @@ fn encode_paths(paths: &[NewPath], start: Instant) -> Base64 {
     out
 }
 
-fn encode_windows(history: &FlowHistory) -> Base64 {
+/// Those of the first `intervals`, and of the one that has begun then.
+fn encode_windows(history: &FlowHistory, intervals: u64) -> Base64 {
     let (mut out, mut before) = (Base64::default(), 0);
-    for &(interval, most, last) in &history.windows {
+    let shown = history.windows.iter().take_while(|(at, ..)| u64::from(*at) <= intervals);
+    for &(interval, most, last) in shown {
         out.put(u64::from(interval - before));
         out.put(most.into());
         out.put(last.into());
@@ -271,9 +272,9 @@ fn encode_windows(history: &FlowHistory) -> Base64 {
     out
 }
 
-fn encode_times(times: &[Instant], start: Instant) -> Base64 {
-    let (mut out, mut clock) = (Base64::default(), Clock::starting(start));
-    times.iter().for_each(|&at| clock.put(at, &mut out));
+fn encode_times(times: &[Instant], span: &Range<Instant>) -> Base64 {
+    let (mut out, mut clock) = (Base64::default(), Clock::starting(span.start));
+    times.iter().take_while(|&&at| at <= span.end).for_each(|&at| clock.put(at, &mut out));
     out
 }
 

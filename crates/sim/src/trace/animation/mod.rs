@@ -72,14 +72,13 @@ impl<'a> Animation<'a> {
     }
 }
 
-/// The congestion windows of a flow's sender, and its losses.
+/// The congestion windows of a flow's sender, and its time-outs.
 #[derive(Clone, Debug, Default)]
 struct FlowHistory {
     /// By interval: its number, the largest window and the last, in bytes. Intervals without a
     /// change are left out.
     windows: Vec<(u32, u32, u32)>,
     timeouts: Vec<Instant>,
-    fast_retransmits: Vec<Instant>,
 }
 
 /// Collects what senders say of themselves.
@@ -99,7 +98,7 @@ impl Windows {
         let interval = span.end.since(span.start) / Self::INTERVALS;
         Self {
             span: span.clone(),
-            interval: interval.max(Duration::from_millis(1)),
+            interval: interval.max(Duration::from_millis(1)).round_up_to(Duration::from_micros(1)),
             flows: vec![FlowHistory::default(); scenario.flows.len()],
         }
     }
@@ -129,7 +128,6 @@ impl Subscriber for Windows {
                 }
             }
             Event::RtoExpired { .. } if shown => history.timeouts.push(at),
-            Event::FastRetransmit { .. } if shown => history.fast_retransmits.push(at),
             _ => {}
         }
     }
@@ -180,7 +178,7 @@ impl From<FrameKind> for Carrier {
 /// What became of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It was received, a broadcast by at least one node.
+    /// It was received, a broadcast by at least one node; or the run ended before.
     Received = 0,
     /// Lost while its receiver sensed another frame.
     Collision = 1,
@@ -450,8 +448,12 @@ impl Traffic<'_> {
     /// All transmissions in order of time, those lost in cells with the reason.
     fn transmissions(&mut self, movement: &[Option<Mobility>]) -> Vec<Transmission> {
         let mut all = std::mem::take(&mut self.wires);
+        let run_end = Instant::ZERO + self.scenario.duration;
         for (cell, wlan) in self.cells.iter_mut().zip(&self.scenario.wlans) {
             let ranges = wlan.config.radio.ranges();
+            for frame in cell.frames.iter_mut().filter(|frame| frame.end() >= run_end) {
+                frame.fate = Fate::Received;
+            }
             give_reasons(&mut cell.frames, ranges, |node, at| {
                 movement[node.0 as usize].as_ref().map(|movement| movement.position(at))
             });

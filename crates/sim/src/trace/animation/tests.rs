@@ -80,7 +80,7 @@ fn frames_are_shown_with_what_is_in_them_and_what_became_of_them() {
 #[test]
 fn the_lost_frames_are_those_that_stations_retry() {
     let text = include_str!("../../../../../examples/wlan.toml");
-    let set = [("duration".to_owned(), "5 s".to_owned())];
+    let set = [("duration".to_owned(), "8 s".to_owned())];
     let scenario = Scenario::parse("wlan.toml", text, &set).unwrap();
     let mut world = World::new(&scenario, 1);
     world.run(&mut Observers::default());
