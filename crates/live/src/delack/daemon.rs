@@ -2,6 +2,7 @@
 
 use super::hold::{Counters, Data, Decided, Holder, hops};
 use super::tap::Tap;
+use crate::gateway::datapath::Verdict;
 use crate::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::gateway::datapath::rules::{AckRules, AckSelection, RulesError};
 use crate::gateway::driver::{interface, now};
@@ -126,19 +127,19 @@ impl Delayer<'_> {
         self.queue.receive(&wakes.collect::<Vec<_>>(), Some(timeout), &mut acks)?;
         let Self { holder, tap, queue, decided, selection } = self;
         // Data were seen by the tap before the ACKs behind them were queued.
-        let time = now();
-        tap.read(|headers, mss| {
+        tap.read(|arrived, headers, mss| {
             let segment = &headers.segment;
             if selection.has(&segment.flow) {
                 let data = Data { segment, mss, hops: hops(headers.ttl) };
-                holder.on_data(time, &data, decided);
+                holder.on_data(arrived, &data, decided);
             }
         })?;
+        let time = now();
         for packet in acks {
             let Some(id) = packet.id else { continue };
             match decode_headers(&packet.packet) {
                 Ok(headers) => holder.on_ack(time, id, &headers.segment, decided),
-                Err(_) => queue.decide_alone(id, crate::gateway::datapath::Verdict::Pass),
+                Err(_) => queue.decide_alone(id, Verdict::Pass),
             }
         }
         let time = now();

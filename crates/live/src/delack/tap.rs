@@ -6,12 +6,18 @@
 //! interface, is no fragment, and has payload or ends or begins a connection; pure ACKs it leaves
 //! out.
 
+use crate::gateway::driver::now;
 use crate::netlink::{Message, Netlink, attributes, u32_at};
+use airtcp_core::Instant;
 use airtcp_wire::{Headers, decode_headers};
+use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt::RcvBufForce};
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::time::{ClockId, clock_gettime};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Bytes that are enough for the headers of IPv6 and TCP with all their options.
@@ -45,24 +51,37 @@ impl Tap {
         self.sockets.each_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what is there. `each` gets the headers, and the largest payload of a segment that is
-    /// not merged with others.
+    /// Reads what is there. `each` gets the headers, when they arrived, and the largest payload of a
+    /// segment that is not merged with others.
     ///
     /// # Errors
     /// The sockets are broken.
-    pub fn read(&self, mut each: impl FnMut(&Headers, u32)) -> io::Result<()> {
+    pub fn read(&self, mut each: impl FnMut(Instant, &Headers, u32)) -> io::Result<()> {
         let mut buffer = [0; HEADERS as usize];
+        let mut control = cmsg_space!(TimeSpec);
+        // What is read together need not have arrived together. The kernel stamps packets by the
+        // clock that is set.
+        let (now, set) = (now(), clock_gettime(ClockId::CLOCK_REALTIME)?);
         for socket in &self.sockets {
             for _ in 0..MOST {
-                let length = match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
-                    Ok(length) => length,
+                let mut bytes = [IoSliceMut::new(&mut buffer)];
+                let (fd, control) = (socket.as_raw_fd(), Some(control.as_mut_slice()));
+                let message = match recvmsg::<()>(fd, &mut bytes, control, MsgFlags::MSG_DONTWAIT) {
+                    Ok(message) => message,
                     Err(Errno::EAGAIN) => break,
                     // The interface was taken down, and may come back.
                     Err(Errno::EINTR | Errno::ENETDOWN) => continue,
                     Err(errno) => return Err(errno.into()),
                 };
+                let stamp = message.cmsgs()?.find_map(|message| match message {
+                    ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
+                    _ => None,
+                });
+                let age = stamp.map_or(0, |stamp| (set - stamp).num_nanoseconds().max(0));
+                let arrived = Instant::from_nanos(now.as_nanos().saturating_sub(age as u64));
+                let length = message.bytes;
                 if let Ok(headers) = decode_headers(&buffer[..length]) {
-                    each(&headers, self.largest_payload(&headers));
+                    each(arrived, &headers, self.largest_payload(&headers));
                 }
             }
         }
@@ -82,6 +101,7 @@ fn open(protocol: i32, filter: &[SockFilter]) -> io::Result<Socket> {
     let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(protocol))?;
     socket.attach_filter(filter)?;
     setsockopt(&socket, RcvBufForce, &BUFFER)?;
+    setsockopt(&socket, ReceiveTimestampns, &true)?;
     // What came before the filter.
     while recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT).is_ok() {}
     Ok(socket)
