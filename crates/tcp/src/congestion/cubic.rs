@@ -9,7 +9,7 @@
 //! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
 //! above W_max at the start of the curve becomes W_max.
 //!
-//! Not yet compared with another implementation.
+//! Compared with Linux's CUBIC between losses (studies/live); HyStart++ was not, Linux has another.
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
@@ -172,7 +172,10 @@ impl CongestionControl for Cubic {
     }
 
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
-        self.curve = self.before.take().unwrap_or(self.curve); // §4.9
+        // §4.9.2: unless cwnd has grown beyond the window of the loss since.
+        let cwnd = f64::from(window.cwnd()) / f64::from(window.smss());
+        let before = self.before.take().filter(|_| cwnd < self.curve.prior);
+        self.curve = before.unwrap_or(self.curve);
         self.slow_start.on_spurious(window, undo);
     }
 }
@@ -308,6 +311,20 @@ mod tests {
         let restored = cc.curve.epoch.unwrap();
         assert_eq!((restored.start, restored.k), (epoch.start, epoch.k));
         assert_eq!((cc.curve.w_max, w.ssthresh()), (Some(100.0), 80 * SMSS));
+    }
+
+    // §4.9.2.
+    #[test]
+    fn a_curve_that_led_beyond_the_window_of_the_loss_stays() {
+        let (mut cc, mut w, mut now) = after_loss(100);
+        let rtt = Duration::from_millis(100);
+        acknowledge(&mut cc, &mut w, &mut now, rtt, 10.0);
+        assert!(w.cwnd() > 100 * SMSS);
+        let start = cc.curve.epoch.unwrap().start;
+        let cause = crate::congestion::Spurious::FastRetransmit;
+        let (flight, pipe_prev) = (w.cwnd(), 100 * SMSS);
+        cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev });
+        assert_eq!(cc.curve.epoch.unwrap().start, start);
     }
 
     // RFC 9406 §4.3: an SSTHRESH that was set before is the end of slow start.
