@@ -3,8 +3,11 @@
 >>> import airtcp
 >>> run = airtcp.Scenario.load("examples/quickstart.toml").run(seed=1, trace=("cwnd",))
 >>> run.flows["goodput"], run.trace("cwnd")
+>>> table = airtcp.sweep("examples/quickstart.toml", {"link.AP-phone.loss.p": [0.01, 0.05]})
+>>> airtcp.plot(table, x="link.AP-phone.loss.p", y="goodput")
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from airtcp._native import SERIES, ScenarioError, __version__, cli_main
@@ -12,6 +15,8 @@ from airtcp._native import SERIES, ScenarioError, __version__, cli_main
 if TYPE_CHECKING:
     from airtcp.run import Run, Series
     from airtcp.scenario import Scenario
+    from airtcp.sweeps.plot import plot
+    from airtcp.sweeps.sweep import sweep
 
 __all__ = [
     "SERIES",
@@ -21,17 +26,22 @@ __all__ = [
     "Series",
     "__version__",
     "cli_main",
+    "plot",
+    "sweep",
 ]
 
 
+_LATER = {
+    "Run": "airtcp.run",
+    "Scenario": "airtcp.scenario",
+    "Series": "airtcp.run",
+    "plot": "airtcp.sweeps.plot",
+    "sweep": "airtcp.sweeps.sweep",
+}
+"""NumPy and pandas take a second to load, for which the commands need not wait."""
+
+
 def __getattr__(name: str) -> object:
-    # NumPy and pandas take a second to load, for which the commands need not wait.
-    if name in ("Run", "Series"):
-        from airtcp import run  # noqa: PLC0415
-
-        return getattr(run, name)
-    if name == "Scenario":
-        from airtcp.scenario import Scenario  # noqa: PLC0415
-
-        return Scenario
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

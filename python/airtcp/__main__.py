@@ -1,7 +1,7 @@
 """The `airtcp` command.
 
-`study` is written in Python, the compiled module has the simulator's commands, and the native
-binary runs the live ones.
+`study` and `sweep` are written in Python, the compiled module has the simulator's commands, and the
+native binary runs the live ones.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
+
+STUDIES = {"study": "airtcp.study.command", "sweep": "airtcp.sweeps.command"}
+"""The commands that are written in Python, and the module of each."""
 
 LIVE = frozenset({"agent", "doctor", "gateway", "link"})
 """The commands that only the native binary has."""
@@ -18,20 +22,21 @@ LIVE = frozenset({"agent", "doctor", "gateway", "link"})
 def main() -> int:
     """Runs the command line on `sys.argv`; returns the exit code."""
     arguments = sys.argv[1:]
-    if arguments[:1] == ["study"]:
+    command = arguments[0] if arguments else ""
+    if command in STUDIES:
         # An exception in the middle of an import can be lost in it.
         early: list[int] = []
         signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
-        from airtcp.study.command import main as study  # noqa: PLC0415 - quick `airtcp run`
-
+        module = import_module(STUDIES[command])
         try:
             signal.signal(signal.SIGINT, _interrupt)
             if early:
                 signal.raise_signal(signal.SIGINT)
-            return study(arguments[1:])
+            code: int = module.main(arguments[1:])
         except KeyboardInterrupt:
-            print("airtcp study: interrupted; finished runs are kept", file=sys.stderr)
+            print(f"airtcp {command}: interrupted; finished runs are kept", file=sys.stderr)
             return 1
+        return code
 
     if is_live(arguments) and (binary := native_binary()) is not None:
         # In place of this process, so that signals reach it as if it had been called directly.
@@ -49,7 +54,7 @@ def main() -> int:
 
 
 def _interrupt(_signal: int, _frame: object) -> None:
-    """Stops the study; from then on it only tidies up, which another Ctrl-C must not cut short."""
+    """Stops the command; then it only tidies up, which another Ctrl-C must not cut short."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 

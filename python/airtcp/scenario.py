@@ -6,24 +6,37 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from airtcp import _native
 from airtcp.run import Run, Series
 
 
-def _override_text(value: object) -> str:
+def override_text(value: object) -> str:
     """An override's value as the command line takes it (`--set key=value`)."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
 
 
-class Scenario:
-    """A scenario, checked and ready to run; see `docs/scenario.md` for the file format."""
+class Source(NamedTuple):
+    """What a scenario was read from: the file's name, its text, and the overrides."""
 
-    def __init__(self, native: _native.Scenario) -> None:
+    name: str
+    text: str
+    overrides: tuple[tuple[str, str], ...]
+
+
+class Scenario:
+    """A scenario, checked and ready to run; see `docs/scenario.md` for the file format.
+
+    Attributes:
+        source: What it was read from.
+    """
+
+    def __init__(self, native: _native.Scenario, source: Source) -> None:
         self._native = native
+        self.source = source
 
     @classmethod
     def load(
@@ -58,8 +71,9 @@ class Scenario:
             ScenarioError: The text or an override is wrong; the message says where, and what was
                 expected.
         """
-        overrides = [(key, _override_text(value)) for key, value in (set or {}).items()]
-        return cls(_native.Scenario.parse(name, text, overrides))
+        overrides = [(key, override_text(value)) for key, value in (set or {}).items()]
+        native = _native.Scenario.parse(name, text, overrides)
+        return cls(native, Source(name, text, tuple(overrides)))
 
     @property
     def name(self) -> str:

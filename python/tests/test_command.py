@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -259,6 +260,46 @@ def test_a_failed_run_is_exit_1_and_writes_no_tables(
     assert "scenarios/one.toml --set link.A-B.rate=1 Mbit/s --seed 2: " in error
     assert "2 of 8 runs failed" in error
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"runs", "figures"}
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_damaged_run_is_named_and_that_run_alone_repeated(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("--out", "out") == 0
+    before = contents(Path("out"))
+    damaged = sorted(Path("out/runs").iterdir())[3]
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    simulator = FakeSimulator()
+    capsys.readouterr()
+    assert run("--out", "out", simulator=simulator) == 0
+    [again] = simulator.jobs
+    assert f"{damaged} is damaged; {again} is run again" in capsys.readouterr().err
+    assert contents(Path("out")) == before
+
+
+def test_a_study_that_fails_does_not_keep_the_others_from_running(
+    studies: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("broken", "sound"):
+        (studies / name).mkdir()
+        shutil.copytree(studies / "small", studies / name, dirs_exist_ok=True)
+    (studies / "broken" / "study.toml").write_text("titel = 1")
+    (studies / "sound" / "study.toml").write_text(STUDY.replace("runs = 4", "runs = 2"))
+    # `small` has a seed 3, `sound` has not.
+    assert main(["all"], FakeSimulator(fail=frozenset({3}))) == 2
+    error = capsys.readouterr().err
+    assert "airtcp study: broken: " in error
+    assert "airtcp study: small: 2 of 8 runs failed" in error
+    reports = [name for name in ("broken", "small", "sound") if _report(name).exists()]
+    assert reports == ["sound"]
+    shutil.rmtree(studies / "broken")
+    assert main(["all"], FakeSimulator(fail=frozenset({3}))) == 1
+    assert main(["all"], FakeSimulator()) == 0
+
+
+def _report(study: str) -> Path:
+    return Path("results") / study / "report.html"
 
 
 @pytest.mark.usefixtures("studies")

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from airtcp.study import definition, plan
-from airtcp.study.execute import Outcome, Store, execute
+from airtcp.study.execute import DamagedRunError, Outcome, Store, Threads, execute
 from airtcp.study.plan import Job
 from tests.fakes import FakeSimulator, write_study
 
@@ -22,8 +21,8 @@ def run(jobs: list[Job], store: Store, simulator: FakeSimulator, stop_at: int = 
         if finished == stop_at:
             raise KeyboardInterrupt
 
-    with ThreadPoolExecutor(1) as pool:
-        return execute(jobs, store, simulator, pool, simulator.stop, on_progress)
+    with Threads(1, simulator, store) as workers:
+        return execute(jobs, store, workers, on_progress)
 
 
 def test_experiments_that_need_the_same_run_share_it(jobs: list[Job]) -> None:
@@ -71,7 +70,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_next_execution_does_the_rest(
     store = Store(tmp_path / "runs", "1")
     simulator = FakeSimulator()
     outcome = run(jobs, store, simulator, stop_at=0)
-    assert outcome.interrupted
+    assert isinstance(outcome.stopped, KeyboardInterrupt)
     assert simulator.stopped
     kept = sum(map(store.has, jobs))
     assert kept == outcome.simulated < len(jobs)
@@ -90,5 +89,5 @@ def test_a_damaged_run_is_named(tmp_path: Path, jobs: list[Job]) -> None:
     run(jobs, store, FakeSimulator())
     file = tmp_path / "runs" / f"{jobs[0].address('1')}.npz"
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(ValueError, match=rf"{file.name}: not a stored run.*delete it"):
+    with pytest.raises(DamagedRunError, match=rf"{file.name}: not a stored run.*delete it"):
         store.get(jobs[0])

@@ -51,7 +51,7 @@ def drawn(folder: Path, study: str, goodput: dict[int, list[float | None]] | Non
             flow: dict[str, Any] = dict(run.metrics["flows"][0])
             flow["goodput"] = None if value is None else 1e3 * value
             run = Run({**run.metrics, "flows": [flow]}, run.series)
-        store.put(job, run)
+        store.put(job, run.to_bytes())
     results = measure_all(loaded, loaded.experiments, store, 4)
     return Drawn(results, {c.id: c for c in chart_all(loaded, loaded.experiments, results)})
 
@@ -93,7 +93,7 @@ def test_a_zero_of_the_paper_for_an_aborted_run_is_marked_too(tmp_path: Path) ->
     assert study.paper["E2", "size=1", "goodput"].value == "0.0"
     store = Store(tmp_path / "runs", "1")
     for job in plan.jobs(study, study.experiments, 2):
-        store.put(job, fake_run(job))
+        store.put(job, fake_run(job).to_bytes())
     results = measure_all(study, study.experiments, store, 2)
     charts = {c.id: c for c in chart_all(study, study.experiments, results)}
     panel = charts["E2-goodput"].panels[0]

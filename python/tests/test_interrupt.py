@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,72 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_does_the_rest(small: Path, signal
     assert f"{len(kept)} of 24 runs" in again.stderr.splitlines()[0]
     assert all(file.stat().st_mtime_ns == times[file] for file in kept)
     assert (small.parent / "out" / "report.html").exists()
+
+
+def test_ctrl_c_ends_all_studies_and_keeps_those_that_are_finished(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studies = tmp_path / "studies"
+    for name in ("a-first", "b-second", "c-third"):
+        shutil.copytree(small, studies / name)
+    toml = studies / "a-first" / "study.toml"
+    toml.write_text(toml.read_text().replace("runs = 12", "runs = 1"))
+    monkeypatch.setenv("AIRTCP_STUDIES", str(studies))
+    monkeypatch.chdir(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-m", "airtcp", "study", "all"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        runs = Path("results/b-second/runs")
+        while len(list(runs.glob("*.npz"))) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in said, said
+    assert "runs are kept in results/b-second/runs" in said
+    assert Path("results/a-first/report.html").exists()
+    assert not Path("results/c-third").exists()
+
+
+def limited(size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command that cannot write files of more than this many blocks of 512 bytes.
+
+    To the command it is as if the disk was full: a write fails.
+    """
+    shell = f'ulimit -f {size}; exec "$@"'
+    return subprocess.run(
+        ["sh", "-c", shell, "sh", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_a_full_disk_ends_the_command_and_what_is_kept_stays(small: Path) -> None:
+    (small / "scenarios" / "one.toml").write_text(SCENARIO)
+    first = [*command(small), "--runs", "2"]
+    full = limited(0, *first)
+    assert full.returncode == 1
+    assert "Traceback" not in full.stderr
+    runs = small.parent / "out" / "runs"
+    assert f"cannot write to {runs}: File too large; 0 of 4 runs are kept in" in full.stderr
+    assert list(runs.iterdir()) == []
+
+    # The runs fit, the tables do not.
+    full = limited(16, *first)
+    assert full.returncode == 1
+    assert "Traceback" not in full.stderr
+    assert "File too large: '" in full.stderr
+    kept = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
+    assert len(kept) == 4
+    again = subprocess.run(first, capture_output=True, text=True, check=False, timeout=300)
+    assert again.returncode in (0, 3), again.stderr
+    assert "4 of 4 runs" in again.stderr.splitlines()[0]
+    assert {file: file.stat().st_mtime_ns for file in runs.iterdir()} == kept
 
 
 def test_ctrl_c_while_modules_load_is_no_traceback(small: Path) -> None:

@@ -10,9 +10,9 @@
 
 mod files;
 mod mobility;
+mod python;
 mod replay;
 mod run;
-mod study;
 mod table;
 
 pub use table::aligned;
@@ -79,6 +79,14 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Runs a scenario over a grid of settings and seeds, into a Parquet file (needs the Python
+    /// package).
+    #[command(disable_help_flag = true)]
+    Sweep {
+        /// Passed on to the Python package.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 impl Command {
@@ -93,7 +101,8 @@ impl Command {
             Self::Schema { link: true, .. } => absent("schema --link"),
             Self::Schema { markdown: true, .. } => print(&airtcp_sim::scenario::markdown()),
             Self::Schema { .. } => print(&format!("{:#}\n", airtcp_sim::scenario::json_schema())),
-            Self::Study { args } => study::hand_over(args),
+            Self::Study { args } => python::hand_over("study", args),
+            Self::Sweep { args } => python::hand_over("sweep", args),
         }
     }
 }

@@ -261,7 +261,7 @@ fn a_closed_pipe_is_a_clean_stop() {
 
 #[cfg(unix)]
 #[test]
-fn study_is_handed_to_python() {
+fn study_and_sweep_are_handed_to_python() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let python = folder.path().join("python");
@@ -272,21 +272,20 @@ fn study_is_handed_to_python() {
     )
     .unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let output = airtcp()
-        .args(["study", "run", "packet-control", "--quick", "--help"])
-        .env("AIRTCP_PYTHON", &python)
-        .output()
-        .unwrap();
-    assert_eq!(text(&output.stdout), "-m airtcp study run packet-control --quick --help\n");
-    assert_eq!(output.status.code(), Some(7));
+    for arguments in ["study run packet-control --quick --help", "sweep one.toml --axis a=1,2"] {
+        let output =
+            airtcp().args(arguments.split(' ')).env("AIRTCP_PYTHON", &python).output().unwrap();
+        assert_eq!(text(&output.stdout), format!("-m airtcp {arguments}\n"));
+        assert_eq!(output.status.code(), Some(7));
+    }
 }
 
 #[cfg(unix)]
 #[test]
 fn study_without_the_package_is_one_clear_error() {
     for (python, message) in [
-        ("false", "studies need the Python package, which false does not have"),
-        ("/no/such/python", "studies need Python, but /no/such/python cannot be run"),
+        ("false", "`airtcp study` needs the Python package, which false does not have"),
+        ("/no/such/python", "`airtcp study` needs Python, but /no/such/python cannot be run"),
     ] {
         let output =
             airtcp().args(["study", "list"]).env("AIRTCP_PYTHON", python).output().unwrap();

@@ -6,43 +6,33 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from airtcp.run import Run
 from airtcp.study import claims, claims_page, definition, execute, figures, outputs, plan, report
 from airtcp.study.cells import Cell, Results, measure_all, score
 from airtcp.study.claims import Judgement, Verdict
 from airtcp.study.definition import Experiment, Study
+from airtcp.study.execute import SimulatorLike
 from airtcp.study.picture import picture
-from airtcp.study.plan import Job
-from airtcp.study.table import StudyError
+from airtcp.study.running import (
+    BAD_INPUT,
+    ERRORS,
+    FAILED,
+    OK,
+    IncompleteError,
+    Runner,
+    add_options,
+    complain,
+    positive,
+)
 from airtcp.study.testbed import NotHereError
 
-OK, FAILED, BAD_INPUT, UNDECIDED, REFUTED = range(5)
-"""Exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
-
-
-class SimulatorLike(Protocol):
-    """What runs a study's jobs."""
-
-    build: str
-
-    def __call__(self, job: Job) -> Run:
-        """Runs one job; called from several threads."""
-
-    def check(self, job: Job) -> None:
-        """Raises ValueError if the job's scenario or overrides are wrong."""
-
-    def stop(self) -> None:
-        """Ends the runs in progress."""
+UNDECIDED, REFUTED = 3, 4
+"""More exit codes; `UNDECIDED`: no claim is refuted, and some are neither shown nor refuted."""
 
 
 def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
@@ -50,21 +40,13 @@ def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> in
     options = _parser().parse_args(arguments)
     try:
         code: int = options.action(options, simulator)
-    except (StudyError, ValueError) as error:
-        print(f"airtcp study: {error}", file=sys.stderr)
-        return BAD_INPUT
     except BrokenPipeError:
         # The reader has gone; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except ERRORS as error:
+        return complain("airtcp study", error)
     return code
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,17 +61,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("study", metavar="STUDY", help="name, or path of its folder")
     run.add_argument("--only", metavar="ID,…", help="only these experiments")
     run.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
-    run.add_argument("--runs", type=_positive, metavar="N", help="runs (seeds) per variant")
-    run.add_argument(
-        "--jobs", type=_positive, metavar="N", help="parallel runs; default: one per core"
-    )
+    run.add_argument("--runs", type=positive, metavar="N", help="runs (seeds) per variant")
+    add_options(run)
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
     run.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
     every = actions.add_parser("all", help="run all studies in full, into results/STUDY")
-    every.add_argument(
-        "--jobs", type=_positive, metavar="N", help="parallel runs; default: one per core"
-    )
+    add_options(every)
     every.set_defaults(action=_all)
     page = actions.add_parser("claims", help="print docs/claims.md: each claim and its verdict")
     page.add_argument(
@@ -116,18 +94,26 @@ def _list(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
 
 
 def _all(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
-    """Runs every study that can run here; the exit code is the highest of theirs."""
+    """Runs every study that can run here. One that fails does not keep the others from running.
+
+    The exit code is that of a study that failed, or else the highest.
+    """
     codes = [OK]
+    where = ["--jobs", str(options.jobs)] if options.jobs else []
+    where += ["--dask", options.dask] if options.dask else []
     for name in definition.names():
         print(f"\n{name}", flush=True)
-        arguments = ["run", name, *(["--jobs", str(options.jobs)] if options.jobs else [])]
         try:
-            codes.append(_run(_parser().parse_args(arguments), simulator))
+            codes.append(_run(_parser().parse_args(["run", name, *where]), simulator))
         except NotHereError as error:
             print(f"airtcp study: {name} is left out: {error}", file=sys.stderr)
-        if codes[-1] in (FAILED, BAD_INPUT):
-            return codes[-1]
-    return max(codes)
+        except BrokenPipeError:
+            raise
+        except ERRORS as error:
+            if isinstance(error, IncompleteError) and error.interrupted:
+                raise
+            codes.append(complain(f"airtcp study: {name}", error))
+    return max((code for code in codes if code in (FAILED, BAD_INPUT)), default=max(codes))
 
 
 def _claims(options: argparse.Namespace, _simulator: SimulatorLike | None) -> int:
@@ -156,30 +142,10 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         print(f"airtcp study: cannot write to {out}: {error}", file=sys.stderr)
         return BAD_INPUT
 
-    outcome = execute.Outcome()
-    with _progress(len(jobs)) as on_progress:
-        for batch, workers in _batches(jobs, options.jobs):
-            with _pool(workers) as executor:
-                execute.execute(
-                    batch, store, simulator, executor, simulator.stop, on_progress, outcome
-                )
-            if outcome.interrupted:
-                break
-    if outcome.interrupted:
-        kept = outcome.kept + outcome.simulated
-        print(
-            f"airtcp study: interrupted; {kept} of {len(jobs)} runs are kept in {out / 'runs'}, "
-            "the same command runs the rest",
-            file=sys.stderr,
-        )
-        return FAILED
-    if outcome.failed:
-        for failed, reason in outcome.failed:
-            print(f"airtcp study: {failed}: {reason!r}", file=sys.stderr)
-        print(f"airtcp study: {len(outcome.failed)} of {len(jobs)} runs failed", file=sys.stderr)
-        return FAILED
-
-    results, judgements = write_all(study, experiments, store, runs, out)
+    runner = Runner("airtcp study", store, simulator, options.jobs, options.dask)
+    results, judgements = runner.run_and_read(
+        jobs, lambda: write_all(study, experiments, store, runs, out)
+    )
     if options.json:
         _print_json(study, results, judgements, out)
     else:
@@ -189,14 +155,6 @@ def _run(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
         return REFUTED
     # The few runs of the quick form are expected to leave claims undecided.
     return UNDECIDED if Verdict.UNDECIDED in verdicts and not options.quick else OK
-
-
-def _batches(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[list[Job], int]]:
-    """The simulated jobs, then those of the testbed, each with how many run at once."""
-    simulated = [job for job in jobs if job.testbed is None]
-    yield simulated, workers or os.cpu_count() or 1
-    for testbed in {job.testbed for job in jobs if job.testbed is not None}:
-        yield [job for job in jobs if job.testbed == testbed], testbed.parallel
 
 
 def _chosen(study: Study, options: argparse.Namespace) -> tuple[Experiment, ...]:
@@ -275,39 +233,3 @@ def _print_table(
 def _paper_number(cell: Cell) -> str:
     number = f"{cell.paper.value} {cell.unit}" if cell.paper else ""
     return f"{number} (calibrated)" if cell.calibrated else number
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[Executor]:
-    """Threads: the simulator releases the GIL."""
-    pool = ThreadPoolExecutor(workers)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _OnProgress(Protocol):
-    def __call__(self, finished: int) -> None: ...
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[_OnProgress]:
-    """Shows progress on standard error: a bar on a terminal, else a line every tenth."""
-    if not sys.stderr.isatty():
-        shown = -1
-
-        def plain(finished: int) -> None:
-            nonlocal shown
-            tenth = 10 * finished // total
-            if tenth != shown:
-                shown = tenth
-                print(f"{finished} of {total} runs", file=sys.stderr, flush=True)
-
-        yield plain
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("runs", total=total)
-        yield lambda finished: progress.update(task, completed=finished)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FrameType
+from typing import Protocol
 
 from airtcp import _native
 from airtcp.run import Run
 from airtcp.scenario import Scenario
 from airtcp.study.plan import Job
-
-Simulate = Callable[[Job], Run]
-"""Runs one job; may be called from several threads at once."""
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -29,6 +30,21 @@ def native_build() -> str:
     """Version and hash of the compiled simulator."""
     digest = hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()
     return f"{_native.__version__} {digest}"
+
+
+class SimulatorLike(Protocol):
+    """What runs jobs."""
+
+    build: str
+
+    def __call__(self, job: Job) -> Run:
+        """Runs one job; called from several threads."""
+
+    def check(self, job: Job) -> None:
+        """Raises ValueError if the job's scenario or overrides are wrong."""
+
+    def stop(self) -> None:
+        """Ends the runs in progress."""
 
 
 @dataclass
@@ -79,51 +95,121 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         temporary.write_bytes(data)
         temporary.replace(path)
+    except OSError as error:
+        # Not every error names a file, and none the final one.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+class CannotGoOnError(Exception):
+    """Why no further run can be done; the message says what happened."""
+
+
+class DamagedRunError(ValueError):
+    """A kept run cannot be read; the message names the file."""
 
 
 class Store:
     """Finished runs in a folder, one file each, named after what they result from."""
 
     def __init__(self, folder: Path, build: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._build = build
         folder.mkdir(parents=True, exist_ok=True)
 
-    def _path(self, job: Job) -> Path:
-        return self._folder / f"{job.address(self._build)}.npz"
+    def path(self, job: Job) -> Path:
+        """The file in which the job's result is kept, or will be."""
+        return self.folder / f"{job.address(self._build)}.npz"
 
     def has(self, job: Job) -> bool:
         """Whether the job's result is kept."""
-        return self._path(job).exists()
+        return self.path(job).exists()
 
-    def put(self, job: Job, run: Run) -> None:
-        """Keeps a result."""
-        write_atomically(self._path(job), run.to_bytes())
+    def put(self, job: Job, run: bytes) -> None:
+        """Keeps a result (`Run.to_bytes`).
+
+        Raises:
+            CannotGoOnError: It cannot be written: the disk is full, say.
+        """
+        try:
+            write_atomically(self.path(job), run)
+        except OSError as error:
+            raise CannotGoOnError(f"cannot write to {self.folder}: {error.strerror}") from error
 
     def get(self, job: Job) -> Run:
         """A kept result.
 
         Raises:
             OSError: It cannot be read.
-            ValueError: It is damaged; the message names the file.
+            DamagedRunError: It is damaged.
         """
-        path = self._path(job)
+        path = self.path(job)
         try:
             return Run.from_bytes(path.read_bytes())
         except ValueError as error:
-            raise ValueError(f"{path}: {error}; delete it and run again") from error
+            raise DamagedRunError(f"{path}: {error}; delete it and run again") from error
+
+    def drop_damaged(self, jobs: Iterable[Job]) -> list[tuple[Job, Path]]:
+        """Deletes the damaged results of these jobs; says which."""
+        damaged = []
+        for job in jobs:
+            try:
+                self.get(job)
+            except DamagedRunError:
+                self.path(job).unlink()
+                damaged.append((job, self.path(job)))
+        return damaged
+
+
+class Workers(Protocol):
+    """Where jobs run."""
+
+    def submit(self, job: Job) -> Future[None]:
+        """Starts a job soon; the future is done once its result is kept."""
+
+    def stop(self) -> None:
+        """Ends the runs in progress."""
+
+
+class Threads:
+    """Threads of this process: the simulator releases the GIL."""
+
+    def __init__(self, count: int, simulator: SimulatorLike, store: Store) -> None:
+        self._pool = ThreadPoolExecutor(count)
+        self._simulator = simulator
+        self._store = store
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, job: Job) -> Future[None]:
+        """Starts a job as soon as a thread is free."""
+        return self._pool.submit(self._run, job)
+
+    def stop(self) -> None:
+        """Ends the runs in progress."""
+        self._simulator.stop()
+
+    def _run(self, job: Job) -> None:
+        self._store.put(job, self._simulator(job).to_bytes())
 
 
 @dataclass
 class Outcome:
-    """The result of some batches of jobs."""
+    """The result of some batches of jobs.
+
+    Attributes:
+        stopped: Why not all jobs were run: Ctrl-C, or something that no run can do without.
+    """
 
     kept: int = 0
     simulated: int = 0
     failed: list[tuple[Job, BaseException]] = field(default_factory=list)
-    interrupted: bool = False
+    stopped: KeyboardInterrupt | CannotGoOnError | None = None
 
     @property
     def finished(self) -> int:
@@ -134,9 +220,7 @@ class Outcome:
 def execute(
     jobs: Sequence[Job],
     store: Store,
-    simulate: Simulate,
-    executor: Executor,
-    stop: Callable[[], None],
+    workers: Workers,
     on_progress: Callable[[int], None],
     outcome: Outcome | None = None,
 ) -> Outcome:
@@ -145,38 +229,65 @@ def execute(
     Args:
         jobs: The runs wanted.
         store: Where results are kept.
-        simulate: Runs one job.
-        executor: Where the jobs run; any `concurrent.futures.Executor`.
-        stop: Called on Ctrl-C, to end the runs in progress.
+        workers: Where the jobs run, which keep their results in `store`.
         on_progress: Called with the number of jobs finished so far (kept ones included).
         outcome: That of the batches before this one, to which it is added.
     """
-
-    def task(job: Job) -> None:
-        store.put(job, simulate(job))
-
     missing = [job for job in jobs if not store.has(job)]
     outcome = outcome or Outcome()
     outcome.kept += len(jobs) - len(missing)
     pending: dict[Future[None], Job] = {}
-    try:
-        on_progress(outcome.finished)
-        for job in missing:
-            pending[executor.submit(task, job)] = job
-        while pending:
-            # A time-out lets the main thread see Ctrl-C.
-            done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            _collect(done, pending, outcome)
+    with _interrupts_put_off() as check:
+        try:
             on_progress(outcome.finished)
-    except KeyboardInterrupt:
-        outcome.interrupted = True
-        stop()
-        for future in pending:
-            future.cancel()
-        running = [future for future in pending if not future.cancelled()]
-        wait(running)
-        _collect(running, pending, outcome)
+            for job in missing:
+                pending[workers.submit(job)] = job
+                check()
+            while pending:
+                # A time-out lets the main thread see Ctrl-C.
+                done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                _collect(done, pending, outcome)
+                on_progress(outcome.finished)
+                check()
+                if outcome.stopped:
+                    raise outcome.stopped
+        except (KeyboardInterrupt, CannotGoOnError) as reason:
+            outcome.stopped = reason
+            workers.stop()
+            for future in pending:
+                future.cancel()
+            running = [future for future in pending if not future.cancelled()]
+            wait(running)
+            _collect(running, pending, outcome)
     return outcome
+
+
+@contextmanager
+def _interrupts_put_off() -> Iterator[Callable[[], None]]:
+    """Ctrl-C has its effect only where the function that this returns is called.
+
+    Anywhere else an exception could leave a lock taken, for which other threads then wait forever.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came: list[FrameType | None] = []
+
+    def put_off(_signal: int, frame: FrameType | None) -> None:
+        came.append(frame)
+
+    def check() -> None:
+        if came:
+            signal.signal(signal.SIGINT, handler)
+            handler(signal.SIGINT, came.pop())
+
+    signal.signal(signal.SIGINT, put_off)
+    try:
+        yield check
+    finally:
+        if signal.getsignal(signal.SIGINT) is put_off:
+            signal.signal(signal.SIGINT, handler)
 
 
 def _collect(done: Iterable[Future[None]], pending: dict[Future[None], Job], into: Outcome) -> None:
@@ -185,5 +296,7 @@ def _collect(done: Iterable[Future[None]], pending: dict[Future[None], Job], int
         error = future.exception()
         if error is None:
             into.simulated += 1
+        elif isinstance(error, CannotGoOnError):
+            into.stopped = into.stopped or error
         elif not isinstance(error, Interrupted):
             into.failed.append((job, error))

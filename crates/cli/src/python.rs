@@ -1,4 +1,5 @@
-//! `airtcp study …` is written in Python: finds an interpreter that has the package and hands over.
+//! `airtcp study …` and `airtcp sweep …` are written in Python: finds an interpreter that has the
+//! package and hands over.
 
 use crate::{BAD_INPUT, FAILURE, complain};
 use std::ffi::{OsStr, OsString};
@@ -6,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs `python -m airtcp study ARGS…` in place of this process.
-pub(crate) fn hand_over(args: &[OsString]) -> i32 {
+/// Runs `python -m airtcp SUBCOMMAND ARGS…` in place of this process.
+pub(crate) fn hand_over(subcommand: &str, args: &[OsString]) -> i32 {
     let python = interpreter();
     let importable = Command::new(&python)
         .args(["-c", "import importlib.util as u, sys; sys.exit(u.find_spec('airtcp') is None)"])
@@ -19,18 +20,20 @@ pub(crate) fn hand_over(args: &[OsString]) -> i32 {
         Ok(status) if status.success() => {}
         Ok(_) => {
             complain(&format!(
-                "studies need the Python package, which {shown} does not have: `make build` installs it \
+                "`airtcp {subcommand}` needs the Python package, which {shown} does not have: `make build` installs it \
                  into .venv, or set AIRTCP_PYTHON to an interpreter that has it"
             ));
             return BAD_INPUT;
         }
         Err(error) => {
-            complain(&format!("studies need Python, but {shown} cannot be run: {error}"));
+            complain(&format!(
+                "`airtcp {subcommand}` needs Python, but {shown} cannot be run: {error}"
+            ));
             return BAD_INPUT;
         }
     }
     let mut command = Command::new(&python);
-    command.args(["-m", "airtcp", "study"]).args(args);
+    command.args(["-m", "airtcp", subcommand]).args(args);
     let error = match replace_process(&mut command) {
         Ok(code) => return code,
         Err(error) => error,

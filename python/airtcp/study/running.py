@@ -1,0 +1,178 @@
+"""What commands that run jobs have in common: options, workers, progress, last words."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from airtcp.study import cluster
+from airtcp.study.execute import (
+    CannotGoOnError,
+    DamagedRunError,
+    Outcome,
+    SimulatorLike,
+    Store,
+    Threads,
+    Workers,
+    execute,
+)
+from airtcp.study.plan import Job
+from airtcp.study.table import StudyError
+
+T = TypeVar("T")
+
+OnProgress = Callable[[int], None]
+"""Hears how many jobs are finished."""
+
+OK, FAILED, BAD_INPUT = range(3)
+"""Exit codes."""
+
+
+class IncompleteError(Exception):
+    """Not all runs could be done; the message says why, and how many are kept.
+
+    Attributes:
+        interrupted: The reason is Ctrl-C.
+    """
+
+    def __init__(self, message: str, interrupted: bool = False) -> None:
+        super().__init__(message)
+        self.interrupted = interrupted
+
+
+ERRORS = (StudyError, ValueError, IncompleteError, CannotGoOnError, OSError)
+"""What a command says in a line instead of a traceback."""
+
+
+def complain(command: str, error: BaseException) -> int:
+    """Says what went wrong; returns the exit code."""
+    print(f"{command}: {error}", file=sys.stderr)
+    return BAD_INPUT if isinstance(error, StudyError | ValueError) else FAILED
+
+
+def positive(text: str) -> int:
+    """A number of runs or jobs on the command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say where runs are done."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--jobs", type=positive, metavar="N", help="parallel runs; default: one per core"
+    )
+    where.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the workers of this dask.distributed scheduler"
+    )
+
+
+@dataclass
+class Runner:
+    """Runs jobs for a command, with progress on standard error.
+
+    Attributes:
+        command: Its name, for messages.
+        jobs: How many run at once here; `None`: one per core.
+        dask: Address of a scheduler on whose workers they run instead.
+    """
+
+    command: str
+    store: Store
+    simulator: SimulatorLike
+    jobs: int | None = None
+    dask: str | None = None
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Runs the jobs whose results are not kept yet.
+
+        Raises:
+            IncompleteError: Some failed, or not all were run.
+        """
+        outcome = Outcome()
+        with progress(len(jobs)) as on_progress:
+            for batch, workers in self._batches(jobs):
+                with workers as entered:
+                    execute(batch, self.store, entered, on_progress, outcome)
+                if outcome.stopped:
+                    break
+        kept = (
+            f"{outcome.kept + outcome.simulated} of {len(jobs)} runs are kept in "
+            f"{self.store.folder}, the same command runs the rest"
+        )
+        if isinstance(outcome.stopped, KeyboardInterrupt):
+            raise IncompleteError(f"interrupted; {kept}", interrupted=True)
+        if outcome.stopped:
+            raise IncompleteError(f"{outcome.stopped}; {kept}")
+        if outcome.failed:
+            for failed, reason in outcome.failed:
+                print(f"{self.command}: {failed}: {reason!r}", file=sys.stderr)
+            raise IncompleteError(f"{len(outcome.failed)} of {len(jobs)} runs failed")
+
+    def run_and_read(self, jobs: Sequence[Job], read: Callable[[], T]) -> T:
+        """Runs the jobs, then returns what `read` makes of the kept runs.
+
+        Damaged ones among them are named, and run again.
+
+        Raises:
+            IncompleteError: Some failed, or not all were run.
+        """
+        self.run(jobs)
+        try:
+            return read()
+        except DamagedRunError:
+            for job, path in self.store.drop_damaged(jobs):
+                print(f"{self.command}: {path} is damaged; {job} is run again", file=sys.stderr)
+        self.run(jobs)
+        return read()
+
+    def _batches(
+        self, jobs: Sequence[Job]
+    ) -> Iterator[tuple[list[Job], AbstractContextManager[Workers]]]:
+        """The simulated jobs, then those of the testbed, each with what runs them."""
+        simulated = [job for job in jobs if job.testbed is None]
+        if self.dask is not None:
+            yield simulated, cluster.connected(self.dask, self.store, self.simulator.build)
+        else:
+            yield simulated, self._threads(self.jobs or os.cpu_count() or 1)
+        for testbed in {job.testbed for job in jobs if job.testbed is not None}:
+            of_it = [job for job in jobs if job.testbed == testbed]
+            yield of_it, self._threads(testbed.parallel)
+
+    def _threads(self, count: int) -> Threads:
+        return Threads(count, self.simulator, self.store)
+
+
+@contextmanager
+def progress(total: int, silent: bool = False) -> Iterator[OnProgress]:
+    """Shows progress on standard error: a bar on a terminal, else a line every tenth."""
+    if silent:
+        yield lambda finished: None
+        return
+    if not sys.stderr.isatty():
+        shown = -1
+
+        def plain(finished: int) -> None:
+            nonlocal shown
+            tenth = 10 * finished // total
+            if tenth != shown:
+                shown = tenth
+                print(f"{finished} of {total} runs", file=sys.stderr, flush=True)
+
+        yield plain
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown_bar:
+        task = shown_bar.add_task("runs", total=total)
+        yield lambda finished: shown_bar.update(task, completed=finished)

@@ -1,0 +1,159 @@
+"""`airtcp sweep`: a scenario over a grid of settings and seeds, into a Parquet file."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from airtcp.scenario import Scenario
+from airtcp.study.execute import Simulator, SimulatorLike, Store, write_atomically
+from airtcp.study.plan import FIRST_SEED
+from airtcp.study.running import (
+    BAD_INPUT,
+    ERRORS,
+    OK,
+    Runner,
+    add_options,
+    complain,
+    positive,
+)
+from airtcp.sweeps.sweep import ROWS, Sweep
+
+COMMAND = "airtcp sweep"
+
+
+def main(arguments: Sequence[str], simulator: SimulatorLike | None = None) -> int:
+    """Runs `airtcp sweep` with these arguments; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _sweep(options, simulator or Simulator())
+    except ERRORS as error:
+        return complain(COMMAND, error)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=COMMAND,
+        description="Run a scenario with every combination of some settings and seeds; write the "
+        "metrics as a Parquet file, with a row per run and flow.",
+    )
+    parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="scenario file")
+    parser.add_argument(
+        "--axis",
+        type=axis,
+        action="append",
+        default=[],
+        metavar="KEY=A,B,…",
+        help="a key of the scenario and its values; repeat it for a grid",
+    )
+    parser.add_argument(
+        "--set",
+        type=_pair,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an override for all runs",
+    )
+    parser.add_argument(
+        "--runs", type=positive, default=10, metavar="N", help="seeds per combination; default: 10"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=FIRST_SEED, metavar="N", help="the first seed; default: 1"
+    )
+    parser.add_argument(
+        "--rows", choices=list(ROWS), default="flows", help="what a row is; default: flows"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: results/SCENARIO.parquet"
+    )
+    add_options(parser)
+    return parser
+
+
+def _sweep(options: argparse.Namespace, simulator: SimulatorLike) -> int:
+    grid: dict[str, list[str]] = dict(options.axis)
+    if len(grid) < len(options.axis):
+        twice = next(key for key in grid if [k for k, _ in options.axis].count(key) > 1)
+        print(f"{COMMAND}: --axis {twice} is there twice", file=sys.stderr)
+        return BAD_INPUT
+    try:
+        scenario = Scenario.load(options.scenario, set=dict(options.set))
+    except OSError as error:
+        print(f"{COMMAND}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    seeds = range(options.seed, options.seed + options.runs)
+    wanted = Sweep(scenario, grid, seeds)
+    wanted.check(simulator)
+    out = options.out or Path("results") / f"{options.scenario.stem}.parquet"
+    try:
+        store = Store(out.with_suffix(".runs"), simulator.build)
+    except OSError as error:
+        print(f"{COMMAND}: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+    runner = Runner(COMMAND, store, simulator, options.jobs, options.dask)
+    table = runner.run_and_read(
+        [job for _, job in wanted.jobs()], lambda: wanted.table(store, options.rows)
+    )
+    for key, values in grid.items():
+        shown = typed(values)
+        table[key] = [shown[text] for text in table[key].tolist()]
+    parquet = io.BytesIO()
+    table.to_parquet(parquet, index=False)
+    write_atomically(out, parquet.getvalue())
+    print(f"{out}: {len(table)} rows, {len(table.columns)} columns")
+    return OK
+
+
+def typed(texts: Sequence[str]) -> dict[str, Any]:
+    """The values of an axis as numbers or truth values, if all of them are."""
+    if {*texts} <= {"true", "false"}:
+        return {text: text == "true" for text in texts}
+    try:
+        return dict(zip(texts, pd.to_numeric(list(texts)), strict=True))
+    except ValueError:
+        return {text: text for text in texts}
+
+
+def axis(text: str) -> tuple[str, list[str]]:
+    """Reads `KEY=A,B,…`; a comma in quotes or brackets does not separate values."""
+    key, values = _pair(text)
+    parts = [part.strip() for part in _split(values, ",")]
+    if not all(parts):
+        raise argparse.ArgumentTypeError(f"{text!r}: a value of {key} is empty")
+    return key, parts
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, *rest = _split(text, "=")
+    value = "=".join(rest)
+    if not rest or not key.strip():
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected KEY=VALUE, such as link.AP-phone.loss.p=0.01"
+        )
+    return key.strip(), value.strip()
+
+
+def _split(text: str, separator: str) -> Iterator[str]:
+    """Splits at the separators that are neither in quotes nor in brackets."""
+    quote = ""
+    depth = start = 0
+    for place, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in "[{":
+            depth += 1
+        elif character in "]}":
+            depth -= 1
+        elif character == separator and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]

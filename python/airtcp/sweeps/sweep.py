@@ -1,0 +1,181 @@
+"""`airtcp.sweep`: a grid of runs, and the table of their metrics."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from airtcp.scenario import Scenario, override_text
+from airtcp.study.cluster import Cluster
+from airtcp.study.execute import Simulator, SimulatorLike, Store, Threads, Workers, execute
+from airtcp.study.plan import FIRST_SEED, Job
+from airtcp.study.running import progress as shown_progress
+from airtcp.study.table import StudyError, nearest
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ROWS: Mapping[str, str] = {
+    "flows": "flow",
+    "links": "link",
+    "stations": "station",
+    "udp": "source",
+    "middleboxes": "middlebox",
+    "runs": "",
+}
+"""What a row can be, and the column that then has its name."""
+
+Grid = Mapping[str, Sequence[object]]
+"""For each key of the scenario, such as `link.AP-phone.loss.p`, its values."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is run.
+
+    Attributes:
+        scenario: It, with the overrides that all runs share.
+        grid: Every combination of these values is run, the last key varying fastest.
+        seeds: Each combination is run with each of these.
+    """
+
+    scenario: Scenario
+    grid: Grid
+    seeds: Sequence[int]
+
+    def __post_init__(self) -> None:
+        for key, values in self.grid.items():
+            if isinstance(values, str) or not len(values):
+                raise StudyError(f"the values of {key} must be a list with at least one value")
+            if len({*map(override_text, values)}) < len(values):
+                raise StudyError(f"a value of {key} is listed twice")
+        if len(set(self.seeds)) < len(self.seeds) or not self.seeds:
+            raise StudyError("there must be at least one seed, and none twice")
+
+    def points(self) -> Iterator[dict[str, object]]:
+        """The combinations."""
+        for values in itertools.product(*self.grid.values()):
+            yield dict(zip(self.grid, values, strict=True))
+
+    def jobs(self) -> list[tuple[dict[str, object], Job]]:
+        """All runs, each with its combination."""
+        name, text, shared = self.scenario.source
+        return [
+            (point, Job(name, text, (*shared, *_overrides(point)), seed, ()))
+            for point in self.points()
+            for seed in self.seeds
+        ]
+
+    def check(self, simulator: SimulatorLike) -> None:
+        """Finds out what cannot be run before anything is.
+
+        Raises:
+            ValueError: A key or a value is wrong; the message says which, and what was expected.
+        """
+        for _, job in self.jobs()[:: len(self.seeds)]:
+            simulator.check(job)
+
+    def table(self, store: Store, rows: str) -> pd.DataFrame:
+        """The metrics of the kept runs: the columns of the grid, `seed`, the row's name, metrics.
+
+        Raises:
+            OSError: A kept run cannot be read.
+            DamagedRunError: A kept run is damaged.
+        """
+        of_all = []
+        for point, job in self.jobs():
+            metrics = store.get(job).metrics
+            parts = [metrics] if rows == "runs" else metrics[rows]
+            for part in parts:
+                named = {ROWS[rows]: part["name"]} if rows != "runs" else {}
+                known = {k: v for k, v in part.items() if not isinstance(v, list) and k != "name"}
+                # A key of the scenario may be called as a metric is (`duration`).
+                of_all.append({**point, "seed": job.seed, **named, **known, **point})
+        frame = pd.DataFrame(of_all, columns=None if of_all else [*self.grid, "seed"])
+        frame.attrs["axes"] = list(self.grid)
+        return frame
+
+
+def _overrides(point: Mapping[str, object]) -> Iterable[tuple[str, str]]:
+    return ((key, override_text(value)) for key, value in point.items())
+
+
+def sweep(
+    scenario: Scenario | str | os.PathLike[str],
+    grid: Grid,
+    seeds: int | Sequence[int] = 10,
+    *,
+    rows: str = "flows",
+    jobs: int | None = None,
+    client: Client | None = None,
+    keep: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Runs a scenario with every combination of some settings and seeds, in parallel.
+
+    The same arguments give the same table, wherever the runs are done.
+
+    Args:
+        scenario: A scenario, or its file.
+        grid: For each key, as of `Scenario.load(set=…)`, its values.
+        seeds: The seeds, or how many: 1, 2, …
+        rows: What a row of the table is: one of the `flows`, `links`, `stations`, `udp` sources or
+            `middleboxes` of a run, or the run itself (`runs`).
+        jobs: How many run at once; default: one per core.
+        client: A `distributed.Client`: its cluster's workers do the runs instead.
+        keep: A folder in which finished runs are kept; what it has is not run again.
+        progress: Whether to show progress on standard error.
+
+    Returns:
+        A row per combination, seed and flow (link, …): a column per key of the grid, `seed`, the
+        name in `flow` (`link`, …), and a column per metric (`docs/metrics.md`), in SI units.
+
+    Raises:
+        ValueError: A key or value is wrong, found before anything is run; or `rows` is unknown.
+        OSError: The scenario or a kept run cannot be read, or `keep` not written.
+        CannotGoOnError: The cluster is lost, or one of its workers cannot be used.
+        RuntimeError: A run failed.
+    """
+    if rows not in ROWS:
+        raise ValueError(f"rows = {rows!r}: expected one of {', '.join(ROWS)}{nearest(rows, ROWS)}")
+    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    chosen = range(FIRST_SEED, FIRST_SEED + seeds) if isinstance(seeds, int) else seeds
+    try:
+        wanted = Sweep(loaded, grid, chosen)
+    except StudyError as error:
+        raise ValueError(str(error)) from None
+    simulator = Simulator()
+    wanted.check(simulator)
+    every = [job for _, job in wanted.jobs()]
+    with _folder(keep) as folder:
+        store = Store(folder, simulator.build)
+        store.drop_damaged(job for job in every if store.has(job))
+        workers: AbstractContextManager[Workers] = (
+            nullcontext(Cluster(client, store, simulator.build))
+            if client is not None
+            else Threads(jobs or os.cpu_count() or 1, simulator, store)
+        )
+        with workers as entered, shown_progress(len(every), silent=not progress) as on_progress:
+            outcome = execute(every, store, entered, on_progress)
+        if outcome.stopped:
+            raise outcome.stopped
+        for failed, reason in outcome.failed:
+            raise RuntimeError(f"{failed}: {reason!r}") from reason
+        return wanted.table(store, rows)
+
+
+@contextmanager
+def _folder(keep: str | os.PathLike[str] | None) -> Iterator[Path]:
+    if keep is not None:
+        yield Path(keep)
+        return
+    with tempfile.TemporaryDirectory(prefix="airtcp-") as folder:
+        yield Path(folder)
