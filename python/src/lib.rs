@@ -68,6 +68,7 @@ impl PyScenario {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut recorder = Recorder::new(&series);
         let mut world = World::new(&self.0, seed);
+        world.measure_queueing_delays();
         let end = Instant::ZERO + self.0.duration;
         let mut pace = Pace(Duration::from_millis(1));
         while world.now() < end {

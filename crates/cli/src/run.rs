@@ -133,6 +133,9 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
             packets: pcap.as_mut().map(|p| p as &mut dyn PacketTap),
         };
         let mut world = World::new(scenario, seed);
+        if args.json || args.out.is_some() {
+            world.measure_queueing_delays();
+        }
         if !run_in_slices(&mut world, scenario.duration, &mut observers, stopped) {
             return Ok(None);
         }

@@ -135,6 +135,8 @@ pub struct Link<T> {
     counters: LinkCounters,
     /// How long each packet waited for its service.
     waits: Histogram,
+    /// The same of the latest packet.
+    latest_wait: Duration,
 }
 
 /// A packet's place in the queue.
@@ -227,6 +229,7 @@ impl<T> Link<T> {
             accepted: (0, Bytes::ZERO),
             counters: LinkCounters::default(),
             waits: Histogram::default(),
+            latest_wait: Duration::ZERO,
         }
     }
 
@@ -475,6 +478,12 @@ impl<T> Link<T> {
         &self.waits
     }
 
+    /// How long the packet accepted last waits. Not for a steered link, which does not foresee it.
+    #[inline]
+    pub fn latest_wait(&self) -> Duration {
+        self.latest_wait
+    }
+
     /// The server's rate, or the mean rate of its trace.
     pub fn rate(&self) -> DataRate {
         self.rate
@@ -595,6 +604,7 @@ impl<T> Link<T> {
         }
         self.start_services(now);
         self.waits.record(Duration::ZERO);
+        self.latest_wait = Duration::ZERO;
         let departure = now + self.transmission_time(size);
         Some(self.depart(now, departure, departure + self.delay.base(), None))
     }
@@ -607,9 +617,10 @@ impl<T> Link<T> {
         start: Instant,
         PacketMeta { size, data }: PacketMeta,
     ) -> Fate {
+        self.latest_wait = start.since(offered);
         // Behind an outage without end there is no service.
         if start < Instant::MAX {
-            self.waits.record(start.since(offered));
+            self.waits.record(self.latest_wait);
         }
         let departure = match &mut self.opportunities {
             Some(opportunities) => opportunities.serve(start, size),

@@ -81,6 +81,17 @@ documented! {
         /// Mean difference between an RTT sample and the one before it, s; `None` with fewer than
         /// two.
         pub jitter: Option<f64>,
+        /// Median of the queueing delays of the segments that reached the receiver, s, to within
+        /// 1.6 %; `None` without segments, and where it is not measured: `airtcp run` does so for
+        /// `--json` and `--out`. The delay is the sum over the queues of links and stations on the
+        /// way; in a link's it ends with the start of the transmission, in a station's when the MAC
+        /// begins to contend for the packet. What a routing protocol or a middlebox holds back does
+        /// not count, nor do the queues before a MAC that gave up.
+        pub queueing_delay_p50: Option<f64>,
+        /// 95th percentile of these queueing delays, likewise.
+        pub queueing_delay_p95: Option<f64>,
+        /// 99th percentile of these queueing delays, likewise.
+        pub queueing_delay_p99: Option<f64>,
         /// Reductions of the congestion window; each congestion event counts once.
         pub cwnd_reductions: u64,
         /// Expiries of the retransmission timer.

@@ -199,6 +199,8 @@ fn two_sides(bottleneck: u8, kinds: &[(u8, u8, u8)]) -> Scenario {
 /// at the end of each slice, must be the same.
 fn observed_or_not(scenario: &Scenario, slices: &[(u64, bool)]) -> Result<(), TestCaseError> {
     let (mut watched, mut alone) = (World::new(scenario, 1), World::new(scenario, 1));
+    watched.measure_queueing_delays();
+    alone.measure_queueing_delays();
     let mut now = 0;
     for &(ms, both) in slices.iter().chain([&(3000, false)]) {
         now = (now + ms).min(3000);

@@ -208,6 +208,29 @@ fn window_limited_goodput_is_window_over_rtt() {
     }
 }
 
+/// A burst of ten segments queues first at 10 Mbit/s, then at 1 Mbit/s: segment k waits for k
+/// transmissions on the slower link in all, wherever it does.
+#[test]
+fn the_queueing_delay_of_a_flow_is_the_sum_over_its_links() {
+    let tcp = TcpConfig { initial_window: InitialWindow::Segments(10), ..TcpConfig::default() };
+    let mut net = Network::new(Duration::from_secs(2));
+    let (a, r, b) = (net.node(), net.node(), net.node());
+    let delay = Duration::from_millis(5);
+    net.connect(a, r, &wire(DataRate::mbps(10), delay, 100));
+    net.connect(r, b, &wire(DataRate::mbps(1), delay, 100));
+    net.flow(a, b, Some(Bytes(10 * 1460)), &tcp);
+    let mut world = World::new(&net.0, 1);
+    world.measure_queueing_delays();
+    world.run(&mut Observers::default());
+    let flow = &world.metrics().flows[0];
+    // Of the twelve segments, SYN and the handshake's ACK do not wait: the sixth is data segment 3.
+    let expected = [(flow.queueing_delay_p50, 3.0), (flow.queueing_delay_p99, 9.0)];
+    for (delay, k) in expected {
+        let (delay, expected) = (delay.expect("segments"), k * 0.012);
+        assert!((delay / expected - 1.0).abs() < 0.018, "{delay} s against {expected} s");
+    }
+}
+
 /// RFC 5681 §3.1: after k round trips 2^k − 1 segments from IW 1 with an ACK for each segment; with
 /// delayed ACKs a factor of about 1.5 instead of 2.
 #[test]

@@ -36,7 +36,7 @@ use crate::wifi::dcf::Effects;
 use crate::wifi::frame::{Body, Frame, FrameKind, SentFrame};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use crate::wifi::terminal::{Common, Heard, Terminal};
-use airtcp_core::{Bytes, Instant};
+use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_core::{Position, event::DropReason};
 use std::collections::VecDeque;
 
@@ -54,6 +54,8 @@ pub enum Output<T> {
         from: StationId,
         /// The packet.
         packet: T,
+        /// How long it waited in the sender's queue: until the MAC began to contend for it.
+        waited: Duration,
         /// No further copy comes out. True for a unicast packet, unless a station further away may
         /// overhear it.
         last: bool,
@@ -371,6 +373,7 @@ impl<T: Copy> Channel<T> {
         if let (Some((from, sequence, packet)), Some(slot)) = (self.wanted.deliver.take(), flight) {
             let flight = self.air.flight_mut(slot);
             let unicast = flight.frame.to != Receiver::Broadcast;
+            let waited = flight.frame.body.waited();
             if unicast {
                 self.stations[from.index()].dcf.mark_delivered(sequence);
             }
@@ -378,7 +381,8 @@ impl<T: Copy> Channel<T> {
                 flight.delivered = true;
                 self.tell(station, slot, false);
             } else {
-                self.outputs.push_back(Output::Deliver { station, from, packet, last: true });
+                let last = true;
+                self.outputs.push_back(Output::Deliver { station, from, packet, waited, last });
             }
         }
         if let Some((to, packet, delivered)) = self.wanted.give_up.take() {
@@ -404,13 +408,13 @@ impl<T: Copy> Channel<T> {
 
     fn tell_now(&mut self, slot: u32, copied: Copied, last: bool) {
         let Frame { from, to, body, .. } = self.air.flight(slot).frame;
-        let Body::Data { packet, .. } = body else { return };
+        let Body::Data { packet, waited, .. } = body else { return };
         let Copied { station, overheard } = copied;
         self.outputs.push_back(match to {
             Receiver::Station(to) if overheard => {
                 Output::Overhear { station, from, to, packet, last }
             }
-            _ => Output::Deliver { station, from, packet, last },
+            _ => Output::Deliver { station, from, packet, waited, last },
         });
     }
 

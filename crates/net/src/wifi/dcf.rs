@@ -137,6 +137,10 @@ struct Job<T> {
     retry: bool,
     /// Its receiver has it, although the ACK may have been lost.
     delivered: bool,
+    /// When it was handed to the station.
+    offered: Instant,
+    /// How long it waited in the queue, once it has left it.
+    waited: Duration,
 }
 
 /// Where a station is in an exchange of frames.
@@ -428,6 +432,8 @@ impl<T: Copy> Dcf<T> {
             sequence,
             retry: false,
             delivered: false,
+            offered: now,
+            waited: Duration::ZERO,
         };
         if self.traffic.current.is_some() {
             self.traffic.queue_bytes += packet_size;
@@ -568,7 +574,7 @@ impl<T: Copy> Dcf<T> {
                 self.traffic.short_retries = 0;
                 self.respond(now, rules, Response::Data);
             }
-            (Body::Ack, Phase::AwaitAck) => self.succeed(rules),
+            (Body::Ack, Phase::AwaitAck) => self.succeed(now, rules),
             (body, _) => {
                 self.fail_by_reception(now, rules, out);
                 match body {
@@ -604,7 +610,7 @@ impl<T: Copy> Dcf<T> {
             Phase::Respond => self.send_response(now, rules, out),
             Phase::Sending => self.contend(now, rules),
             Phase::Broadcasting => {
-                self.next_packet(rules);
+                self.next_packet(now, rules);
                 self.contend(now, rules);
             }
             Phase::AwaitData => {
@@ -717,13 +723,13 @@ impl<T: Copy> Dcf<T> {
 
     fn send_data(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         let Some(job) = &mut self.traffic.current else { return };
-        let Job { packet, to, size, duration, sequence, retry, delivered, .. } = *job;
+        let Job { packet, to, size, duration, sequence, retry, delivered, waited, .. } = *job;
         job.retry = true;
         let reserves = match to {
             Receiver::Station(_) => rules.phy.sifs + rules.ack,
             Receiver::Broadcast => Duration::ZERO,
         };
-        let body = Body::Data { packet, sequence, retry, delivered };
+        let body = Body::Data { packet, sequence, retry, delivered, waited };
         self.transmit(now, Frame { from: self.id, to, reserves, duration, size, body }, out);
         match to {
             Receiver::Station(_) => {
@@ -882,7 +888,7 @@ impl<T: Copy> Dcf<T> {
             if let Receiver::Station(to) = job.to {
                 out.give_up = Some((to, job.packet, job.delivered));
             }
-            self.next_packet(rules);
+            self.next_packet(now, rules);
         } else {
             self.traffic.counters.retries += 1;
             self.double_cw(rules);
@@ -895,21 +901,22 @@ impl<T: Copy> Dcf<T> {
     }
 
     /// The current packet is acknowledged, or was broadcast.
-    fn succeed(&mut self, rules: &Rules) {
-        self.next_packet(rules);
+    fn succeed(&mut self, now: Instant, rules: &Rules) {
+        self.next_packet(now, rules);
         // The medium is still busy with the ACK; counting begins when it is idle.
         self.phase = Phase::Contend;
         self.deadline = Instant::MAX;
     }
 
     /// Done with the current packet.
-    fn next_packet(&mut self, rules: &Rules) {
+    fn next_packet(&mut self, now: Instant, rules: &Rules) {
         self.traffic.cw = rules.mac.cw_min;
         self.traffic.short_retries = 0;
         self.traffic.long_retries = 0;
-        let job = self.traffic.queue.pop_front();
-        if let Some(job) = &job {
+        let mut job = self.traffic.queue.pop_front();
+        if let Some(job) = &mut job {
             self.traffic.queue_bytes -= job.packet_size;
+            job.waited = now.since(job.offered);
         }
         self.set_current(job);
         if rules.mac.post_backoff || self.has_packet {

@@ -69,10 +69,20 @@ pub(crate) enum Body<T> {
         retry: bool,
         /// The receiver has it already; only its ACK was lost.
         delivered: bool,
+        /// How long the packet waited in the sender's queue.
+        waited: Duration,
     },
 }
 
 impl<T> Body<T> {
+    /// How long its packet waited in the sender's queue.
+    pub(crate) fn waited(&self) -> Duration {
+        match self {
+            Self::Data { waited, .. } => *waited,
+            Self::Rts | Self::Cts | Self::Ack => Duration::ZERO,
+        }
+    }
+
     pub(crate) fn kind(&self) -> FrameKind {
         match self {
             Self::Rts => FrameKind::Rts,

@@ -127,6 +127,27 @@ fn an_urgent_packet_goes_before_those_that_wait() {
 }
 
 #[test]
+fn a_packet_tells_how_long_it_waited_for_those_before_it() {
+    let mut cell = line(&basic(), &[(0.0, &[]), (0.0, &[])]);
+    for packet in 0..3 {
+        cell.send(Instant::ZERO, A, Receiver::Station(B), packet, Bytes(100)).expect("room");
+    }
+    let delivered: Vec<_> = outputs(&mut cell, Instant::from_secs(1))
+        .into_iter()
+        .filter_map(|(at, output)| match output {
+            Output::Deliver { waited, .. } => Some((at.since(Instant::ZERO), waited)),
+            _ => None,
+        })
+        .collect();
+    let [(first, none), (second, one), (_, two)] = delivered[..] else { panic!("{delivered:?}") };
+    assert_eq!(none, Duration::ZERO);
+    // Until the sender has the ACK of the one before.
+    let ack = one - first;
+    assert!(!ack.is_zero() && ack < Duration::from_millis(1), "{ack}");
+    assert_eq!(two, second + ack);
+}
+
+#[test]
 fn an_urgent_packet_pushes_the_last_out_of_a_full_queue() {
     for (limit, size) in [(QueueLimit::Packets(2), 100), (QueueLimit::Bytes(Bytes(200)), 100)] {
         let mut config = basic();

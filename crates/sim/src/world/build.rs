@@ -10,7 +10,7 @@ use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Station, Wlan};
-use airtcp_core::{Duration, Instant, SeqNum, Source, Stream};
+use airtcp_core::{Duration, Histogram, Instant, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
@@ -67,6 +67,7 @@ impl World {
             junctions: Vec::new(),
             feeders: Vec::new(),
             horizon: Instant::ZERO,
+            follows_waits: false,
             going: Vec::new(),
             mechanisms: Vec::new(),
             udp: (0..).zip(udp).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
@@ -90,6 +91,7 @@ impl World {
                     mac_drops: 0,
                     no_route_drops: 0,
                     ttl_drops: 0,
+                    waits: Histogram::default(),
                 })
                 .collect(),
             wlan_names: wlans.iter().map(|w| w.name.clone()).collect(),

@@ -5,7 +5,7 @@
 //! node's middlebox if the packet concerns it, then to the next hop. The static routes name the
 //! next hop, unless the node has a router.
 
-use super::packets::TTL;
+use super::packets::{Journey, TTL};
 use super::{RadioLink, World};
 use crate::addr::{self, Destination};
 use crate::packet::Packet;
@@ -109,7 +109,11 @@ impl World {
     /// A packet has reached its socket.
     #[inline(never)]
     fn receive(&mut self, socket: u32, packet: PacketId, observers: &mut Observers<'_>) {
-        let hops = TTL.saturating_sub(*self.packets.ttl(packet)) + 1;
+        if self.follows_waits && !socket.is_multiple_of(2) {
+            let waited = self.packets.journey(packet).waited;
+            self.flows[socket as usize / 2].waits.record(waited);
+        }
+        let hops = TTL.saturating_sub(self.packets.journey(packet).ttl) + 1;
         let now = self.now;
         self.call(socket, observers, |socket, packets, io| {
             let Packet::Tcp(segment) = packets.packet(packet) else { return };
@@ -137,11 +141,11 @@ impl World {
         &mut self,
         node: NodeId,
         destination: NodeId,
-        ttl: u8,
+        journey: Journey,
         packet: Packet,
         observers: &mut Observers<'_>,
     ) {
-        let packet = self.packets.insert(destination, ttl, packet);
+        let packet = self.packets.insert(destination, journey, packet);
         let state = &self.nodes[node.0 as usize];
         let router = state.router;
         if state.drops(self.now, self.packets.packet(packet)) {
@@ -168,6 +172,7 @@ impl World {
         let out = &mut self.links[link as usize].link;
         match out.send(self.now, packet, self.packets.meta(packet)) {
             Ok(()) => {
+                self.packets.journey(packet).waited += out.latest_wait();
                 self.wakeups.arm(link, out.next_deadline());
                 let seen = self.packets.packet(packet);
                 observers.packet(self.now, node, Direction::Sent, seen);
@@ -274,40 +279,50 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let ttl = *self.packets.ttl(packet);
+        let journey = *self.packets.journey(packet);
         let Packet::Tcp(segment) = self.packets.packet(packet) else { return };
         let segment = segment.clone();
         self.packets.remove(packet);
         let machine = self.mechanisms[mechanism as usize].middlebox();
         machine.on_segment(self.now, side, segment, &mut self.actions);
-        self.settle(mechanism, ttl, observers);
+        self.settle(mechanism, journey, observers);
     }
 
-    /// After a call to a mechanism about a packet that had this TTL.
-    pub(super) fn settle(&mut self, mechanism: u32, ttl: u8, observers: &mut Observers<'_>) {
+    /// After a call to a mechanism about a packet that came from this journey.
+    pub(super) fn settle(
+        &mut self,
+        mechanism: u32,
+        journey: Journey,
+        observers: &mut Observers<'_>,
+    ) {
         let deadline = self.mechanisms[mechanism as usize].middlebox().next_deadline();
-        self.carry_out(mechanism, ttl, observers);
+        self.carry_out(mechanism, journey, observers);
         self.wakeups.arm(self.components.mechanisms + mechanism, deadline);
     }
 
-    /// Does what a mechanism asked for. The packets it forwards keep the TTL with which this one
-    /// came.
+    /// Does what a mechanism asked for. The packets it forwards go on with the journey of the one
+    /// that came.
     #[inline(never)]
-    pub(super) fn carry_out(&mut self, mechanism: u32, ttl: u8, observers: &mut Observers<'_>) {
+    pub(super) fn carry_out(
+        &mut self,
+        mechanism: u32,
+        journey: Journey,
+        observers: &mut Observers<'_>,
+    ) {
         let node = self.mechanisms[mechanism as usize].node;
         let source = Source::Node(node.0);
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain() {
             match action {
                 Action::Forward { segment, .. } => {
-                    self.send_from(node, ttl, segment, observers);
+                    self.send_from(node, journey, segment, observers);
                 }
                 Action::Inject { segment, .. } => {
                     let Segment { flow, seq, ack, .. } = segment;
                     let ack = ack.unwrap_or_default();
                     let mut events = observers.events(source);
                     events.emit(self.now, || Event::Injected { flow, seq, ack });
-                    self.send_from(node, TTL, segment, observers);
+                    self.send_from(node, Journey::START, segment, observers);
                 }
                 Action::Drop { segment, reason } => {
                     observers.dropped(self.now, source, reason, &Packet::Tcp(segment));
@@ -321,14 +336,14 @@ impl World {
     fn send_from(
         &mut self,
         node: NodeId,
-        ttl: u8,
+        journey: Journey,
         segment: Segment<Length>,
         observers: &mut Observers<'_>,
     ) {
         let destination = addr::node(segment.flow.dst.ip);
         let packet = Packet::Tcp(segment);
         match destination {
-            Some(destination) => self.originate(node, destination, ttl, packet, observers),
+            Some(destination) => self.originate(node, destination, journey, packet, observers),
             None => {
                 let source = Source::Node(node.0);
                 observers.dropped(self.now, source, DropReason::NoRoute, &packet);

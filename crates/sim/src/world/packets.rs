@@ -3,6 +3,7 @@
 
 use crate::addr;
 use crate::packet::{Control, Packet};
+use airtcp_core::Duration;
 use airtcp_net::link::PacketMeta;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::{self, Data, Message, NextHop, PacketId};
@@ -10,6 +11,20 @@ use std::sync::Arc;
 
 /// The TTL of a new packet (the value RFC 1700 recommends, and Linux's).
 pub(super) const TTL: u8 = 64;
+
+/// What a packet brings with it from the nodes before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Journey {
+    /// How many links it may still cross.
+    pub(super) ttl: u8,
+    /// How long it has waited in queues.
+    pub(super) waited: Duration,
+}
+
+impl Journey {
+    /// That of a new packet.
+    pub(super) const START: Self = Self { ttl: TTL, waited: Duration::ZERO };
+}
 
 /// The destination of a broadcast meant for everyone it reaches.
 const ANYBODY: NodeId = NodeId(u32::MAX);
@@ -19,10 +34,9 @@ const ANYBODY: NodeId = NodeId(u32::MAX);
 struct Header {
     /// Its destination node.
     destination: NodeId,
-    /// How many links it may still cross.
-    ttl: u8,
     /// A datagram that its source counts among those on the first hop.
     first_hop: bool,
+    journey: Journey,
     meta: PacketMeta,
 }
 
@@ -37,12 +51,17 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Adds a packet to a node that may cross `ttl` links.
+    /// Adds a packet to a node.
     #[inline(always)]
-    pub(super) fn insert(&mut self, destination: NodeId, ttl: u8, packet: Packet) -> PacketId {
+    pub(super) fn insert(
+        &mut self,
+        destination: NodeId,
+        journey: Journey,
+        packet: Packet,
+    ) -> PacketId {
         let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
         let first_hop = matches!(packet, Packet::Udp(_));
-        let header = Header { destination, ttl, first_hop, meta };
+        let header = Header { destination, first_hop, journey, meta };
         if let Some(id) = self.free.pop() {
             self.headers[id.0 as usize] = header;
             self.packets[id.0 as usize] = packet;
@@ -57,8 +76,9 @@ impl Packets {
     /// A copy of a packet.
     pub(super) fn copy(&mut self, id: PacketId) -> PacketId {
         let written = self.take_written(id);
-        let Header { destination, ttl, .. } = self.headers[id.0 as usize];
-        let copy = self.insert(destination, ttl, self.packets[id.0 as usize].clone());
+        let destination = self.destination(id);
+        let journey = *self.journey(id);
+        let copy = self.insert(destination, journey, self.packets[id.0 as usize].clone());
         // The source counts one packet: the first copy.
         self.headers[copy.0 as usize].first_hop = self.leaves_first_hop(id);
         self.write(copy, written.clone());
@@ -94,7 +114,13 @@ impl Packets {
     /// How many links it may still cross.
     #[inline]
     pub(super) fn ttl(&mut self, id: PacketId) -> &mut u8 {
-        &mut self.headers[id.0 as usize].ttl
+        &mut self.headers[id.0 as usize].journey.ttl
+    }
+
+    /// What it brings with it.
+    #[inline]
+    pub(super) fn journey(&mut self, id: PacketId) -> &mut Journey {
+        &mut self.headers[id.0 as usize].journey
     }
 
     /// Whether it is a datagram that has been on its first hop until now.
@@ -148,7 +174,7 @@ impl Packets {
         if let Packet::Control(Control { message, .. }) = packet {
             return router::Packet::Control(Arc::clone(message));
         }
-        let Header { destination, ttl, .. } = self.headers[id.0 as usize];
+        let Header { destination, journey: Journey { ttl, .. }, .. } = self.headers[id.0 as usize];
         let (flow, ..) = packet.summary();
         // Segments and datagrams are made with the addresses of nodes.
         let source = addr::node(flow.src.ip).unwrap_or(destination);
@@ -175,7 +201,8 @@ impl Packets {
                     NextHop::Broadcast => None,
                 };
                 let packet = Packet::Control(Control { from, to, message });
-                self.insert(to.unwrap_or(ANYBODY), 1, packet)
+                let journey = Journey { ttl: 1, ..Journey::START };
+                self.insert(to.unwrap_or(ANYBODY), journey, packet)
             }
         }
     }
@@ -202,13 +229,13 @@ mod tests {
     #[test]
     fn places_are_used_again() {
         let mut packets = Packets::default();
-        let a = packets.insert(NodeId(5), TTL, segment(1000));
-        let b = packets.insert(NodeId(9), TTL, segment(0));
+        let a = packets.insert(NodeId(5), Journey::START, segment(1000));
+        let b = packets.insert(NodeId(9), Journey::START, segment(0));
         assert_eq!((packets.destination(a), packets.destination(b)), (NodeId(5), NodeId(9)));
         assert!(packets.meta(a).data && !packets.meta(b).data);
         assert_eq!(packets.packet(a), &segment(1000));
         packets.remove(a);
-        assert_eq!(packets.insert(NodeId(0), 1, segment(7)), a);
+        assert_eq!(packets.insert(NodeId(0), Journey::START, segment(7)), a);
         assert_eq!(packets.packet(b), &segment(0));
         assert_eq!(packets.headers.len(), 2);
     }
@@ -216,12 +243,12 @@ mod tests {
     #[test]
     fn what_routers_write_makes_a_packet_longer_and_goes_with_it() {
         let mut packets = Packets::default();
-        let a = packets.insert(NodeId(5), TTL, segment(1000));
+        let a = packets.insert(NodeId(5), Journey::START, segment(1000));
         packets.write(a, Some(Arc::new(Route)));
         assert_eq!(packets.meta(a).size, Bytes(1052));
         let b = packets.copy(a);
         packets.remove(a);
-        assert_eq!(packets.insert(NodeId(5), TTL, segment(1000)), a);
+        assert_eq!(packets.insert(NodeId(5), Journey::START, segment(1000)), a);
         assert_eq!(packets.meta(a).size, Bytes(1040));
         assert!(packets.take_written(a).is_none());
         assert_eq!(packets.meta(b).size, Bytes(1052));

@@ -69,6 +69,7 @@ impl World {
         let per_active_second = |n: u64| if active > 0.0 { n as f64 / active } else { 0.0 };
         let rtts = sender.endpoint.rtt_samples();
         let [rtt_p50, rtt_p95, rtt_p99] = percentiles(rtts.histogram());
+        let [queueing_delay_p50, queueing_delay_p95, queueing_delay_p99] = percentiles(&flow.waits);
         let sent_once = tx.data_segments_sent - tx.segments_retransmitted;
         FlowMetrics {
             name: flow.name.clone(),
@@ -88,6 +89,9 @@ impl World {
             rtt_p95,
             rtt_p99,
             jitter: rtts.jitter().map(Duration::as_secs_f64),
+            queueing_delay_p50,
+            queueing_delay_p95,
+            queueing_delay_p99,
             cwnd_reductions: tx.cwnd_reductions,
             timeouts: tx.timeouts,
             fast_retransmits: tx.fast_retransmits,

@@ -222,10 +222,10 @@ impl World {
         let destination = self.packets.destination(packet);
         loop {
             let LinkState { link: out, to, feeds, host, .. } = &mut self.links[link as usize];
-            let ttl = self.packets.ttl(packet);
+            let journey = self.packets.journey(packet);
             let next = feeds.then(|| self.next_hops.link(*to, destination)).flatten();
             let next = next.filter(|&next| is_fed(&self.entrances, next));
-            let offered = match next.filter(|_| *ttl > 1) {
+            let offered = match next.filter(|_| journey.ttl > 1) {
                 None => match *host {
                     // Nothing else may happen to the host before: no earlier packet arrives, and no
                     // timer expires.
@@ -234,6 +234,7 @@ impl World {
                         let until = Instant::from_nanos(quiet.as_nanos().saturating_sub(1));
                         match out.pass(now, packet, meta, until) {
                             Ok(Some(Arrived { at, .. })) => {
+                                journey.waited += out.latest_wait();
                                 return self.deliver_ahead(at, destination, packet);
                             }
                             offered => offered.map(|_| None),
@@ -245,10 +246,12 @@ impl World {
                     out.pass(now, packet, meta, self.horizon).map(|arrived| Some((arrived?, next)))
                 }
             };
+            // That of another packet, if this one was refused and goes no further.
+            journey.waited += out.latest_wait();
             match offered {
                 Ok(Some((arrived, next))) => {
                     self.events_processed += 1;
-                    *ttl -= 1;
+                    journey.ttl -= 1;
                     let Some(arrival) = self.enter(next, link, arrived, packet) else { return };
                     (now, link) = (arrival, next);
                 }
