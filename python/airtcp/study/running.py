@@ -145,7 +145,7 @@ class Runner:
             yield simulated, cluster.connected(self.dask, self.store, self.simulator.build)
         else:
             yield simulated, self._threads(self.jobs or os.cpu_count() or 1)
-        for testbed in {job.testbed for job in jobs if job.testbed is not None}:
+        for testbed in dict.fromkeys(job.testbed for job in jobs if job.testbed is not None):
             of_it = [job for job in jobs if job.testbed == testbed]
             yield of_it, self._threads(testbed.parallel)
 
