@@ -109,7 +109,7 @@ struct ActiveGroup {
 /// What is at work for a group.
 enum Machine {
     /// A mechanism for TCP.
-    Segments(Mechanism<SharedBytes>),
+    Segments(Box<Mechanism<SharedBytes>>),
     /// Wake, for all protocols, and where it sends.
     Packets(Wake<Kept>, Side),
 }
@@ -743,7 +743,7 @@ impl Machine {
         let mut mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
             .map_err(|source| DispatchError::Threshold { group: group.name.clone(), source })?;
         mechanism.keep_journal();
-        Ok(Self::Segments(mechanism))
+        Ok(Self::Segments(Box::new(mechanism)))
     }
 
     fn reconfigure(
