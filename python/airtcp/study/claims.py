@@ -195,7 +195,7 @@ def interval(value: Estimate, unit: str) -> str:
     """A mean with its interval, unless that is a point."""
     if math.isnan(value.low) or value.low == value.high:
         return f"{number(value.mean)} {unit}".rstrip()
-    return f"{number(value.mean)} {unit} [{number(value.low)}, {number(value.high)}]"
+    return f"{f'{number(value.mean)} {unit}'.rstrip()} [{number(value.low)}, {number(value.high)}]"
 
 
 def _percent(ratio: Estimate) -> str:
@@ -276,7 +276,7 @@ class _Test:
                 ours = self._second_less_first()
                 text = f"difference {interval(ours, self.unit)}"
                 parts = [self._inside(ours, about - tolerance, about + tolerance, text)]
-                asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}"
+                asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}".rstrip()
             case "within":
                 low, high = options.get("low", -math.inf), options.get("high", math.inf)
                 parts = self._within(low, high)
