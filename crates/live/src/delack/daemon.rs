@@ -130,8 +130,8 @@ impl Delayer<'_> {
         tap.read(|arrived, headers, mss| {
             let segment = &headers.segment;
             if selection.has(&segment.flow) {
-                let data = Data { segment, mss, hops: hops(headers.ttl) };
-                holder.on_data(arrived, &data, decided);
+                let data = Data { arrived, segment, mss, hops: hops(headers.ttl) };
+                holder.on_data(now(), &data, decided);
             }
         })?;
         let time = now();

@@ -124,7 +124,7 @@ impl Connection {
     }
 
     fn on_data(&mut self, now: Instant, data: &Data<'_>, decided: &mut Vec<Decided>) {
-        let Data { segment, mss, hops } = *data;
+        let Data { arrived, segment, mss, hops } = *data;
         self.heard = now;
         let end = segment.seq + segment.payload.0 as u32;
         let order = self.order(segment.seq, end);
@@ -136,11 +136,11 @@ impl Connection {
             self.next = self.next.later(end);
         }
         self.high = self.high.later(end);
-        let rtt = self.answer(now, segment);
+        let rtt = self.answer(arrived, segment);
         let mut options = segment.options;
         options.cwnd = Some(options.cwnd.unwrap_or(self.flight / PARTS));
         let arrival = Arrival {
-            now,
+            now: arrived,
             order,
             len: segment.payload.0 as u32,
             mss,
@@ -275,6 +275,8 @@ impl Connection {
 /// Data that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Data<'a> {
+    /// When, perhaps some time ago: this process may not have run.
+    pub arrived: Instant,
     /// The segment, or several in one.
     pub segment: &'a Segment<Length>,
     /// Largest payload of one.

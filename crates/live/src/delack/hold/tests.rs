@@ -53,7 +53,7 @@ impl Host {
 
     fn arrive(&mut self, ms: u64, segment: &Segment<Length>) -> &mut Self {
         let mut decided = Vec::new();
-        let data = Data { segment, mss: MSS, hops: 1 };
+        let data = Data { arrived: at(ms), segment, mss: MSS, hops: 1 };
         self.holder.on_data(at(ms), &data, &mut decided);
         self.carry_out(decided)
     }
@@ -314,7 +314,7 @@ fn there_are_no_more_connections_than_allowed_and_silent_ones_are_forgotten() {
         let mut segment = Host::segment(ms, 0, Host::flow());
         segment.flow.dst.port = port;
         segment.payload = Length(u64::from(MSS));
-        let data = Data { segment: &segment, mss: MSS, hops: 1 };
+        let data = Data { arrived: at(ms), segment: &segment, mss: MSS, hops: 1 };
         holder.on_data(at(ms), &data, &mut decided);
         (holder.connections.len(), holder.counters().connections_refused)
     };
