@@ -404,9 +404,7 @@ class _Reader:
     def _testbeds(self, experiments: Iterable[Experiment]) -> tuple[Testbed, ...]:
         project = str(self._folder.resolve().parents[1])
         tables = self._root.tables("testbed")
-        testbeds = tuple(
-            Testbed.read(table, _key(table.table("key")), project) for table in tables
-        )
+        testbeds = tuple(Testbed.read(table, _key(table.table("key")), project) for table in tables)
         for experiment in experiments:
             measured = set()
             for variant in experiment.variants:
