@@ -191,10 +191,14 @@ fn a_route_is_repaired_where_it_breaks() {
     assert!(failed == 1 && dropped > 0, "{failed} {dropped}");
 }
 
-/// A source 200 m from its destination.
+/// A source 200 m from its destination, without routing.
 fn pair(set: &[(&str, &str)]) -> RunMetrics {
-    let udp = r#"udp = [{ from = "n0", to = "n1", rate = "80 kbit/s", size = "1000 B" }]"#;
-    run(&chain(1, udp).replace("routing = { protocol = \"aodv\" }", ""), set, 1).1
+    let text = r#"
+        duration = "10 s"
+        node = [{ name = "n0", position = ["0 m", "0 m"] }, { name = "n1", position = ["200 m", "0 m"] }]
+        wlan = [{ name = "air", stations = ["n0", "n1"], preset = "ns2" }]
+        udp = [{ from = "n0", to = "n1", rate = "80 kbit/s", size = "1000 B" }]"#;
+    run(text, set, 1).1
 }
 
 /// RFC 826: a request, a reply, and no more.
