@@ -1,7 +1,7 @@
 //! What the decoder reads from live packets, and what it refuses.
 
-use airtcp_core::{Flags, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
-use airtcp_wire::{Checksums, DecodeError, decode, decode_with, encode};
+use airtcp_core::{Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use airtcp_wire::{Checksums, DecodeError, Headers, decode, decode_headers, decode_with, encode};
 
 /// A SYN of Linux 6 on its loopback: checksum left to the (absent) network card, options in Linux's
 /// order and packing (MSS, SACK permitted, timestamps, window scale).
@@ -344,4 +344,32 @@ fn a_foreign_option_is_found_behind_others() {
     assert_eq!(foreign_option(&options, ACK), Some(30));
     // Nothing after the end of the list counts.
     assert_eq!(foreign_option(&[1, 0, 30, 2], ACK), None);
+}
+
+#[test]
+fn headers_are_read_where_the_payload_was_cut_off() {
+    for segment in [hello(), ipv6([1; 16], [2; 16])] {
+        let whole = encoded(&segment);
+        let expected = decode(&whole, Checksums::Ignore).unwrap();
+        let headers = whole.len() - 5;
+        for length in headers..=whole.len() {
+            let Headers { segment, ttl } = decode_headers(&whole[..length]).unwrap();
+            assert_eq!((segment.payload, ttl), (Length(5), 64));
+            assert_eq!((segment.flow, segment.seq), (expected.flow, expected.seq));
+            assert_eq!((segment.ack, segment.options), (expected.ack, expected.options));
+        }
+        for length in 0..headers {
+            assert!(decode_headers(&whole[..length]).is_err(), "{length}");
+        }
+    }
+}
+
+#[test]
+fn headers_of_what_is_no_whole_tcp_header_are_refused() {
+    let mut udp = encoded(&hello());
+    udp[9] = 17;
+    assert_eq!(decode_headers(&udp).unwrap_err(), DecodeError::NotTcp { protocol: 17 });
+    let mut fragment = encoded(&hello());
+    fragment[6] = 0x20;
+    assert_eq!(decode_headers(&fragment).unwrap_err(), DecodeError::Fragment);
 }

@@ -177,7 +177,7 @@ impl Case {
     /// What a sender of `airtcp-tcp` makes of the same ACKs.
     fn replay(&self, heard: Vec<(Duration, Segment<Vec<u8>>)>) -> Windows {
         let mut config = TcpConfig {
-            congestion: Congestion::Karak(KarakConfig { strict: false }),
+            congestion: Congestion::Karak(KarakConfig { strict: false, ..KarakConfig::default() }),
             recovery: if self.sack == Sack::Off { Recovery::default() } else { Recovery::Sack },
             initial_window: InitialWindow::Rfc6928,
             window_scaling: true,
