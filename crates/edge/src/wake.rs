@@ -10,7 +10,8 @@
 //!
 //! Of each flow that may lose its path ([`WakeConfig::towards`]) the node keeps
 //! - the *tail*: of TCP the segment with the highest sequence number, otherwise the last packet.
-//!   Once the path is silent the tail stays, whatever follows: it is from before the outage.
+//!   Once the path has been silent for a while the tail stays, whatever follows: the sender's
+//!   window was full by then.
 //! - the *newest* packet, where that is another: a retransmission, a probe.
 //!
 //! TCP's SYN and RST are never kept: a copy that comes late could open or abort the next connection
@@ -291,6 +292,13 @@ impl<Q: Packet> Peer<Q> {
         self.down.is_some() || self.calls.is_some()
     }
 
+    /// What is sent to it now left its sender when nothing came back any more. Just after a link
+    /// went down a sender still fills its window, and its last segment is the tail.
+    fn is_long_silent(&self, now: Instant, config: &WakeConfig) -> bool {
+        let told = |told| now.since(told) > self.threshold(config);
+        self.calls.is_some() || self.down.is_some_and(told)
+    }
+
     /// Silence that means something.
     fn threshold(&self, config: &WakeConfig) -> Duration {
         config.silence.max(self.response * 3 / 2)
@@ -439,7 +447,7 @@ impl<Q: Packet> Wake<Q> {
         }
         let key = Keyed(self.table.hash_key);
         let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key));
-        let silent = peer.is_silent();
+        let silent = peer.is_long_silent(now, &self.config);
         if let Some(Calls { since, next: next @ None, .. }) = &mut peer.calls {
             // It has been silent for long, but the sender still tries.
             (*since, *next) = (now, Some(now + self.config.call));
@@ -541,7 +549,9 @@ impl<Q: Packet> Wake<Q> {
         if peer.is_some_and(|peer| peer.flows.contains_key(id)) {
             return false;
         }
-        if peer.is_some_and(|peer| peer.is_silent() && peer.new_in_silence >= NEW_IN_SILENCE) {
+        if peer.is_some_and(|peer| {
+            peer.is_long_silent(now, &self.config) && peer.new_in_silence >= NEW_IN_SILENCE
+        }) {
             return true;
         }
         if self.flows >= self.table.limit {

@@ -22,6 +22,7 @@ fn of_other_protocols_the_last_packet_before_the_outage_comes_first_then_the_new
     let mut node = Node::known();
     node.send(udp(443, "before"));
     node.signal(LinkSignal::Down);
+    node.until(301);
     for name in ["probe 1", "probe 2"] {
         node.send(udp(443, name));
     }
@@ -44,11 +45,25 @@ fn what_comes_during_an_outage_displaces_nothing_from_before() {
     let mut node = Node::known();
     node.send(tcp(80, 2000));
     node.signal(LinkSignal::Down);
+    node.until(301);
     for end in [900_000, 500_000] {
         node.send(tcp(80, end));
     }
     node.signal(LinkSignal::Up);
     assert_eq!(node.sends(), ["2000", "500000"]);
+}
+
+#[test]
+fn just_after_down_the_sender_still_fills_its_window() {
+    let mut node = Node::known();
+    node.send(tcp(80, 2000));
+    node.signal(LinkSignal::Down);
+    node.until(100);
+    node.send(tcp(80, 5000));
+    node.until(301);
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["5000", "1000"]);
 }
 
 #[test]
@@ -71,6 +86,7 @@ fn of_a_tunnel_more_is_kept() {
         node.answered(tunnel(name));
     }
     node.signal(LinkSignal::Down);
+    node.until(301);
     for name in ["d", "e", "f"] {
         node.send(tunnel(name));
     }
@@ -164,6 +180,7 @@ fn a_flood_of_new_flows_in_an_outage_displaces_nothing() {
     );
     node.answered(tcp(80, 1000));
     node.signal(LinkSignal::Down);
+    node.until(301);
     for port in 1000..3000 {
         node.send(udp(port, "flood"));
     }

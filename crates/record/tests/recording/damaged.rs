@@ -73,7 +73,8 @@ fn a_wrong_word_is_reported_with_what_was_expected() {
         (
             "MECHANISM=m-tcp-plus",
             "MECHANISM=m-tcp-slow",
-            "block 5: mechanism=m-tcp-slow: expected \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\" or \"snoop\"",
+            "block 5: mechanism=m-tcp-slow: expected \"packet-control\", \"m-tcp\", \"m-tcp-plus\", \"holdover\", \
+             \"snoop\" or \"wake\"",
         ),
         ("SIGNAL=fading", "SIGNAL=foggyy", "signal=foggyy: expected fading, down or up"),
         (

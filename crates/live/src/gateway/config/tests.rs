@@ -188,7 +188,7 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
         "name = \"train\"\nmechanism = \"m-tcp+\"",
         &[
             "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"m-tcp-plus\", \
-           \"holdover\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
+           \"holdover\", \"wake\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
         ],
     );
     // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
