@@ -66,13 +66,13 @@ pub struct Loaded {
     pub raised: u64,
 }
 
-/// Why an order was not carried out.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no BPF file system.
     #[error(
         "{BPF_FILE_SYSTEM} is no BPF file system, where what is loaded gets its name (`mount -t bpf bpf \
-         {BPF_FILE_SYSTEM}` makes it one; in a namespace of `ip netns exec` it is not to be seen)"
+         {BPF_FILE_SYSTEM}` makes it one; `ip netns exec` hides it)"
     )]
     NoFileSystem,
     /// It is there already.

@@ -333,8 +333,8 @@ impl Holder {
         }
     }
 
-    /// The host is about to send a segment: as what follows from it, at least, it is decided about
-    /// this packet, unless it waits.
+    /// The host is about to send a segment. It is decided about at once, unless it waits; what
+    /// waited before may be decided about, too.
     pub fn on_ack(
         &mut self,
         now: Instant,

@@ -23,11 +23,11 @@ use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::journal::Note;
 use airtcp_edge::m_tcp_plus::{self, State};
 use airtcp_edge::{
-    Action, Actions, FlowReport, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId,
-    ReconfigureError, Side, ThresholdTooSmall, Wake,
+    Action, Actions, FlowId, FlowReport, FlowTableConfig, Mechanism, MechanismConfig, Middlebox,
+    MobileId, ReconfigureError, Side, ThresholdTooSmall, Wake,
 };
 use airtcp_record::Input;
-use airtcp_wire::{DecodeError, Decoded, decode_with, encode, outline};
+use airtcp_wire::{DecodeError, Decoded, checksummed, decode_with, encode, outline};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
@@ -470,12 +470,12 @@ impl Dispatcher {
                         Sent::Segment(segment) => {
                             self.actions.inject(to, segment.clone());
                         }
-                        Sent::Packet(_) => match kept.sent().bytes() {
-                            Some(packet) => {
+                        Sent::Packet(packet) => match checksummed(packet) {
+                            Ok(packet) => {
                                 effects.push(Effect::Inject { to, packet });
                                 counters.injected += 1;
                             }
-                            None => counters.unsendable += 1,
+                            Err(_) => counters.unsendable += 1,
                         },
                     });
                     self.carry_out(n, effects);
@@ -499,13 +499,13 @@ impl Dispatcher {
         if !self.groups.iter().any(is_wake) {
             return false;
         }
-        let Ok((_, flow)) = outline(&intercepted.packet) else { return false };
+        let Ok((protocol, flow)) = outline(&intercepted.packet) else { return false };
         let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
         let Machine::Packets(wake, to) = &mut self.groups[n].machine else { return false };
         let mobile = MobileId(from.to_mobile(flow).dst.ip);
         if from == *to {
             wake.on_heard(now, mobile);
-        } else if let Ok(kept) = Kept::new(intercepted) {
+        } else if let Ok(kept) = Kept::new(FlowId { protocol, flow }, intercepted) {
             wake.on_sent(now, mobile, &kept);
         } else {
             self.counters.undecodable += 1;

@@ -8,7 +8,7 @@ use super::datapath::Intercepted;
 use super::payload::SharedBytes;
 use airtcp_core::{Segment, SeqNum};
 use airtcp_edge::{FlowId, Packet};
-use airtcp_wire::{DecodeError, Decoded, checksummed, decode_with, outline, piece};
+use airtcp_wire::{DecodeError, Decoded, decode_with, piece};
 use bytes::Bytes;
 
 /// A packet, or what is kept of it.
@@ -29,13 +29,12 @@ enum Content {
 }
 
 impl Kept {
-    /// What may be kept of a packet on its way.
+    /// What may be kept of a packet of this flow on its way.
     ///
     /// # Errors
     /// It is no IP packet, or malformed.
-    pub fn new(intercepted: &Intercepted) -> Result<Self, DecodeError> {
+    pub fn new(id: FlowId, intercepted: &Intercepted) -> Result<Self, DecodeError> {
         let Intercepted { packet, datagram, .. } = intercepted;
-        let (protocol, flow) = outline(packet)?;
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
         let content = match decode_with(packet, intercepted.checksums, payload) {
             // What a connection depends on and a segment does not hold would be lost.
@@ -45,7 +44,7 @@ impl Kept {
             }
             Err(error) => return Err(error),
         };
-        Ok(Self { id: FlowId { protocol, flow }, content })
+        Ok(Self { id, content })
     }
 
     /// As it is to be sent: a segment, or the bytes of a packet.
@@ -80,18 +79,8 @@ impl Kept {
 pub enum Sent<'a> {
     /// A TCP segment, to be cut to the receiver's MSS.
     Segment(&'a Segment<SharedBytes>),
-    /// A packet, its checksums to be made.
+    /// A packet, to be given its [checksums](airtcp_wire::checksummed).
     Packet(&'a [u8]),
-}
-
-impl Sent<'_> {
-    /// The bytes of a packet of another protocol; `None` for TCP, or if it cannot be sent.
-    pub fn bytes(self) -> Option<Vec<u8>> {
-        match self {
-            Self::Segment(_) => None,
-            Self::Packet(packet) => checksummed(packet).ok(),
-        }
-    }
 }
 
 impl Packet for Kept {
@@ -123,7 +112,7 @@ impl Packet for Kept {
 mod tests {
     use super::*;
     use airtcp_core::{Addr, Flow, Payload};
-    use airtcp_wire::{Checksums, encode, encode_udp};
+    use airtcp_wire::{Checksums, checksummed, encode, encode_udp, outline};
 
     fn flow() -> Flow {
         let addr = |last, port| Addr::new(std::net::Ipv4Addr::new(10, 0, 0, last).into(), port);
@@ -131,10 +120,17 @@ mod tests {
     }
 
     fn kept(packet: Vec<u8>, datagram: Option<u16>) -> Kept {
+        let (protocol, flow) = outline(&packet).unwrap();
         let (packet, checksums) = (packet.into(), Checksums::Ignore);
         let intercepted =
             Intercepted { id: None, packet, input: None, output: None, checksums, datagram };
-        Kept::new(&intercepted).unwrap()
+        Kept::new(FlowId { protocol, flow }, &intercepted).unwrap()
+    }
+
+    /// What is sent of a packet of another protocol than TCP.
+    fn bytes(kept: &Kept) -> Option<Vec<u8>> {
+        let Sent::Packet(packet) = kept.sent() else { return None };
+        checksummed(packet).ok()
     }
 
     fn udp(payload: &[u8]) -> Vec<u8> {
@@ -157,13 +153,13 @@ mod tests {
     #[test]
     fn of_a_udp_packet_to_be_segmented_a_datagram_is_kept() {
         let whole = kept(udp(&[[1; 1200], [2; 1200], [3; 1200]].concat()), Some(1200));
-        assert_eq!(whole.end().sent().bytes(), Some(udp(&[3; 1200])));
-        assert_eq!(whole.beginning().sent().bytes(), Some(udp(&[1; 1200])));
+        assert_eq!(bytes(&whole.end()), Some(udp(&[3; 1200])));
+        assert_eq!(bytes(&whole.beginning()), Some(udp(&[1; 1200])));
     }
 
     #[test]
     fn other_packets_are_kept_as_they_are() {
         let packet = udp(b"a question");
-        assert_eq!(kept(packet.clone(), None).end().sent().bytes(), Some(packet));
+        assert_eq!(bytes(&kept(packet.clone(), None).end()), Some(packet));
     }
 }
