@@ -7,11 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Protocol
 
@@ -237,16 +238,18 @@ def execute(
     outcome = outcome or Outcome()
     outcome.kept += len(jobs) - len(missing)
     pending: dict[Future[None], Job] = {}
+    # Asking all futures again and again would cost more than short runs do.
+    finished: SimpleQueue[Future[None]] = SimpleQueue()
     with _interrupts_put_off() as check:
         try:
             on_progress(outcome.finished)
             for job in missing:
-                pending[workers.submit(job)] = job
+                future = workers.submit(job)
+                pending[future] = job
+                future.add_done_callback(finished.put)
                 check()
             while pending:
-                # A time-out lets the main thread see Ctrl-C.
-                done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                _collect(done, pending, outcome)
+                _collect(_some(finished), pending, outcome)
                 on_progress(outcome.finished)
                 check()
                 if outcome.stopped:
@@ -288,6 +291,17 @@ def _interrupts_put_off() -> Iterator[Callable[[], None]]:
     finally:
         if signal.getsignal(signal.SIGINT) is put_off:
             signal.signal(signal.SIGINT, handler)
+
+
+def _some(finished: SimpleQueue[Future[None]]) -> list[Future[None]]:
+    """What has finished; nothing after a while, so that the main thread sees Ctrl-C."""
+    some = []
+    try:
+        some.append(finished.get(timeout=0.2))
+        while True:
+            some.append(finished.get_nowait())
+    except Empty:
+        return some
 
 
 def _collect(done: Iterable[Future[None]], pending: dict[Future[None], Job], into: Outcome) -> None:
