@@ -47,4 +47,4 @@ pub use mobile_end::MobileEnd;
 pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
 pub use per_connection::PerConnection;
 pub use snoop::{Snoop, SnoopConfig, SnoopCounters};
-pub use wake::{FlowId, Packet, Towards, Wake, WakeConfig, WakeCounters};
+pub use wake::{FlowId, Packet, Silence, Towards, Wake, WakeConfig, WakeCounters};

@@ -15,7 +15,8 @@
 //! - the *newest* packet, where that is another: a retransmission, a probe.
 //!
 //! TCP's SYN and RST are never kept: a copy that comes late could open or abort the next connection
-//! of the same ports.
+//! of the same ports. Nor are segments that ask for no answer, as pure ACKs: repeated, they would
+//! tell nobody anything.
 //!
 //! When the path is back the tail is sent first, then the newest. Both are needed. A TCP sender
 //! whose ACKs were lost with the link learns nothing from a repeated head, and waits for its probe
@@ -29,6 +30,11 @@
 //! [`WakeConfig::call`] apart at first, later a fiftieth of the silence, for a link that holds
 //! packets instead of dropping them delivers them all in the end. They stop after five minutes, and
 //! go on when the sender tries again.
+//!
+//! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
+//! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
+//! sent last before the silence counted: the end of its window, or its first attempts to send that
+//! again (a tail-loss probe, RFC 8985 §7; probes of QUIC, RFC 9002 §6.2).
 //!
 //! What a packet costs that was not needed: TCP answers it with a duplicate ACK (RFC 9293 §3.10.7.4)
 //! and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network may duplicate
@@ -150,6 +156,17 @@ impl FlowId {
     }
 }
 
+/// What a data path knows of a mobile that does not answer, when it shows only what goes to such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// When the first packet went to it since it was heard last.
+    pub since: Instant,
+    /// How long its answers took; the longest of late.
+    pub response: Duration,
+    /// The packet's flow sent nothing while the mobile answered.
+    pub is_flow_new: bool,
+}
+
 /// What wake must know of a packet.
 pub trait Packet: Clone {
     /// Its flow.
@@ -159,6 +176,10 @@ pub trait Packet: Clone {
     /// It opens or aborts a connection: what was kept of the flow before is of another one, and it
     /// is not kept itself, for a copy that comes late would open or abort the next.
     fn is_boundary(&self) -> bool;
+    /// The other side answers it, if it gets it.
+    fn asks(&self) -> bool;
+    /// What the data path knew of the mobile. `None`: nothing, as it shows all packets.
+    fn silence(&self) -> Option<Silence>;
     /// What to keep of it as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self;
     /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may be
@@ -178,6 +199,14 @@ impl<P: Payload> Packet for Segment<P> {
 
     fn is_boundary(&self) -> bool {
         self.flags.intersects(Flags::SYN | Flags::RST)
+    }
+
+    fn asks(&self) -> bool {
+        self.seq_len() > 0
+    }
+
+    fn silence(&self) -> Option<Silence> {
+        None
     }
 
     fn end(&self) -> Self {
@@ -235,6 +264,11 @@ impl<Q: Packet> Kept<Q> {
     fn packets(&self) -> impl Iterator<Item = &Q> {
         self.tail.iter().chain(&self.newest)
     }
+
+    /// Whether its sender may wait for an answer since then.
+    fn waits(&self, since: Instant) -> bool {
+        self.last + IDLE_BEFORE > since
+    }
 }
 
 /// What is known of a mobile.
@@ -272,13 +306,13 @@ struct Calls {
 }
 
 impl<Q: Packet> Peer<Q> {
-    fn new(key: Keyed) -> Self {
+    fn new(key: Keyed, down: Option<Instant>) -> Self {
         Self {
             flows: LinkedHashMap::with_hasher(key),
             is_known: false,
             waits_since: None,
             response: Duration::ZERO,
-            down: None,
+            down,
             calls: None,
             release: VecDeque::new(),
             next_release: None,
@@ -331,6 +365,9 @@ impl<Q: Packet> Peer<Q> {
         } else if let Some(since) = waited {
             self.response = now.since(since).max(self.response * 7 / 8);
         }
+        if !self.is_silent() {
+            self.new_in_silence = 0;
+        }
     }
 
     /// The link is back, as a signal says.
@@ -346,15 +383,13 @@ impl<Q: Packet> Peer<Q> {
 
     /// Flows that may wait since then, the latest to send first.
     fn waiting(&self, since: Instant) -> impl Iterator<Item = (&FlowId, &Kept<Q>)> {
-        let waits = move |kept: &Kept<Q>| kept.last + IDLE_BEFORE > since;
-        self.flows.iter().rev().filter(move |(_, kept)| waits(kept))
+        self.flows.iter().rev().filter(move |(_, kept)| kept.waits(since))
     }
 
     /// Puts all flows in line that may wait since then.
     fn release_all(&mut self, now: Instant, since: Instant) {
         self.release = self.waiting(since).map(|(&id, _)| id).collect();
         self.next_release = (!self.release.is_empty()).then_some(now);
-        self.new_in_silence = 0;
     }
 
     /// Sends what is kept of the next flows in line; how many packets.
@@ -385,8 +420,10 @@ impl<Q: Packet> Peer<Q> {
 pub struct Wake<Q> {
     config: WakeConfig,
     table: FlowTableConfig,
-    /// The longest idle one is at the front.
+    /// Mobiles with flows; the longest idle one is at the front.
     peers: LinkedHashMap<MobileId, Peer<Q>, Keyed>,
+    /// Mobiles without, since when their links are down; the last to be told is at the back.
+    away: LinkedHashMap<MobileId, Instant, Keyed>,
     flows: usize,
     refused: u64,
     counters: WakeCounters,
@@ -401,6 +438,7 @@ impl<Q: Packet> Wake<Q> {
             config,
             table,
             peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
+            away: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             flows: 0,
             refused: 0,
             counters: WakeCounters::default(),
@@ -432,33 +470,45 @@ impl<Q: Packet> Wake<Q> {
     /// The mobile is silent or its link down, or its flows are being released.
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
         let busy = |peer: &Peer<Q>| peer.is_silent() || peer.next_release.is_some();
-        self.peers.get(&mobile).is_some_and(busy)
+        self.away.contains_key(&mobile) || self.peers.get(&mobile).is_some_and(busy)
     }
 
     /// A packet goes to the link, between this mobile and the network, on its way already.
     pub fn on_sent(&mut self, now: Instant, mobile: MobileId, packet: &Q) {
         let id = packet.id();
         if packet.is_boundary() {
-            return self.forget(mobile, &id);
+            return self.on_boundary(now, mobile, &id);
         }
-        if self.is_refused(now, mobile, &id) {
+        if !packet.asks() {
+            return;
+        }
+        if self.is_refused(now, mobile, packet) {
             self.refused += 1;
             return;
         }
-        let key = Keyed(self.table.hash_key);
-        let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key));
-        let silent = peer.is_long_silent(now, &self.config);
+        let silent = self.is_long_silent(now, mobile);
+        let room = if id.is_tunnel() { self.config.tunnel_packets as usize } else { 1 };
+        let silence = packet.silence();
+        let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
+        let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
+        let peer =
+            self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
+        if let (Some(Silence { since, response, .. }), None) = (silence, peer.calls) {
+            (peer.is_known, peer.waits_since, peer.response) = (true, Some(since), response);
+        }
         if let Some(Calls { since, next: next @ None, .. }) = &mut peer.calls {
             // It has been silent for long, but the sender still tries.
             (*since, *next) = (now, Some(now + self.config.call));
         }
-        peer.waits_since.get_or_insert(now);
+        let since = *peer.waits_since.get_or_insert(now);
         let kept = peer.flows.entry(id).or_insert_with(|| {
             self.flows += 1;
-            peer.new_in_silence += usize::from(silent);
+            peer.new_in_silence += usize::from(is_new);
             Kept::new(now)
         });
-        let room = if id.is_tunnel() { self.config.tunnel_packets as usize } else { 1 };
+        if !kept.waits(since) {
+            *kept = Kept::new(now);
+        }
         kept.take(now, packet, silent, room);
         peer.flows.to_back(&id);
         self.peers.to_back(&mobile);
@@ -467,7 +517,12 @@ impl<Q: Packet> Wake<Q> {
 
     /// A packet came over the link, between this mobile and the network.
     pub fn on_heard(&mut self, now: Instant, mobile: MobileId) {
-        let Some(peer) = self.peers.get_mut(&mobile) else { return };
+        let Some(peer) = self.peers.get_mut(&mobile) else {
+            if self.is_long_silent(now, mobile) {
+                self.away.remove(&mobile);
+            }
+            return;
+        };
         peer.on_heard(now, &self.config);
         self.counters.releases += u64::from(peer.next_release == Some(now));
         self.arm(mobile);
@@ -475,7 +530,14 @@ impl<Q: Packet> Wake<Q> {
 
     /// A signal about the link.
     pub fn on_signal(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal) {
-        let Some(peer) = self.peers.get_mut(&mobile) else { return };
+        let Some(peer) = self.peers.get_mut(&mobile) else {
+            match signal {
+                LinkSignal::Fading => {}
+                LinkSignal::Down => self.note_away(mobile, now),
+                LinkSignal::Up => drop(self.away.remove(&mobile)),
+            }
+            return;
+        };
         match signal {
             LinkSignal::Fading => return,
             LinkSignal::Down => {
@@ -544,14 +606,18 @@ impl<Q: Packet> Wake<Q> {
     }
 
     /// There is no room for this flow, although what is idle has left.
-    fn is_refused(&mut self, now: Instant, mobile: MobileId, id: &FlowId) -> bool {
+    fn is_refused(&mut self, now: Instant, mobile: MobileId, packet: &Q) -> bool {
         let peer = self.peers.get(&mobile);
-        if peer.is_some_and(|peer| peer.flows.contains_key(id)) {
+        if peer.is_some_and(|peer| peer.flows.contains_key(&packet.id())) {
             return false;
         }
-        if peer.is_some_and(|peer| {
-            peer.is_long_silent(now, &self.config) && peer.new_in_silence >= NEW_IN_SILENCE
-        }) {
+        let is_full = peer.is_some_and(|peer| peer.new_in_silence >= NEW_IN_SILENCE);
+        if is_full
+            && match packet.silence() {
+                Some(silence) => silence.is_flow_new,
+                None => self.is_long_silent(now, mobile),
+            }
+        {
             return true;
         }
         if self.flows >= self.table.limit {
@@ -575,7 +641,40 @@ impl<Q: Packet> Wake<Q> {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
         self.flows -= usize::from(peer.flows.remove(id).is_some());
         if peer.flows.is_empty() {
+            let down = peer.down;
             self.peers.remove(&mobile);
+            down.into_iter().for_each(|since| self.note_away(mobile, since));
+        }
+    }
+
+    /// A connection begins or is aborted. In a silence that may be forged, and what is from before
+    /// stays.
+    fn on_boundary(&mut self, now: Instant, mobile: MobileId, id: &FlowId) {
+        if !self.is_long_silent(now, mobile) {
+            return self.forget(mobile, id);
+        }
+        if let Some(kept) = self.peers.get_mut(&mobile).and_then(|peer| peer.flows.get_mut(id)) {
+            kept.newest.clear();
+        }
+    }
+
+    /// See [`Peer::is_long_silent`].
+    fn is_long_silent(&self, now: Instant, mobile: MobileId) -> bool {
+        match self.peers.get(&mobile) {
+            Some(peer) => peer.is_long_silent(now, &self.config),
+            None => {
+                let told = |&told| now.since(told) > self.config.silence;
+                self.away.get(&mobile).is_some_and(told)
+            }
+        }
+    }
+
+    /// The link of a mobile without flows is down. There is room for as many as for flows; the
+    /// latest count.
+    fn note_away(&mut self, mobile: MobileId, since: Instant) {
+        self.away.entry(mobile).or_insert(since);
+        if self.away.len() > self.table.limit {
+            self.away.pop_front();
         }
     }
 

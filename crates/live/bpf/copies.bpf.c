@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Copies of what the kernel forwards, for the mechanisms that only watch while a mobile is in reach
- * (M-TCP+, holdover), or always (wake, which is about all protocols).
+ * (M-TCP+, holdover), or always (wake, which is about all protocols and needs only what goes to
+ * mobiles that do not answer).
  *
  * Read first: crates/live/src/gateway/copies.rs, on how copies and queued packets go together.
  *
@@ -23,7 +24,17 @@ struct prefix {
 	struct address address;
 };
 
-/* Of the mobiles; the value says whether packets of all protocols are copied, or TCP's alone. */
+/* What is copied of a mobile's packets. */
+enum {
+	OF_TCP,
+	OF_ALL_PROTOCOLS,
+	/* Of all protocols, and only what is sent into a silence: to a mobile that does not answer, or
+	   from a mobile that gets no answers. And what ends the silence. */
+	TO_SILENT_MOBILE,
+	FROM_UNANSWERED_MOBILE,
+};
+
+/* By the mobiles' addresses. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
 	uint_field(map_flags, BPF_F_NO_PREALLOC);
@@ -32,22 +43,88 @@ struct {
 	type_field(value, __u32);
 } mobiles SEC(".maps");
 
-/* Whether that is so for any. */
+struct settings {
+	/* Packets of other protocols than TCP are copied of any mobile. */
+	__u64 any_protocol;
+	/* Nobody can choose flows that share a place in `seen`. */
+	__u64 secret;
+};
+
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1);
 	type_field(key, __u32);
-	type_field(value, __u32);
-} any_protocol SEC(".maps");
+	type_field(value, struct settings);
+} settings SEC(".maps");
 
-/* Mobiles whose packets come to the daemon themselves. */
+/* Mobiles that are treated otherwise for now. */
+enum {
+	/* Their packets come to the daemon themselves. */
+	QUEUED,
+	/* All of their packets are copied. */
+	COPIED,
+};
+
 struct {
 	uint_field(type, BPF_MAP_TYPE_HASH);
 	uint_field(map_flags, BPF_F_NO_PREALLOC);
 	uint_field(max_entries, 65536);
 	type_field(key, struct address);
 	type_field(value, __u32);
-} queued SEC(".maps");
+} watched SEC(".maps");
+
+/*
+ * What is known of a mobile that was heard. Times in nanoseconds of CLOCK_MONOTONIC, as of the last
+ * tick. Processors may write at the same time: what is lost then is a packet's copy, or a copy is
+ * made that was not needed.
+ */
+struct presence {
+	/* When the first packet went over the link since an answer came last; 0: none did. */
+	__u64 waits_since;
+	/* When the last one did. */
+	__u64 last_sent;
+	/* How long answers took; the longest of late. */
+	__u64 response;
+	/* The daemon got copies since an answer came last. */
+	__u64 is_told;
+};
+
+/* What goes to mobiles that are not there was never answered, and is copied. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_LRU_HASH);
+	uint_field(max_entries, 65536);
+	type_field(key, struct address);
+	type_field(value, struct presence);
+} presences SEC(".maps");
+
+/* When a flow sent something while answers came, in units of SEEN_SHIFT; by a hash of the flow, of
+   which several may share a place. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1 << 18);
+	type_field(key, __u32);
+	type_field(value, __u32);
+} seen SEC(".maps");
+
+/* About a second. */
+#define SEEN_SHIFT 30
+#define HASH_SHIFT (64 - 18)
+
+#define MILLISECOND 1000000ull
+/* A shorter silence means nothing. A probe of the tail comes two ticks of the sender's clock after
+   two round trips (Linux), and is not to be missed. */
+#define SHORTEST_SILENCE (5 * MILLISECOND)
+/* What takes longer is an outage, and no measure for answers. */
+#define LONGEST_RESPONSE (1000 * MILLISECOND)
+/* Whoever was sent nothing for so long owes no answer, and a flow that sent nothing for so long
+   waits for none. */
+#define IDLE (5000 * MILLISECOND)
+
+enum {
+	FLOW_UNKNOWN,
+	FLOW_KNOWN,
+	FLOW_NEW,
+};
 
 /* In front of each copy. */
 struct copy {
@@ -58,6 +135,11 @@ struct copy {
 	__u32 verify;
 	/* Payload bytes of each datagram, where offloads made one packet of several; else 0. */
 	__u32 datagram;
+	/* Whether its flow sent something before the silence. FLOW_UNKNOWN: nor is the rest known. */
+	__u32 flow;
+	/* As of the mobile's `presence`. */
+	__u64 waits_since;
+	__u64 response;
 };
 
 /* What a fast connection brings within some ten milliseconds. */
@@ -115,21 +197,19 @@ enum {
 
 /* ---- */
 
-/* What is copied of a mobile's packets: 1 all, 0 TCP's, -1 none, for it is no mobile. */
-static inline_always int of_mobile(const struct address *address)
+/* What is copied of a mobile's packets; NULL: it is no mobile. */
+static inline_always __u32 *of_mobile(const struct address *address)
 {
 	struct prefix prefix = { .bits = 128, .address = *address };
-	__u32 *all = bpf_map_lookup_elem(&mobiles, &prefix);
 
-	return all ? (int)*all : -1;
+	return bpf_map_lookup_elem(&mobiles, &prefix);
 }
 
-static inline_always int are_all_protocols_copied(void)
+static inline_always struct settings *all_settings(void)
 {
 	__u32 only = 0;
-	__u32 *any = bpf_map_lookup_elem(&any_protocol, &only);
 
-	return any && *any;
+	return bpf_map_lookup_elem(&settings, &only);
 }
 
 static inline_always __u32 datagram_size(const struct sk_buff *skb)
@@ -157,13 +237,13 @@ static inline_always int may_be_tcp(__u8 next_header)
 		} *record = bpf_ringbuf_reserve(&copies, sizeof(*record), 0);                        \
 		if (!record)                                                                         \
 			return miss();                                                               \
-		record->head = head;                                                                 \
-		if (bpf_dynptr_read(record->packet, head.len, packet, 0, 0)) {                       \
+		record->head = *head;                                                                \
+		if (bpf_dynptr_read(record->packet, head->len, packet, 0, 0)) {                      \
 			bpf_ringbuf_discard(record, 0);                                              \
 			return miss();                                                               \
 		}                                                                                    \
 		bpf_ringbuf_submit(record, 0);                                                       \
-		return NF_ACCEPT;                                                                    \
+		return 1;                                                                            \
 	} while (0)
 
 static int miss(void)
@@ -173,7 +253,121 @@ static int miss(void)
 
 	if (count)
 		*count += 1;
-	return NF_ACCEPT;
+	return 0;
+}
+
+/* Whether there was room for it. */
+static inline_always int copy(const struct copy *head, const struct bpf_dynptr *packet)
+{
+	if (head->len <= 112)
+		copy_within(112);
+	if (head->len <= 1520)
+		copy_within(1520);
+	if (head->len <= 9200)
+		copy_within(9200);
+	if (head->len <= 32 * 1024)
+		copy_within(32 * 1024);
+	if (head->len <= 64 * 1024)
+		copy_within(64 * 1024);
+	return 1;
+}
+
+/* An answer came. Whether the daemon has to know. */
+static inline_always int on_answer(const struct address *mobile, struct presence *presence)
+{
+	if (!presence) {
+		struct presence first = { .response = 0 };
+
+		bpf_map_update_elem(&presences, mobile, &first, 0);
+		return 1;
+	}
+	if (presence->waits_since) {
+		__u64 waited = bpf_ktime_get_coarse_ns() - presence->waits_since;
+		__u64 lately = presence->response - presence->response / 8;
+
+		presence->waits_since = 0;
+		if (waited <= LONGEST_RESPONSE)
+			presence->response = waited > lately ? waited : lately;
+	}
+	return presence->is_told != 0;
+}
+
+/* A packet over the link, from its protocol's header on. */
+struct outgoing {
+	struct tcp_header tcp;
+	/* Of the IP header. */
+	__u32 header;
+	__u8 protocol;
+	/* It is answered, if it arrives. Pure ACKs are not. */
+	__u8 asks;
+	/* Shorter than its headers, which the daemon counts. */
+	__u8 is_short;
+};
+
+static inline_always struct outgoing read_outgoing(const struct bpf_dynptr *packet, __u32 len,
+						   __u32 header, __u8 protocol)
+{
+	struct outgoing read = { .header = header, .protocol = protocol, .asks = 1 };
+
+	if (protocol == PROTOCOL_TCP) {
+		if (bpf_dynptr_read(&read.tcp, sizeof(read.tcp), packet, header, 0))
+			read.is_short = 1;
+		else
+			read.asks = len != header + (read.tcp.offset >> 4) * 4 ||
+				    read.tcp.flags & TCP_FIN_SYN;
+	} else if (protocol == PROTOCOL_UDP) {
+		if (bpf_dynptr_read(&read.tcp.ports, sizeof(read.tcp.ports), packet, header, 0))
+			read.is_short = 1;
+	}
+	return read;
+}
+
+static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
+				    const struct address *target, const struct outgoing *read)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15;
+	__u64 hash = (secret ^ read->protocol) * odd;
+
+	for (int i = 0; i < 4; i++) {
+		hash = (hash ^ source->words[i]) * odd;
+		hash = (hash ^ target->words[i]) * odd;
+	}
+	hash = (hash ^ (hash >> 32) ^ read->tcp.ports) * odd;
+
+	__u32 at = hash >> HASH_SHIFT;
+
+	return bpf_map_lookup_elem(&seen, &at);
+}
+
+/*
+ * A packet goes over the link to or from a mobile with this presence. Whether it goes into a silence
+ * and is to be copied; what is known of the silence is then in `head`.
+ */
+static inline_always int on_question(struct presence *presence, __u32 *seen, int is_watched,
+				     struct copy *head)
+{
+	__u64 now = bpf_ktime_get_coarse_ns();
+	__u64 since = presence->waits_since, last = presence->last_sent;
+
+	if (last != now)
+		presence->last_sent = now;
+	if (!since || (!presence->is_told && now - last > IDLE))
+		presence->waits_since = since = now;
+	head->waits_since = since;
+	head->response = presence->response;
+
+	__u64 waited = now - since;
+	__u32 time = now >> SEEN_SHIFT, earliest = (since - IDLE) >> SEEN_SHIFT;
+	int is_silent = waited > SHORTEST_SILENCE &&
+			waited > presence->response + presence->response / 4;
+
+	/* Times wrap. */
+	head->flow = *seen && (int)(*seen - earliest) >= 0 ? FLOW_KNOWN : FLOW_NEW;
+	if (is_silent || presence->is_told)
+		return 1;
+	if (!is_watched && *seen != time)
+		*seen = time;
+	return 0;
 }
 
 SEC("netfilter")
@@ -184,55 +378,87 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	struct address source, target;
 	struct bpf_dynptr whole;
 	struct bpf_dynptr *packet = &whole;
+	const struct settings *wanted = all_settings();
+	__u32 header;
+	__u8 protocol;
 	int is_tcp;
 	union {
 		struct ipv4_header v4;
 		struct ipv6_header v6;
 	} ip;
 
-	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, packet))
+	if (!wanted || bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, packet))
 		return NF_ACCEPT;
 	if (state->pf == NFPROTO_IPV4) {
 		if (bpf_dynptr_read(&ip.v4, sizeof(ip.v4), packet, 0, 0))
 			return NF_ACCEPT;
-		is_tcp = ip.v4.protocol == PROTOCOL_TCP;
+		protocol = ip.v4.protocol;
+		is_tcp = protocol == PROTOCOL_TCP;
+		header = (ip.v4.version_ihl & 15) * 4;
 		source = mapped(ip.v4.src);
 		target = mapped(ip.v4.dst);
 	} else {
 		if (bpf_dynptr_read(&ip.v6, sizeof(ip.v6), packet, 0, 0))
 			return NF_ACCEPT;
-		is_tcp = may_be_tcp(ip.v6.next_header);
+		protocol = ip.v6.next_header;
+		is_tcp = may_be_tcp(protocol);
+		header = sizeof(ip.v6);
 		source = ip.v6.src;
 		target = ip.v6.dst;
 	}
-	if (!is_tcp && !are_all_protocols_copied())
+	if (!is_tcp && !wanted->any_protocol)
 		return NF_ACCEPT;
 
-	int of_target = of_mobile(&target);
-	int of_either = of_target < 0 ? of_mobile(&source) : of_target;
+	const __u32 *of_target = of_mobile(&target);
+	const __u32 *what = of_target ? of_target : of_mobile(&source);
 
-	if (of_either < !is_tcp || bpf_map_lookup_elem(&queued, of_target < 0 ? &source : &target))
+	if (!what || (*what == OF_TCP && !is_tcp))
 		return NF_ACCEPT;
+
+	const struct address *mobile = of_target ? &target : &source;
+	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
+
+	if (how && *how == QUEUED)
+		return NF_ACCEPT;
+
+	struct copy head = { .len = skb->len, .flow = FLOW_UNKNOWN };
+	struct presence *answered = 0;
+
+	if (*what == TO_SILENT_MOBILE || *what == FROM_UNANSWERED_MOBILE) {
+		struct presence *presence = bpf_map_lookup_elem(&presences, mobile);
+		int is_answer = !of_target == (*what == TO_SILENT_MOBILE);
+		int is_needed = 1;
+
+		if (is_answer) {
+			is_needed = on_answer(mobile, presence);
+			answered = presence;
+		} else if (presence) {
+			struct outgoing read = read_outgoing(packet, head.len, header, protocol);
+
+			if (!read.asks)
+				is_needed = presence->is_told != 0;
+			else if (!read.is_short) {
+				__u32 *at = seen_of(wanted->secret, &source, &target, &read);
+
+				if (!at)
+					return NF_ACCEPT;
+				is_needed = on_question(presence, at, how != 0, &head);
+				if (is_needed)
+					presence->is_told = 1;
+			}
+		}
+		if (!is_needed && !how)
+			return NF_ACCEPT;
+	}
 
 	__u8 summed = bit_field(skb, ip_summed);
-	struct copy head = {
-		.len = skb->len,
-		.input = state->in ? state->in->ifindex : 0,
-		.output = state->out ? state->out->ifindex : 0,
-		.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
-			  !bit_field(skb, csum_valid),
-		.datagram = is_tcp ? 0 : datagram_size(skb),
-	};
 
-	if (head.len <= 112)
-		copy_within(112);
-	if (head.len <= 1520)
-		copy_within(1520);
-	if (head.len <= 9200)
-		copy_within(9200);
-	if (head.len <= 32 * 1024)
-		copy_within(32 * 1024);
-	if (head.len <= 64 * 1024)
-		copy_within(64 * 1024);
+	head.input = state->in ? state->in->ifindex : 0;
+	head.output = state->out ? state->out->ifindex : 0;
+	head.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
+		      !bit_field(skb, csum_valid);
+	head.datagram = is_tcp ? 0 : datagram_size(skb);
+	if (copy(&head, packet) && answered)
+		answered->is_told = 0;
 	return NF_ACCEPT;
 }

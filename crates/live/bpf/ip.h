@@ -20,6 +20,7 @@ static inline_always struct address mapped(__u32 ipv4)
 enum {
 	PROTOCOL_HOP_BY_HOP = 0,
 	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
 	PROTOCOL_ROUTING = 43,
 	PROTOCOL_DESTINATION = 60,
 };
@@ -44,6 +45,19 @@ struct ipv6_header {
 	__u8 hop_limit;
 	struct address src;
 	struct address dst;
+};
+
+/* Up to its options. */
+struct tcp_header {
+	__u32 ports;
+	__u32 seq;
+	__u32 ack;
+	__u8 offset;
+	__u8 flags;
+};
+
+enum {
+	TCP_FIN_SYN = 0x03,
 };
 
 #endif

@@ -1,11 +1,14 @@
 //! Wake from outside: what is kept of a flow, when it is sent, and that nothing else happens.
+//! `signals`: with signals of the link; `silence`: without; `partial`: with a data path that shows
+//! only what goes to silent mobiles.
 
+mod partial;
 mod properties;
 mod signals;
 mod silence;
 
 use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, SeqNum};
-use airtcp_edge::{FlowId, FlowTableConfig, MobileId, Packet, Wake, WakeConfig};
+use airtcp_edge::{FlowId, FlowTableConfig, MobileId, Packet, Silence, Wake, WakeConfig};
 use std::net::{IpAddr, Ipv4Addr};
 
 const TCP: u8 = 6;
@@ -17,6 +20,8 @@ pub(crate) struct Named {
     id: FlowId,
     end: Option<SeqNum>,
     boundary: bool,
+    asks: bool,
+    silence: Option<Silence>,
     name: String,
 }
 
@@ -29,6 +34,12 @@ impl Packet for Named {
     }
     fn is_boundary(&self) -> bool {
         self.boundary
+    }
+    fn asks(&self) -> bool {
+        self.asks
+    }
+    fn silence(&self) -> Option<Silence> {
+        self.silence
     }
     fn end(&self) -> Self {
         self.clone()
@@ -53,14 +64,16 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 }
 
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
-    Named { id: id(UDP, port, MOBILE), end: None, boundary: false, name: name.into() }
+    let name = name.into();
+    let id = id(UDP, port, MOBILE);
+    Named { id, end: None, boundary: false, asks: true, silence: None, name }
 }
 
 pub(crate) fn tcp(port: u16, end: u32) -> Named {
     // The sequence numbers wrap after 1000.
     let end = SeqNum(u32::MAX - 999) + end;
     let name = format!("{}", end.offset_from(SeqNum(u32::MAX - 999)));
-    Named { id: id(TCP, port, MOBILE), end: Some(end), boundary: false, name }
+    Named { id: id(TCP, port, MOBILE), end: Some(end), ..udp(port, name) }
 }
 
 /// A node, and what it sends.

@@ -78,6 +78,98 @@ fn a_new_connection_of_the_same_ports_begins_anew() {
 }
 
 #[test]
+fn a_reset_in_an_outage_which_may_be_forged_displaces_nothing_from_before() {
+    let mut node = Node::known();
+    node.send(tcp(80, 2000));
+    node.signal(LinkSignal::Down);
+    node.until(301);
+    node.send(tcp(80, 1000));
+    node.send(Named { boundary: true, ..tcp(80, 1) });
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["2000"]);
+}
+
+#[test]
+fn a_segment_that_asks_for_no_answer_is_not_kept() {
+    let mut node = Node::known();
+    node.send(tcp(80, 2000));
+    node.send(Named { asks: false, name: "pure ACK".to_owned(), ..tcp(80, 2000) });
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["2000"]);
+}
+
+#[test]
+fn of_a_flow_that_was_idle_before_the_silence_nothing_old_is_sent() {
+    let mut node = Node::known();
+    node.answered(tcp(80, 9000));
+    node.until(6_000);
+    node.signal(LinkSignal::Down);
+    node.until(6_301);
+    for end in [500, 700] {
+        node.send(tcp(80, end));
+    }
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["500", "700"]);
+}
+
+#[test]
+fn that_a_link_is_down_is_known_of_a_mobile_without_flows() {
+    let mut node = Node::new();
+    node.signal(LinkSignal::Down);
+    assert!(node.wake.is_interrupted(node.mobile));
+    node.until(301);
+    // Down for long: the first is the tail, whatever follows.
+    for end in [1000, 2000] {
+        node.send(tcp(80, end));
+    }
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["1000", "2000"]);
+}
+
+#[test]
+fn that_a_link_is_down_outlives_the_mobile_s_last_flow() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    node.signal(LinkSignal::Down);
+    node.send(Named { boundary: true, ..tcp(80, 1) });
+    assert_eq!(node.wake.flows(), 1, "the flow of `known`");
+    node.send(Named { boundary: true, ..udp(1, "long ago") });
+    assert_eq!(node.wake.flows(), 0);
+    node.until(301);
+    for end in [3000, 4000] {
+        node.send(tcp(80, end));
+    }
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["3000", "4000"]);
+}
+
+#[test]
+fn a_mobile_without_flows_that_is_heard_or_reported_up_is_back() {
+    for is_heard in [true, false] {
+        let mut node = Node::new();
+        node.signal(LinkSignal::Down);
+        node.until(301);
+        match is_heard {
+            true => node.hear(),
+            false => node.signal(LinkSignal::Up),
+        }
+        assert!(!node.wake.is_interrupted(node.mobile));
+    }
+}
+
+#[test]
+fn of_mobiles_without_flows_no_more_are_remembered_than_of_flows() {
+    let table = FlowTableConfig { limit: 2, ..FlowTableConfig::default() };
+    let mut node = Node::with(WakeConfig::default(), table);
+    for last in [10, 11, 12] {
+        node.wake.on_signal(node.now, MobileId(ip(last)), LinkSignal::Down);
+    }
+    let is_away = |last| node.wake.is_interrupted(MobileId(ip(last)));
+    assert_eq!([10, 11, 12].map(is_away), [false, true, true]);
+}
+
+#[test]
 fn of_a_tunnel_more_is_kept() {
     let tunnel = |name: &str| udp(51820, name);
     let mut node =

@@ -1,6 +1,6 @@
 //! Without signals: silence, calls, and the end of both.
 
-use crate::{Node, tcp, udp};
+use crate::{Named, Node, tcp, udp};
 use airtcp_core::LinkSignal;
 
 /// Calls of the flow with this name, up to `at` milliseconds.
@@ -20,6 +20,13 @@ fn a_mobile_that_answers_is_sent_nothing() {
         node.answered(tcp(80, ms as u32));
     }
     assert!(node.until(60_000).is_empty(), "an idle flow is not silent");
+}
+
+#[test]
+fn a_mobile_that_was_asked_nothing_is_not_called() {
+    let mut node = Node::known();
+    node.send(Named { asks: false, ..tcp(80, 1000) });
+    assert!(node.until(60_000).is_empty(), "a pure ACK has no answer");
 }
 
 #[test]

@@ -13,6 +13,13 @@
 //! missed; to a mechanism that is a segment that the network duplicated. For packets that passed
 //! until then it is as if the signal had come some milliseconds later.
 //!
+//! Wake never needs the packets themselves, and while a mobile answers not even copies: the program
+//! notes when the mobile was sent something and when it was heard, and copies what is sent once an
+//! answer is overdue, later than answers were of late. That is some tens of nanoseconds a packet
+//! where a copy and its way here cost a microsecond. What such a sender had in flight before is not
+//! needed: if it waits for an answer it sends something again, and the first attempt comes before
+//! silence counts ([`Silence`]). Mobiles that are reported fading or down are copied in full.
+//!
 //! If this process is too slow or stopped, the ring buffer fills up and copies are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
@@ -21,6 +28,8 @@ use super::datapath::Intercepted;
 use super::datapath::buffers::Spares;
 use crate::bpf::{self, map};
 use crate::netlink::u32_at;
+use airtcp_core::Instant;
+use airtcp_edge::{MechanismConfig, Silence, Towards};
 use airtcp_wire::Checksums;
 use ipnet::IpNet;
 use libbpf_rs::{
@@ -30,6 +39,7 @@ use libbpf_rs::{
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -50,14 +60,45 @@ const BATCH: usize = 256;
 const INTERVAL: Duration = Duration::from_micros(500);
 
 /// Bytes of a `struct copy`.
-const HEAD: usize = 20;
+const HEAD: usize = 40;
 
-/// The only key of a map with one element, and the value where only the key counts.
+/// The only key of a map with one element.
 const ONLY: [u8; 4] = [0; 4];
 
-/// What is copied of a mobile's packets.
-const OF_TCP: [u8; 4] = 0u32.to_ne_bytes();
-const OF_ALL_PROTOCOLS: [u8; 4] = 1u32.to_ne_bytes();
+/// What is copied of a mobile's packets: the program's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum What {
+    OfTcp = 0,
+    OfAllProtocols = 1,
+    ToSilentMobile = 2,
+    FromUnansweredMobile = 3,
+}
+
+/// Mobiles that are treated otherwise for now: the program's words.
+const QUEUED: [u8; 4] = 0u32.to_ne_bytes();
+const COPIED: [u8; 4] = 1u32.to_ne_bytes();
+
+impl What {
+    fn of(group: &Group) -> Self {
+        match &group.mechanism {
+            MechanismConfig::Wake(wake) => match wake.towards {
+                Towards::Mobile => Self::ToSilentMobile,
+                Towards::Network => Self::FromUnansweredMobile,
+            },
+            _ => Self::OfTcp,
+        }
+    }
+
+    /// For mobiles that are in two groups, behind one interface or another.
+    fn or(self, other: Self) -> Self {
+        if self == other { self } else { Self::OfAllProtocols }
+    }
+
+    const fn bytes(self) -> [u8; 4] {
+        (self as u32).to_ne_bytes()
+    }
+}
 
 /// The [`Copier`], if any group gets copies.
 #[derive(Debug, Default)]
@@ -94,10 +135,7 @@ impl Copies {
 
     /// Goes on with a configuration that came out of [`Copies::prepare`].
     pub fn commit(&mut self, config: &GatewayConfig, Prepared(copier): Prepared) {
-        let copied = config.groups.iter().filter(|group| group.is_copied());
-        let mobiles: BTreeMap<_, _> = copied
-            .flat_map(|group| group.addresses.iter().map(|net| (*net, group.is_of_all_protocols())))
-            .collect();
+        let mobiles = wanted(config);
         self.copier = copier.or(self.copier.take()).filter(|_| !mobiles.is_empty());
         if let Some(copier) = &mut self.copier
             && let Err(error) = copier.configure(mobiles)
@@ -117,6 +155,15 @@ impl Copies {
         self.copier.as_ref()?.switch().inspect_err(failed).ok()
     }
 
+    /// Copies all packets of a mobile from now on, also if it answers; or no longer.
+    pub fn set_full(&self, mobile: IpAddr, on: bool) {
+        if let Some(copier) = &self.copier
+            && let Err(error) = copier.set_full(mobile, on)
+        {
+            tracing::error!(%mobile, "packets are not copied as they should be: {error}");
+        }
+    }
+
     /// Packets of which no copy could be made for want of room; `None` without copies.
     pub fn missed(&self) -> Option<u64> {
         let failed =
@@ -132,8 +179,7 @@ pub struct Copier {
     /// Reads `copies` into `taken`.
     ring: RingBuffer<'static>,
     taken: Rc<RefCell<Vec<Intercepted>>>,
-    /// And whether packets of all protocols are copied, not of TCP alone.
-    mobiles: BTreeMap<IpNet, bool>,
+    mobiles: BTreeMap<IpNet, What>,
     /// One for each IP version.
     _links: [Link; 2],
 }
@@ -200,13 +246,14 @@ impl Copier {
     }
 
     /// Copies the packets of these mobiles from now on.
-    fn configure(&mut self, mobiles: BTreeMap<IpNet, bool>) -> libbpf_rs::Result<()> {
-        let which = |all| if all { &OF_ALL_PROTOCOLS } else { &OF_TCP };
-        let any = mobiles.values().any(|&all| all);
-        map(&self.object, "any_protocol").update(&ONLY, which(any), MapFlags::ANY)?;
+    fn configure(&mut self, mobiles: BTreeMap<IpNet, What>) -> libbpf_rs::Result<()> {
+        let any_protocol = mobiles.values().any(|&what| what != What::OfTcp);
+        let secret = RandomState::new().build_hasher().finish();
+        let settings = [u64::from(any_protocol), secret].map(u64::to_ne_bytes).concat();
+        map(&self.object, "settings").update(&ONLY, &settings, MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
-        for (net, &all) in &mobiles {
-            map.update(&prefix(*net), which(all), MapFlags::ANY)?;
+        for (net, what) in &mobiles {
+            map.update(&prefix(*net), &what.bytes(), MapFlags::ANY)?;
         }
         for net in self.mobiles.keys().filter(|net| !mobiles.contains_key(net)) {
             map.delete(&prefix(*net))?;
@@ -236,8 +283,12 @@ impl Copier {
         Ok(of_processors.into_iter().flatten().map(count).sum())
     }
 
+    fn set_full(&self, mobile: IpAddr, on: bool) -> libbpf_rs::Result<()> {
+        treat(&map(&self.object, "watched"), mobile, on.then_some(&COPIED))
+    }
+
     fn switch(&self) -> libbpf_rs::Result<CopySwitch> {
-        MapHandle::try_from(&map(&self.object, "queued")).map(CopySwitch)
+        MapHandle::try_from(&map(&self.object, "watched")).map(CopySwitch)
     }
 }
 
@@ -258,15 +309,33 @@ impl CopySwitch {
     /// # Errors
     /// There is no room for so many mobiles.
     pub fn set(&self, mobile: IpAddr, on: bool) -> libbpf_rs::Result<()> {
-        let key = mapped(mobile);
-        match on {
-            false => self.0.update(&key, &ONLY, MapFlags::ANY),
-            true => match self.0.delete(&key) {
-                Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
-                result => result,
-            },
-        }
+        treat(&self.0, mobile, (!on).then_some(&QUEUED))
     }
+}
+
+/// Treats a mobile otherwise than the others, or no longer.
+fn treat(watched: &impl MapCore, mobile: IpAddr, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
+    let key = mapped(mobile);
+    match how {
+        Some(how) => watched.update(&key, how, MapFlags::ANY),
+        None => match watched.delete(&key) {
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+            result => result,
+        },
+    }
+}
+
+/// What is to be copied of each prefix: a longer one has what the shorter ones around it have too,
+/// whose groups may be behind another interface.
+fn wanted(config: &GatewayConfig) -> BTreeMap<IpNet, What> {
+    let copied = config.groups.iter().filter(|group| group.is_copied());
+    let all: Vec<(IpNet, What)> =
+        copied.flat_map(|group| group.addresses.iter().map(|&net| (net, What::of(group)))).collect();
+    let of = |net: &IpNet| {
+        let around = all.iter().filter(|(other, _)| other.contains(net));
+        around.map(|&(_, what)| what).reduce(What::or)
+    };
+    all.iter().filter_map(|(net, _)| Some((*net, of(net)?))).collect()
 }
 
 fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
@@ -294,7 +363,13 @@ fn mapped(ip: IpAddr) -> [u8; 16] {
 fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
     let (head, packet) = record.split_at_checked(HEAD)?;
     let field = |at| u32_at(head, at);
+    let nanos = |at| u64::from_ne_bytes(head[at..at + 8].try_into().expect("8 bytes"));
     let interface = |at| field(at).filter(|&index| index != 0);
+    let silence = |is_flow_new| Silence {
+        since: Instant::from_nanos(nanos(24)),
+        response: airtcp_core::Duration::from_nanos(nanos(32)),
+        is_flow_new,
+    };
     Some(Intercepted {
         id: None,
         packet: spares.copy(packet.get(..field(0)? as usize)?),
@@ -302,5 +377,10 @@ fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
         output: interface(8),
         checksums: if field(12)? == 0 { Checksums::Ignore } else { Checksums::Verify },
         datagram: field(16).and_then(|size| u16::try_from(size).ok()).filter(|&size| size != 0),
+        silence: match field(20)? {
+            1 => Some(silence(false)),
+            2 => Some(silence(true)),
+            _ => None,
+        },
     })
 }

@@ -76,6 +76,13 @@ pub enum Effect {
         /// From now on.
         watched: bool,
     },
+    /// Copy all packets of a mobile from now on, also if it answers; or no longer.
+    CopyAll {
+        /// Which mobile.
+        mobile: MobileId,
+        /// From now on.
+        on: bool,
+    },
 }
 
 /// Packets by what became of them.
@@ -130,7 +137,8 @@ pub struct Dispatcher {
     mobiles: Mobiles,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
-    /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`].
+    /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`], or all copied,
+    /// of groups with wake.
     watched: BTreeSet<MobileId>,
     /// When to look whether some of them can be left alone.
     unwatch: Option<Instant>,
@@ -505,10 +513,12 @@ impl Dispatcher {
         let mobile = MobileId(from.to_mobile(flow).dst.ip);
         if from == *to {
             wake.on_heard(now, mobile);
-        } else if let Ok(kept) = Kept::new(FlowId { protocol, flow }, intercepted) {
-            wake.on_sent(now, mobile, &kept);
         } else {
-            self.counters.undecodable += 1;
+            match Kept::new(FlowId { protocol, flow }, intercepted) {
+                Ok(kept) if kept.is_too_large() => self.counters.unsendable += 1,
+                Ok(kept) => wake.on_sent(now, mobile, &kept),
+                Err(_) => self.counters.undecodable += 1,
+            }
         }
         true
     }
@@ -572,16 +582,17 @@ impl Dispatcher {
         }
     }
 
-    /// From now on the packets of a mobile of this group are intercepted.
+    /// From now on the packets of a mobile of this group are intercepted, or all copied.
     fn watch(&mut self, now: Instant, n: usize, mobile: MobileId, effects: &mut Vec<Effect>) {
-        if self.groups[n].config.queued() == Queued::Watched && self.watched.insert(mobile) {
-            effects.push(Effect::Watch { mobile, watched: true });
+        if self.groups[n].watches(mobile, true).is_some() && self.watched.insert(mobile) {
+            let of_group = |group: &ActiveGroup| group.watches(mobile, true);
+            effects.extend(self.groups.iter().filter_map(of_group));
             self.unwatch.get_or_insert(now + SETTLING);
         }
     }
 
     /// Stops intercepting packets of mobiles that are back and have everything that was held for
-    /// them.
+    /// them, and copying all of theirs.
     fn unwatch(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let away: BTreeSet<MobileId> = self.mobiles.away().map(|(mobile, _)| mobile).collect();
         let groups = &self.groups;
@@ -589,7 +600,7 @@ impl Dispatcher {
             let is_settled = !away.contains(&mobile)
                 && groups.iter().all(|group| !group.machine.is_interrupted(mobile));
             if is_settled {
-                effects.push(Effect::Watch { mobile, watched: false });
+                effects.extend(groups.iter().filter_map(|group| group.watches(mobile, false)));
             }
             !is_settled
         });
@@ -716,6 +727,18 @@ impl ActiveGroup {
     fn succeeds(&self, old: &Self) -> bool {
         self.config.name == old.config.name
             && self.config.mechanism.word() == old.config.mechanism.word()
+    }
+
+    /// What begins, or ends, to show all about a mobile to a mechanism that needs that in outages.
+    fn watches(&self, mobile: MobileId, on: bool) -> Option<Effect> {
+        if !self.has_address(mobile.0) {
+            return None;
+        }
+        match (&self.machine, self.config.queued()) {
+            (Machine::Packets(..), _) => Some(Effect::CopyAll { mobile, on }),
+            (_, Queued::Watched) => Some(Effect::Watch { mobile, watched: on }),
+            (_, Queued::Always | Queued::Never) => None,
+        }
     }
 
     fn has_address(&self, ip: IpAddr) -> bool {

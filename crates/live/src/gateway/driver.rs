@@ -217,6 +217,7 @@ impl Driver {
                     }
                 }
                 Effect::Watch { mobile, watched } => self.rules.watch(mobile.0, watched),
+                Effect::CopyAll { mobile, on } => self.copies.set_full(mobile.0, on),
             }
         }
         self.dispatcher.settle();

@@ -7,14 +7,23 @@
 use super::datapath::Intercepted;
 use super::payload::SharedBytes;
 use airtcp_core::{Segment, SeqNum};
-use airtcp_edge::{FlowId, Packet};
+use airtcp_edge::{FlowId, Packet, Silence};
 use airtcp_wire::{DecodeError, Decoded, decode_with, piece};
 use bytes::Bytes;
+
+/// The largest packet that is kept, if it cannot be cut: larger ones are sent by offloads, which
+/// copies do not go through, and would fill the memory of a flow.
+const LARGEST: usize = 1_600;
 
 /// A packet, or what is kept of it.
 #[derive(Clone, Debug)]
 pub struct Kept {
     id: FlowId,
+    /// Of a TCP segment.
+    seq_end: Option<SeqNum>,
+    is_boundary: bool,
+    asks: bool,
+    silence: Option<Silence>,
     content: Content,
 }
 
@@ -34,17 +43,36 @@ impl Kept {
     /// # Errors
     /// It is no IP packet, or malformed.
     pub fn new(id: FlowId, intercepted: &Intercepted) -> Result<Self, DecodeError> {
-        let Intercepted { packet, datagram, .. } = intercepted;
+        let &Intercepted { ref packet, datagram, silence, checksums, .. } = intercepted;
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
-        let content = match decode_with(packet, intercepted.checksums, payload) {
-            // What a connection depends on and a segment does not hold would be lost.
-            Ok(Decoded { segment, foreign_option: None }) => Content::Tcp(Box::new(segment)),
-            Ok(_) | Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
-                Content::Other { packet: packet.clone(), datagram: *datagram }
+        let as_it_is = || Content::Other { packet: packet.clone(), datagram };
+        Ok(match decode_with(packet, checksums, payload) {
+            Ok(Decoded { segment, foreign_option }) => Self {
+                id,
+                seq_end: Some(segment.seq_end()),
+                is_boundary: segment.is_boundary(),
+                asks: segment.asks(),
+                silence,
+                content: match foreign_option {
+                    None => Content::Tcp(Box::new(segment)),
+                    // What a connection depends on and a segment does not hold would be lost.
+                    Some(_) => as_it_is(),
+                },
+            },
+            Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
+                let content = as_it_is();
+                Self { id, seq_end: None, is_boundary: false, asks: true, silence, content }
             }
             Err(error) => return Err(error),
-        };
-        Ok(Self { id, content })
+        })
+    }
+
+    /// A copy of it would be larger than what is kept of a flow, or than what links take.
+    pub fn is_too_large(&self) -> bool {
+        match &self.content {
+            Content::Other { packet, datagram: None } => packet.len() > LARGEST,
+            _ => false,
+        }
     }
 
     /// As it is to be sent: a segment, or the bytes of a packet.
@@ -70,7 +98,7 @@ impl Kept {
                 Content::Other { packet, datagram: None }
             }
         };
-        Self { id: self.id, content }
+        Self { content, ..*self }
     }
 }
 
@@ -89,14 +117,19 @@ impl Packet for Kept {
     }
 
     fn seq_end(&self) -> Option<SeqNum> {
-        match &self.content {
-            Content::Tcp(segment) => Some(segment.seq_end()),
-            Content::Other { .. } => None,
-        }
+        self.seq_end
     }
 
     fn is_boundary(&self) -> bool {
-        matches!(&self.content, Content::Tcp(segment) if segment.is_boundary())
+        self.is_boundary
+    }
+
+    fn asks(&self) -> bool {
+        self.asks
+    }
+
+    fn silence(&self) -> Option<Silence> {
+        self.silence
     }
 
     fn end(&self) -> Self {
@@ -122,8 +155,9 @@ mod tests {
     fn kept(packet: Vec<u8>, datagram: Option<u16>) -> Kept {
         let (protocol, flow) = outline(&packet).unwrap();
         let (packet, checksums) = (packet.into(), Checksums::Ignore);
+        let (id, input, output, silence) = (None, None, None, None);
         let intercepted =
-            Intercepted { id: None, packet, input: None, output: None, checksums, datagram };
+            Intercepted { id, packet, input, output, checksums, datagram, silence };
         Kept::new(FlowId { protocol, flow }, &intercepted).unwrap()
     }
 

@@ -99,7 +99,7 @@ const METRICS: &[Metric] = {
         metric(
             "unsendable_packets_total",
             Counter("packets_unsendable"),
-            "Packets that could not be encoded",
+            "Packets that could not be encoded, or were too large for wake to keep",
         ),
         metric(
             "failed_injections_total",

@@ -23,6 +23,7 @@ pub(super) mod inject;
 pub mod nfqueue;
 pub mod rules;
 
+use airtcp_edge::Silence;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 
@@ -47,6 +48,8 @@ pub struct Intercepted {
     /// Payload bytes of each datagram, of a UDP packet that offloads made of several (known of
     /// copies).
     pub datagram: Option<u16>,
+    /// What the kernel knew of the mobile, where it copies only what goes into a silence.
+    pub silence: Option<Silence>,
 }
 
 /// What becomes of an intercepted packet.

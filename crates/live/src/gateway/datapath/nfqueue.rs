@@ -316,7 +316,8 @@ impl Slot {
             let buffer = std::mem::replace(&mut self.buffer, self.spares.take());
             self.spares.lend(buffer, range)
         };
-        Ok(Some(Intercepted { id: Some(id), packet, input, output, checksums, datagram: None }))
+        let (id, datagram, silence) = (Some(id), None, None);
+        Ok(Some(Intercepted { id, packet, input, output, checksums, datagram, silence }))
     }
 }
 

@@ -101,6 +101,7 @@ impl Bench {
             output: None,
             checksums: Checksums::Verify,
             datagram: None,
+            silence: None,
         };
         self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects)
     }
@@ -135,7 +136,7 @@ impl Bench {
             Effect::Inject { to, packet } => {
                 Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
             }
-            Effect::Watch { .. } => None,
+            Effect::Watch { .. } | Effect::CopyAll { .. } => None,
         };
         self.effects.drain(..).filter_map(inject).collect()
     }
