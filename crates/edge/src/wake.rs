@@ -234,11 +234,13 @@ struct Kept<Q> {
     newest: VecDeque<Q>,
     /// When its last packet came.
     last: Instant,
+    /// It began in a silence, and may be a part of a flood.
+    is_new: bool,
 }
 
 impl<Q: Packet> Kept<Q> {
-    fn new(now: Instant) -> Self {
-        Self { tail: VecDeque::new(), newest: VecDeque::new(), last: now }
+    fn new(now: Instant, is_new: bool) -> Self {
+        Self { tail: VecDeque::new(), newest: VecDeque::new(), last: now, is_new }
     }
 
     fn take(&mut self, now: Instant, packet: &Q, silent: bool, room: usize) {
@@ -381,9 +383,14 @@ impl<Q: Packet> Peer<Q> {
         }
     }
 
-    /// Flows that may wait since then, the latest to send first.
+    /// Flows that may wait since then, the latest to send first, and those that began in the
+    /// silence last.
     fn waiting(&self, since: Instant) -> impl Iterator<Item = (&FlowId, &Kept<Q>)> {
-        self.flows.iter().rev().filter(move |(_, kept)| kept.waits(since))
+        let of_kind = move |is_new| {
+            let is = move |kept: &Kept<Q>| kept.is_new == is_new && kept.waits(since);
+            self.flows.iter().rev().filter(move |(_, kept)| is(kept))
+        };
+        of_kind(false).chain(of_kind(true))
     }
 
     /// Puts all flows in line that may wait since then.
@@ -404,7 +411,10 @@ impl<Q: Packet> Peer<Q> {
     /// Calls, if it is time to; how many packets.
     fn call(&mut self, now: Instant, config: &WakeConfig, send: &mut impl FnMut(&Q)) -> u64 {
         let Some(Calls { since, next: Some(_), turn, released }) = self.calls else { return 0 };
-        let callers = self.waiting(since).take(CALLERS).count().max(1);
+        // Flows that began in the silence call only if there are no others.
+        let are_new = self.waiting(since).next().is_some_and(|(_, kept)| kept.is_new);
+        let latest = self.waiting(since).take(CALLERS);
+        let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
         let caller = self.waiting(since).nth(turn % callers);
         let sent = caller.into_iter().flat_map(|(_, kept)| kept.packets()).map(send).count();
         let silence = now.since(since);
@@ -504,10 +514,10 @@ impl<Q: Packet> Wake<Q> {
         let kept = peer.flows.entry(id).or_insert_with(|| {
             self.flows += 1;
             peer.new_in_silence += usize::from(is_new);
-            Kept::new(now)
+            Kept::new(now, is_new)
         });
         if !kept.waits(since) {
-            *kept = Kept::new(now);
+            *kept = Kept::new(now, is_new);
         }
         kept.take(now, packet, silent, room);
         peer.flows.to_back(&id);

@@ -74,14 +74,14 @@ struct {
 } watched SEC(".maps");
 
 /*
- * What is known of a mobile that was heard. Times in nanoseconds of CLOCK_MONOTONIC, as of the last
- * tick. Processors may write at the same time: what is lost then is a packet's copy, or a copy is
- * made that was not needed.
+ * What is known of a mobile that was heard. Times in nanoseconds of CLOCK_MONOTONIC. Processors may
+ * write at the same time: what is lost then is a packet's copy, or a copy is made that was not
+ * needed.
  */
 struct presence {
 	/* When the first packet went over the link since an answer came last; 0: none did. */
 	__u64 waits_since;
-	/* When the last one did. */
+	/* When the last one did, give or take a millisecond: processors need not write it each time. */
 	__u64 last_sent;
 	/* How long answers took; the longest of late. */
 	__u64 response;
@@ -282,7 +282,7 @@ static inline_always int on_answer(const struct address *mobile, struct presence
 		return 1;
 	}
 	if (presence->waits_since) {
-		__u64 waited = bpf_ktime_get_coarse_ns() - presence->waits_since;
+		__u64 waited = bpf_ktime_get_ns() - presence->waits_since;
 		__u64 lately = presence->response - presence->response / 8;
 
 		presence->waits_since = 0;
@@ -346,10 +346,10 @@ static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
 static inline_always int on_question(struct presence *presence, __u32 *seen, int is_watched,
 				     struct copy *head)
 {
-	__u64 now = bpf_ktime_get_coarse_ns();
+	__u64 now = bpf_ktime_get_ns();
 	__u64 since = presence->waits_since, last = presence->last_sent;
 
-	if (last != now)
+	if (now - last > MILLISECOND)
 		presence->last_sent = now;
 	if (!since || (!presence->is_told && now - last > IDLE))
 		presence->waits_since = since = now;

@@ -55,12 +55,11 @@ enum {
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
 					  __u64 flags) = (void *)2;
+static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) = (void *)133;
-/* Of the last tick of the kernel's clock; costs much less than the exact time. */
-static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 static long (*const bpf_dynptr_read)(void *to, __u32 len, const struct bpf_dynptr *from, __u32 offset,
 				     __u64 flags) = (void *)201;
 

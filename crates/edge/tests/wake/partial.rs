@@ -84,3 +84,17 @@ fn a_flood_leaves_room_for_flows_that_were_there_before_and_are_shown_late() {
     }
     assert_eq!((node.wake.flows(), node.wake.segments_refused()), (557, 1744));
 }
+
+#[test]
+fn flows_of_a_flood_neither_call_nor_are_released_before_others() {
+    let mut node = Node::known();
+    node.send_into_silence(0, udp(443, "known"));
+    let flood = Some(Silence { since: node.now, response: Duration::ZERO, is_flow_new: true });
+    for port in 1000..1050 {
+        node.send(Named { silence: flood, ..udp(port, "flood") });
+    }
+    node.send_into_silence(0, tcp(80, 1000));
+    assert_eq!(node.until(500), ["300 1000", "400 known", "500 1000"]);
+    node.hear();
+    assert_eq!(node.sends()[..3], ["1000", "known", "flood"]);
+}
