@@ -174,6 +174,10 @@ struct skb_shared_info {
 
 struct sk_buff {
 	unsigned int len;
+	/* Of that, not at `data`. */
+	unsigned int data_len;
+	/* From the IP header on. */
+	unsigned char *data;
 	/* Of the skb_shared_info, from `head` on. */
 	unsigned int end;
 	unsigned char *head;
@@ -210,6 +214,18 @@ static inline_always struct settings *all_settings(void)
 	__u32 only = 0;
 
 	return bpf_map_lookup_elem(&settings, &only);
+}
+
+/* Bytes of a packet; not 0: it is shorter. A dynptr can read all of it, but costs as much as the
+   rest of this program. */
+static inline_always long read_bytes(struct sk_buff *skb, __u32 at, void *to, __u32 size)
+{
+	struct bpf_dynptr whole;
+
+	if (at + size <= skb->len - skb->data_len)
+		return bpf_probe_read_kernel(to, size, skb->data + at);
+	return bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &whole) ||
+	       bpf_dynptr_read(to, size, &whole, at, 0);
 }
 
 static inline_always __u32 datagram_size(const struct sk_buff *skb)
@@ -295,8 +311,6 @@ static inline_always int on_answer(const struct address *mobile, struct presence
 /* A packet over the link, from its protocol's header on. */
 struct outgoing {
 	struct tcp_header tcp;
-	/* Of the IP header. */
-	__u32 header;
 	__u8 protocol;
 	/* It is answered, if it arrives. Pure ACKs are not. */
 	__u8 asks;
@@ -304,19 +318,19 @@ struct outgoing {
 	__u8 is_short;
 };
 
-static inline_always struct outgoing read_outgoing(const struct bpf_dynptr *packet, __u32 len,
-						   __u32 header, __u8 protocol)
+static inline_always struct outgoing read_outgoing(struct sk_buff *skb, __u32 header,
+						   __u8 protocol)
 {
-	struct outgoing read = { .header = header, .protocol = protocol, .asks = 1 };
+	struct outgoing read = { .protocol = protocol, .asks = 1 };
 
 	if (protocol == PROTOCOL_TCP) {
-		if (bpf_dynptr_read(&read.tcp, sizeof(read.tcp), packet, header, 0))
+		if (read_bytes(skb, header, &read.tcp, sizeof(read.tcp)))
 			read.is_short = 1;
 		else
-			read.asks = len != header + (read.tcp.offset >> 4) * 4 ||
+			read.asks = skb->len != header + (read.tcp.offset >> 4) * 4 ||
 				    read.tcp.flags & TCP_FIN_SYN;
 	} else if (protocol == PROTOCOL_UDP) {
-		if (bpf_dynptr_read(&read.tcp.ports, sizeof(read.tcp.ports), packet, header, 0))
+		if (read_bytes(skb, header, &read.tcp.ports, sizeof(read.tcp.ports)))
 			read.is_short = 1;
 	}
 	return read;
@@ -376,8 +390,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	const struct nf_hook_state *state = ctx->state;
 	struct sk_buff *skb = ctx->skb;
 	struct address source, target;
-	struct bpf_dynptr whole;
-	struct bpf_dynptr *packet = &whole;
+	struct bpf_dynptr packet;
 	const struct settings *wanted = all_settings();
 	__u32 header;
 	__u8 protocol;
@@ -387,10 +400,10 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 		struct ipv6_header v6;
 	} ip;
 
-	if (!wanted || bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, packet))
+	if (!wanted)
 		return NF_ACCEPT;
 	if (state->pf == NFPROTO_IPV4) {
-		if (bpf_dynptr_read(&ip.v4, sizeof(ip.v4), packet, 0, 0))
+		if (read_bytes(skb, 0, &ip.v4, sizeof(ip.v4)))
 			return NF_ACCEPT;
 		protocol = ip.v4.protocol;
 		is_tcp = protocol == PROTOCOL_TCP;
@@ -398,7 +411,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 		source = mapped(ip.v4.src);
 		target = mapped(ip.v4.dst);
 	} else {
-		if (bpf_dynptr_read(&ip.v6, sizeof(ip.v6), packet, 0, 0))
+		if (read_bytes(skb, 0, &ip.v6, sizeof(ip.v6)))
 			return NF_ACCEPT;
 		protocol = ip.v6.next_header;
 		is_tcp = may_be_tcp(protocol);
@@ -433,7 +446,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 			is_needed = on_answer(mobile, presence);
 			answered = presence;
 		} else if (presence) {
-			struct outgoing read = read_outgoing(packet, head.len, header, protocol);
+			struct outgoing read = read_outgoing(skb, header, protocol);
 
 			if (!read.asks)
 				is_needed = presence->is_told != 0;
@@ -458,7 +471,9 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	head.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
 		      !bit_field(skb, csum_valid);
 	head.datagram = is_tcp ? 0 : datagram_size(skb);
-	if (copy(&head, packet) && answered)
+	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &packet))
+		return NF_ACCEPT;
+	if (copy(&head, &packet) && answered)
 		answered->is_told = 0;
 	return NF_ACCEPT;
 }

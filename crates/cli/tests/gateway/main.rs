@@ -21,3 +21,4 @@ mod report;
 mod testbed;
 mod traffic;
 mod transfer;
+mod wake;

@@ -144,7 +144,7 @@ impl Packet for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Addr, Flow, Payload};
+    use airtcp_core::{Addr, Flags, Flow, Payload};
     use airtcp_wire::{Checksums, checksummed, encode, encode_udp, outline};
 
     fn flow() -> Flow {
@@ -189,6 +189,47 @@ mod tests {
         let whole = kept(udp(&[[1; 1200], [2; 1200], [3; 1200]].concat()), Some(1200));
         assert_eq!(bytes(&whole.end()), Some(udp(&[3; 1200])));
         assert_eq!(bytes(&whole.beginning()), Some(udp(&[1; 1200])));
+    }
+
+    /// A segment with an option that only the hosts can make (MPTCP, RFC 8684).
+    fn with_foreign_option(segment: &Segment<Vec<u8>>) -> Kept {
+        let mut packet = Vec::new();
+        encode(segment, &mut packet).unwrap();
+        assert_eq!(packet[32] >> 4, 5, "no other options");
+        packet.splice(40..40, [30, 4, 0, 0]);
+        packet[32] += 0x10;
+        let len = packet.len() as u16;
+        packet[2..4].copy_from_slice(&len.to_be_bytes());
+        kept(packet, None)
+    }
+
+    #[test]
+    fn a_reset_with_a_foreign_option_is_a_boundary_as_any() {
+        let reset = Segment { flow: flow(), flags: Flags::RST, ..Segment::default() };
+        assert!(with_foreign_option(&reset).is_boundary());
+        let data = Segment { flow: flow(), payload: vec![7; 100], ..Segment::default() };
+        assert!(!with_foreign_option(&data).is_boundary());
+    }
+
+    #[test]
+    fn a_segment_with_a_foreign_option_is_kept_as_it_is_and_in_order() {
+        let data = Segment {
+            flow: flow(),
+            seq: SeqNum(u32::MAX - 9),
+            payload: vec![7; 100],
+            ..Segment::default()
+        };
+        let kept = with_foreign_option(&data);
+        assert!(matches!(kept.sent(), Sent::Packet(_)));
+        assert_eq!((kept.seq_end(), kept.asks()), (Some(SeqNum(90)), true));
+        assert!(!with_foreign_option(&Segment { payload: Vec::new(), ..data }).asks());
+    }
+
+    #[test]
+    fn what_cannot_be_cut_and_would_fill_the_memory_of_a_flow_is_too_large() {
+        assert!(!kept(udp(&[0; 1472]), None).is_too_large());
+        assert!(kept(udp(&[0; 4000]), None).is_too_large());
+        assert!(!kept(udp(&[0; 4000]), Some(1000)).is_too_large());
     }
 
     #[test]

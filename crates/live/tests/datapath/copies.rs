@@ -4,7 +4,8 @@ use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
 use airtcp_live::gateway::config::FastPathMode;
 use airtcp_live::gateway::copies::{Copies, Taken};
-use airtcp_wire::Checksums;
+use airtcp_edge::{Towards, WakeConfig};
+use airtcp_wire::{Checksums, encode_udp, outline};
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeSet;
@@ -18,11 +19,19 @@ fn copied() -> GatewayConfig {
     config
 }
 
+/// The same with wake, of whose mobiles only what goes into a silence is copied.
+fn waking(towards: Towards) -> GatewayConfig {
+    let mut config = copied();
+    config.groups[0].mechanism =
+        MechanismConfig::Wake(WakeConfig { towards, ..WakeConfig::default() });
+    config
+}
+
 /// The program at work in the calling thread's namespace; `None`, said on standard error, where it
 /// does not work.
-fn start() -> Option<Copies> {
+fn start(config: GatewayConfig) -> Option<Copies> {
     let mut copies = Copies::default();
-    let (config, prepared) = copies.prepare(copied());
+    let (config, prepared) = copies.prepare(config);
     copies.commit(&config, prepared);
     if copies.copier().is_none() {
         airtcp_testing::skip(
@@ -40,13 +49,14 @@ fn take_all(source: &Copies, copies: &mut Vec<Intercepted>) {
 /// by the test; the copies that came of each.
 fn copies_of<T: Send + 'static>(
     net: &Net,
+    config: GatewayConfig,
     steps: Vec<T>,
     mut step: impl FnMut(&Copies, T) + Send + 'static,
     mut action: impl FnMut(),
 ) -> Option<Vec<Vec<Intercepted>>> {
     let ((ready, is_ready), (done, is_done)) = (mpsc::channel(), mpsc::channel());
     let thread = net.run("g", move || {
-        let source = start()?;
+        let source = start(config)?;
         let of_each = steps.into_iter().map(|next| {
             step(&source, next);
             ready.send(()).unwrap();
@@ -76,7 +86,7 @@ fn queued_and_copied<F: FnMut()>(
     let thread = net.run("g", {
         let wake = wake.clone();
         move || {
-            let source = start()?;
+            let source = start(copied())?;
             let mut queue = Nfqueue::open(QUEUE, 4000).unwrap();
             let mut turn = prepare(&source);
             ready.send(()).unwrap();
@@ -102,6 +112,153 @@ fn queued_and_copied<F: FnMut()>(
     }
     wake.write(1).unwrap();
     thread.join().unwrap()
+}
+
+/// Sends whole packets from a host.
+fn send_raw(net: &Net, host: &str, packets: Vec<Vec<u8>>) {
+    let send = move || {
+        for packet in packets {
+            let to = outline(&packet).unwrap().1.dst.ip;
+            let domain = if to.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+            let protocol = Some(Protocol::from(libc::IPPROTO_RAW));
+            let raw = Socket::new(domain, Type::RAW, protocol).unwrap();
+            raw.send_to(&packet, &SocketAddr::from((to, 0)).into()).unwrap();
+        }
+    };
+    net.run(host, send).join().unwrap();
+}
+
+/// Mobiles that nobody is, so that nobody answers.
+const NOBODY: [&str; 2] = ["10.99.2.77", "fd99:2::77"];
+
+/// From the fixed host to such a mobile; flows differ by their ports.
+fn flow(family: usize, port: u16) -> Flow {
+    let addr = |ip: &str, port| Addr::new(ip.parse().unwrap(), port);
+    Flow { src: addr(FIXED[family], port), dst: addr(NOBODY[family], 7) }
+}
+
+fn udp(flow: Flow) -> Vec<u8> {
+    let mut packet = Vec::new();
+    encode_udp(&flow, &b"hello".to_vec(), &mut packet).unwrap();
+    packet
+}
+
+/// Longer than it takes to call a mobile silent that answers at once.
+const SILENCE: Duration = Duration::from_millis(100);
+
+#[test]
+fn of_a_mobile_that_answers_wake_gets_next_to_no_copies() {
+    if !possible() {
+        return;
+    }
+    const SIZE: usize = 20_000_000;
+    let net = Net::new();
+    let mut sizes = [100_000, SIZE].into_iter();
+    let copies = copies_of(&net, waking(Towards::Mobile), vec![(), ()], |_, ()| {}, || {
+        net.download(FIXED[0], sizes.next().unwrap());
+    });
+    let Some(copies) = copies else { return };
+    // On a busy machine answers are late now and then.
+    let bytes: usize = copies[1].iter().map(|copy| copy.packet.len()).sum();
+    assert!(bytes < SIZE / 2, "{bytes}");
+}
+
+#[test]
+fn what_goes_into_a_silence_is_copied_with_what_is_known_of_it_and_so_is_its_end() {
+    if !possible() {
+        return;
+    }
+    for (towards, family) in [(Towards::Mobile, 0), (Towards::Mobile, 1), (Towards::Network, 0)] {
+        let net = Net::new();
+        let [asks, answers] = match towards {
+            Towards::Mobile => ["a", "b"],
+            Towards::Network => ["b", "a"],
+        };
+        let question = |port| match towards {
+            Towards::Mobile => udp(flow(family, port)),
+            Towards::Network => udp(flow(family, port).reversed()),
+        };
+        let answer = || match towards {
+            Towards::Mobile => udp(flow(family, 1).reversed()),
+            Towards::Network => udp(flow(family, 1)),
+        };
+        let mut turn = 0;
+        let steps = vec![(); 5];
+        let copies = copies_of(&net, waking(towards), steps, |_, ()| {}, || {
+            match turn {
+                0 => send_raw(&net, asks, vec![question(1)]),
+                1 => send_raw(&net, answers, vec![answer(), answer()]),
+                2 => send_raw(&net, asks, vec![question(1)]),
+                3 => {
+                    std::thread::sleep(SILENCE);
+                    send_raw(&net, asks, vec![question(1), question(2)]);
+                }
+                _ => send_raw(&net, answers, vec![answer(), answer()]),
+            }
+            turn += 1;
+        });
+        let Some(copies) = copies else { return };
+        let packets = |n: usize| copies[n].iter().map(|c| c.packet.to_vec()).collect::<Vec<_>>();
+        assert_eq!(packets(0), [question(1)], "nobody knows whether it will answer");
+        assert_eq!(packets(1), [answer()], "it is there, which is said once");
+        assert_eq!(packets(2), [[0; 0]; 0], "it will answer");
+        assert_eq!(packets(3), [question(1), question(2)], "it did not");
+        assert_eq!(packets(4), [answer()], "it did, which is said once");
+        assert_eq!(copies[0][0].silence, None);
+        let [known, new] = [0, 1].map(|n| copies[3][n].silence.unwrap());
+        assert_eq!([known, new].map(|silence| silence.is_flow_new), [false, true]);
+        assert_eq!(known.since, new.since);
+    }
+}
+
+#[test]
+fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
+    if !possible() {
+        return;
+    }
+    for family in [0, 1] {
+        let net = Net::new();
+        let segment = |len| {
+            let (payload, flow) = (vec![7; len], flow(family, 1));
+            let ack = Some(SeqNum(1));
+            let mut packet = Vec::new();
+            encode(&Segment { flow, ack, payload, ..Segment::default() }, &mut packet).unwrap();
+            packet
+        };
+        let mut turn = 0;
+        let steps = vec![(); 4];
+        let copies = copies_of(&net, waking(Towards::Mobile), steps, |_, ()| {}, || {
+            match turn {
+                0 => send_raw(&net, "b", vec![udp(flow(family, 1).reversed())]),
+                1 => send_raw(&net, "a", vec![segment(0)]),
+                // The pure ACK is old.
+                2 => send_raw(&net, "a", vec![segment(10)]),
+                _ => send_raw(&net, "a", vec![segment(10)]),
+            }
+            std::thread::sleep(SILENCE);
+            turn += 1;
+        });
+        let Some(copies) = copies else { return };
+        assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn of_a_mobile_that_is_to_be_copied_in_full_all_is_copied() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let steps = vec![false, true, false];
+    let step = |source: &Copies, on| source.set_full(NOBODY[0].parse().unwrap(), on);
+    let copies = copies_of(&net, waking(Towards::Mobile), steps, step, || {
+        for n in 0..3 {
+            send_raw(&net, "b", vec![udp(flow(0, n).reversed())]);
+            send_raw(&net, "a", vec![udp(flow(0, n))]);
+        }
+    });
+    let Some(copies) = copies else { return };
+    assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 6, 0], "1: it is there");
 }
 
 #[test]
@@ -150,7 +307,7 @@ fn of_watched_mobiles_there_are_no_copies() {
         }
     };
     let steps = vec![None, Some(true), Some(false)];
-    let copies = copies_of(&net, steps, step, || {
+    let copies = copies_of(&net, copied(), steps, step, || {
         // Nobody listens to the queue: what is in it passes.
         for address in FIXED {
             net.download(address, 100_000);
@@ -193,21 +350,13 @@ fn a_damaged_segment_is_copied_as_one_to_be_verified() {
     encode(&sent, &mut packet).unwrap();
     let copies = copies_of(
         &net,
+        copied(),
         vec![()],
         |_, ()| {},
         || {
             let mut damaged = packet.clone();
             *damaged.last_mut().unwrap() ^= 1;
-            let packets = [damaged, packet.clone()];
-            let send = move || {
-                let raw =
-                    Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(libc::IPPROTO_RAW)));
-                let to: SocketAddr = format!("{}:0", MOBILE[0]).parse().unwrap();
-                for packet in packets {
-                    raw.as_ref().unwrap().send_to(&packet, &to.into()).unwrap();
-                }
-            };
-            net.run("a", send).join().unwrap();
+            send_raw(&net, "a", vec![damaged, packet.clone()]);
         },
     );
     let Some(copies) = copies else { return };
@@ -233,7 +382,7 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
         }
     };
     let mut sizes = [60_000_000, 100_000].into_iter();
-    let copies = copies_of(&net, vec![(), ()], step, || {
+    let copies = copies_of(&net, copied(), vec![(), ()], step, || {
         net.download(FIXED[0], sizes.next().unwrap());
     });
     let Some(copies) = copies else { return };

@@ -191,6 +191,40 @@ fn what_is_no_tcp_segment_passes() {
     );
 }
 
+/// Wake, which gets copies alone.
+fn waking() -> Bench {
+    let mut config = copied();
+    config.groups[0].mechanism = MechanismConfig::Wake(Default::default());
+    Bench { only_copies: true, ..Bench::new(&config) }
+}
+
+#[test]
+fn of_a_mobile_that_is_down_wake_is_shown_all_until_it_is_back() {
+    let mut bench = waking();
+    let copy_all = |on| [Effect::CopyAll { mobile: MOBILE, on }];
+    bench.signal(LinkSignal::Down);
+    assert_eq!(std::mem::take(&mut bench.effects), copy_all(true));
+    bench.signal(LinkSignal::Up);
+    bench.now += SETTLING;
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, copy_all(false));
+}
+
+#[test]
+fn what_wake_cannot_keep_passes_and_is_counted() {
+    let mut bench = waking();
+    let mut short = encoded(&from_fixed(1, 0));
+    short.truncate(24);
+    short[3] = 24;
+    assert_eq!(bench.packet(short), Verdict::Pass);
+    let mut large = Vec::new();
+    airtcp_wire::encode_udp(&flow(), &vec![1; 4000], &mut large).unwrap();
+    assert_eq!(bench.packet(large), Verdict::Pass);
+    let counters = bench.dispatcher.counters;
+    assert_eq!((counters.passed, counters.undecodable, counters.unsendable), (2, 1, 1));
+    assert_eq!(bench.dispatcher.status(bench.now).flow_count, 0);
+}
+
 #[test]
 fn who_is_in_no_group_is_left_alone() {
     let mut bench = Bench::new(&config(CopyMode::Always));
