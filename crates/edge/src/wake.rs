@@ -240,7 +240,9 @@ struct Kept<Q> {
 
 impl<Q: Packet> Kept<Q> {
     fn new(now: Instant, is_new: bool) -> Self {
-        Self { tail: VecDeque::new(), newest: VecDeque::new(), last: now, is_new }
+        // Room for one: most flows never need more, and there may be many.
+        let [tail, newest] = [(); 2].map(|()| VecDeque::with_capacity(1));
+        Self { tail, newest, last: now, is_new }
     }
 
     fn take(&mut self, now: Instant, packet: &Q, silent: bool, room: usize) {

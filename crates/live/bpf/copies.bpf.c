@@ -456,7 +456,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 				if (!at)
 					return NF_ACCEPT;
 				is_needed = on_question(presence, at, how != 0, &head);
-				if (is_needed)
+				if (is_needed || how)
 					presence->is_told = 1;
 			}
 		}

@@ -15,10 +15,8 @@
 //!
 //! Wake never needs the packets themselves, and while a mobile answers not even copies: the program
 //! notes when the mobile was sent something and when it was heard, and copies what is sent once an
-//! answer is overdue, later than answers were of late. That is some tens of nanoseconds a packet
-//! where a copy and its way here cost a microsecond. What such a sender had in flight before is not
-//! needed: if it waits for an answer it sends something again, and the first attempt comes before
-//! silence counts ([`Silence`]). Mobiles that are reported fading or down are copied in full.
+//! answer is overdue (docs/wake.md says why that is enough), with what it knows ([`Silence`]).
+//! Mobiles that are reported fading or down are copied in full.
 //!
 //! If this process is too slow or stopped, the ring buffer fills up and copies are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
