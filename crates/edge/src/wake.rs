@@ -503,8 +503,7 @@ impl<Q: Packet> Wake<Q> {
         let silence = packet.silence();
         let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
         let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
-        let peer =
-            self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
+        let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
         if let (Some(Silence { since, response, .. }), None) = (silence, peer.calls) {
             (peer.is_known, peer.waits_since, peer.response) = (true, Some(since), response);
         }

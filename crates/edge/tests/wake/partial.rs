@@ -71,9 +71,8 @@ fn what_was_kept_in_an_earlier_silence_is_not_sent_in_a_later_one() {
 #[test]
 fn a_flood_leaves_room_for_flows_that_were_there_before_and_are_shown_late() {
     let mut node = Node::known();
-    let silence = |is_flow_new| {
-        Some(Silence { since: node.now, response: Duration::ZERO, is_flow_new })
-    };
+    let silence =
+        |is_flow_new| Some(Silence { since: node.now, response: Duration::ZERO, is_flow_new });
     let (flood, known) = (silence(true), silence(false));
     for port in 1000..3000 {
         node.send(Named { silence: flood, ..udp(port, "flood") });

@@ -327,8 +327,9 @@ fn treat(watched: &impl MapCore, mobile: IpAddr, how: Option<&[u8]>) -> libbpf_r
 /// whose groups may be behind another interface.
 fn wanted(config: &GatewayConfig) -> BTreeMap<IpNet, What> {
     let copied = config.groups.iter().filter(|group| group.is_copied());
-    let all: Vec<(IpNet, What)> =
-        copied.flat_map(|group| group.addresses.iter().map(|&net| (net, What::of(group)))).collect();
+    let all: Vec<(IpNet, What)> = copied
+        .flat_map(|group| group.addresses.iter().map(|&net| (net, What::of(group))))
+        .collect();
     let of = |net: &IpNet| {
         let around = all.iter().filter(|(other, _)| other.contains(net));
         around.map(|&(_, what)| what).reduce(What::or)

@@ -156,8 +156,7 @@ mod tests {
         let (protocol, flow) = outline(&packet).unwrap();
         let (packet, checksums) = (packet.into(), Checksums::Ignore);
         let (id, input, output, silence) = (None, None, None, None);
-        let intercepted =
-            Intercepted { id, packet, input, output, checksums, datagram, silence };
+        let intercepted = Intercepted { id, packet, input, output, checksums, datagram, silence };
         Kept::new(FlowId { protocol, flow }, &intercepted).unwrap()
     }
 

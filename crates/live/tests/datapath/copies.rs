@@ -2,9 +2,9 @@
 
 use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
+use airtcp_edge::{Towards, WakeConfig};
 use airtcp_live::gateway::config::FastPathMode;
 use airtcp_live::gateway::copies::{Copies, Taken};
-use airtcp_edge::{Towards, WakeConfig};
 use airtcp_wire::{Checksums, encode_udp, outline};
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -154,9 +154,15 @@ fn of_a_mobile_that_answers_wake_gets_next_to_no_copies() {
     const SIZE: usize = 20_000_000;
     let net = Net::new();
     let mut sizes = [100_000, SIZE].into_iter();
-    let copies = copies_of(&net, waking(Towards::Mobile), vec![(), ()], |_, ()| {}, || {
-        net.download(FIXED[0], sizes.next().unwrap());
-    });
+    let copies = copies_of(
+        &net,
+        waking(Towards::Mobile),
+        vec![(), ()],
+        |_, ()| {},
+        || {
+            net.download(FIXED[0], sizes.next().unwrap());
+        },
+    );
     let Some(copies) = copies else { return };
     // On a busy machine answers are late now and then.
     let bytes: usize = copies[1].iter().map(|copy| copy.packet.len()).sum();
@@ -181,17 +187,23 @@ fn what_goes_into_a_silence_is_copied_with_what_is_known_of_it_and_so_is_its_end
         let answer = question(1).reversed();
         let mut turn = 0;
         let steps = vec![(); 5];
-        let copies = copies_of(&net, waking(towards), steps, |_, ()| {}, || {
-            match turn {
-                0 | 2 => send_raw(&net, asks, vec![udp(question(1))]),
-                1 | 4 => send_raw(&net, answers, vec![udp(answer), udp(answer)]),
-                _ => {
-                    std::thread::sleep(SILENCE);
-                    send_raw(&net, asks, vec![udp(question(1)), udp(question(2))]);
+        let copies = copies_of(
+            &net,
+            waking(towards),
+            steps,
+            |_, ()| {},
+            || {
+                match turn {
+                    0 | 2 => send_raw(&net, asks, vec![udp(question(1))]),
+                    1 | 4 => send_raw(&net, answers, vec![udp(answer), udp(answer)]),
+                    _ => {
+                        std::thread::sleep(SILENCE);
+                        send_raw(&net, asks, vec![udp(question(1)), udp(question(2))]);
+                    }
                 }
-            }
-            turn += 1;
-        });
+                turn += 1;
+            },
+        );
         let Some(copies) = copies else { return };
         let flows: Vec<Vec<Flow>> = copies
             .iter()
@@ -225,17 +237,23 @@ fn a_pure_ack_asks_for_no_answer_and_a_segment_does() {
         };
         let mut turn = 0;
         let steps = vec![(); 4];
-        let copies = copies_of(&net, waking(Towards::Mobile), steps, |_, ()| {}, || {
-            match turn {
-                0 => send_raw(&net, "b", vec![udp(flow(family, 1).reversed())]),
-                1 => send_raw(&net, "a", vec![segment(0)]),
-                // The pure ACK is old.
-                2 => send_raw(&net, "a", vec![segment(10)]),
-                _ => send_raw(&net, "a", vec![segment(10)]),
-            }
-            std::thread::sleep(SILENCE);
-            turn += 1;
-        });
+        let copies = copies_of(
+            &net,
+            waking(Towards::Mobile),
+            steps,
+            |_, ()| {},
+            || {
+                match turn {
+                    0 => send_raw(&net, "b", vec![udp(flow(family, 1).reversed())]),
+                    1 => send_raw(&net, "a", vec![segment(0)]),
+                    // The pure ACK is old.
+                    2 => send_raw(&net, "a", vec![segment(10)]),
+                    _ => send_raw(&net, "a", vec![segment(10)]),
+                }
+                std::thread::sleep(SILENCE);
+                turn += 1;
+            },
+        );
         let Some(copies) = copies else { return };
         assert_eq!(copies.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 0, 1]);
     }
