@@ -81,7 +81,7 @@ struct {
 struct presence {
 	/* When the first packet went over the link since an answer came last; 0: none did. */
 	__u64 waits_since;
-	/* When the last one did, give or take a millisecond: processors need not write it each time. */
+	/* When the last one did, give or take SHORTEST_SILENCE: processors need not write it each time. */
 	__u64 last_sent;
 	/* How long answers took; the longest of late. */
 	__u64 response;
@@ -97,8 +97,8 @@ struct {
 	type_field(value, struct presence);
 } presences SEC(".maps");
 
-/* When a flow sent something while answers came, in units of SEEN_SHIFT; by a hash of the flow, of
-   which several may share a place. */
+/* When a flow sent something while answers came, in units of SEEN_SHIFT, if it was the first to do so
+   after an answer; by a hash of the flow, of which several may share a place. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
 	uint_field(max_entries, 1 << 18);
@@ -308,6 +308,14 @@ static inline_always int on_answer(const struct address *mobile, struct presence
 	return presence->is_told != 0;
 }
 
+/* An answer is due and not late: where most packets of fast connections end. */
+static inline_always int is_answer_due(const struct presence *presence)
+{
+	__u64 since = presence->waits_since;
+
+	return since && !presence->is_told && bpf_ktime_get_ns() - since <= SHORTEST_SILENCE;
+}
+
 /* A packet over the link, from its protocol's header on. */
 struct outgoing {
 	struct tcp_header tcp;
@@ -429,6 +437,13 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 		return NF_ACCEPT;
 
 	const struct address *mobile = of_target ? &target : &source;
+	int is_partial = *what == TO_SILENT_MOBILE || *what == FROM_UNANSWERED_MOBILE;
+	int is_answer = !of_target == (*what == TO_SILENT_MOBILE);
+	struct presence *presence = is_partial ? bpf_map_lookup_elem(&presences, mobile) : 0;
+
+	if (presence && !is_answer && is_answer_due(presence))
+		return NF_ACCEPT;
+
 	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
 
 	if (how && *how == QUEUED)
@@ -437,9 +452,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	struct copy head = { .len = skb->len, .flow = FLOW_UNKNOWN };
 	struct presence *answered = 0;
 
-	if (*what == TO_SILENT_MOBILE || *what == FROM_UNANSWERED_MOBILE) {
-		struct presence *presence = bpf_map_lookup_elem(&presences, mobile);
-		int is_answer = !of_target == (*what == TO_SILENT_MOBILE);
+	if (is_partial) {
 		int is_needed = 1;
 
 		if (is_answer) {
