@@ -143,10 +143,13 @@ fn resets_pass_and_end_all() {
 }
 
 #[test]
-fn a_syn_begins_a_new_connection() {
+fn a_handshake_begins_a_new_connection() {
     let mut s = shrunk(0);
-    let syn = with_flags(s.fixed(77_000, 0), Flags::SYN);
-    assert_eq!(s.pass(Side::Fixed, syn), ["pass"]);
+    let syn = Segment { ack: None, ..with_flags(s.fixed(77_000, 0), Flags::SYN) };
+    assert_eq!(s.pass(Side::Fixed, syn), ["to fixed: ack 1000 win 0", "pass"], "RFC 5961 §4.2");
+    assert_eq!(s.machine.held(), 2000, "it may be forged");
+    let syn_ack = with_flags(s.mobile(77_001), Flags::SYN);
+    assert_eq!(s.pass(Side::Mobile, syn_ack), ["pass"]);
     assert_eq!(s.until(60_000).len(), 0);
     assert_eq!(s.machine.held(), 0);
 }

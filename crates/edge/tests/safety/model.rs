@@ -20,7 +20,7 @@ use crate::observer::{Violation, ensure};
 use crate::subjects::Promise;
 use crate::world::flow;
 use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Action, Actions, Connection, Context, Side};
+use airtcp_edge::{Action, Actions, Connection, Context, Doubts, Side};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -207,11 +207,12 @@ where
         }
         let mut next = self.states[node as usize].clone();
         let mut out = Actions::new();
-        let mut counters = C::Counters::default();
+        let (mut counters, mut doubts) = (C::Counters::default(), Doubts::default());
         let room = self.setup.memory.saturating_sub(next.held() as u64);
         let mut cx = Context {
             config: self.config,
             counters: &mut counters,
+            doubts: &mut doubts,
             out: &mut out,
             room,
             interrupted: 1,
