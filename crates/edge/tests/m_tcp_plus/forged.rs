@@ -2,10 +2,10 @@
 //! rest: RFC 5961, at the worst moment. The mobile is down, and what was acknowledged for it exists
 //! only here.
 
-use crate::script::{Script, Seg, with_flags, with_payload};
+use crate::script::{Script, Seg, with_flags};
 use crate::{Node, counters, each};
 use airtcp_core::{Duration, Flags, Segment, SeqNum};
-use airtcp_edge::{Doubts, Side};
+use airtcp_edge::Doubts;
 
 /// Far from everything, and nearer than the largest window.
 const FAR: u32 = 1 << 29;
@@ -158,17 +158,17 @@ fn a_reset_of_the_mobile_counts_at_the_next_number_only() {
 #[test]
 fn two_forgeries_that_agree_do_not_undo_a_promise() {
     promised(|mut s| {
-        for down in [2000, 5000, FAR, FAR.wrapping_neg()] {
-            for up in [1, FAR] {
+        for down in [FAR, FAR.wrapping_neg()] {
+            for up in [1, 1000, FAR] {
                 let data = s.fixed(down, 1000);
-                let ack = data.ack.unwrap() + up;
-                s.fixed_sends(acknowledging(data, ack));
-                let answer = with_payload(s.mobile(down.wrapping_add(1000)), 0);
-                s.mobile_sends(Segment { seq: answer.seq + FAR + up, ..answer.clone() });
-                s.mobile_sends(Segment { seq: ack, ..answer });
+                let number = data.ack.unwrap() + up;
+                s.fixed_sends(acknowledging(data, number));
+                let ack = s.mobile(down.wrapping_add(1000));
+                s.mobile_sends(Segment { seq: number, ..ack });
             }
         }
         assert_eq!(doubts(&s).met_again, 0);
+        assert_kept(s);
     });
 }
 
@@ -214,8 +214,10 @@ fn while_the_mobile_is_in_reach_the_hosts_challenge_each_other() {
         for flags in [Flags::RST, Flags::SYN, Flags::empty()] {
             let segment = with_flags(s.fixed(FAR, 0), flags);
             assert_eq!(s.fixed_sends(segment).len(), 1);
+        }
+        for flags in [Flags::RST, Flags::SYN] {
             let segment = with_flags(s.mobile(FAR), flags);
-            assert_eq!(s.pass(Side::Mobile, segment).len(), 1);
+            assert_eq!(s.mobile_sends(segment).len(), 1);
         }
         assert_eq!((s.node.held(), doubts(&s).challenges), (5000, 0));
     });
