@@ -13,9 +13,11 @@
 //! lie as far from what was seen as the most bytes that were ever seen under way in that direction,
 //! and 64 KiB at least ([`LEAST_REACH`]). A guess is then right once in 2^30 at the least reach.
 //!
-//! - *Resets* need exactly the number that comes next, for one of the host's acknowledgements that
-//!   their sender can have seen. Any other in the window may be forged, and changes nothing.
-//! - *SYNs* never count. A new connection of the same ports shows by its numbers.
+//! - *Resets* need exactly the number that comes next: after what was acknowledged, by the receiver
+//!   or on its behalf, or after all that was sent. Any other in the window may be forged, and
+//!   changes nothing.
+//! - *SYNs* never count by themselves (see [`flow_table`](crate::flow_table)). A new connection of
+//!   the same ports also shows by its numbers.
 //! - *Challenge*: where the node answers for a mobile that is away, it answers what it does not
 //!   believe as the mobile would: with an acknowledgement, at most one in [`CHALLENGES_APART`]. A
 //!   fixed host without the connection replies with a reset of the right number.

@@ -36,8 +36,9 @@
 //!   once: its next retransmission may be a minute off.
 //! - Frozen, the fixed host must see no open window: the mobile's pure ACKs are dropped, and its
 //!   data goes on with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
-//! - A connection is merely forwarded until both hosts were met (see [`belief`](crate::belief)). So is one
-//!   that begins while the mobile is away, until the next signal: the mobile has just been heard.
+//! - A connection is merely forwarded until both hosts were met (see [`belief`](crate::belief)). So
+//!   is one that begins while the mobile is away, until the next signal: the mobile has just been
+//!   heard.
 
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
 use crate::belief::{Acquaintance, Acquainted, Believed, hear};

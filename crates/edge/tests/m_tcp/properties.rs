@@ -46,8 +46,8 @@ fn streams() -> impl Strategy<Value = Vec<Any>> {
 }
 
 /// What an observer on both sides of the node knows: the highest ACK of the mobile that the fixed
-/// host can believe (any, until that is heard), the highest one sent to the fixed host, and the highest sequence number from
-/// there.
+/// host can believe (any, until that is heard), the highest one sent to the fixed host, and the
+/// highest sequence number from there.
 struct Observer {
     mobile: SeqNum,
     told: SeqNum,

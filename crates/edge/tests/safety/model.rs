@@ -10,8 +10,8 @@
 //! The connection's own state is kept once for all states of the system it occurs in, and each of
 //! its reactions is computed once.
 //!
-//! A *forger* may send [`FORGERIES`] in the name of either host, up to a budget. At least one number
-//! of each is wrong, so that the hosts, which judge for themselves, take none of them.
+//! A *forger* may send [`FORGERIES`] in the name of either host, up to a budget. At least one
+//! number of each is wrong, so that the hosts, which judge for themselves, take none of them.
 //!
 //! A breadth-first search visits all states, so that a violation comes with a shortest trace. It
 //! asserts that no step breaks the [promise](Promise), and then, by a search backwards from the
