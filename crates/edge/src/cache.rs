@@ -1,7 +1,7 @@
 //! Copies of the data segments a mobile has not acknowledged: M-TCP's packet queue (M-TCP §3.4.3),
 //! M-TCP+'s FIFO (M-TCP+ §3.2), Snoop's cache.
 
-use airtcp_core::{Bytes, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Flags, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Fallback, Field, Kind, field};
 use serde::{Deserialize, Serialize};
 use std::collections::{VecDeque, vec_deque};
@@ -19,7 +19,8 @@ pub(crate) const FIFO: Field = field(
 /// The largest window without scaling (RFC 7323 §2.2), in whole KiB.
 pub(crate) const DEFAULT_FIFO: Bytes = Bytes(64 << 10);
 
-/// Copies in the order of the stream, each with payload or FIN. There may be gaps between them.
+/// Copies in the order of the stream, each with payload or FIN. There may be gaps between them, but
+/// no byte is held twice: the first copy of it stays, whatever comes later in its place.
 ///
 /// A copy leaves when it is acknowledged to its end; one that is acknowledged in part stays whole,
 /// and the receiver trims it. All sequence numbers in one cache must lie within half the sequence
@@ -31,7 +32,7 @@ pub(crate) const DEFAULT_FIFO: Bytes = Bytes(64 << 10);
     bound(serialize = "P: Payload + Serialize", deserialize = "P: Payload + Deserialize<'de>")
 )]
 pub struct SegmentCache<P> {
-    /// Sequence numbers and ends both increase: no copy lies inside another.
+    /// No copy begins before the end of the one in front of it.
     copies: VecDeque<Segment<P>>,
     /// Payload bytes of all copies.
     bytes: usize,
@@ -46,9 +47,12 @@ impl<P> Default for SegmentCache<P> {
 impl<P: Payload> TryFrom<Vec<Segment<P>>> for SegmentCache<P> {
     type Error = &'static str;
     fn try_from(list: Vec<Segment<P>>) -> Result<Self, Self::Error> {
-        let (len, mut cache) = (list.len(), Self::default());
-        list.into_iter().for_each(|copy| cache.push(copy));
-        (cache.len() == len).then_some(cache).ok_or("copies that lie inside others")
+        let in_order = |pair: &[Segment<P>]| pair[0].seq_end().at_or_before(pair[1].seq);
+        if !list.windows(2).all(in_order) {
+            return Err("copies that overlap or are out of order");
+        }
+        let bytes = list.iter().map(|copy| copy.payload.len()).sum();
+        Ok(Self { copies: list.into(), bytes })
     }
 }
 
@@ -59,22 +63,27 @@ impl<P> From<SegmentCache<P>> for Vec<Segment<P>> {
 }
 
 impl<P: Payload> SegmentCache<P> {
-    /// Adds a copy at its place in the stream, unless [all of it is held](Self::holds) already.
+    /// Adds what is not held yet of a copy, at its place in the stream.
     pub fn push(&mut self, copy: Segment<P>) {
-        if self.holds(&copy) {
-            return;
+        if self.end().is_none_or(|last| last.at_or_before(copy.seq)) {
+            self.bytes += copy.payload.len();
+            return self.copies.push_back(copy);
         }
-        self.bytes += copy.payload.len();
-        let place = self.copies.iter().rposition(|held| held.seq.before(copy.seq));
-        let place = place.map_or(0, |before| before + 1);
-        // Copies that lie inside the new one would break the order of ends.
-        while let Some(inside) = self.copies.get(place)
-            && inside.seq_end().at_or_before(copy.seq_end())
-        {
-            self.bytes -= inside.payload.len();
-            self.copies.remove(place);
+        let end = copy.seq_end();
+        let mut from = copy.seq;
+        let mut place = self.copies.partition_point(|held| held.seq_end().at_or_before(from));
+        while from.before(end) {
+            let held = self.copies.get(place).map(|held| (held.seq, held.seq_end()));
+            let gap = held.map_or(end, |(seq, _)| seq.earlier(end));
+            if gap.after(from) {
+                let piece = piece(&copy, from, gap);
+                self.bytes += piece.payload.len();
+                self.copies.insert(place, piece);
+                place += 1;
+            }
+            from = held.map_or(end, |(_, end)| end);
+            place += 1;
         }
-        self.copies.insert(place, copy);
     }
 
     /// All of this segment's data (and its FIN) is held, in whatever pieces.
@@ -147,6 +156,25 @@ impl<P: Payload> SegmentCache<P> {
     }
 }
 
+/// The part of a segment from one number to another, both within it.
+fn piece<P: Payload>(segment: &Segment<P>, from: SeqNum, to: SeqNum) -> Segment<P> {
+    if from == segment.seq && to == segment.seq_end() {
+        return segment.clone();
+    }
+    let (start, len) = (from.bytes_after(segment.seq) as usize, segment.payload.len());
+    let end = (to.bytes_after(segment.seq) as usize).min(len);
+    let mut flags = segment.flags;
+    if to != segment.seq_end() {
+        flags -= Flags::FIN | Flags::PSH;
+    }
+    Segment {
+        seq: from,
+        flags,
+        payload: segment.payload.slice(start.min(end), end.saturating_sub(start)),
+        ..segment.clone()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,10 +214,30 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_spans_others_takes_their_place() {
+    fn of_a_copy_that_spans_others_only_what_is_between_them_is_added() {
         let cache = cache(&[(0, 10), (12, 3), (30, 10), (5, 20)]);
-        assert_eq!(pieces(&cache), [(0, 10), (5, 20), (30, 10)]);
-        assert_eq!(cache.bytes(), 40);
+        assert_eq!(pieces(&cache), [(0, 10), (10, 2), (12, 3), (15, 10), (30, 10)]);
+        assert_eq!(cache.bytes(), 35);
+    }
+
+    #[test]
+    fn the_first_copy_of_a_byte_stays() {
+        let write = |seq: u32, text: &str| Segment {
+            seq: ORIGIN + seq,
+            payload: text.as_bytes().to_vec(),
+            flags: Flags::FIN,
+            ..Segment::default()
+        };
+        let without_fin = |segment| Segment { flags: Flags::empty(), ..segment };
+        let mut cache = SegmentCache::default();
+        cache.push(without_fin(write(0, "abc")));
+        cache.push(without_fin(write(6, "ghi")));
+        cache.push(write(0, "FORGED BYTES"));
+        let text: Vec<u8> = cache.iter().flat_map(|copy| copy.payload.clone()).collect();
+        assert_eq!(String::from_utf8_lossy(&text), "abcGEDghiTES");
+        let fins = cache.iter().map(|copy| copy.flags == Flags::FIN).collect::<Vec<_>>();
+        assert_eq!(fins, [false, false, false, true]);
+        assert_eq!(cache.end(), Some(ORIGIN + 13));
     }
 
     #[test]
@@ -228,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_pushed_and_not_acknowledged_is_held_once_or_more(
+        fn every_byte_pushed_and_not_acknowledged_is_held_once(
             isn: u32,
             steps in proptest::collection::vec((0u32..60, 1u64..20, prop::option::weighted(0.2, 0u32..80)), 1..30),
         ) {
@@ -249,7 +297,7 @@ mod tests {
                 prop_assert_eq!(cache.data_end(origin + acked as u32), origin + gap as u32);
                 prop_assert_eq!(cache.bytes(), cache.iter().map(|c| c.payload.len()).sum::<usize>());
                 for (a, b) in cache.iter().zip(cache.iter().skip(1)) {
-                    prop_assert!(b.seq.after(a.seq) && b.seq_end().after(a.seq_end()));
+                    prop_assert!(b.seq.at_or_after(a.seq_end()), "no byte twice");
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! that a test can drive (and a model checker exhaust) alone.
 //! [`PerConnection`](crate::PerConnection) makes a [`Middlebox`](crate::Middlebox) of many.
 
+use crate::belief::Doubts;
 use crate::flow_table::FlowState;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Instant, LinkSignal, Payload, Segment, Timestamps};
@@ -47,6 +48,8 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     pub config: &'a C::Config,
     /// The mechanism's counters.
     pub counters: &'a mut C::Counters,
+    /// Segments that did not count.
+    pub doubts: &'a mut Doubts,
     /// What is to be done.
     pub out: &'a mut Actions<P>,
     /// Payload bytes that all connections together may still take up.

@@ -2,20 +2,21 @@
 //!
 //! - Both directions of a connection meet in one entry.
 //! - A connection enters with its first segment that has the ACK flag and neither SYN nor RST: a
-//!   SYN may be forged or never answered. A SYN on a known connection opens a new one with other
-//!   sequence numbers, so what was known is forgotten.
-//! - At the limit, closed connections (FIN both ways, or RST) and those idle for longer than
+//!   SYN may be forged or never answered. A SYN on a known connection that the other host answers
+//!   with a SYN and an acknowledgement of it opens a new one, so what was known is forgotten. A SYN
+//!   alone proves nothing (RFC 5961 §4.2).
+//! - At the limit, [closed](FlowState::is_closed) connections and those idle for longer than
 //!   [`FlowTableConfig::idle`] make room, closed ones first. If there is none, the new connection
 //!   is refused: its segments get no state, and the mechanism forwards them untouched.
 //! - A connection that comes back after that idle time starts afresh. It may have used another path
 //!   meanwhile, and after 2 GiB old sequence numbers look new and new ones old.
 //! - A connection whose state [is committed](FlowState::is_committed) is never forgotten: neither
-//!   idle time nor a SYN (which may be forged) nor lack of room removes it.
+//!   idle time nor a handshake (which may be forged) nor lack of room removes it.
 //! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
 //!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
 use crate::middlebox::{MobileId, Side};
-use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment};
+use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use hashlink::linked_hash_map::Entry as MapEntry;
 use siphasher::sip::SipHasher13;
@@ -48,6 +49,10 @@ const PASSED_OVER: usize = 16;
 pub trait FlowState: Default {
     /// Forgetting it now would break the connection: acknowledged bytes exist only here.
     fn is_committed(&self) -> bool {
+        false
+    }
+    /// The hosts have ended it.
+    fn is_closed(&self) -> bool {
         false
     }
     /// Payload bytes held.
@@ -200,9 +205,8 @@ struct Entry<S> {
     last_segment: Instant,
     /// When the state's phase began.
     since: Instant,
-    fixed_finished: bool,
-    mobile_finished: bool,
-    closed: bool,
+    /// The last SYN: who sent it, and its sequence number.
+    syn: Option<(Side, SeqNum)>,
     state: S,
 }
 
@@ -224,8 +228,7 @@ impl<S: FlowState> FlowTable<S> {
         let key = from.to_mobile(segment.flow);
         let reset = segment.flags.contains(Flags::RST);
         if segment.flags.contains(Flags::SYN) {
-            self.forget(&key);
-            return None;
+            return self.track_syn(key, from, segment);
         }
         if self.flows.len() >= self.config.limit && !self.flows.contains_key(&key) {
             self.make_room(now);
@@ -239,9 +242,8 @@ impl<S: FlowState> FlowTable<S> {
                 return None;
             }
             MapEntry::Vacant(vacant) => {
-                let mut entry = Entry::new(now, S::default());
-                entry.take_account(now, from, segment);
-                let (entry, totals) = (vacant.insert(entry), &mut self.totals);
+                let entry = vacant.insert(Entry::new(now, S::default()));
+                let totals = &mut self.totals;
                 return Some(Tracked { entry, totals, mobile: mobile_of(&key), is_new: true });
             }
         };
@@ -251,14 +253,38 @@ impl<S: FlowState> FlowTable<S> {
             self.totals.leave(mobile_of(&key), &known.state);
             *known = Entry::new(now, S::default());
         }
-        known.take_account(now, from, segment);
-        if entry.get().closed {
+        known.last_segment = now;
+        if known.state.is_closed() {
             entry.to_front();
         } else {
             entry.to_back();
         }
         let (entry, totals) = (entry.into_mut(), &mut self.totals);
         Some(Tracked { entry, totals, mobile: mobile_of(&key), is_new })
+    }
+
+    /// The known connection that a SYN belongs to, unless the hosts agree on a new one by it.
+    fn track_syn<P: Payload>(
+        &mut self,
+        key: Flow,
+        from: Side,
+        segment: &Segment<P>,
+    ) -> Option<Tracked<'_, S>> {
+        let entry = self.flows.get_mut(&key)?;
+        match segment.ack {
+            None => entry.syn = Some((from, segment.seq)),
+            Some(ack) if entry.syn == Some((from.opposite(), ack - 1)) && !entry.is_committed() => {
+                self.forget(&key);
+                return None;
+            }
+            Some(_) => {}
+        }
+        self.get(&key)
+    }
+
+    /// A known connection has ended: it is the first to make room.
+    pub fn retire(&mut self, key: &Flow) {
+        self.flows.to_front(key);
     }
 
     /// A known connection, by its flow from the fixed to the mobile host.
@@ -315,7 +341,7 @@ impl<S: FlowState> FlowTable<S> {
             let Some((&key, entry)) = self.flows.front() else { return };
             if entry.is_committed() {
                 self.flows.to_back(&key);
-            } else if entry.closed || now.since(entry.last_segment) >= idle {
+            } else if entry.state.is_closed() || now.since(entry.last_segment) >= idle {
                 self.forget(&key);
                 self.evicted += 1;
                 return;
@@ -364,30 +390,11 @@ impl<S> FlowTable<S> {
 
 impl<S: FlowState> Entry<S> {
     fn new(now: Instant, state: S) -> Self {
-        Self {
-            last_segment: now,
-            since: now,
-            fixed_finished: false,
-            mobile_finished: false,
-            closed: false,
-            state,
-        }
+        Self { last_segment: now, since: now, syn: None, state }
     }
 
     fn is_committed(&self) -> bool {
         self.state.is_committed()
-    }
-
-    fn take_account<P: Payload>(&mut self, now: Instant, from: Side, segment: &Segment<P>) {
-        self.last_segment = now;
-        if segment.flags.contains(Flags::FIN) {
-            match from {
-                Side::Fixed => self.fixed_finished = true,
-                Side::Mobile => self.mobile_finished = true,
-            }
-        }
-        self.closed |=
-            segment.flags.contains(Flags::RST) || (self.fixed_finished && self.mobile_finished);
     }
 }
 
@@ -461,11 +468,26 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_forgets_the_old_connection_of_the_same_ports() {
-        let mut table = table(10);
-        table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().entry.state = 7;
-        assert!(table.track(s(1), Side::Mobile, &answer(1, Flags::SYN)).is_none());
-        assert_eq!(value(table.track(s(1), Side::Fixed, &segment(1, ACK))), Some(0));
+    fn a_handshake_forgets_the_old_connection_of_the_same_ports() {
+        for from in [Side::Fixed, Side::Mobile] {
+            let directed = |from, port, flags| match from {
+                Side::Fixed => segment(port, flags),
+                Side::Mobile => answer(port, flags),
+            };
+            let mut table = table(10);
+            table.track(s(0), Side::Fixed, &segment(1, ACK)).unwrap().entry.state = 7;
+            let syn = directed(from, 1, Flags::SYN);
+            let syn = Segment { seq: SeqNum(u32::MAX), ack: None, ..syn };
+            assert_eq!(value(table.track(s(1), from, &syn)), Some(7), "RFC 5961 §4.2");
+            let answer = directed(from.opposite(), 1, Flags::SYN);
+            let wrong = Segment { ack: Some(SeqNum(9)), ..answer.clone() };
+            assert_eq!(value(table.track(s(1), from.opposite(), &wrong)), Some(7));
+            let own = Segment { ack: Some(SeqNum(0)), ..directed(from, 1, Flags::SYN) };
+            assert_eq!(value(table.track(s(1), from, &own)), Some(7));
+            let right = Segment { ack: Some(SeqNum(0)), ..answer };
+            assert!(table.track(s(1), from.opposite(), &right).is_none());
+            assert_eq!(value(table.track(s(1), Side::Fixed, &segment(1, ACK))), Some(0));
+        }
     }
 
     #[test]
@@ -493,23 +515,29 @@ mod tests {
         assert_eq!(table.evicted(), 1);
     }
 
-    #[test]
-    fn fin_both_ways_makes_room_at_once() {
-        let mut table = table(1);
-        table.track(s(0), Side::Fixed, &segment(1, Flags::FIN));
-        table.track(s(0), Side::Fixed, &segment(1, Flags::FIN));
-        assert!(table.track(s(0), Side::Fixed, &segment(2, ACK)).is_none(), "half closed");
-        table.track(s(0), Side::Mobile, &answer(1, Flags::FIN));
-        table.track(s(0), Side::Fixed, &segment(1, ACK));
-        assert!(table.track(s(0), Side::Fixed, &segment(2, ACK)).is_some());
+    /// A state that is closed when it says so.
+    #[derive(Default)]
+    struct Closing(bool);
+    impl FlowState for Closing {
+        fn is_closed(&self) -> bool {
+            self.0
+        }
     }
 
     #[test]
-    fn a_reset_makes_room_at_once() {
-        let mut table = table(2);
+    fn a_closed_connection_makes_room_at_once() {
+        let idle = Duration::from_secs(10);
+        let mut table =
+            FlowTable::<Closing>::new(FlowTableConfig { limit: 2, idle, hash_key: (1, 2) });
         table.track(s(0), Side::Fixed, &segment(1, ACK));
         table.track(s(0), Side::Fixed, &segment(2, ACK));
-        table.track(s(0), Side::Mobile, &answer(2, Flags::RST));
+        for flags in [Flags::FIN, Flags::RST] {
+            table.track(s(0), Side::Fixed, &segment(2, flags));
+            table.track(s(0), Side::Mobile, &answer(2, flags));
+            assert!(table.track(s(0), Side::Fixed, &segment(3, ACK)).is_none(), "may be forged");
+        }
+        table.track(s(0), Side::Fixed, &segment(2, ACK)).unwrap().entry.state.0 = true;
+        table.retire(&segment(2, ACK).flow);
         assert!(table.track(s(0), Side::Fixed, &segment(3, ACK)).is_some());
         assert_eq!(table.len(), 2);
     }
@@ -543,7 +571,9 @@ mod tests {
         let key = segment(1, ACK).flow;
         table.get(&key).unwrap().with(s(0), |state| state.0 = 1000);
         assert_eq!(table.held(), 1000);
-        assert!(table.track(s(1), Side::Fixed, &segment(1, Flags::SYN)).is_none());
+        let syn = Segment { ack: None, ..segment(1, Flags::SYN) };
+        assert!(table.track(s(1), Side::Fixed, &syn).is_some());
+        assert!(table.track(s(1), Side::Mobile, &answer(1, Flags::SYN)).is_some(), "kept");
         assert!(table.track(s(99), Side::Fixed, &segment(2, ACK)).is_none(), "no room");
         assert_eq!(table.track(s(99), Side::Fixed, &segment(1, ACK)).unwrap().entry.state.0, 1000);
         table.get(&key).unwrap().with(s(0), |state| state.0 = 0);
@@ -596,9 +626,11 @@ mod tests {
         }
         let since: Vec<_> = table.reports().map(|report| report.since.unwrap()).collect();
         assert_eq!(since, [s(1), s(2), s(3)]);
-        // One goes on, one is forgotten for a SYN, one begins afresh after it was idle.
+        // One goes on, one is forgotten for a handshake, one begins afresh after it was idle.
         table.get(&segment(1, ACK).flow).unwrap().with(s(4), |state| state.0 = false);
-        table.track(s(4), Side::Fixed, &segment(2, Flags::SYN));
+        let syn = Segment { ack: None, ..segment(2, Flags::SYN) };
+        table.track(s(4), Side::Fixed, &syn);
+        table.track(s(4), Side::Mobile, &answer(2, Flags::SYN));
         assert!(table.is_interrupted(mobile));
         table.track(s(99), Side::Fixed, &segment(3, ACK));
         assert!(!table.is_interrupted(mobile));

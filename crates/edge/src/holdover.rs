@@ -17,10 +17,11 @@
 //! that the mobile is back.
 
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
+use crate::belief::{Acquaintance, Acquainted, Believed, hear};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::counters::counters;
-use crate::ends::{self, Opening};
+use crate::ends;
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
@@ -88,10 +89,7 @@ counters! {
 /// [`FlowState::is_committed`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State<P> {
-    /// From the mobile's first acknowledgement on.
-    store: Option<Store<P>>,
-    /// The fixed host until then.
-    opening: Opening,
+    known: Acquaintance<Store<P>>,
     phase: Phase,
     replaying: Option<Replaying>,
     /// What was replayed last and the fixed host may send once more, in order.
@@ -133,8 +131,7 @@ impl Phase {
 impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
-            store: None,
-            opening: Opening::default(),
+            known: Acquaintance::default(),
             phase: Phase::CONNECTED,
             replaying: None,
             replayed: None,
@@ -144,7 +141,11 @@ impl<P> Default for State<P> {
 
 impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
-        self.store.as_ref().map_or(0, Store::held)
+        self.known.held()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.known.is_closed()
     }
 
     fn phase(&self) -> FlowPhase {
@@ -157,6 +158,18 @@ impl<P: Payload> FlowState for State<P> {
     }
 }
 
+impl<P: Payload> Acquainted<P> for State<P> {
+    type Met = Store<P>;
+    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
+        &mut self.known
+    }
+
+    fn told(&self) -> Option<SeqNum> {
+        let store = self.known.met.as_ref()?;
+        matches!(self.phase, Phase::Frozen(_)).then(|| store.ends.mobile_ack())
+    }
+}
+
 type Cx<'a, P> = Context<'a, P, State<P>>;
 
 impl<P: Payload> Connection<P> for State<P> {
@@ -164,27 +177,21 @@ impl<P: Payload> Connection<P> for State<P> {
     type Counters = HoldoverCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.opening, from, &segment);
-            return cx.out.forward(from.opposite(), segment);
-        };
-        if segment.flags.contains(Flags::RST) {
-            if store.ends.is_reset(from, &segment) {
-                *self = Self::default();
-            }
-            return cx.out.forward(from.opposite(), segment);
+        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
+        let Some(store) = &mut self.known.met else { return };
+        if matches!(self.phase, Phase::Reset) {
+            return ends::refuse(from, segment, cx.out);
         }
         let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
+        let before = *store.ends.mobile();
+        store.note(from, &segment);
         match (from, &mut self.phase) {
-            (_, Phase::Reset) => ends::refuse(from, segment, cx.out),
-            (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
-                cx.out.forward(Side::Mobile, segment);
-            }
+            (_, Phase::Reset) => {}
             (Side::Fixed, Phase::Connected { sent_again }) => {
                 let is_old = keep(store, &segment, cx) == Kept::Old;
                 if is_needless(&mut self.replayed, &segment) && is_old {
                     cx.counters.data_dropped += 1;
-                    cx.out.drop(segment);
+                    cx.out.drop(segment.into_segment());
                 } else {
                     *sent_again |= is_old && store.lacks(&segment);
                     store.forward(segment, cx.out);
@@ -195,19 +202,12 @@ impl<P: Payload> Connection<P> for State<P> {
                 let again = again || frozen.away.is_over_wire(now);
                 frozen.on_fixed(again, self.replaying.is_some(), store, segment, cx);
             }
-            (Side::Mobile, _) => {
-                let before = *store.ends.mobile();
-                if store.note_mobile(&segment) {
-                    self.on_mobile(now, &before, segment, cx);
-                } else {
-                    cx.out.forward(Side::Fixed, segment);
-                }
-            }
+            (Side::Mobile, _) => self.on_mobile(now, &before, segment, cx),
         }
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again }, LinkSignal::Up) => {
@@ -218,7 +218,6 @@ impl<P: Payload> Connection<P> for State<P> {
                     store.replay(cx.out);
                 }
             }
-            (Phase::Connected { .. }, _) if !store.ends.is_fixed_known() => {}
             (Phase::Connected { .. }, _) => {
                 cx.counters.freezes += 1;
                 cx.out
@@ -257,7 +256,7 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         if let Phase::Frozen(frozen) = &self.phase
             && frozen.give_up.is_some_and(|due| due <= now)
         {
@@ -284,7 +283,7 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn on_passed(&mut self, timestamps: Timestamps) {
-        if let Some(store) = &mut self.store {
+        if let Some(store) = &mut self.known.met {
             store.ends.note_passed(Some(timestamps));
         }
     }
@@ -305,10 +304,10 @@ impl<P: Payload> State<P> {
         &mut self,
         now: Instant,
         before: &MobileEnd,
-        segment: Segment<P>,
+        segment: Believed<P>,
         cx: &mut Cx<'_, P>,
     ) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         let mobile = *store.ends.mobile();
         let progress = mobile.ack.after(before.ack);
         if let Some(Replaying { replay, until }) = &mut self.replaying {
@@ -330,14 +329,14 @@ impl<P: Payload> State<P> {
             Phase::Frozen(frozen) => frozen,
             Phase::Connected { sent_again } => {
                 *sent_again &= !progress;
-                return cx.out.forward(Side::Fixed, segment);
+                return cx.out.forward(Side::Fixed, segment.into_segment());
             }
-            Phase::Reset => return cx.out.forward(Side::Fixed, segment),
+            Phase::Reset => return cx.out.forward(Side::Fixed, segment.into_segment()),
         };
         if frozen.away.is_nudged() {
             self.phase = Phase::CONNECTED;
             cx.counters.resumes += 1;
-            cx.out.forward(Side::Fixed, segment);
+            cx.out.forward(Side::Fixed, segment.into_segment());
             if self.replaying.is_none() {
                 // It is back without a signal.
                 self.replay(now, cx);
@@ -351,17 +350,17 @@ impl<P: Payload> State<P> {
         // does not.
         if segment.is_pure_ack() && !progress {
             cx.counters.acks_suppressed += 1;
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
         } else {
             let closing = ends::closing(&segment, mobile.ack);
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
             cx.out.inject(Side::Fixed, closing);
         }
     }
 
     /// Sends the mobile all copies, and repeats them until they arrive.
     fn replay(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         if let Some(until) = store.end() {
             cx.counters.replays += 1;
             store.replay(cx.out);
@@ -379,7 +378,7 @@ impl Frozen {
         again: bool,
         is_replaying: bool,
         store: &mut Store<P>,
-        segment: Segment<P>,
+        segment: Believed<P>,
         cx: &mut Cx<'_, P>,
     ) {
         let ack = store.ends.mobile_ack();
@@ -395,7 +394,7 @@ impl Frozen {
                 cx.counters.answers += 1;
                 cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
                 if is_replaying {
-                    return cx.out.drop(segment);
+                    return cx.out.drop(segment.into_segment());
                 }
                 self.away.nudge();
                 let resent = store.resend_first(cx.out);
@@ -403,7 +402,7 @@ impl Frozen {
                 if resent == 0 {
                     store.forward(segment, cx.out);
                 } else {
-                    cx.out.drop(segment);
+                    cx.out.drop(segment.into_segment());
                 }
             }
             // The copy is what will be sent.
@@ -438,7 +437,7 @@ fn is_needless<P: Payload>(replayed: &mut Option<Range<SeqNum>>, segment: &Segme
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.
-fn keep<P: Payload>(store: &mut Store<P>, segment: &Segment<P>, cx: &mut Cx<'_, P>) -> Kept {
+fn keep<P: Payload>(store: &mut Store<P>, segment: &Believed<P>, cx: &mut Cx<'_, P>) -> Kept {
     let kept = store.keep(segment, cx.config.fifo, cx.room);
     cx.counters.segments_copied += u64::from(kept == Kept::New);
     cx.counters.overflows += u64::from(kept == Kept::NoRoom);

@@ -15,6 +15,7 @@
 //! successor may find an input whose actions were never carried out: to the hosts, segments were
 //! lost on the way.
 
+use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
 use crate::flow_table::FlowState;
 use crate::middlebox::{Actions, Side};
@@ -102,8 +103,9 @@ impl<C, Config> Snapshot<C, Config> {
         C: Connection<P, Config = Config>,
     {
         let Input { now, room, interrupted, call } = input;
-        let (counters, out) = (&mut C::Counters::default(), &mut Actions::new());
-        let mut cx = Context { config: &self.config, counters, out, room, interrupted };
+        let (counters, doubts) = (&mut C::Counters::default(), &mut Doubts::default());
+        let out = &mut Actions::new();
+        let mut cx = Context { config: &self.config, counters, doubts, out, room, interrupted };
         call.make(now, &mut self.connection, &mut cx);
     }
 }

@@ -4,17 +4,18 @@
 //! [`middlebox`] is the contract with the driver that carries segments (simulator or gateway).
 //! [`flow_table`] is the bounded memory of connections, [`connection`] the state machine for one of
 //! them, [`journal`] what survives of it when the driver dies, and [`per_connection`] makes a
-//! middlebox of the three. Mechanisms share [`cache`] (copies of segments), [`mobile_end`] (ACKs on
-//! the mobile's behalf), [`ends`] (both ends), [`store`] (copies and ends), [`away`] (is the mobile
-//! back?) and [`replay`] (when to send copies again). Each has a file of its own:
-//! [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`], [`snoop`]; [`mechanism`] is any of
-//! them.
+//! middlebox of the three. [`belief`] tells which segments count. Mechanisms share [`cache`]
+//! (copies of segments), [`mobile_end`] (ACKs on the mobile's behalf), [`ends`] (both ends),
+//! [`store`] (copies and ends), [`away`] (is the mobile back?) and [`replay`] (when to send copies
+//! again). Each has a file of its own: [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`],
+//! [`snoop`]; [`mechanism`] is any of them.
 //!
 //! The same code sees simulated and live traffic. So nothing here assumes that a segment is one
 //! MSS, sequence numbers are compared only modulo 2^32, and state is soft: where it is missing,
 //! full or forgotten, segments are forwarded as if the mechanism were absent.
 
 pub mod away;
+pub mod belief;
 pub mod cache;
 pub mod connection;
 mod counters;
@@ -34,6 +35,7 @@ pub mod snoop;
 pub mod store;
 pub mod wake;
 
+pub use belief::{Believed, Doubt, Doubts};
 pub use cache::SegmentCache;
 pub use connection::{Connection, Context};
 pub use flow_table::{FlowPhase, FlowReport, FlowState, FlowTable, FlowTableConfig};

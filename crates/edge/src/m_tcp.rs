@@ -59,12 +59,14 @@
 //! retransmits in SHRINK goes to the mobile and stays unanswered.
 
 use crate::away::{Away, MAX_DOWN};
+use crate::belief::{Acquaintance, Acquainted, Believed, hear};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::counters::counters;
-use crate::ends::{self, Opening};
+use crate::ends;
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::middlebox::Side;
+use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
@@ -161,11 +163,8 @@ counters! {
 /// M-TCP for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State<P> {
-    /// The queue and both ends, from the mobile's first acknowledgement on; `ends.mobile_ack` is
-    /// the paper's `last_ack`.
-    store: Option<Store<P>>,
-    /// The fixed host until then.
-    opening: Opening,
+    /// Its copies are the queue; `ends.mobile_ack` is the paper's `last_ack`.
+    known: Acquaintance<Store<P>>,
     /// Acknowledgement and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
     /// The mobile has acknowledged data that came through here.
@@ -193,8 +192,7 @@ pub struct State<P> {
 impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
-            store: None,
-            opening: Opening::default(),
+            known: Acquaintance::default(),
             fixed_ack: None,
             is_trusted: false,
             withheld: false,
@@ -212,7 +210,11 @@ impl<P> Default for State<P> {
 /// Never committed: what is held, the fixed host holds too.
 impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
-        self.store.as_ref().map_or(0, Store::held)
+        self.known.held()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.known.is_closed()
     }
 
     fn phase(&self) -> FlowPhase {
@@ -224,6 +226,18 @@ impl<P: Payload> FlowState for State<P> {
     }
 }
 
+impl<P: Payload> Acquainted<P> for State<P> {
+    type Met = Store<P>;
+    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
+        &mut self.known
+    }
+
+    fn told(&self) -> Option<SeqNum> {
+        let store = self.known.met.as_ref()?;
+        self.shrunk.then(|| store.ends.mobile_ack())
+    }
+}
+
 type Cx<'a, P> = Context<'a, P, State<P>>;
 
 impl<P: Payload> Connection<P> for State<P> {
@@ -231,31 +245,22 @@ impl<P: Payload> Connection<P> for State<P> {
     type Counters = MTcpCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.opening, from, &segment);
-            return cx.out.forward(from.opposite(), segment);
-        };
-        if segment.flags.contains(Flags::RST) {
-            if store.ends.is_reset(from, &segment) {
-                *self = Self::default();
-            }
-            return cx.out.forward(from.opposite(), segment);
-        }
+        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
+        let Some(store) = &mut self.known.met else { return };
         if self.is_reset {
             return ends::refuse(from, segment, cx.out);
         }
         let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
+        let before = *store.ends.mobile();
+        store.note(from, &segment);
         match from {
-            Side::Fixed if store.ends.note_fixed(&segment) => {
-                self.on_fixed(now, again, segment, cx);
-            }
-            Side::Fixed => cx.out.forward(Side::Mobile, segment),
-            Side::Mobile => self.on_mobile(now, segment, cx),
+            Side::Fixed => self.on_fixed(now, again, segment, cx),
+            Side::Mobile => self.on_mobile(now, &before, segment, cx),
         }
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        let Some(store) = &self.store else { return };
+        let Some(store) = &self.known.met else { return };
         let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
         let down = signal == LinkSignal::Down;
         match (&mut self.away, signal) {
@@ -270,7 +275,7 @@ impl<P: Payload> Connection<P> for State<P> {
             (Some(away), _) => away.on_signal(now, down),
             (None, LinkSignal::Up) => {}
             (None, _) => {
-                let listens = cx.config.detect == Detect::Signal && store.ends.is_fixed_known();
+                let listens = cx.config.detect == Detect::Signal;
                 if listens && !self.shrunk && !self.is_reset {
                     cx.counters.persist_packets += 1;
                     cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, None));
@@ -287,7 +292,7 @@ impl<P: Payload> Connection<P> for State<P> {
     /// C, or E when nothing is queued.
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
         self.deadline = None;
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         let last_ack = store.ends.mobile_ack();
         if store.is_empty() && self.away.is_none() {
             if std::mem::replace(&mut self.withheld, false) {
@@ -332,8 +337,8 @@ impl<P: Payload> Connection<P> for State<P> {
 
 impl<P: Payload> State<P> {
     /// A: a segment from the fixed host, already noted; `again`: it has sent all of it before.
-    fn on_fixed(&mut self, now: Instant, again: bool, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+    fn on_fixed(&mut self, now: Instant, again: bool, segment: Believed<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.known.met else { return };
         let last_ack = store.ends.mobile_ack();
         let window = if self.shrunk { 0 } else { store.ends.mobile().window };
         let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
@@ -349,7 +354,7 @@ impl<P: Payload> State<P> {
                     away.nudge();
                     store.forward(segment, cx.out);
                 }
-                None => cx.out.drop(segment),
+                None => cx.out.drop(segment.into_segment()),
             }
             return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, 0, echo));
         }
@@ -358,7 +363,7 @@ impl<P: Payload> State<P> {
             // A.3
             cx.counters.old_segments_answered += 1;
             self.withheld = false;
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
             return cx.out.inject(Side::Fixed, store.ends.acknowledge(last_ack, window, None));
         }
         if let Some(away) = &mut self.away
@@ -384,13 +389,15 @@ impl<P: Payload> State<P> {
         }
     }
 
-    /// B: a segment from the mobile.
-    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
-        let before = *store.ends.mobile();
-        let Some(ack) = segment.ack.filter(|_| store.note_mobile(&segment)) else {
-            return cx.out.forward(Side::Fixed, segment);
-        };
+    /// B: a segment from the mobile, already noted; `before` is its end as known until then.
+    fn on_mobile(
+        &mut self,
+        now: Instant,
+        before: &MobileEnd,
+        segment: Believed<P>,
+        cx: &mut Cx<'_, P>,
+    ) {
+        let (Some(store), Some(ack)) = (&mut self.known.met, segment.ack) else { return };
         let (last_ack, window) = (store.ends.mobile_ack(), store.ends.mobile().window);
         let is_new = ack.after(before.ack);
         let is_duplicate = before.is_repeated_by(&segment);
@@ -404,15 +411,15 @@ impl<P: Payload> State<P> {
             let closing = ends::closing(&segment, last_ack);
             if segment.is_pure_ack() && !is_new {
                 cx.counters.duplicates_suppressed += 1;
-                return cx.out.drop(segment);
+                return cx.out.drop(segment.into_segment());
             }
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
             return cx.out.inject(Side::Fixed, closing);
         }
         if is_duplicate && !self.shrunk && store.holds_next() {
             // B.2
             cx.counters.duplicates_suppressed += 1;
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
             if self.duplicates < DUPLICATE_ACK_THRESHOLD {
                 self.duplicates += 1;
                 if self.duplicates == DUPLICATE_ACK_THRESHOLD {
@@ -427,12 +434,12 @@ impl<P: Payload> State<P> {
             // B.1, and window updates
             cx.counters.acks_reduced += 1;
             self.withheld = true;
-            let reduced = Segment { ack: Some(ack - 1), ..segment.clone() };
-            cx.out.drop(segment);
+            let reduced = Segment { ack: Some(ack - 1), ..Segment::clone(&segment) };
+            cx.out.drop(segment.into_segment());
             cx.out.inject(Side::Fixed, reduced);
         } else {
             self.withheld &= ack != last_ack;
-            cx.out.forward(Side::Fixed, segment);
+            cx.out.forward(Side::Fixed, segment.into_segment());
         }
         let is_back = std::mem::replace(&mut self.shrunk, false);
         if is_back {
@@ -457,7 +464,7 @@ impl<P: Payload> State<P> {
     /// B.1: the retransmission timer while there is something to retransmit, else the time to
     /// release what is withheld.
     fn restart_timer(&mut self, now: Instant, config: &MTcpConfig) {
-        let Some(store) = &self.store else { return };
+        let Some(store) = &self.known.met else { return };
         self.deadline = if store.is_empty() {
             self.withheld.then(|| now + config.release)
         } else {

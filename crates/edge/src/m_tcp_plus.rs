@@ -36,14 +36,16 @@
 //!   once: its next retransmission may be a minute off.
 //! - Frozen, the fixed host must see no open window: the mobile's pure ACKs are dropped, and its
 //!   data goes on with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
-//! - A connection is merely forwarded until an acknowledgement from each side was seen. So is one
-//!   that begins while the mobile is away, until the next signal: the mobile has just been heard.
+//! - A connection is merely forwarded until both hosts were met (see [`belief`](crate::belief)). So
+//!   is one that begins while the mobile is away, until the next signal: the mobile has just been
+//!   heard.
 
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
+use crate::belief::{Acquaintance, Acquainted, Believed, hear};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::counters::counters;
-use crate::ends::{self, Opening};
+use crate::ends;
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::journal;
 use crate::middlebox::Side;
@@ -136,10 +138,7 @@ counters! {
     deserialize = "P: Payload + Deserialize<'de>"
 ))]
 pub struct State<P> {
-    /// From the mobile's first acknowledgement on.
-    store: Option<Store<P>>,
-    /// The fixed host until then.
-    opening: Opening,
+    known: Acquaintance<Store<P>>,
     phase: Phase,
 }
 
@@ -185,21 +184,25 @@ impl Phase {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { store: None, opening: Opening::default(), phase: Phase::CONNECTED }
+        Self { known: Acquaintance::default(), phase: Phase::CONNECTED }
     }
 }
 
 impl<P: Payload> FlowState for State<P> {
     /// Bytes were acknowledged that the mobile does not have.
     fn is_committed(&self) -> bool {
-        match (&self.store, &self.phase) {
+        match (&self.known.met, &self.phase) {
             (Some(store), Phase::Frozen(frozen)) => frozen.acked_fh.after(store.ends.mobile_ack()),
             _ => false,
         }
     }
 
     fn held(&self) -> usize {
-        self.store.as_ref().map_or(0, Store::held)
+        self.known.held()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.known.is_closed()
     }
 
     fn phase(&self) -> FlowPhase {
@@ -212,6 +215,20 @@ impl<P: Payload> FlowState for State<P> {
     }
 }
 
+impl<P: Payload> Acquainted<P> for State<P> {
+    type Met = Store<P>;
+    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
+        &mut self.known
+    }
+
+    fn told(&self) -> Option<SeqNum> {
+        match &self.phase {
+            Phase::Frozen(frozen) => Some(frozen.acked_fh),
+            Phase::Connected { .. } | Phase::Reset => None,
+        }
+    }
+}
+
 type Cx<'a, P> = Context<'a, P, State<P>>;
 
 impl<P: Payload> Connection<P> for State<P> {
@@ -219,53 +236,39 @@ impl<P: Payload> Connection<P> for State<P> {
     type Counters = MTcpPlusCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.opening, from, &segment);
-            return cx.out.forward(from.opposite(), segment);
-        };
-        if segment.flags.contains(Flags::RST) {
-            if store.ends.is_reset(from, &segment) {
-                *self = Self::default();
-            }
-            return cx.out.forward(from.opposite(), segment);
+        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
+        let Some(store) = &mut self.known.met else { return };
+        if self.phase == Phase::Reset {
+            return ends::refuse(from, segment, cx.out);
         }
         let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
-        match (from, &mut self.phase) {
-            (_, Phase::Reset) => ends::refuse(from, segment, cx.out),
-            (Side::Fixed, _) if !store.ends.note_fixed(&segment) => {
-                cx.out.forward(Side::Mobile, segment);
-            }
+        let before = *store.ends.mobile();
+        store.note(from, &segment);
+        let is_released = match (from, &mut self.phase) {
+            (_, Phase::Reset) => false,
             (Side::Fixed, Phase::Connected { sent_again }) => {
                 let kept = keep(store, &segment, cx);
                 *sent_again |= kept == Kept::Old && store.lacks(&segment);
                 store.forward(segment, cx.out);
+                false
             }
-            (Side::Fixed, Phase::Frozen(frozen)) => {
-                if frozen.on_fixed(now, again, store, segment, cx) {
-                    self.phase = Phase::CONNECTED;
-                }
+            (Side::Mobile, Phase::Connected { sent_again }) => {
+                *sent_again &= store.ends.mobile_ack() == before.ack;
+                cx.out.forward(Side::Fixed, segment.into_segment());
+                false
             }
-            (Side::Mobile, phase) => {
-                let before = *store.ends.mobile();
-                let plausible = store.note_mobile(&segment);
-                match phase {
-                    Phase::Frozen(frozen) if plausible => {
-                        if frozen.on_mobile(now, &before, store, segment, cx) {
-                            self.phase = Phase::CONNECTED;
-                        }
-                    }
-                    Phase::Connected { sent_again } => {
-                        *sent_again &= store.ends.mobile_ack() == before.ack;
-                        cx.out.forward(Side::Fixed, segment);
-                    }
-                    _ => cx.out.forward(Side::Fixed, segment),
-                }
+            (Side::Fixed, Phase::Frozen(frozen)) => frozen.on_fixed(now, again, store, segment, cx),
+            (Side::Mobile, Phase::Frozen(frozen)) => {
+                frozen.on_mobile(now, &before, store, segment, cx)
             }
+        };
+        if is_released {
+            self.phase = Phase::CONNECTED;
         }
     }
 
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again }, LinkSignal::Up) => {
                 if std::mem::take(sent_again) {
@@ -273,7 +276,6 @@ impl<P: Payload> Connection<P> for State<P> {
                     store.replay(cx.out);
                 }
             }
-            (Phase::Connected { .. }, _) if !store.ends.is_fixed_known() => {}
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             }
@@ -294,7 +296,7 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let (Some(store), Phase::Frozen(frozen)) = (&mut self.store, &mut self.phase) else {
+        let (Some(store), Phase::Frozen(frozen)) = (&mut self.known.met, &mut self.phase) else {
             return;
         };
         if frozen.give_up.is_some_and(|due| due <= now) {
@@ -309,7 +311,7 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn on_passed(&mut self, timestamps: Timestamps) {
-        if let Some(store) = &mut self.store {
+        if let Some(store) = &mut self.known.met {
             store.ends.note_passed(Some(timestamps));
         }
     }
@@ -432,7 +434,7 @@ impl Frozen {
         now: Instant,
         again: bool,
         store: &mut Store<P>,
-        segment: Segment<P>,
+        segment: Believed<P>,
         cx: &mut Cx<'_, P>,
     ) -> bool {
         let acked_fh = self.acked_fh;
@@ -466,10 +468,12 @@ impl Frozen {
                 if resent == 0 {
                     store.forward(segment, cx.out);
                 } else {
-                    cx.out.drop(segment);
+                    cx.out.drop(segment.into_segment());
                 }
             }
-            (Link::Resuming | Link::AwaitingProbe, Kept::Old) => cx.out.drop(segment),
+            (Link::Resuming | Link::AwaitingProbe, Kept::Old) => {
+                cx.out.drop(segment.into_segment())
+            }
             // The copy is what will be sent.
             (Link::Away(away), Kept::New) if away.is_down() => {}
             // The mobile answers what it waits for. Without room the fixed host remains
@@ -493,7 +497,7 @@ impl Frozen {
         now: Instant,
         before: &MobileEnd,
         store: &mut Store<P>,
-        segment: Segment<P>,
+        segment: Believed<P>,
         cx: &mut Cx<'_, P>,
     ) -> bool {
         if self.give_up.is_some() {
@@ -508,7 +512,7 @@ impl Frozen {
             _ if !lacks && promised && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
                 cx.counters.resumes += 1;
-                cx.out.forward(Side::Fixed, segment);
+                cx.out.forward(Side::Fixed, segment.into_segment());
                 return true;
             }
             Link::Resuming if before.window == 0 && mobile.window > 0 => {
@@ -544,13 +548,13 @@ impl Frozen {
         let acked_fh = held.later(self.acked_fh);
         if segment.is_pure_ack() && acked_fh == self.acked_fh {
             cx.counters.acks_suppressed += 1;
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
         } else {
             cx.counters.bytes_promised +=
                 u64::from(acked_fh.bytes_after(self.acked_fh.later(mobile.ack)));
             self.acked_fh = acked_fh;
             let closing = ends::closing(&segment, acked_fh);
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
             cx.out.inject(Side::Fixed, closing);
         }
         false
@@ -564,7 +568,7 @@ fn is_back(away: &Away, lacks: bool) -> bool {
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.
-fn keep<P: Payload>(store: &mut Store<P>, segment: &Segment<P>, cx: &mut Cx<'_, P>) -> Kept {
+fn keep<P: Payload>(store: &mut Store<P>, segment: &Believed<P>, cx: &mut Cx<'_, P>) -> Kept {
     let kept = store.keep(segment, cx.config.fifo, cx.room);
     cx.counters.segments_copied += u64::from(kept == Kept::New);
     cx.counters.overflows += u64::from(kept == Kept::NoRoom);

@@ -1,5 +1,6 @@
 //! All mechanisms behind one type, for drivers that run the one that a configuration names.
 
+use crate::belief::Doubts;
 use crate::flow_table::{FlowReport, FlowTableConfig};
 use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
@@ -67,6 +68,9 @@ impl MechanismConfig {
         ("snoop", SnoopCounters::FIELDS),
         ("wake", WakeCounters::FIELDS),
     ];
+
+    /// The counters that all have but wake, which judges no segment.
+    pub const DOUBTS: &'static [Documented] = Doubts::FIELDS;
 
     /// Payload bytes that one connection may hold; `None` for a mechanism that holds none.
     pub const fn fifo(&self) -> Option<Bytes> {
@@ -280,9 +284,20 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.segments_refused())
     }
 
-    /// What was done since the start, by the names of the counters.
+    /// What was done since the start, by the names of the counters, [`Doubts`] among them.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
-        each!(self, machine => machine.counters().by_name())
+        let mut counters = each!(self, machine => machine.counters().by_name());
+        let doubts = match self {
+            Self::PacketControl(machine) => machine.doubts(),
+            Self::MTcp(machine) => machine.doubts(),
+            Self::MTcpPlus(machine) => machine.doubts(),
+            Self::Holdover(machine) => machine.doubts(),
+            Self::Snoop(machine) => machine.doubts(),
+            // It copies packets and judges none.
+            Self::Wake(_) => return counters,
+        };
+        counters.extend(doubts.by_name());
+        counters
     }
 }
 

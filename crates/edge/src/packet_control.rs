@@ -23,6 +23,7 @@
 //!   when it carries FIN, and when it is one byte or less: a keep-alive or a window probe, which
 //!   the mobile itself must answer.
 
+use crate::belief::{Acquaintance, Acquainted, Believed, Doubts, Windows, hear};
 use crate::counters::counters;
 use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
@@ -70,6 +71,7 @@ pub struct PacketControl {
     threshold: u32,
     flows: FlowTable<Filters>,
     counters: PacketControlCounters,
+    doubts: Doubts,
 }
 
 impl PacketControl {
@@ -77,12 +79,17 @@ impl PacketControl {
     /// `redefine3DupAck`).
     pub fn new(threshold: u32, table: FlowTableConfig) -> Result<Self, ThresholdTooSmall> {
         let (threshold, counters) = (checked(threshold)?, PacketControlCounters::default());
-        Ok(Self { threshold, flows: FlowTable::new(table), counters })
+        Ok(Self { threshold, flows: FlowTable::new(table), counters, doubts: Doubts::default() })
     }
 
     /// What was done since the start.
     pub fn counters(&self) -> PacketControlCounters {
         self.counters
+    }
+
+    /// Segments that did not count since the start.
+    pub fn doubts(&self) -> Doubts {
+        self.doubts
     }
 
     /// Connections known.
@@ -130,44 +137,53 @@ fn checked(threshold: u32) -> Result<u32, ThresholdTooSmall> {
 
 impl<P: Payload> Middlebox<P> for PacketControl {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let tracked = self.flows.track(now, from, &segment);
-        let counters = &mut self.counters;
-        match from {
-            Side::Fixed => {
-                let verdict =
-                    tracked.map(|mut t| t.with(now, |filters| filters.on_fixed(&segment)));
-                match verdict.unwrap_or(Data::Forward) {
-                    Data::Forward => out.forward(Side::Mobile, segment),
+        let key = from.to_mobile(segment.flow);
+        let is_ack = from == Side::Mobile && segment.is_pure_ack();
+        let (threshold, counters, doubts) = (self.threshold, &mut self.counters, &mut self.doubts);
+        let Some(mut tracked) = self.flows.track(now, from, &segment) else {
+            counters.acks_forwarded += u64::from(is_ack);
+            return out.forward(from.opposite(), segment);
+        };
+        tracked.with(now, |filters| {
+            let was_met = filters.known.met.is_some();
+            let Some(segment) = hear(filters, now, from, segment, doubts, out) else {
+                if let Some(windows) = filters.known.met.filter(|_| !was_met) {
+                    filters.fixed_ack = Some(windows.fixed_ack());
+                    filters.duplicate = Some(0);
+                }
+                counters.acks_forwarded += u64::from(is_ack);
+                return;
+            };
+            match from {
+                Side::Fixed => match filters.on_fixed(&segment) {
+                    Data::Forward => out.forward(Side::Mobile, segment.into_segment()),
                     Data::Drop { answer } => {
                         counters.data_dropped += 1;
-                        let flow = segment.flow;
-                        out.drop(segment);
-                        if let Some(acks) = answer {
+                        out.drop(segment.into_segment());
+                        if let Some(mobile) = answer {
                             counters.acks_generated += 1;
-                            out.inject(Side::Fixed, acks.mobile.latest_ack(flow.reversed()));
+                            out.inject(Side::Fixed, mobile.latest_ack(key.reversed()));
                         }
                     }
-                }
-            }
-            Side::Mobile => {
-                let threshold = self.threshold;
-                let verdict = tracked
-                    .map(|mut t| t.with(now, |filters| filters.on_mobile(&segment, threshold)));
-                match verdict.unwrap_or(Ack::Forward) {
+                },
+                Side::Mobile => match filters.on_mobile(&segment, threshold) {
                     Ack::Forward => {
-                        counters.acks_forwarded += u64::from(segment.is_pure_ack());
-                        out.forward(Side::Fixed, segment);
+                        counters.acks_forwarded += u64::from(is_ack);
+                        out.forward(Side::Fixed, segment.into_segment());
                     }
                     Ack::DropOld => {
                         counters.acks_old_dropped += 1;
-                        out.drop(segment);
+                        out.drop(segment.into_segment());
                     }
                     Ack::DropDuplicate => {
                         counters.acks_duplicate_dropped += 1;
-                        out.drop(segment);
+                        out.drop(segment.into_segment());
                     }
-                }
+                },
             }
+        });
+        if tracked.state().is_closed() {
+            self.flows.retire(&key);
         }
     }
 
@@ -192,30 +208,22 @@ enum Ack {
 /// Verdict of the data filter.
 enum Data {
     Forward,
-    Drop { answer: Option<Acks> },
+    Drop { answer: Option<MobileEnd> },
 }
 
 /// The two filters of one flow.
 #[derive(Clone, Debug, Default)]
 struct Filters {
-    /// End of the highest segment from the fixed host.
-    sent_end: Option<SeqNum>,
+    /// `ack` of the mobile's end is the highest ACK number forwarded, the paper's `lastAck`.
+    known: Acquaintance<Windows>,
     /// Acknowledgement number and window that the fixed host sent last.
     fixed_ack: Option<(SeqNum, u16)>,
-    /// Starts with the first acceptable ACK.
-    acks: Option<Acks>,
+    /// Which duplicate of the highest ACK came last, from 1 to R and then from 1 again: the pattern
+    /// of [`forwards_duplicate`] repeats after R. 0: none came; `None`: nor did an ACK since the
+    /// hosts were met.
+    duplicate: Option<u32>,
     /// Dropped retransmissions, the paper's `lstRetransWiredDataPkt`.
     retransmissions: Vec<Retransmission>,
-}
-
-/// What the mobile acknowledged last.
-#[derive(Clone, Copy, Debug)]
-struct Acks {
-    /// `ack` is the highest ACK number forwarded, the paper's `lastAck`.
-    mobile: MobileEnd,
-    /// Which duplicate of it came last, from 1 to R and then from 1 again: the pattern of
-    /// [`forwards_duplicate`] repeats after R. 0: none came.
-    duplicate: u32,
 }
 
 /// A segment that was retransmitted though acknowledged.
@@ -227,24 +235,34 @@ struct Retransmission {
 }
 
 /// Never committed: nothing is held.
-impl FlowState for Filters {}
+impl FlowState for Filters {
+    fn is_closed(&self) -> bool {
+        self.known.is_closed()
+    }
+}
+
+impl<P: Payload> Acquainted<P> for Filters {
+    type Met = Windows;
+    fn acquaintance(&mut self) -> &mut Acquaintance<Windows> {
+        &mut self.known
+    }
+}
 
 impl Filters {
     /// The ACK filter (paper §V.B.1).
-    fn on_mobile<P: Payload>(&mut self, segment: &Segment<P>, threshold: u32) -> Ack {
-        let (Some(ack), Some(sent_end)) = (segment.ack, self.sent_end) else { return Ack::Forward };
-        if segment.flags.contains(Flags::RST) || ack.after(sent_end) {
-            return Ack::Forward;
-        }
-        let Some(acks) = &mut self.acks else {
-            let starting = MobileEnd::new(segment);
-            self.acks = starting.map(|mobile| Acks { mobile, duplicate: 0 });
+    fn on_mobile<P: Payload>(&mut self, segment: &Believed<P>, threshold: u32) -> Ack {
+        let (Some(windows), Some(ack)) = (&mut self.known.met, segment.ack) else {
             return Ack::Forward;
         };
-        let known = acks.mobile;
-        acks.mobile.note(segment);
+        let known = *windows.mobile();
+        windows.note(Side::Mobile, segment);
+        let outstanding = windows.sent_end().after(known.ack);
+        let Some(duplicate) = &mut self.duplicate else {
+            self.duplicate = Some(0);
+            return Ack::Forward;
+        };
         if ack.after(known.ack) {
-            acks.duplicate = 0;
+            *duplicate = 0;
             self.forget_retransmissions(ack);
             return Ack::Forward;
         }
@@ -255,38 +273,29 @@ impl Filters {
         if ack.before(known.ack) {
             return Ack::DropOld;
         }
-        let outstanding = sent_end.after(known.ack);
         if !outstanding || segment.window == 0 {
             return Ack::Forward;
         }
-        acks.duplicate = acks.duplicate % threshold + 1;
-        if forwards_duplicate(acks.duplicate, threshold) {
-            Ack::Forward
-        } else {
-            Ack::DropDuplicate
-        }
+        *duplicate = *duplicate % threshold + 1;
+        if forwards_duplicate(*duplicate, threshold) { Ack::Forward } else { Ack::DropDuplicate }
     }
 
     /// The data filter (paper §V.B.2).
-    fn on_fixed<P: Payload>(&mut self, segment: &Segment<P>) -> Data {
-        if segment.flags.contains(Flags::RST) {
-            return Data::Forward;
-        }
-        let end = segment.seq_end();
-        self.sent_end = Some(self.sent_end.map_or(end, |sent| sent.later(end)));
+    fn on_fixed<P: Payload>(&mut self, segment: &Believed<P>) -> Data {
+        let Some(windows) = &mut self.known.met else { return Data::Forward };
+        windows.note(Side::Fixed, segment);
+        let mobile = *windows.mobile();
         let fixed_ack = segment.ack.map(|ack| (ack, segment.window));
         let news = fixed_ack != self.fixed_ack || !segment.options.sack.is_empty();
         self.fixed_ack = fixed_ack;
         let indispensable =
             news || segment.payload.len() <= 1 || segment.flags.contains(Flags::FIN);
-        let Some(acks) = self.acks.filter(|acks| end.at_or_before(acks.mobile.ack)) else {
-            return Data::Forward;
-        };
-        if indispensable {
+        let is_old = self.duplicate.is_some() && segment.seq_end().at_or_before(mobile.ack);
+        if indispensable || !is_old {
             return Data::Forward;
         }
-        let answer = self.count_retransmission(segment.seq).is_multiple_of(2).then_some(acks);
-        Data::Drop { answer }
+        let is_answered = self.count_retransmission(segment.seq).is_multiple_of(2);
+        Data::Drop { answer: is_answered.then_some(mobile) }
     }
 
     /// How often the acknowledged segment at `seq` came, this time included.

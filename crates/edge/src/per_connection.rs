@@ -3,6 +3,7 @@
 //! [`PerConnection`] keeps them in a [`FlowTable`], runs their timers, hands link signals to all
 //! connections of a mobile, bounds what they hold in all, and takes the notes of their [`Journal`].
 
+use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
 use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Tracked};
 use crate::journal::{Call, Input, Journal, Note};
@@ -25,6 +26,7 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
 struct Shared<P: Payload, C: Connection<P>> {
     config: C::Config,
     counters: C::Counters,
+    doubts: Doubts,
     /// Payload bytes that all connections together may hold.
     memory: u64,
     /// When connections want to be woken; entries may be stale, and then wake nobody.
@@ -35,10 +37,11 @@ struct Shared<P: Payload, C: Connection<P>> {
 impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// Without connections. They will hold at most `memory` payload bytes in all.
     pub fn new(config: C::Config, table: FlowTableConfig, memory: u64) -> Self {
-        let (counters, deadlines) = (C::Counters::default(), BTreeSet::new());
+        let (counters, doubts) = (C::Counters::default(), Doubts::default());
+        let deadlines = BTreeSet::new();
         Self {
             connections: FlowTable::new(table),
-            shared: Shared { config, counters, memory, deadlines, journal: None },
+            shared: Shared { config, counters, doubts, memory, deadlines, journal: None },
             signals: BTreeMap::new(),
         }
     }
@@ -46,6 +49,11 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// What was done since the start.
     pub fn counters(&self) -> C::Counters {
         self.shared.counters
+    }
+
+    /// Segments that did not count since the start.
+    pub fn doubts(&self) -> Doubts {
+        self.shared.doubts
     }
 
     /// Connections known.
@@ -154,12 +162,13 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
     ) {
         let room = self.memory.saturating_sub(tracked.all_held());
         let interrupted = tracked.all_interrupted();
-        let (config, counters) = (&self.config, &mut self.counters);
+        let config = &self.config;
+        let (counters, doubts) = (&mut self.counters, &mut self.doubts);
         let is_noted = self.journal.is_some() && tracked.state().is_committed();
         let input = is_noted.then(|| Input { now, room, interrupted, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            let mut cx = Context { config, counters, out, room, interrupted };
+            let mut cx = Context { config, counters, doubts, out, room, interrupted };
             call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });
@@ -182,6 +191,9 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
             self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
         }
         self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
+        if tracked.state().is_closed() {
+            self.connections.retire(&key);
+        }
     }
 
     fn on_link(

@@ -20,15 +20,16 @@
 //! - While the mobile closes its window nothing is copied or retransmitted: the fixed host probes.
 //! - Copies leave with the fixed host's newest acknowledgement and timestamp.
 
+use crate::belief::{Acquaintance, Acquainted, Believed, hear};
 use crate::cache::{DEFAULT_FIFO, FIFO};
 use crate::connection::{Connection, Context};
 use crate::counters::counters;
-use crate::ends::Opening;
 use crate::flow_table::FlowState;
 use crate::middlebox::Side;
+use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
 use crate::store::{Kept, Store};
-use airtcp_core::{Bytes, Duration, Flags, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Duration, Instant, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::settings;
 
@@ -77,10 +78,7 @@ counters! {
 /// Snoop for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State<P> {
-    /// The copies and both ends, from the mobile's first acknowledgement on.
-    store: Option<Store<P>>,
-    /// The fixed host until then.
-    opening: Opening,
+    known: Acquaintance<Store<P>>,
     /// Smoothed RTT of the wireless link.
     srtt: Option<Duration>,
     /// The one segment being timed: its end, and when it was forwarded.
@@ -97,8 +95,7 @@ pub struct State<P> {
 impl<P> Default for State<P> {
     fn default() -> Self {
         Self {
-            store: None,
-            opening: Opening::default(),
+            known: Acquaintance::default(),
             srtt: None,
             timed: None,
             attempts: 0,
@@ -112,7 +109,18 @@ impl<P> Default for State<P> {
 /// Never committed: what is held, the fixed host holds too.
 impl<P: Payload> FlowState for State<P> {
     fn held(&self) -> usize {
-        self.store.as_ref().map_or(0, Store::held)
+        self.known.held()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.known.is_closed()
+    }
+}
+
+impl<P: Payload> Acquainted<P> for State<P> {
+    type Met = Store<P>;
+    fn acquaintance(&mut self) -> &mut Acquaintance<Store<P>> {
+        &mut self.known
     }
 }
 
@@ -123,20 +131,13 @@ impl<P: Payload> Connection<P> for State<P> {
     type Counters = SnoopCounters;
 
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else {
-            self.store = Store::open(&mut self.opening, from, &segment);
-            return cx.out.forward(from.opposite(), segment);
-        };
-        if segment.flags.contains(Flags::RST) {
-            if store.ends.is_reset(from, &segment) {
-                *self = Self::default();
-            }
-            return cx.out.forward(from.opposite(), segment);
-        }
+        let Some(segment) = hear(self, now, from, segment, cx.doubts, cx.out) else { return };
+        let Some(store) = &mut self.known.met else { return };
+        let before = *store.ends.mobile();
+        store.note(from, &segment);
         match from {
-            Side::Fixed if store.ends.note_fixed(&segment) => self.on_fixed(now, segment, cx),
-            Side::Fixed => cx.out.forward(Side::Mobile, segment),
-            Side::Mobile => self.on_mobile(now, segment, cx),
+            Side::Fixed => self.on_fixed(now, segment, cx),
+            Side::Mobile => self.on_mobile(now, &before, segment, cx),
         }
     }
 
@@ -153,8 +154,8 @@ impl<P: Payload> Connection<P> for State<P> {
 
 impl<P: Payload> State<P> {
     /// A segment from the fixed host, already noted.
-    fn on_fixed(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+    fn on_fixed(&mut self, now: Instant, segment: Believed<P>, cx: &mut Cx<'_, P>) {
+        let Some(store) = &mut self.known.met else { return };
         let ack = store.ends.mobile_ack();
         let (seq, end) = (segment.seq, segment.seq_end());
         if store.ends.mobile().window == 0 {
@@ -185,12 +186,16 @@ impl<P: Payload> State<P> {
         }
     }
 
-    fn on_mobile(&mut self, now: Instant, segment: Segment<P>, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
-        let before = *store.ends.mobile();
-        let Some(ack) = segment.ack.filter(|_| store.note_mobile(&segment)) else {
-            return cx.out.forward(Side::Fixed, segment);
-        };
+    /// A segment of the mobile, already noted; `before` is its end as known until then.
+    fn on_mobile(
+        &mut self,
+        now: Instant,
+        before: &MobileEnd,
+        segment: Believed<P>,
+        cx: &mut Cx<'_, P>,
+    ) {
+        let Some(store) = &mut self.known.met else { return };
+        let ack = store.ends.mobile_ack();
         if ack.after(before.ack) {
             if let Some((end, sent)) = self.timed
                 && end.at_or_before(ack)
@@ -209,7 +214,7 @@ impl<P: Payload> State<P> {
             && (self.expected > 0 || self.attempts < cx.config.attempts)
         {
             cx.counters.duplicates_suppressed += 1;
-            cx.out.drop(segment);
+            cx.out.drop(segment.into_segment());
             if self.expected > 0 {
                 self.expected -= 1;
             } else {
@@ -221,12 +226,12 @@ impl<P: Payload> State<P> {
         } else if (before.window == 0) != (store.ends.mobile().window == 0) {
             self.restart_timer(now, cx.config);
         }
-        cx.out.forward(Side::Fixed, segment);
+        cx.out.forward(Side::Fixed, segment.into_segment());
     }
 
     /// Sends the mobile the first copy.
     fn retransmit(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.known.met else { return };
         cx.counters.local_retransmissions += store.resend_first(cx.out);
         self.attempts += 1;
         self.timed = None;
@@ -234,7 +239,7 @@ impl<P: Payload> State<P> {
     }
 
     fn restart_timer(&mut self, now: Instant, config: &SnoopConfig) {
-        let Some(store) = &self.store else { return };
+        let Some(store) = &self.known.met else { return };
         let is_open = store.ends.mobile().window > 0;
         let runs = is_open && !store.is_empty() && self.attempts < config.attempts;
         self.deadline = runs.then(|| now + self.timeout(config));

@@ -1,10 +1,11 @@
 //! What mechanisms that send data again keep of a connection: copies of the data under way to the
 //! mobile, and both ends.
 
+use crate::belief::{Acquaintance, Believed, Met, Windows};
 use crate::cache::SegmentCache;
-use crate::ends::{Ends, Opening};
+use crate::ends::Ends;
 use crate::middlebox::{Actions, Side};
-use airtcp_core::{Bytes, Flags, Payload, Segment, SeqNum};
+use airtcp_core::{Bytes, Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
 
 /// Copies with what is needed to send them again.
@@ -30,20 +31,33 @@ pub enum Kept {
     NoRoom,
 }
 
-impl<P: Payload> Store<P> {
-    /// Takes note of a segment before there is a store. The mobile's first acknowledgement makes
-    /// the store; see [`Ends::new`].
-    pub fn open(opening: &mut Opening, from: Side, segment: &Segment<P>) -> Option<Self> {
-        if from == Side::Fixed {
-            opening.note(segment);
-            return None;
-        }
-        Some(Self { ends: Ends::new(segment, opening)?, copies: SegmentCache::default() })
+impl<P: Payload> Met<P> for Store<P> {
+    fn new(flow: Flow, windows: Windows) -> Self {
+        Self { ends: Ends::new(flow, windows), copies: SegmentCache::default() }
     }
 
+    fn challenge(&mut self, now: Instant, told: SeqNum, apart: Duration) -> Option<Segment<P>> {
+        self.ends.challenge(now, told, apart)
+    }
+}
+
+impl<P> AsRef<Windows> for Store<P> {
+    fn as_ref(&self) -> &Windows {
+        self.ends.windows()
+    }
+}
+
+impl<P: Payload> Acquaintance<Store<P>> {
+    /// Payload bytes held.
+    pub fn held(&self) -> usize {
+        self.met.as_ref().map_or(0, Store::held)
+    }
+}
+
+impl<P: Payload> Store<P> {
     /// Keeps a copy of new data and FIN, if this connection then holds `fifo` at most and all
     /// together at most `room` more.
-    pub fn keep(&mut self, segment: &Segment<P>, fifo: Bytes, room: u64) -> Kept {
+    pub fn keep(&mut self, segment: &Believed<P>, fifo: Bytes, room: u64) -> Kept {
         let has_data = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
         let (end, ack) = (segment.seq_end(), self.ends.mobile_ack());
         // A retransmission may begin before what the mobile lacks (M-TCP acknowledges one byte
@@ -56,7 +70,7 @@ impl<P: Payload> Store<P> {
         if self.held() as u64 + len > fifo.get() || len > room {
             return Kept::NoRoom;
         }
-        self.copies.push(segment.clone());
+        self.copies.push(Segment::clone(segment));
         Kept::New
     }
 
@@ -65,18 +79,18 @@ impl<P: Payload> Store<P> {
         segment.seq_len() > 0 && segment.seq_end().after(self.ends.mobile_ack())
     }
 
-    /// Takes note of a segment of the mobile, and frees what it acknowledges; false when it
-    /// acknowledges what the fixed host did not send.
-    pub fn note_mobile(&mut self, segment: &Segment<P>) -> bool {
-        let plausible = self.ends.note_mobile(segment);
-        self.copies.acknowledge(self.ends.mobile_ack());
-        plausible
+    /// Takes note of a segment, and frees what the mobile acknowledges.
+    pub fn note(&mut self, from: Side, segment: &Believed<P>) {
+        self.ends.note(from, segment);
+        if from == Side::Mobile {
+            self.copies.acknowledge(self.ends.mobile_ack());
+        }
     }
 
     /// Sends a segment of the fixed host on to the mobile.
-    pub fn forward(&mut self, segment: Segment<P>, out: &mut Actions<P>) {
+    pub fn forward(&mut self, segment: Believed<P>, out: &mut Actions<P>) {
         self.ends.note_passed(segment.options.timestamps);
-        out.forward(Side::Mobile, segment);
+        out.forward(Side::Mobile, segment.into_segment());
     }
 
     /// The end of the data that the mobile has acknowledged or the node holds, without a gap and

@@ -48,6 +48,8 @@ pub fn markdown() -> String {
         let _ = writeln!(out, "\n| counter of `{word}` | meaning |\n|---|---|");
         rows(&mut out, fields);
     }
+    out.push_str("\n| counter of all but `wake` | meaning |\n|---|---|\n");
+    rows(&mut out, MechanismConfig::DOUBTS);
     out.push_str(EVENTS);
     for event in Event::VARIANTS {
         let fields: Vec<String> = event.fields.iter().map(field).collect();
@@ -159,6 +161,7 @@ mod tests {
         assert_eq!(fields(&run["udp"][0]), documented(UdpMetrics::FIELDS));
         let snoop = MechanismConfig::COUNTERS.iter().find(|(word, _)| *word == "snoop");
         let mut middlebox = documented(snoop.expect("it is there").1);
+        middlebox.extend(documented(MechanismConfig::DOUBTS));
         middlebox.extend(["name", "kind", "segments_refused"].map(str::to_owned));
         assert_eq!(fields(&run["middleboxes"][0]), middlebox);
     }

@@ -1,5 +1,6 @@
 //! Hostile packets, from the mobile's side before an outage and from the fixed host's while the
-//! connection is frozen: it must survive them, and so must the daemon.
+//! connection is frozen: it must survive them, and so must the daemon. At the worst moment the
+//! gateway holds bytes that it has acknowledged and nobody else has.
 
 #[path = "../../../../fuzz/checks/corpus.rs"]
 mod corpus;
@@ -141,6 +142,63 @@ fn guessed_resets_and_acknowledgements_change_nothing() {
         |bed, flow| send_raw(&bed.mobile, guesses(flow.reversed()).take(IN_QUEUE)),
         |bed, flow| send_raw(&bed.fixed, guesses(flow)),
     );
+}
+
+/// Freezes a download so late that the gateway has acknowledged what the mobile lacks, lets
+/// `attack` loose on it, and expects the download to be complete in the end.
+fn expect_promises_kept(mechanism: &str, attack: impl FnOnce(&Testbed, Flow)) {
+    let bed = Testbed::new(&Plan::with(mechanism));
+    let transfer = bed.download(&Load::of(SIZE));
+    let daemon = bed.daemon().child();
+    transfer.wait_for(SIZE / 4);
+    bed.link(false);
+    thread::sleep(Duration::from_secs(1));
+    bed.signal(LinkSignal::Down);
+    let before = bed.daemon().wait_until(|status| status.held > 0);
+    let promises = mechanism.contains("m-tcp-plus");
+    assert_eq!(before.committed, u64::from(promises), "{before:?}");
+    attack(&bed, transfer.flow());
+    let after = bed.daemon().status();
+    assert_eq!(after.committed, before.committed, "{after:?}");
+    assert!(after.held >= before.held && after.flows[0].state == "frozen", "{after:?}");
+    let up = bed.link(true);
+    bed.signal(LinkSignal::Up);
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead.is_within(Duration::from_secs(1))), "{dead:?}");
+    assert_eq!(transfer.finish(), SIZE);
+    assert_eq!(bed.daemon().child(), daemon, "restarted: {}", bed.daemon().log());
+}
+
+/// From an attacker who knows the four numbers of the connection and nothing of what it sends:
+/// data, then resets, in the server's name.
+fn off_path(flow: Flow) -> impl Iterator<Item = Vec<u8>> {
+    (0..800_u64).map(move |n| {
+        let [seq, ack] = [mix(2 * n), mix(2 * n + 1)].map(|number| SeqNum(number as u32));
+        let (flags, payload) = match n < 400 {
+            true => (Flags::PSH, vec![n as u8; 1000]),
+            false => (Flags::RST, Vec::new()),
+        };
+        let segment = Segment {
+            flow,
+            seq,
+            ack: Some(ack),
+            flags,
+            window: 500,
+            payload,
+            ..Segment::default()
+        };
+        packet(&segment)
+    })
+}
+
+#[test]
+fn forged_data_and_resets_do_not_make_the_gateway_forget_what_it_promised() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
+        expect_promises_kept(mechanism, |bed, flow| send_raw(&bed.fixed, off_path(flow)));
+    }
 }
 
 #[test]

@@ -229,6 +229,24 @@ fn a_reset_from_either_side_frees_all() {
 }
 
 #[test]
+fn forged_segments_change_nothing() {
+    // RFC 5961 §3.2, §5.2.
+    const FAR: u32 = 1 << 29;
+    each(|mut s| {
+        s.down();
+        assert_eq!(s.data(FAR, 1000)[0], "+F ack 1000 win 0");
+        for seq in [FAR, 999, 5999, 6001] {
+            let reset = with_flags(s.fixed(seq, 0), Flags::RST);
+            assert_eq!(s.fixed_sends(reset).len(), 1);
+        }
+        let ack = s.mobile(6000);
+        assert_eq!(s.mobile_sends(Segment { seq: ack.seq + FAR, ..ack }).len(), 1);
+        assert_eq!(s.node.held(), 5000);
+        assert_eq!(s.up().len(), 5);
+    });
+}
+
+#[test]
 fn a_mobile_that_never_comes_back_ends_in_a_reset_of_both_hosts() {
     let config =
         HoldoverConfig { max_down: Some(Duration::from_secs(100)), ..HoldoverConfig::default() };

@@ -87,11 +87,14 @@ proptest! {
 
 #[test]
 fn nothing_is_ever_committed() {
-    // A SYN, which may be forged, makes the node forget even a frozen connection.
+    // A handshake, which may be forged, makes the node forget even a frozen connection.
     each(|mut s| {
         s.down();
         let syn = Segment { ack: None, ..with_flags(s.fixed(77, 0), Flags::SYN) };
-        assert_eq!(s.fixed_sends(syn), [">M 77:77"]);
+        assert_eq!(s.fixed_sends(syn), ["+F ack 1000 win 0", ">M 77:77"], "RFC 5961 §4.2");
+        assert_eq!(s.node.held(), 5000);
+        let syn_ack = with_flags(s.mobile(78), Flags::SYN);
+        assert_eq!(s.mobile_sends(syn_ack), [">F ack 78 win 500"]);
         assert_eq!((s.node.held(), s.node.flows()), (0, 0));
         assert_eq!(s.data(1000, 1000), [">M 1000:2000"], "the fixed host has all it needs");
         assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);

@@ -109,8 +109,9 @@ impl World {
 
 /// What the hosts of one connection said and heard.
 struct Observer {
-    /// The highest ACK of the mobile that acknowledges what was sent; its first is believed.
+    /// The highest ACK of the mobile that acknowledges what was sent; any, until both were heard.
     mobile: SeqNum,
+    is_mobile_heard: bool,
     is_open: bool,
     sent: Option<SeqNum>,
     /// The highest ACK that the node gave the fixed host.
@@ -123,15 +124,26 @@ impl Observer {
             (Side::Fixed, _) => {
                 let end = segment.seq_end();
                 self.sent = Some(self.sent.map_or(end, |sent| sent.later(end)));
+                self.open();
             }
             (Side::Mobile, Some(ack)) if !self.is_open => {
-                (self.is_open, self.mobile, self.told) = (true, ack, ack);
-                self.sent = Some(self.sent.map_or(ack, |sent| sent.later(ack)));
+                self.mobile = if self.is_mobile_heard { self.mobile.later(ack) } else { ack };
+                self.is_mobile_heard = true;
+                self.open();
             }
             (Side::Mobile, Some(ack)) if ack.at_or_before(self.sent.unwrap_or(self.mobile)) => {
                 self.mobile = self.mobile.later(ack);
             }
             (Side::Mobile, _) => {}
+        }
+    }
+
+    /// Once both hosts were heard.
+    fn open(&mut self) {
+        if let Some(sent) = self.sent.filter(|_| self.is_mobile_heard && !self.is_open) {
+            self.is_open = true;
+            self.told = self.mobile;
+            self.sent = Some(sent.later(self.mobile));
         }
     }
 
@@ -189,7 +201,7 @@ proptest! {
         let mut world = World::new(isn, config(1 << 20), 1 << 30);
         let start = world.hosts[0].fixed(0, 0).seq;
         let mut observers = [0, 1].map(|_| Observer {
-            mobile: start, is_open: false, sent: None, told: start,
+            mobile: start, is_mobile_heard: false, is_open: false, sent: None, told: start,
         });
         for any in life {
             if let Some((from, port, segment)) = world.segment(&any) {

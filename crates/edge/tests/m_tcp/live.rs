@@ -143,10 +143,31 @@ fn resets_pass_and_end_all() {
 }
 
 #[test]
-fn a_syn_begins_a_new_connection() {
+fn forged_segments_change_nothing() {
+    // RFC 5961 §3.2, §5.2.
+    const FAR: u32 = 1 << 29;
+    for isn in ISNS {
+        let mut s = shrunk(isn);
+        assert_eq!(s.data(FAR, 1000), ["to fixed: ack 1000 win 0", "pass"]);
+        for seq in [FAR, 2000, 2999, 3001] {
+            let reset = with_flags(s.fixed(seq, 0), Flags::RST);
+            assert_eq!(s.pass(Side::Fixed, reset), ["pass"]);
+        }
+        let ack = s.mobile(3000);
+        assert_eq!(s.pass(Side::Mobile, Segment { seq: ack.seq + FAR, ..ack }), ["pass"]);
+        assert_eq!(s.machine.held(), 2000);
+        assert_eq!(s.ack(1000).len(), 3, "the mobile is back");
+    }
+}
+
+#[test]
+fn a_handshake_begins_a_new_connection() {
     let mut s = shrunk(0);
-    let syn = with_flags(s.fixed(77_000, 0), Flags::SYN);
-    assert_eq!(s.pass(Side::Fixed, syn), ["pass"]);
+    let syn = Segment { ack: None, ..with_flags(s.fixed(77_000, 0), Flags::SYN) };
+    assert_eq!(s.pass(Side::Fixed, syn), ["to fixed: ack 1000 win 0", "pass"], "RFC 5961 §4.2");
+    assert_eq!(s.machine.held(), 2000, "it may be forged");
+    let syn_ack = with_flags(s.mobile(77_001), Flags::SYN);
+    assert_eq!(s.pass(Side::Mobile, syn_ack), ["pass"]);
     assert_eq!(s.until(60_000).len(), 0);
     assert_eq!(s.machine.held(), 0);
 }

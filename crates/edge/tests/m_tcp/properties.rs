@@ -46,8 +46,8 @@ fn streams() -> impl Strategy<Value = Vec<Any>> {
 }
 
 /// What an observer on both sides of the node knows: the highest ACK of the mobile that the fixed
-/// host can believe, the highest one sent to the fixed host, and the highest sequence number from
-/// there.
+/// host can believe (any, until that is heard), the highest one sent to the fixed host, and the
+/// highest sequence number from there.
 struct Observer {
     mobile: SeqNum,
     told: SeqNum,
@@ -64,9 +64,9 @@ impl Observer {
         match (from, segment.ack) {
             (Side::Fixed, _) => {
                 let end = segment.seq_end();
-                self.sent = Some(self.sent.map_or(end, |sent| sent.later(end)));
+                self.sent = Some(self.sent.unwrap_or(self.mobile).later(end));
             }
-            (Side::Mobile, Some(ack)) if ack.at_or_before(self.sent.unwrap_or(self.mobile)) => {
+            (Side::Mobile, Some(ack)) if self.sent.is_none_or(|sent| ack.at_or_before(sent)) => {
                 self.mobile = self.mobile.later(ack);
             }
             (Side::Mobile, _) => {}

@@ -25,32 +25,6 @@ fn a_reset_from_either_side_frees_all() {
 }
 
 #[test]
-fn a_reset_that_its_receiver_does_not_expect_frees_nothing() {
-    // RFC 5961 §3.2. It may be forged, and the copies are the only ones.
-    each(|mut s| {
-        s.down();
-        for seq in [999, 6002, 0x6000_0000] {
-            let reset = with_flags(s.fixed(seq, 0), Flags::RST);
-            assert_eq!(s.fixed_sends(reset).len(), 1);
-        }
-        let wild = Segment { seq: s.mobile(0).seq + 1, ..with_flags(s.mobile(1000), Flags::RST) };
-        assert_eq!(s.mobile_sends(wild).len(), 1);
-        assert_eq!(s.node.held(), 5000);
-        assert_eq!(s.up().len(), 5);
-    });
-}
-
-#[test]
-fn a_syn_passes_and_frees_nothing_that_was_acknowledged() {
-    each(|mut s| {
-        s.down();
-        let syn = Segment { ack: None, ..with_flags(s.fixed(77, 0), Flags::SYN) };
-        assert_eq!(s.fixed_sends(syn), [">M 77:77"]);
-        assert_eq!(s.node.held(), 5000);
-    });
-}
-
-#[test]
 fn a_mobile_without_the_connection_resets_it_by_its_answer_to_a_copy() {
     // It repeats the copy's acknowledgement number (RFC 9293 §3.10.7.1): the fixed host must expect
     // it.

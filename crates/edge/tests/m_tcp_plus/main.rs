@@ -4,6 +4,8 @@
 mod away;
 mod connected;
 mod control;
+mod forged;
+mod meeting;
 mod resuming;
 #[path = "../script/mod.rs"]
 mod script;

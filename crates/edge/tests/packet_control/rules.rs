@@ -275,6 +275,26 @@ fn an_ack_of_data_never_seen_leaves_no_trace() {
 }
 
 #[test]
+fn a_forged_ack_does_not_make_honest_ones_old() {
+    // RFC 5961 §5.2: it acknowledges what was sent, but its own number is wrong.
+    let mut s = Script::new(6, 0);
+    let ack = s.mobile(10_000);
+    assert_eq!(s.mobile_sends(Segment { seq: ack.seq + (1 << 29), ..ack }), Forwarded);
+    assert_eq!(s.ack(2000), Forwarded);
+    assert_eq!(s.data(9_000, 1000), Forwarded);
+}
+
+#[test]
+fn forged_data_and_resets_leave_no_trace() {
+    let mut s = Script::new(6, 0);
+    assert_eq!(s.data(1 << 29, 1000), Forwarded);
+    let reset = with_flags(s.fixed(1 << 29, 0), Flags::RST);
+    assert_eq!(s.fixed_sends(reset), Forwarded);
+    assert_eq!(s.ack(1 << 28), Forwarded, "not sent");
+    assert_eq!(s.ack(1000), Dropped, "a duplicate still");
+}
+
+#[test]
 fn a_reset_with_a_wild_ack_number_leaves_no_trace() {
     let mut s = Script::new(6, 0);
     let reset = with_flags(s.mobile(9000), Flags::RST);

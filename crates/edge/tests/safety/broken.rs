@@ -38,15 +38,23 @@ impl<P: Payload> Connection<P> for AcknowledgesEarly {
 }
 
 /// Keeps copies while the link is down, acknowledges them, and replays them all: but each one
-/// without its first byte.
+/// without its first bytes, so many; and perhaps it forgets them at any reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Misplaces<P> {
+pub(crate) struct Keeps<P, const SKIPPED: usize, const FORGETS: bool> {
     mobile: Option<MobileEnd>,
     cache: SegmentCache<P>,
     down: bool,
 }
 
-impl<P: Payload> FlowState for Misplaces<P> {
+/// Replays the wrong bytes.
+pub(crate) type Misplaces<P> = Keeps<P, 1, false>;
+
+/// Believes any reset.
+pub(crate) type Gullible<P> = Keeps<P, 0, true>;
+
+impl<P: Payload, const SKIPPED: usize, const FORGETS: bool> FlowState
+    for Keeps<P, SKIPPED, FORGETS>
+{
     fn is_committed(&self) -> bool {
         !self.cache.is_empty()
     }
@@ -55,7 +63,9 @@ impl<P: Payload> FlowState for Misplaces<P> {
     }
 }
 
-impl<P: Payload> Connection<P> for Misplaces<P> {
+impl<P: Payload, const SKIPPED: usize, const FORGETS: bool> Connection<P>
+    for Keeps<P, SKIPPED, FORGETS>
+{
     type Config = ();
     type Counters = ();
     fn on_segment(
@@ -65,6 +75,10 @@ impl<P: Payload> Connection<P> for Misplaces<P> {
         segment: Segment<P>,
         cx: &mut Context<'_, P, Self>,
     ) {
+        if FORGETS && segment.flags.contains(Flags::RST) {
+            self.cache = SegmentCache::default();
+            return cx.out.forward(from.opposite(), segment);
+        }
         note(&mut self.mobile, from, &segment);
         let Some(mobile) = self.mobile else {
             return cx.out.forward(from.opposite(), segment);
@@ -86,7 +100,7 @@ impl<P: Payload> Connection<P> for Misplaces<P> {
         self.down = signal == LinkSignal::Down;
         if signal == LinkSignal::Up {
             for copy in self.cache.iter() {
-                let payload = copy.payload.slice(1, copy.payload.len() - 1);
+                let payload = copy.payload.slice(SKIPPED, copy.payload.len() - SKIPPED);
                 cx.out.inject(Side::Mobile, Segment { payload, ..copy.clone() });
             }
         }

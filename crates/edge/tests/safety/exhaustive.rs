@@ -1,6 +1,6 @@
 //! Every mechanism through the [model](crate::model).
 
-use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
+use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Gullible, Misplaces, WaitsForUp};
 use crate::model::{Persist, Setup, explore};
 use crate::subjects::{Plain, Promise};
 use airtcp_core::{Bytes, Duration};
@@ -18,6 +18,7 @@ const WIRED: Setup = Setup {
     persist: Persist::Retransmits,
     channels: [1, 1, 0, 0],
     signals: [0, 1, 1],
+    forged: 0,
     memory: u64::MAX,
     limit: 5_000_000,
 };
@@ -35,6 +36,17 @@ const fn without_signals(setup: Setup) -> Setup {
 const fn with_custody(setup: Setup) -> Setup {
     Setup { promise: Promise::Custody, ..setup }
 }
+
+const fn with_forger(setup: Setup) -> Setup {
+    Setup { forged: 1, ..setup }
+}
+
+/// One direction at a time is slow.
+const FROM_FIXED: Setup = with_forger(Setup { channels: [1, 0, 0, 0], ..WIRED });
+const TO_MOBILE: Setup = with_forger(Setup { channels: [0, 0, 0, 1], ..WIRELESS });
+
+/// What is sent arrives at once or is lost, and several forgeries work together.
+const FORGERS: Setup = Setup { channels: [0; 4], forged: 3, ..WIRED };
 
 #[track_caller]
 fn assert_safe<C>(config: &C::Config, setup: Setup)
@@ -129,6 +141,38 @@ fn snoop_is_safe() {
     assert_safe::<snoop::State<_>>(&SnoopConfig::default(), without_signals(WIRELESS));
 }
 
+#[test]
+fn no_forger_makes_m_tcp_plus_break_a_promise() {
+    let config = MTcpPlusConfig::default();
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_forger(with_custody(WIRED)));
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_forger(with_custody(WIRELESS)));
+    assert_safe::<m_tcp_plus::State<_>>(&config, with_custody(FORGERS));
+}
+
+#[test]
+fn no_forger_leads_holdover_to_a_dead_end() {
+    let config = HoldoverConfig::default();
+    assert_safe::<holdover::State<_>>(&config, FROM_FIXED);
+    assert_safe::<holdover::State<_>>(&config, TO_MOBILE);
+    assert_safe::<holdover::State<_>>(&config, FORGERS);
+}
+
+#[test]
+fn no_forger_leads_m_tcp_to_a_dead_end() {
+    let config = MTcpConfig::default();
+    assert_safe::<m_tcp::State<_>>(&config, without_signals(FROM_FIXED));
+    assert_safe::<m_tcp::State<_>>(&config, without_signals(TO_MOBILE));
+    assert_safe::<m_tcp::State<_>>(&config, without_signals(FORGERS));
+}
+
+#[test]
+fn no_forger_leads_snoop_to_a_dead_end() {
+    let config = SnoopConfig::default();
+    assert_safe::<snoop::State<_>>(&config, without_signals(FROM_FIXED));
+    assert_safe::<snoop::State<_>>(&config, without_signals(TO_MOBILE));
+    assert_safe::<snoop::State<_>>(&config, without_signals(FORGERS));
+}
+
 #[track_caller]
 fn assert_found<C>(setup: Setup, reason: &str)
 where
@@ -157,4 +201,9 @@ fn a_mechanism_that_replays_the_wrong_bytes_is_found() {
 #[test]
 fn a_mechanism_that_relies_on_a_signal_is_found() {
     assert_found::<WaitsForUp>(WIRED, "dead end");
+}
+
+#[test]
+fn a_mechanism_that_believes_a_forger_is_found() {
+    assert_found::<Gullible<_>>(with_forger(with_custody(WIRED)), "cannot deliver");
 }

@@ -10,6 +10,9 @@
 //! The connection's own state is kept once for all states of the system it occurs in, and each of
 //! its reactions is computed once.
 //!
+//! A *forger* may send [`FORGERIES`] in the name of either host, up to a budget. At least one
+//! number of each is wrong, so that the hosts, which judge for themselves, take none of them.
+//!
 //! A breadth-first search visits all states, so that a violation comes with a shortest trace. It
 //! asserts that no step breaks the [promise](Promise), and then, by a search backwards from the
 //! states in which all is delivered, that from every state such a state can still be reached ("AG
@@ -20,7 +23,7 @@ use crate::observer::{Violation, ensure};
 use crate::subjects::Promise;
 use crate::world::flow;
 use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
-use airtcp_edge::{Action, Actions, Connection, Context, Side};
+use airtcp_edge::{Action, Actions, Connection, Context, Doubts, Side};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -62,6 +65,8 @@ pub(crate) struct Setup {
     pub(crate) channels: [usize; 4],
     /// How often each signal may come: Fading, Down, Up.
     pub(crate) signals: [u8; 3],
+    /// How many forged segments may come.
+    pub(crate) forged: u8,
     /// Payload bytes that the mechanism may hold in all.
     pub(crate) memory: u64,
     /// Give up beyond this many states.
@@ -156,10 +161,82 @@ impl Packet {
     }
 }
 
+/// What somebody sends who knows the connection's addresses and ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Forgery {
+    from: Side,
+    /// Beyond the host's initial sequence number.
+    seq: u32,
+    /// Beyond the other host's; `None`: acknowledges nothing.
+    ack: Option<u32>,
+    flags: Flags,
+    len: u8,
+}
+
+/// Farther than any window, but within the largest there is.
+const FAR: u32 = 1 << 29;
+/// In the window, and beyond all that is sent.
+const NEAR: u32 = 100;
+
+const FORGERIES: [Forgery; 13] = {
+    const FIXED: Forgery =
+        Forgery { from: Side::Fixed, seq: FAR, ack: Some(0), flags: Flags::empty(), len: MSS };
+    const MOBILE: Forgery = Forgery { from: Side::Mobile, len: 0, ..FIXED };
+    [
+        FIXED,
+        Forgery { seq: 1, ack: Some(FAR), len: 3 * MSS, ..FIXED },
+        Forgery { seq: 1, ack: None, flags: Flags::FIN, ..FIXED },
+        Forgery { flags: Flags::RST, len: 0, ..FIXED },
+        Forgery { seq: NEAR, flags: Flags::RST, len: 0, ..FIXED },
+        Forgery { seq: NEAR, ack: None, flags: Flags::RST, len: 0, ..FIXED },
+        Forgery { ack: None, flags: Flags::SYN, len: 0, ..FIXED },
+        Forgery { ack: Some(END as u32), ..MOBILE },
+        Forgery { seq: 0, ack: Some(NEAR), ..MOBILE },
+        Forgery { seq: NEAR, ack: Some(1), flags: Flags::RST, ..MOBILE },
+        Forgery { ack: None, flags: Flags::SYN, ..MOBILE },
+        // These two agree with each other.
+        Forgery { ack: Some(FAR), ..FIXED },
+        Forgery { ack: Some(FAR + MSS as u32), ..MOBILE },
+    ]
+};
+
+impl Forgery {
+    fn segment(self) -> Segment<Vec<u8>> {
+        let (flow, own, other) = match self.from {
+            Side::Fixed => (flow(), ISN, MOBILE_SEQ),
+            Side::Mobile => (flow().reversed(), MOBILE_SEQ, ISN),
+        };
+        Segment {
+            flow,
+            seq: own + self.seq,
+            ack: self.ack.map(|ack| other + ack),
+            window: u16::from(WINDOW),
+            flags: self.flags,
+            payload: vec![0xff; self.len.into()],
+            ..Segment::default()
+        }
+    }
+}
+
+/// A host takes such numbers for its connection's.
+fn is_credible(to: Side, segment: &Segment<Vec<u8>>) -> bool {
+    let (seq, ack) = match to {
+        Side::Fixed => {
+            (segment.seq.offset_from(MOBILE_SEQ), segment.ack.map(|n| n.offset_from(ISN)))
+        }
+        Side::Mobile => {
+            (segment.seq.offset_from(ISN), segment.ack.map(|n| n.offset_from(MOBILE_SEQ)))
+        }
+    };
+    let is_near = |n: i32| n.unsigned_abs() < NEAR;
+    is_near(seq) && ack.is_none_or(is_near)
+}
+
 /// What may happen to the connection's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Input {
     Segment(Packet),
+    Forged(usize),
     Signal(usize),
     Timer,
 }
@@ -207,11 +284,12 @@ where
         }
         let mut next = self.states[node as usize].clone();
         let mut out = Actions::new();
-        let mut counters = C::Counters::default();
+        let (mut counters, mut doubts) = (C::Counters::default(), Doubts::default());
         let room = self.setup.memory.saturating_sub(next.held() as u64);
         let mut cx = Context {
             config: self.config,
             counters: &mut counters,
+            doubts: &mut doubts,
             out: &mut out,
             room,
             interrupted: 1,
@@ -220,6 +298,11 @@ where
         match input {
             Input::Segment(packet) => {
                 let (from, segment) = packet.segment();
+                arrived = Some((from.opposite(), segment.clone()));
+                next.on_segment(NOW, from, segment, &mut cx);
+            }
+            Input::Forged(i) => {
+                let (from, segment) = (FORGERIES[i].from, FORGERIES[i].segment());
                 arrived = Some((from.opposite(), segment.clone()));
                 next.on_segment(NOW, from, segment, &mut cx);
             }
@@ -238,6 +321,9 @@ where
                 }
                 Action::Inject { to, segment } => (to, segment, true),
             };
+            if matches!(input, Input::Forged(_)) && !injected || !is_credible(to, &segment) {
+                continue;
+            }
             outputs.push(if segment.flags.contains(Flags::RST) {
                 Output::Reset
             } else if to == Side::Mobile {
@@ -319,6 +405,8 @@ struct State {
     channels: [[Place; MOST]; 4],
     /// What is left of [`Setup::signals`].
     signals: [u8; 3],
+    /// What is left of [`Setup::forged`].
+    forged: u8,
     /// The highest acknowledgement that came to the node, and the highest that left it.
     acked: u8,
     told: u8,
@@ -336,6 +424,7 @@ enum Step {
     Deliver(usize, Packet),
     Lose(usize, Packet),
     Signal(usize),
+    Forge(usize),
     Timer,
 }
 
@@ -347,6 +436,7 @@ impl State {
             received: 1,
             channels: [[Place::EMPTY; MOST]; 4],
             signals: setup.signals,
+            forged: setup.forged,
             acked: 1,
             told: 1,
             reset: false,
@@ -387,6 +477,9 @@ impl State {
             self.transport(channel, &mut steps);
         }
         steps.extend((0..3).filter(|&i| self.signals[i] > 0).map(Step::Signal));
+        if self.forged > 0 {
+            steps.extend((0..FORGERIES.len()).map(Step::Forge));
+        }
         if has_timer {
             steps.push(Step::Timer);
         }
@@ -429,6 +522,10 @@ impl State {
             Step::Signal(i) => {
                 next.signals[i] -= 1;
                 next.call(Input::Signal(i), nodes)?;
+            }
+            Step::Forge(i) => {
+                next.forged -= 1;
+                next.call(Input::Forged(i), nodes)?;
             }
             Step::Timer => next.call(Input::Timer, nodes)?,
         }
@@ -534,7 +631,14 @@ impl State {
                         "acknowledges {ack} for the mobile, which has {}",
                         self.acked
                     );
-                    ensure!(!injected || ack >= self.told, "ACK {ack} after {}", self.told);
+                    // A forger can make the node forget what it is not bound by: it may repeat
+                    // what is old, which the fixed host ignores.
+                    let is_deceived = self.forged < setup.forged;
+                    ensure!(
+                        !injected || ack >= self.told || is_deceived,
+                        "ACK {ack} after {}",
+                        self.told
+                    );
                     self.told = self.told.max(ack);
                     if ack >= self.sender.una {
                         self.put(setup, TO_FIXED, Packet::Ack { ack, window });

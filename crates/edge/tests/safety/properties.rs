@@ -7,7 +7,8 @@ use crate::subjects::{
     wake,
 };
 use crate::world::{Outcome, run};
-use airtcp_edge::{Middlebox, Resume};
+use airtcp_core::{Instant, LinkSignal, Segment, SeqNum};
+use airtcp_edge::{Actions, Doubts, MTcpPlus, Middlebox, MobileId, Resume, Side};
 use airtcp_tcp::config::SpuriousDetection;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -93,6 +94,78 @@ proptest! {
         check(&case, snoop, Promise::EndToEnd)?;
         check(&case, holdover, Promise::EndToEnd)?;
         check(&case, wake, Promise::EndToEnd)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(Config::with_cases(300))]
+
+    /// RFC 5961 keeps forgeries out, not connections: any network, any outage, large windows.
+    #[test]
+    fn what_a_host_has_not_seen_is_never_doubted(mut case in case()) {
+        case.apps[0].bytes *= 20;
+        case.apps[0].piece *= 20;
+        let node = Watched::new(m_tcp_plus(case.limits, Resume::Flush));
+        // So much data may not arrive in time, which is not the question.
+        let _ = run(&case, node, Promise::Custody);
+    }
+}
+
+/// Panics when a segment with news for its receiver is doubted.
+#[derive(Clone)]
+struct Watched {
+    node: MTcpPlus<Vec<u8>>,
+    /// The highest acknowledgement of the mobile.
+    acked: Option<SeqNum>,
+}
+
+impl Watched {
+    fn new(node: MTcpPlus<Vec<u8>>) -> Self {
+        Self { node, acked: None }
+    }
+}
+
+impl Middlebox<Vec<u8>> for Watched {
+    fn on_segment(
+        &mut self,
+        now: Instant,
+        from: Side,
+        segment: Segment<Vec<u8>>,
+        out: &mut Actions<Vec<u8>>,
+    ) {
+        let numbers = |node: &MTcpPlus<_>| {
+            let Doubts { doubted_sequence, doubted_acknowledgement, .. } = node.doubts();
+            (doubted_sequence, doubted_acknowledgement)
+        };
+        let number = match from {
+            Side::Fixed => Some(segment.seq_end()),
+            Side::Mobile => segment.ack,
+        };
+        let is_news = self.acked.is_none_or(|acked| number.is_some_and(|n| n.after(acked)));
+        let (before, shown) = (numbers(&self.node), segment.to_string());
+        self.node.on_segment(now, from, segment, out);
+        assert!(!is_news || numbers(&self.node) == before, "doubted: {shown} from {from:?}");
+        if from == Side::Mobile && is_news {
+            self.acked = number.or(self.acked);
+        }
+    }
+
+    fn on_link(
+        &mut self,
+        now: Instant,
+        mobile: MobileId,
+        signal: LinkSignal,
+        out: &mut Actions<Vec<u8>>,
+    ) {
+        self.node.on_link(now, mobile, signal, out);
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Actions<Vec<u8>>) {
+        self.node.on_timer(now, out);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.node.next_deadline()
     }
 }
 

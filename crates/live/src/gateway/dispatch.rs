@@ -19,7 +19,7 @@ use super::kept::{Kept, Sent};
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
 use super::record::{self, Recorder};
-use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_edge::journal::Note;
 use airtcp_edge::m_tcp_plus::{self, State};
 use airtcp_edge::{
@@ -124,11 +124,22 @@ enum Machine {
 /// What is remembered of the two hosts of a connection, for as long as there is room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct HostPair {
-    /// What each can receive in one segment, by its SYN.
+    /// What each can receive in one segment, by its SYN. A SYN counts when the other host has
+    /// acknowledged it; until then anybody may have sent it.
     fixed_mss: Option<u16>,
     mobile_mss: Option<u16>,
+    /// The last SYN that opens a connection.
+    opening: Option<Opening>,
     /// They use an option that only they can make.
     is_foreign: bool,
+}
+
+/// A SYN that is not acknowledged yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Opening {
+    from: Side,
+    seq: SeqNum,
+    mss: Option<u16>,
 }
 
 /// All groups at work: hands packets and signals to their mechanisms.
@@ -542,15 +553,19 @@ impl Dispatcher {
     }
 
     fn note_syn(&mut self, flow: Flow, from: Side, segment: &Segment<SharedBytes>) {
-        let opens = segment.ack.is_none();
+        let (seq, mss) = (segment.seq, segment.options.mss);
         let hosts = self.host_pair(flow);
-        if opens {
-            // Another connection takes the place of the one known.
-            *hosts = HostPair::default();
-        }
-        match from {
-            Side::Fixed => hosts.fixed_mss = segment.options.mss,
-            Side::Mobile => hosts.mobile_mss = segment.options.mss,
+        match (segment.ack, hosts.opening) {
+            (None, _) => hosts.opening = Some(Opening { from, seq, mss }),
+            (Some(ack), Some(first)) if first.from != from && ack == first.seq + 1 => {
+                // Another connection takes the place of the one known.
+                let (fixed_mss, mobile_mss) = match from {
+                    Side::Fixed => (mss, first.mss),
+                    Side::Mobile => (first.mss, mss),
+                };
+                *hosts = HostPair { fixed_mss, mobile_mss, ..HostPair::default() };
+            }
+            (Some(_), _) => {}
         }
     }
 

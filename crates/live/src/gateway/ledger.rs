@@ -29,7 +29,7 @@ use thiserror::Error;
 
 /// How every file begins: the format, and its version. A new one whenever the layout of a record
 /// changes, or what M-TCP+ does with an input.
-pub const HEAD: [u8; 12] = *b"airtcpLG\x04\0\0\0";
+pub const HEAD: [u8; 12] = *b"airtcpLG\x05\0\0\0";
 
 /// Where the format ends and the version begins.
 const FORMAT: usize = 8;

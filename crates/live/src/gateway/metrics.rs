@@ -253,6 +253,36 @@ const METRICS: &[Metric] = {
         metric("forwarded_acks_total", Mechanism("acks_forwarded"), "ACKs forwarded"),
         metric("generated_acks_total", Mechanism("acks_generated"), "ACKs made for the mobile"),
         metric("timeouts_total", Mechanism("timeouts"), "Local time-outs"),
+        metric(
+            "doubted_sequence_total",
+            Mechanism("doubted_sequence"),
+            "Segments that did not count: their sequence number was outside of the window",
+        ),
+        metric(
+            "doubted_acknowledgement_total",
+            Mechanism("doubted_acknowledgement"),
+            "Segments that did not count: they acknowledged what was not sent or long acknowledged",
+        ),
+        metric(
+            "doubted_reset_total",
+            Mechanism("doubted_reset"),
+            "Resets that did not count: their number was in the window, but not the next one",
+        ),
+        metric(
+            "doubted_syn_total",
+            Mechanism("doubted_syn"),
+            "SYNs that did not count: the connection is at work",
+        ),
+        metric(
+            "challenges_total",
+            Mechanism("challenges"),
+            "Segments that did not count, answered with an acknowledgement on the mobile's behalf",
+        ),
+        metric(
+            "met_again_total",
+            Mechanism("met_again"),
+            "Times that both hosts of a connection had gone on without the gateway, which then began afresh",
+        ),
     ]
 };
 

@@ -253,6 +253,24 @@ fn an_outage_freezes_the_fixed_host_and_the_copies_are_replayed_in_the_mobile_s_
 }
 
 #[test]
+fn a_forged_syn_does_not_change_the_size_of_replayed_segments() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(1000);
+    for mut forged in [from_mobile(7, 0), from_fixed(7, 0)] {
+        forged.flags = Flags::SYN;
+        forged.options.mss = Some(1);
+        bench.segment(&forged);
+        forged.ack = None;
+        bench.segment(&forged);
+    }
+    bench.signal(LinkSignal::Down);
+    bench.signal(LinkSignal::Up);
+    let replayed = bench.injected().into_iter().filter(|(to, _)| *to == Side::Mobile);
+    let sizes: Vec<usize> = replayed.map(|(_, segment)| segment.payload.len()).collect();
+    assert_eq!(sizes, [500, 500]);
+}
+
+#[test]
 fn frozen_data_is_kept_and_not_passed() {
     let mut bench = Bench::new(&config(CopyMode::Always));
     bench.establish(100);
@@ -299,6 +317,9 @@ fn a_connection_that_nobody_else_can_speak_for_is_left_alone() {
     let mut syn = from_mobile(99, 0);
     (syn.flags, syn.ack) = (Flags::SYN, None);
     bench.segment(&syn);
+    assert_eq!(bench.dispatcher.counters.passed, 0, "it may be forged");
+    let syn_ack = Segment { flags: Flags::SYN, ..from_fixed(499, 0) };
+    bench.segment(&syn_ack);
     assert_eq!(bench.dispatcher.counters.passed, 1, "another connection");
 }
 

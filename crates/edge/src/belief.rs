@@ -1,0 +1,485 @@
+//! Which segments count: RFC 5961, for a node between the hosts.
+//!
+//! Read first: RFC 5961 §3.2 (resets), §4.2 (SYNs), §5.2 (data and acknowledgements).
+//!
+//! Whoever knows the addresses and ports of a connection can send segments in the name of either
+//! host, but must guess the numbers. So a segment changes what the node knows, holds or does only
+//! if it is [`Believed`]: its sequence number *and* its acknowledgement number fit what both hosts
+//! have shown. All others pass as they came: the hosts judge them themselves. They are counted by
+//! the reason ([`Doubt`]).
+//!
+//! The node does not know the window scales, because it may meet a connection at any time. A window
+//! field times 2^14 would bound nothing, so what was under way bounds the numbers: a segment may
+//! lie as far from what was seen as the most bytes that were ever seen under way in that direction,
+//! and 64 KiB at least ([`LEAST_REACH`]). A guess is then right once in 2^30 at the least reach.
+//!
+//! - *Resets* need exactly the number that comes next: after what was acknowledged, by the receiver
+//!   or on its behalf, or after all that was sent. Any other in the window may be forged, and
+//!   changes nothing.
+//! - *SYNs* never count by themselves (see [`flow_table`](crate::flow_table)). A new connection of
+//!   the same ports also shows by its numbers.
+//! - *Challenge*: where the node answers for a mobile that is away, it answers what it does not
+//!   believe as the mobile would: with an acknowledgement, at most one in [`CHALLENGES_APART`]. A
+//!   fixed host without the connection replies with a reset of the right number.
+//! - *Meeting*: at first nothing is known, and later the hosts may have gone on without the node (a
+//!   restart, copies missed). Two segments, one of each host, that agree with each other tell where
+//!   the connection is ([`Strangers`]). While genuine segments of one host are believed, forged
+//!   ones of the other find none to agree with.
+//! - *A promise* outlives such a meeting. A connection with acknowledged bytes that exist only here
+//!   is met again only if the mobile acknowledges more than was ever seen, and exactly nothing has
+//!   changed in the other direction.
+
+use crate::counters::counters;
+use crate::flow_table::FlowState;
+use crate::middlebox::{Actions, Side};
+use crate::mobile_end::MobileEnd;
+use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
+use serde::{Deserialize, Serialize};
+use std::ops::Deref;
+
+/// The largest window without scaling (RFC 7323 §2.2), in whole KiB.
+const LEAST_REACH: u32 = 64 << 10;
+
+/// The largest window there is (RFC 7323 §2.3).
+const LARGEST_REACH: u32 = 1 << 30;
+
+/// Bytes that may be under way in one direction when a connection is met: 1 Gbit/s over half a
+/// second.
+const STRANGERS_REACH: u32 = 64 << 20;
+
+/// Bounds the bytes under way in both directions, multiplied: so many in one if the other is as
+/// good as idle, 2 MiB in each. Two guesses are then right once in 2^17.
+const STRANGERS_PRODUCT: u64 = STRANGERS_REACH as u64 * LEAST_REACH as u64;
+
+/// From one challenge to the next on a connection: as Linux limits its own
+/// (`tcp_invalid_ratelimit`; RFC 5961 §7).
+const CHALLENGES_APART: Duration = Duration::from_millis(500);
+
+/// A segment that fits into the windows of both hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Believed<P>(Segment<P>);
+
+impl<P> Believed<P> {
+    /// The segment, to be sent on.
+    pub fn into_segment(self) -> Segment<P> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+impl<P> Believed<P> {
+    /// Whatever it is.
+    pub(crate) fn unjudged(segment: Segment<P>) -> Self {
+        Self(segment)
+    }
+}
+
+impl<P> Deref for Believed<P> {
+    type Target = Segment<P>;
+    fn deref(&self) -> &Segment<P> {
+        &self.0
+    }
+}
+
+/// Why a segment does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Its sequence number is outside of the receiver's window.
+    Sequence,
+    /// It acknowledges what was not sent, or was long acknowledged, or nothing at all.
+    Acknowledgement,
+    /// A reset in the window, but not at the number that comes next.
+    Reset,
+    /// A SYN on a connection at work.
+    Syn,
+}
+
+counters! {
+    /// Segments that did not count, by reason, and what followed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Doubts {
+        /// Segments not believed: their sequence number was outside of the window.
+        pub doubted_sequence: u64,
+        /// Segments not believed: they acknowledged what was not sent or long acknowledged.
+        pub doubted_acknowledgement: u64,
+        /// Resets not believed: their number was in the window, but not the next one.
+        pub doubted_reset: u64,
+        /// SYNs not believed: the connection is at work.
+        pub doubted_syn: u64,
+        /// Segments not believed that were answered with an acknowledgement on the mobile's behalf.
+        pub challenges: u64,
+        /// Times that both hosts had gone on without the node, which then began afresh.
+        pub met_again: u64,
+    }
+}
+
+impl Doubts {
+    fn count(&mut self, doubt: Doubt) {
+        *match doubt {
+            Doubt::Sequence => &mut self.doubted_sequence,
+            Doubt::Acknowledgement => &mut self.doubted_acknowledgement,
+            Doubt::Reset => &mut self.doubted_reset,
+            Doubt::Syn => &mut self.doubted_syn,
+        } += 1;
+    }
+}
+
+/// What a segment is to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It counts.
+    Believed,
+    /// It ends the connection.
+    Reset,
+    /// It does not count.
+    Doubted(Doubt),
+}
+
+/// Where both directions of a connection are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Windows {
+    mobile: MobileEnd,
+    /// End of the highest segment of the fixed host.
+    sent_end: SeqNum,
+    /// The fixed host's highest acknowledgement number, and the window field that came with it
+    /// last.
+    fixed_ack: (SeqNum, u16),
+    /// How far from what was seen a number may lie: of the fixed host's bytes, of the mobile's.
+    reach: [u32; 2],
+    /// The fixed host, the mobile has sent its FIN.
+    finished: [bool; 2],
+}
+
+impl Windows {
+    /// As two segments show them that [agree](Strangers).
+    fn new(fixed: &FixedEnd, mobile: &MobileEnd) -> Self {
+        let mut windows = Self {
+            mobile: *mobile,
+            sent_end: fixed.sent_end.later(mobile.ack),
+            fixed_ack: fixed.ack,
+            reach: [LEAST_REACH; 2],
+            finished: [false; 2],
+        };
+        windows.note_word(fixed);
+        windows.widen();
+        windows
+    }
+
+    /// The mobile's end.
+    pub fn mobile(&self) -> &MobileEnd {
+        &self.mobile
+    }
+
+    /// End of the highest segment of the fixed host.
+    pub fn sent_end(&self) -> SeqNum {
+        self.sent_end
+    }
+
+    /// The fixed host's highest acknowledgement number, and the window field that came with it
+    /// last.
+    pub fn fixed_ack(&self) -> (SeqNum, u16) {
+        self.fixed_ack
+    }
+
+    /// Both hosts have closed the connection.
+    pub fn is_finished(&self) -> bool {
+        self.finished == [true; 2]
+    }
+
+    /// What a segment is worth; `told`: the acknowledgement that the fixed host was given instead
+    /// of the mobile's own, if it was.
+    fn judge<P: Payload>(&self, from: Side, segment: &Segment<P>, told: Option<SeqNum>) -> Verdict {
+        let [down, up] = self.reach;
+        let (mobile_ack, next_seq) = (self.mobile.ack, self.mobile.next_seq);
+        let (fixed_ack, _) = self.fixed_ack;
+        let fixed_bytes = mobile_ack - down..=self.sent_end + down;
+        let mobile_bytes = fixed_ack - up..=next_seq + up;
+        let (seqs, acks, next) = match from {
+            Side::Fixed => {
+                (fixed_bytes, mobile_bytes, [mobile_ack, told.unwrap_or(mobile_ack), self.sent_end])
+            }
+            Side::Mobile => {
+                (mobile_bytes, mobile_ack - down..=self.sent_end, [fixed_ack, next_seq, next_seq])
+            }
+        };
+        let is_reset = segment.flags.contains(Flags::RST);
+        let is_acceptable =
+            |ack: SeqNum| ack.at_or_after(*acks.start()) && ack.at_or_before(*acks.end());
+        if segment.flags.contains(Flags::SYN) {
+            Verdict::Doubted(Doubt::Syn)
+        } else if segment.seq_end().before(*seqs.start()) || segment.seq.after(*seqs.end()) {
+            Verdict::Doubted(Doubt::Sequence)
+        } else if !segment.ack.map_or(is_reset, is_acceptable) {
+            Verdict::Doubted(Doubt::Acknowledgement)
+        } else if !is_reset {
+            Verdict::Believed
+        } else if next.contains(&segment.seq) {
+            Verdict::Reset
+        } else {
+            Verdict::Doubted(Doubt::Reset)
+        }
+    }
+
+    /// Takes note of a segment.
+    pub fn note<P: Payload>(&mut self, from: Side, segment: &Believed<P>) {
+        let finishes = segment.flags.contains(Flags::FIN);
+        match from {
+            Side::Fixed => {
+                self.sent_end = self.sent_end.later(segment.seq_end());
+                if let Some(word) = FixedEnd::new(segment) {
+                    self.note_word(&word);
+                }
+                self.finished[0] |= finishes;
+            }
+            Side::Mobile => {
+                self.mobile.note(segment);
+                self.finished[1] |= finishes;
+            }
+        }
+        self.widen();
+    }
+
+    /// The mobile has sent what the fixed host acknowledges and echoes, even if it did not pass
+    /// here.
+    fn note_word(&mut self, word: &FixedEnd) {
+        self.fixed_ack = latest_ack(self.fixed_ack, word.ack);
+        self.mobile.next_seq = self.mobile.next_seq.later(word.ack.0);
+        if let (Some(known), Some(echo)) = (&mut self.mobile.timestamps, word.echo) {
+            known.value = SeqNum(known.value).later(echo).0;
+        }
+    }
+
+    fn widen(&mut self) {
+        let under_way = [
+            self.sent_end.bytes_after(self.mobile.ack),
+            self.mobile.next_seq.bytes_after(self.fixed_ack.0),
+        ];
+        for (reach, under_way) in self.reach.iter_mut().zip(under_way) {
+            *reach = under_way.clamp(*reach, LARGEST_REACH);
+        }
+    }
+
+    /// The hosts have gone on without the node, and what was acknowledged on the mobile's behalf
+    /// has reached it: it has more than ever came by, and the other direction stands still.
+    fn is_kept_by(&self, met: &Self) -> bool {
+        met.mobile.ack.after(self.sent_end)
+            && met.mobile.next_seq == self.mobile.next_seq
+            && met.fixed_ack.0 == self.fixed_ack.0
+    }
+}
+
+/// The fixed end of a connection, as its segments show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct FixedEnd {
+    /// End of its highest segment.
+    sent_end: SeqNum,
+    /// Its highest acknowledgement number, and the window field that came with it last.
+    ack: (SeqNum, u16),
+    /// The newest TSval of the mobile that it echoed.
+    echo: Option<SeqNum>,
+}
+
+impl FixedEnd {
+    /// As one segment shows it; `None` when it acknowledges nothing.
+    fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
+        let echo = segment.options.timestamps.map(|timestamps| SeqNum(timestamps.echo));
+        Some(Self { sent_end: segment.seq_end(), ack: (segment.ack?, segment.window), echo })
+    }
+
+    fn note(&mut self, later: &Self) {
+        self.sent_end = self.sent_end.later(later.sent_end);
+        self.ack = latest_ack(self.ack, later.ack);
+        self.echo = match (self.echo, later.echo) {
+            // TSval is compared like a sequence number (RFC 7323 §5.2).
+            (Some(old), Some(new)) => Some(old.later(new)),
+            (old, new) => old.or(new),
+        };
+    }
+}
+
+/// An acknowledgement with its window: `new` unless it acknowledges less.
+pub(crate) fn latest_ack(old: (SeqNum, u16), new: (SeqNum, u16)) -> (SeqNum, u16) {
+    if new.0.before(old.0) { old } else { new }
+}
+
+/// What segments showed that fit nothing known, of each host; two that agree make a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Strangers {
+    fixed: Option<FixedEnd>,
+    mobile: Option<MobileEnd>,
+    /// A connection was here, and was reset.
+    is_over: bool,
+}
+
+impl Strangers {
+    /// Takes note of a segment; where the connection is, if one of the other host agrees with it.
+    pub(crate) fn meet<P: Payload>(&mut self, from: Side, segment: &Segment<P>) -> Option<Windows> {
+        if segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return None;
+        }
+        match from {
+            Side::Fixed => {
+                let new = FixedEnd::new(segment)?;
+                match &mut self.fixed {
+                    Some(known)
+                        if near(known.sent_end, new.sent_end) && near(known.ack.0, new.ack.0) =>
+                    {
+                        known.note(&new);
+                    }
+                    other => *other = Some(new),
+                }
+            }
+            Side::Mobile => {
+                let new = MobileEnd::new(segment)?;
+                match &mut self.mobile {
+                    Some(known)
+                        if near(known.ack, new.ack) && near(known.next_seq, new.next_seq) =>
+                    {
+                        known.note(segment);
+                    }
+                    other => *other = Some(new),
+                }
+            }
+        }
+        let (fixed, mobile) = (self.fixed?, self.mobile?);
+        agree(&fixed, &mobile).then(|| Windows::new(&fixed, &mobile))
+    }
+
+    /// A segment of this host fits what is known: what did not fit before is of no interest.
+    fn forget(&mut self, from: Side) {
+        match from {
+            Side::Fixed => self.fixed = None,
+            Side::Mobile => self.mobile = None,
+        }
+    }
+}
+
+/// Each host acknowledges about what the other has sent.
+fn agree(fixed: &FixedEnd, mobile: &MobileEnd) -> bool {
+    let pairs = [(fixed.sent_end, mobile.ack), (mobile.next_seq, fixed.ack.0)];
+    let under_way = pairs.map(|(sent, ack)| u64::from(distance(sent, ack).max(LEAST_REACH)));
+    pairs.iter().all(|&(sent, ack)| near(sent, ack))
+        && under_way[0] * under_way[1] <= STRANGERS_PRODUCT
+}
+
+fn near(a: SeqNum, b: SeqNum) -> bool {
+    distance(a, b) <= STRANGERS_REACH
+}
+
+fn distance(a: SeqNum, b: SeqNum) -> u32 {
+    a.offset_from(b).unsigned_abs()
+}
+
+/// What a node remembers of a connection whose hosts it has met.
+pub trait Met<P: Payload>: AsRef<Windows> {
+    /// Of the connection with this flow from the fixed to the mobile host, which is here.
+    fn new(flow: Flow, windows: Windows) -> Self;
+    /// Asks the fixed host, on the mobile's behalf, what it meant: an ACK of `told` with a closed
+    /// window, unless one was sent less than `apart` ago.
+    fn challenge(&mut self, now: Instant, told: SeqNum, apart: Duration) -> Option<Segment<P>>;
+}
+
+impl AsRef<Windows> for Windows {
+    fn as_ref(&self) -> &Windows {
+        self
+    }
+}
+
+/// For a mechanism that sends nothing of its own to the fixed host while the mobile is away.
+impl<P: Payload> Met<P> for Windows {
+    fn new(_: Flow, windows: Windows) -> Self {
+        windows
+    }
+
+    fn challenge(&mut self, _: Instant, _: SeqNum, _: Duration) -> Option<Segment<P>> {
+        None
+    }
+}
+
+/// What is known of a connection: nothing but strangers until both hosts have been met.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Acquaintance<M> {
+    /// Once both hosts have been met.
+    pub met: Option<M>,
+    strangers: Strangers,
+}
+
+impl<M> Default for Acquaintance<M> {
+    fn default() -> Self {
+        Self { met: None, strangers: Strangers::default() }
+    }
+}
+
+impl<M: AsRef<Windows>> Acquaintance<M> {
+    /// The connection was reset, or both hosts have closed it.
+    pub fn is_closed(&self) -> bool {
+        self.met.as_ref().map_or(self.strangers.is_over, |met| met.as_ref().is_finished())
+    }
+}
+
+/// A connection's state that is built on an [`Acquaintance`].
+pub trait Acquainted<P: Payload>: FlowState {
+    /// What is remembered.
+    type Met: Met<P>;
+    /// What is known of the connection.
+    fn acquaintance(&mut self) -> &mut Acquaintance<Self::Met>;
+    /// While the node answers the fixed host on the mobile's behalf: the acknowledgement number
+    /// that it gave last. Never, for a mechanism that does not.
+    fn told(&self) -> Option<SeqNum> {
+        None
+    }
+}
+
+/// Judges a segment. `None`: it does not count, or has ended the connection, or was the mobile's
+/// first; it has been sent on as it came. A connection that is met again has a new state.
+pub fn hear<P: Payload, C: Acquainted<P>>(
+    connection: &mut C,
+    now: Instant,
+    from: Side,
+    segment: Segment<P>,
+    doubts: &mut Doubts,
+    out: &mut Actions<P>,
+) -> Option<Believed<P>> {
+    let (told, is_committed) = (connection.told(), connection.is_committed());
+    let Acquaintance { met, strangers } = connection.acquaintance();
+    let mut known = None;
+    if let Some(met) = met {
+        match met.as_ref().judge(from, &segment, told) {
+            Verdict::Believed => {
+                strangers.forget(from);
+                return Some(Believed(segment));
+            }
+            Verdict::Reset => {
+                *connection = C::default();
+                connection.acquaintance().strangers.is_over = true;
+                out.forward(from.opposite(), segment);
+                return None;
+            }
+            Verdict::Doubted(doubt) => {
+                doubts.count(doubt);
+                known = Some(*met.as_ref());
+                // RFC 5961 §3.2: a reset outside of the window is not answered.
+                let is_answered = doubt != Doubt::Sequence || !segment.flags.contains(Flags::RST);
+                if let Some(told) = told.filter(|_| from == Side::Fixed && is_answered)
+                    && let Some(challenge) = met.challenge(now, told, CHALLENGES_APART)
+                {
+                    doubts.challenges += 1;
+                    out.inject(Side::Fixed, challenge);
+                }
+            }
+        }
+    }
+    if let Some(windows) = strangers.meet(from, &segment)
+        && known.is_none_or(|known| !is_committed || known.is_kept_by(&windows))
+    {
+        doubts.met_again += u64::from(known.is_some());
+        *connection = C::default();
+        let flow = from.to_mobile(segment.flow);
+        connection.acquaintance().met = Some(C::Met::new(flow, windows));
+        if from == Side::Fixed {
+            return Some(Believed(segment));
+        }
+    }
+    out.forward(from.opposite(), segment);
+    None
+}
