@@ -18,11 +18,6 @@ char license_of_program[] SEC("license") = "GPL";
 
 /* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/copies.rs. ---- */
 
-struct prefix {
-	__u32 bits;
-	struct address address;
-};
-
 /* Of the mobiles; the value says whether packets of all protocols are copied, or TCP's alone. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
