@@ -14,7 +14,6 @@ use host::Host;
 use info::TcpInfo;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::getsockopt;
-use nix::sys::socket::sockopt::TcpMaxSeg;
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -98,6 +97,10 @@ struct Bed {
     server: Host,
 }
 
+fn info(end: &TcpStream) -> libc::tcp_info {
+    getsockopt(end, TcpInfo).unwrap()
+}
+
 /// What the kernels counted in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
@@ -111,7 +114,7 @@ struct Transfer {
     retransmissions: u64,
     /// The longest time without data.
     gap: Duration,
-    /// Bytes of data in a full segment.
+    /// Bytes of data in a full segment, as the mobile sees it.
     mss: u32,
 }
 
@@ -176,10 +179,9 @@ impl Bed {
         let start = Instant::now();
         let mut gap = Duration::ZERO;
         let mss = std::thread::scope(|scope| {
-            let server = scope.spawn(|| {
+            scope.spawn(|| {
                 let (mut peer, _) = listener.accept().unwrap();
                 peer.write_all(&vec![7; bytes]).unwrap();
-                getsockopt(&peer, TcpMaxSeg).unwrap()
             });
             let mut stream = self.mobile.within(|| TcpStream::connect((SERVER, PORT)).unwrap());
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -198,7 +200,7 @@ impl Bed {
             read_until(bytes / 2);
             halfway();
             read_until(bytes);
-            server.join().unwrap()
+            info(&stream).tcpi_rcv_mss
         });
         let took = start.elapsed();
         let (after, made_after) = counters();
@@ -260,8 +262,9 @@ fn a_clean_path_loses_nothing_by_it_and_does_not_stall() {
     let [[plain, delayed], [plain_gap, gap]] =
         in_turns(&bed, 3_000_000, [|transfer| transfer.took, |transfer| transfer.gap]);
     assert!(delayed < plain.mul_f64(1.1), "{delayed:?} against {plain:?}");
-    // The wait for the last ACK of a window is short: the segments' spacing is known.
-    assert!(gap < plain_gap + Duration::from_millis(100), "{gap:?} against {plain_gap:?}");
+    // Two round trips. A wait beyond the time that a window takes would be a tail-loss probe, if not
+    // a time-out.
+    assert!(gap < plain_gap + Duration::from_millis(40), "{gap:?} against {plain_gap:?}");
 }
 
 #[test]
@@ -305,13 +308,15 @@ fn a_daemon_that_is_killed_takes_no_connection_with_it_and_comes_back() {
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
 
-/// The server sends so many bytes, the mobile has them, and both say no more; then `meanwhile`. What
-/// timers the server's kernel needed until all of it was acknowledged and the connection closed.
-fn last_ack(bed: &Bed, bytes: usize, meanwhile: impl FnOnce()) -> u64 {
+/// The server sends so many bytes, the mobile has them, and both say no more; then `meanwhile`. How
+/// often the server's kernel timed out until all of it was acknowledged and the connection closed,
+/// and how often it sent a tail-loss probe.
+fn last_ack(bed: &Bed, bytes: usize, meanwhile: impl FnOnce()) -> [u64; 2] {
     let listener = bed.server.within(|| TcpListener::bind(("0.0.0.0", PORT)).unwrap());
     let mut stream = bed.mobile.within(|| TcpStream::connect((SERVER, PORT)).unwrap());
     let (mut peer, _) = listener.accept().unwrap();
-    let before = bed.server.counter("TCPTimeouts");
+    let counters = || ["TCPTimeouts", "TCPLossProbes"].map(|name| bed.server.counter(name));
+    let before = counters();
     for end in [&stream, &peer] {
         end.set_read_timeout(Some(PATIENCE)).unwrap();
     }
@@ -319,8 +324,8 @@ fn last_ack(bed: &Bed, bytes: usize, meanwhile: impl FnOnce()) -> u64 {
     stream.read_exact(&mut vec![0; bytes]).unwrap();
     meanwhile();
     let until = Instant::now() + PATIENCE;
-    while not_acknowledged(&peer) > 0 {
-        assert!(Instant::now() < until, "{} segments", not_acknowledged(&peer));
+    while info(&peer).tcpi_unacked > 0 {
+        assert!(Instant::now() < until, "{} segments", info(&peer).tcpi_unacked);
         std::thread::sleep(Duration::from_millis(1));
     }
     // Both ends learn of the other's.
@@ -328,12 +333,8 @@ fn last_ack(bed: &Bed, bytes: usize, meanwhile: impl FnOnce()) -> u64 {
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     drop(stream);
     assert_eq!(peer.read(&mut [0]).unwrap(), 0);
-    bed.server.counter("TCPTimeouts") - before
-}
-
-/// Segments sent and not acknowledged.
-fn not_acknowledged(sender: &TcpStream) -> u32 {
-    getsockopt(sender, TcpInfo).unwrap().tcpi_unacked
+    let after = counters();
+    [0, 1].map(|i| after[i] - before[i])
 }
 
 #[test]
@@ -341,9 +342,10 @@ fn the_last_ack_of_a_transfer_is_not_lost() {
     let Some(bed) = Bed::new(&WIRE) else { return };
     let delack = bed.delack(&[]);
     // With any number of segments left over from the last window.
-    for segments in 91..=100 {
-        assert_eq!(last_ack(&bed, segments * 1448, || ()), 0, "{segments}");
-    }
+    let waited = (91..=100).map(|segments| last_ack(&bed, segments * 1448, || ()));
+    let sum = waited.reduce(|a, b| [a[0] + b[0], a[1] + b[1]]).unwrap();
+    // It leaves before the sender asks for it; now and then, on a busy machine, a little later.
+    assert!(sum[0] == 0 && sum[1] <= 4, "{sum:?}");
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
 
@@ -351,10 +353,11 @@ fn the_last_ack_of_a_transfer_is_not_lost() {
 fn a_daemon_killed_at_the_end_of_a_transfer_costs_one_time_out_at_most() {
     let Some(bed) = Bed::new(&WIRE) else { return };
     let delack = bed.delack(&[]);
-    for segments in 91..=100 {
+    for segments in [91, 94, 97, 100] {
         let daemon = daemon(&delack);
-        let timeouts = last_ack(&bed, segments * 1448, || kill(daemon, Signal::SIGKILL).unwrap());
-        assert!(timeouts <= 1, "{segments}: {timeouts}");
+        let end = || kill(daemon, Signal::SIGKILL).unwrap();
+        let [timeouts, probes] = last_ack(&bed, segments * 1448, end);
+        assert!(timeouts <= 1, "{segments}: {timeouts}, {probes}");
         delack.says("acknowledgements are delayed");
     }
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
@@ -367,8 +370,10 @@ fn told(tells: bool, options: &[&str]) -> Option<([u64; 3], u32, f64)> {
     let route = bed.server.command(&["ip", "-4", "route", "show", "dev", "airtcp0"]).output();
     let route = String::from_utf8(route.unwrap().stdout).unwrap();
     let words: Vec<_> = route.split_whitespace().collect();
-    bed.server
-        .ip(&[&["route", "replace", "dev", "airtcp0"], &words[..], &["cwnd", "lock", "4"]].concat());
+    let clamp = ["dev", "airtcp0", "cwnd", "lock", "4"];
+    bed.server.ip(&[&["route", "replace"], &words[..], &clamp].concat());
+    // The kernel remembers it when a connection ends.
+    bed.download(100_000, || ());
     let sender = tells.then(|| bed.sender());
     let delack = bed.delack(options);
     let transfer = bed.download(1_000_000, || ());

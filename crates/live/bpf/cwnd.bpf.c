@@ -90,9 +90,10 @@ struct bpf_sock_ops {
 	__u32 op;
 	__u32 args[4];
 	__u32 family;
-	__u32 remote_ip4;
+	/* Volatile, so that no instruction reads one or the other: the verifier refuses that. */
+	volatile __u32 remote_ip4;
 	__u32 local_ip4;
-	__u32 remote_ip6[4];
+	volatile __u32 remote_ip6[4];
 	__u32 local_ip6[4];
 	__u32 remote_port;
 	__u32 local_port;
@@ -201,11 +202,9 @@ static inline_always struct counts *the_counts(void)
 static inline_always int is_selected(struct bpf_sock_ops *ctx, const struct role *role)
 {
 	if (role->some_peers) {
-		struct prefix peer = { .bits = 128 };
+		struct prefix peer = { .bits = 128, .address = mapped(ctx->remote_ip4) };
 
-		if (ctx->family == AF_INET) {
-			peer.address = mapped(ctx->remote_ip4);
-		} else {
+		if (ctx->family != AF_INET) {
 			peer.address.words[0] = ctx->remote_ip6[0];
 			peer.address.words[1] = ctx->remote_ip6[1];
 			peer.address.words[2] = ctx->remote_ip6[2];
