@@ -118,8 +118,8 @@ fn bpf() -> Vec<Check> {
         .ok()
         .and_then(|bytes| parse::btf_knows(bytes, name))
     {
-        Some(true) => Finding::ok(format!("the kernel has the type {name}")),
-        Some(false) => Finding::missing(format!("the kernel has no type {name}"), mend),
+        Some(true) => Finding::ok(format!("the kernel knows {name}")),
+        Some(false) => Finding::missing(format!("the kernel does not know {name}"), mend),
         None => Finding::unknown("cannot be seen without BTF", mend),
     };
     vec![
