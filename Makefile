@@ -67,8 +67,7 @@ deny: ## licences, sources and advisories of the dependencies (needs cargo insta
 	cargo deny check licenses bans sources
 	cargo deny check advisories
 
-test-long: ## Karak's ACKs in the kernel, and outages of three and ten minutes (as root, idle machine, 14 minutes)
-	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- karak_in_the_kernel
+test-long: ## outages of three and ten minutes through the gateway (as root, 14 minutes)
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages
 
 bench: setup ## benchmarks of the crates (criterion, quick form)

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 2] = ["copies", "karak"];
+const PROGRAMS: [&str; 3] = ["copies", "cwnd", "karak"];
 const HEADERS: [&str; 2] = ["bpf/ip.h", "bpf/kernel.h"];
 
 fn main() -> ExitCode {
@@ -41,7 +41,7 @@ fn compile(clang: &str, program: &str) -> Result<(), String> {
             "{clang} ended with {status} (a clang of version 14 or newer with its BPF target is needed)"
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
-            "{clang} not found: it compiles the BPF programs of `gateway` and `cc`; install clang (scripts/setup does, as root), or \
+            "{clang} not found: it compiles the BPF programs of `gateway`, `delack` and `cc`; install clang (scripts/setup does, as root), or \
              name it by CLANG=…"
         )),
         Err(error) => Err(format!("{clang}: {error}")),

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 /// Stable from release to release: scripts read them.
-const NAMES: [&str; 35] = [
+const NAMES: [&str; 37] = [
     "namespaces",
     "tun",
     "sched-fifo",
@@ -19,10 +19,12 @@ const NAMES: [&str; 35] = [
     "cap-net-admin",
     "cap-net-raw",
     "cap-bpf",
+    "cap-sys-admin",
     "btf",
     "struct-ops",
     "bpf-file-system",
     "netfilter-bpf",
+    "sock-ops",
     "timers",
     "hz",
     "clock-source",

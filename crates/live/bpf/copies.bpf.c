@@ -19,11 +19,6 @@ char license_of_program[] SEC("license") = "GPL";
 
 /* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/copies.rs. ---- */
 
-struct prefix {
-	__u32 bits;
-	struct address address;
-};
-
 /* What is copied of a mobile's packets. */
 enum {
 	OF_TCP,

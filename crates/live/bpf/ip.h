@@ -17,6 +17,12 @@ static inline_always struct address mapped(__u32 ipv4)
 	return address;
 }
 
+/* Key of an LPM trie; an IPv4 prefix is 96 bits longer. */
+struct prefix {
+	__u32 bits;
+	struct address address;
+};
+
 enum {
 	PROTOCOL_HOP_BY_HOP = 0,
 	PROTOCOL_TCP = 6,

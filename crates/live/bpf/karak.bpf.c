@@ -31,6 +31,8 @@ struct state {
 	__u64 timeouts[4];
 	/* Time-outs after which cwnd is larger than reno's. */
 	__u64 raised;
+	/* Changes of state of which the kernel did not tell the program. */
+	__u64 skipped;
 };
 
 struct {
@@ -47,6 +49,7 @@ struct sock {
 };
 
 struct inet_connection_sock {
+	__u8 icsk_ca_state : 5;
 	__u64 icsk_ca_priv[13];
 } __attribute__((preserve_access_index));
 
@@ -111,6 +114,8 @@ struct karak {
 	__u32 duplicates;
 	/* cwnd before it was last reduced; 0 if SND.UNA moved since. */
 	__u32 cwnd;
+	/* As the kernel last told it. */
+	__u32 ca_state;
 };
 
 static inline_always struct karak *karak_of(struct tcp_sock *tp)
@@ -123,6 +128,23 @@ static inline_always struct state *the_state(void)
 	__u32 only = 0;
 
 	return bpf_map_lookup_elem(&state, &only);
+}
+
+/*
+ * Counts what the kernel did without the program. Linux always runs it; the kernels of some hosted
+ * machines do not while process 1 has the processor, and then ssthresh is whatever was on the stack.
+ */
+static inline_always void notice_what_was_skipped(struct tcp_sock *tp)
+{
+	struct karak *karak = karak_of(tp);
+	struct state *state = the_state();
+	__u32 ca_state = bit_field(tp, inet_conn.icsk_ca_state);
+
+	if (karak->ca_state == ca_state)
+		return;
+	karak->ca_state = ca_state;
+	if (state)
+		__sync_fetch_and_add(&state->skipped, 1);
 }
 
 static inline_always __u32 least(__u32 a, __u32 b)
@@ -143,6 +165,7 @@ void karak_init(__u64 *arguments)
 	karak->data_segs_in = tp->data_segs_in;
 	karak->duplicates = 0;
 	karak->cwnd = 0;
+	karak->ca_state = bit_field(tp, inet_conn.icsk_ca_state);
 	if (state)
 		__sync_fetch_and_add(&state->begun, 1);
 }
@@ -192,6 +215,7 @@ void karak_in_ack_event(__u64 *arguments)
 	struct tcp_sock *tp = (struct tcp_sock *)arguments[0];
 	struct karak *karak = karak_of(tp);
 
+	notice_what_was_skipped(tp);
 	if (karak->snd_una != tp->snd_una) {
 		karak->duplicates = 0;
 		karak->cwnd = 0;
@@ -229,7 +253,9 @@ void karak_set_state(__u64 *arguments)
 	struct state *state = the_state();
 	__u32 duplicates = karak->duplicates;
 
-	if ((__u8)arguments[1] != TCP_CA_Loss)
+	notice_what_was_skipped(tp);
+	karak->ca_state = (__u8)arguments[1];
+	if (karak->ca_state != TCP_CA_Loss)
 		return;
 	if (state)
 		__sync_fetch_and_add(&state->timeouts[least(duplicates, 3)], 1);

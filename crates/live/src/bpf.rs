@@ -1,6 +1,8 @@
 //! What all loaders of BPF programs need.
 
+use ipnet::IpNet;
 use libbpf_rs::{MapCore, MapImpl, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::net::IpAddr;
 use std::sync::{Mutex, Once, PoisonError};
 
 static LAST_WARNING: Mutex<String> = Mutex::new(String::new());
@@ -27,4 +29,21 @@ pub(crate) fn open(object: &[u8]) -> libbpf_rs::Result<OpenObject> {
 /// A map by its name in the program.
 pub(crate) fn map<'a>(object: &'a Object, name: &str) -> MapImpl<'a> {
     object.maps().find(|map| map.name() == name).expect("the object has this map")
+}
+
+/// `struct prefix` of `bpf/ip.h`.
+pub(crate) fn prefix(net: IpNet) -> Vec<u8> {
+    let bits = match net {
+        IpNet::V4(net) => 96 + u32::from(net.prefix_len()),
+        IpNet::V6(net) => u32::from(net.prefix_len()),
+    };
+    [&bits.to_ne_bytes()[..], &mapped(net.addr())].concat()
+}
+
+/// `struct address` of `bpf/ip.h`: an IPv4 address is mapped to IPv6 (RFC 4291 §2.5.5.2).
+pub(crate) fn mapped(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
+    }
 }

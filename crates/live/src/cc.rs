@@ -64,6 +64,9 @@ pub struct Loaded {
     pub timeouts: [u64; 4],
     /// Time-outs after which cwnd was larger than reno's.
     pub raised: u64,
+    /// Changes of a connection's state of which the kernel did not tell the program: it ran reno's
+    /// part without Karak's, with an undefined ssthresh.
+    pub skipped: u64,
 }
 
 /// Why a command failed.
@@ -239,13 +242,14 @@ fn read(state: &MapHandle) -> Result<Loaded, Error> {
     Ok(decode(&bytes.unwrap_or_default()))
 }
 
-/// Bytes of the version in `struct state`; seven counters follow.
+/// Bytes of the version in `struct state`, and the counters that follow.
 const VERSION: usize = 32;
+const COUNTERS: usize = 8;
 
 /// `struct state` before anything happened.
 fn encode_version(version: &str) -> Vec<u8> {
     let mut bytes = version.as_bytes()[..version.len().min(VERSION - 1)].to_vec();
-    bytes.resize(VERSION + 7 * 8, 0);
+    bytes.resize(VERSION + COUNTERS * 8, 0);
     bytes
 }
 
@@ -262,6 +266,7 @@ fn decode(bytes: &[u8]) -> Loaded {
         connections_ever: begun,
         timeouts: [next(), next(), next(), next()],
         raised: next(),
+        skipped: next(),
     }
 }
 
@@ -313,6 +318,7 @@ mod tests {
             connections_ever: 10,
             timeouts: [8, 7, 6, 5],
             raised: 4,
+            skipped: 3,
         };
         assert_eq!(decode(&bytes), loaded);
     }
@@ -320,6 +326,6 @@ mod tests {
     #[test]
     fn a_long_version_is_cut_and_still_ends() {
         let bytes = encode_version(&"9".repeat(50));
-        assert_eq!((bytes.len(), decode(&bytes).version.len()), (88, 31));
+        assert_eq!((bytes.len(), decode(&bytes).version.len()), (96, 31));
     }
 }

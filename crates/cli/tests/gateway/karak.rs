@@ -2,7 +2,6 @@
 //! and unloading leaves behind.
 
 use crate::host::Host;
-use crate::outages::LONG;
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::{Events, Instant, Segment, SeqNum};
@@ -142,6 +141,16 @@ const ARRIVE: u64 = 30;
 const SEGMENT: u64 = 1024;
 
 impl Case {
+    /// cwnd after the time-out, in segments (TCP Karak §3, table 1).
+    fn restart(&self) -> u32 {
+        let used = (self.segments - ARRIVE) as u32;
+        match self.duplicates {
+            1 => used.div_ceil(8).next_power_of_two(),
+            2 => used.div_ceil(4).next_power_of_two(),
+            _ => 1,
+        }
+    }
+
     fn plan(&self) -> Plan {
         // The first retransmission that SACK brings about, too.
         let end = self.segments + if self.sack == Sack::Off { 0 } else { 2 };
@@ -271,14 +280,11 @@ impl Capture {
 
 /// One or two duplicates before a time-out, with and without SACK.
 ///
-/// Beside other work about one run in four has one connection of 27 whose kernel did not see a
-/// duplicate, or has an impossible ssthresh, as if the kernel had skipped the program once. Alone
-/// it has not failed in 5 runs. The cause is not known.
+/// The kernels of some hosted machines do not run a program while process 1 has the processor. Karak
+/// counts that; the connections that it happened to say nothing, and others take their place. Where
+/// nothing was skipped, each connection counts.
 #[test]
 fn karak_in_the_kernel_sets_cwnd_as_ours_does_on_the_same_acks() {
-    if std::env::var_os(LONG).is_none() {
-        return skip("an otherwise idle machine: `make test-long` runs it");
-    }
     let Some(kernel) = Kernel::take() else { return };
     kernel.cc(&["load", "karak"]);
     let mut cases = Vec::new();
@@ -287,26 +293,25 @@ fn karak_in_the_kernel_sets_cwnd_as_ours_does_on_the_same_acks() {
             cases.extend((0..=2).map(|duplicates| Case { sack, segments, duplicates }));
         }
     }
-    let found: Vec<[Windows; 2]> = thread::scope(|scope| {
-        let threads: Vec<_> = cases.iter().map(|case| scope.spawn(|| case.run())).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    for (case, [kernel, ours]) in cases.iter().zip(found) {
-        let _ = writeln!(std::io::stderr(), "measured: {case:?}: {kernel:?}, {ours:?}");
-        let used = (case.segments - ARRIVE) as u32;
-        let restart = match case.duplicates {
-            1 => used.div_ceil(8).next_power_of_two(),
-            2 => used.div_ceil(4).next_power_of_two(),
-            _ => 1,
-        };
-        assert_eq!(kernel, ours, "{case:?}");
-        assert_eq!(kernel[0], restart, "{case:?}");
-    }
-    let loaded = &kernel.status()["loaded"];
     let each = cases.len() as u64 / 3;
+    let count = |key: &str| kernel.status()["loaded"][key].as_u64().unwrap();
+    while !cases.is_empty() {
+        let before = count("skipped");
+        let found: Vec<[Windows; 2]> = thread::scope(|scope| {
+            let threads: Vec<_> = cases.iter().map(|case| scope.spawn(|| case.run())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let skipped = count("skipped") - before;
+        let wrong: Vec<_> = (cases.into_iter().zip(found))
+            .inspect(|found| drop(writeln!(std::io::stderr(), "measured: {found:?}")))
+            .filter(|(case, [kernel, ours])| kernel != ours || kernel[0] != case.restart())
+            .collect();
+        assert!(wrong.len() as u64 <= skipped, "{skipped} skipped, but {wrong:?}");
+        cases = wrong.into_iter().map(|(case, _)| case).collect();
+    }
+    let timeouts = &kernel.status()["loaded"]["timeouts"];
     for duplicates in 0..3 {
-        let seen = loaded["timeouts"][duplicates].as_u64().unwrap();
-        assert!(seen >= each, "{duplicates}: {loaded}");
+        assert!(timeouts[duplicates].as_u64() >= Some(each), "{duplicates}: {timeouts}");
     }
     kernel.cc(&["unload"]);
     kernel.wait_until_gone();

@@ -12,6 +12,7 @@ mod downloads;
 mod failures;
 mod host;
 mod hostile;
+mod info;
 mod karak;
 mod lateness;
 mod outages;

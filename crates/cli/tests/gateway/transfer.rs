@@ -1,9 +1,10 @@
 //! A transfer over kernel TCP: one host sends, the other checks what comes and notes when.
 
 use crate::host::Host;
+use crate::info::TcpInfo;
 use crate::lateness::{self, DeadTime};
 use airtcp_core::{Addr, Flow};
-use nix::sys::socket::sockopt::{GetStruct, SetStruct, TcpCongestion, TcpRepair};
+use nix::sys::socket::sockopt::{SetStruct, TcpCongestion, TcpRepair};
 use nix::sys::socket::{getsockopt, setsockopt};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read, Write};
@@ -18,17 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a transfer may take to end.
 const END: Duration = Duration::from_secs(120);
-
-/// TCP_INFO.
-#[derive(Clone, Copy, Debug)]
-struct TcpInfo;
-nix::getsockopt_impl!(
-    TcpInfo,
-    libc::IPPROTO_TCP,
-    libc::TCP_INFO,
-    libc::tcp_info,
-    GetStruct<libc::tcp_info>
-);
 
 /// TCP_REPAIR_QUEUE: which queue [`TcpQueueSeq`] is about.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
-//! The loop of `airtcp delack`.
+//! What `airtcp delack` does until it is stopped.
 
+use super::cwnd::{CwndCounters, CwndError, CwndOption, Role};
 use super::hold::{Counters, Data, Decided, Holder, hops};
 use super::tap::Tap;
 use crate::gateway::datapath::Verdict;
@@ -21,6 +22,15 @@ const HEARTBEAT: Duration = Duration::from_millis(50);
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct DelackConfig {
+    /// Which ACKs wait, and when they leave; `None`: none do.
+    pub delay: Option<Delay>,
+    /// Who asks for cwnd, and who tells it.
+    pub role: Role,
+}
+
+/// Which ACKs wait, and when they leave.
+#[derive(Clone, Debug)]
+pub struct Delay {
     /// Whose ACKs, and where they wait.
     pub selection: AckSelection,
     /// When they leave.
@@ -44,22 +54,63 @@ pub enum DelackError {
     /// See there.
     #[error(transparent)]
     Rules(#[from] RulesError),
+    /// See there.
+    #[error(transparent)]
+    Cwnd(#[from] CwndError),
     /// The queue or the tap broke.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// Delays ACKs until SIGTERM, SIGINT or an error. Calls `beat` often as long as it is alive.
+/// Delays ACKs, asks for cwnd and tells it until SIGTERM, SIGINT or an error. Calls `beat` often as
+/// long as it is alive.
 ///
 /// # Errors
 /// Something that it needs is missing, and nothing was changed; or the queue broke, and its rules
 /// are gone.
-pub fn run(config: &DelackConfig, beat: &mut dyn FnMut()) -> Result<Counters, DelackError> {
-    let DelackConfig { selection, policy, connections } = config;
+pub fn run(config: &DelackConfig, beat: &mut dyn FnMut()) -> Result<(), DelackError> {
     let (stop, stopped) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM] {
         signal_hook::low_level::pipe::register(signal, stop.try_clone()?)?;
     }
+    let Role { asks, tells, .. } = config.role;
+    let option = (asks || tells).then(|| CwndOption::attach(&config.role)).transpose()?;
+    if option.is_some() {
+        tracing::info!(asks, tells, "cwnd travels in a TCP option");
+    }
+    let ended = match &config.delay {
+        Some(delay) => delay_acks(delay, &stopped, beat),
+        None => wait(&stopped, beat),
+    };
+    if let Some(option) = option {
+        let CwndCounters { asked, told } = option.counters()?;
+        tracing::info!(
+            connections_asked = asked,
+            connections_told = told,
+            "cwnd no longer travels"
+        );
+    }
+    ended
+}
+
+/// Nothing is to be done but to live.
+fn wait(stopped: &UnixStream, beat: &mut dyn FnMut()) -> Result<(), DelackError> {
+    let timeout = PollTimeout::try_from(HEARTBEAT).expect("it is short");
+    loop {
+        beat();
+        let mut stop = [PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut stop, timeout).is_ok_and(|ready| ready > 0) {
+            return Ok(());
+        }
+    }
+}
+
+fn delay_acks(
+    delay: &Delay,
+    stopped: &UnixStream,
+    beat: &mut dyn FnMut(),
+) -> Result<(), DelackError> {
+    let Delay { selection, policy, connections } = delay;
     let name = &selection.interface;
     let index = interface(name).ok_or_else(|| DelackError::Interface(name.clone()))?;
     let tap = Tap::open(index).map_err(DelackError::Tap)?;
@@ -78,23 +129,28 @@ pub fn run(config: &DelackConfig, beat: &mut dyn FnMut()) -> Result<Counters, De
         decided: Vec::new(),
         selection,
     };
-    let ended = delayer.run(&stopped, beat);
+    let ended = delayer.run(stopped, beat);
     // Packets must not be sent to a queue that is gone.
     drop(rules);
     let last = ended.and_then(|()| delayer.finish());
-    let counters = delayer.holder.counters();
-    let Counters { data_segments, acks, acks_dropped, acks_delayed, connections_refused } =
-        counters;
+    let Counters {
+        data_segments,
+        segments_with_cwnd,
+        acks,
+        acks_dropped,
+        acks_delayed,
+        connections_refused,
+    } = delayer.holder.counters();
     tracing::info!(
         data_segments,
+        segments_with_cwnd,
         acks,
         acks_dropped,
         acks_delayed,
         connections_refused,
         "acknowledgements are no longer delayed"
     );
-    last?;
-    Ok(counters)
+    Ok(last?)
 }
 
 struct Delayer<'a> {

@@ -36,6 +36,8 @@ pub type Decided = (PacketId, Verdict);
 pub struct Counters {
     /// Segments with data that arrived; merged ones count by their size.
     pub data_segments: u64,
+    /// Of these, segments that told the sender's cwnd.
+    pub segments_with_cwnd: u64,
     /// Pure ACKs that the host sent.
     pub acks: u64,
     /// Of these, ACKs that did not leave, as a newer one said the same.
@@ -305,7 +307,11 @@ impl Holder {
     /// A segment with data, SYN, FIN or RST arrived. What is `decided` has waited.
     pub fn on_data(&mut self, now: Instant, data: &Data<'_>, decided: &mut Vec<Decided>) {
         let Data { segment, mss, .. } = *data;
-        self.counters.data_segments += segment.payload.0.div_ceil(u64::from(mss.max(1)));
+        let segments = segment.payload.0.div_ceil(u64::from(mss.max(1)));
+        self.counters.data_segments += segments;
+        if segment.options.cwnd.is_some() {
+            self.counters.segments_with_cwnd += segments;
+        }
         let flow = segment.flow;
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             // A new connection, or none any more.

@@ -1,7 +1,7 @@
 //! What the kernel tells about itself: privileges, BPF, clocks, settings.
 
 use super::parse::{self, Capability};
-use super::{AS_ROOT, CC, Check, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
+use super::{AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
 use crate::cc::BPF_FILE_SYSTEM;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use nix::time::{ClockId, clock_getres};
@@ -94,7 +94,13 @@ fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
             NOBODY,
             "the gateway sends the segments it injects, delack sees the data that arrive",
         ),
-        bpf.named("cap-bpf", CC, GATEWAY, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
+        bpf.named("cap-bpf", CC, QUEUES, "loads BPF programs (CAP_BPF and CAP_PERFMON)"),
+        has(&[SysAdmin]).named(
+            "cap-sys-admin",
+            NOBODY,
+            DELACK,
+            "a program for TCP options is attached to the root of the cgroups",
+        ),
     ]
 }
 
@@ -112,8 +118,8 @@ fn bpf() -> Vec<Check> {
         .ok()
         .and_then(|bytes| parse::btf_knows(bytes, name))
     {
-        Some(true) => Finding::ok(format!("the kernel has the type {name}")),
-        Some(false) => Finding::missing(format!("the kernel has no type {name}"), mend),
+        Some(true) => Finding::ok(format!("the kernel knows {name}")),
+        Some(false) => Finding::missing(format!("the kernel does not know {name}"), mend),
         None => Finding::unknown("cannot be seen without BTF", mend),
     };
     vec![
@@ -137,6 +143,14 @@ fn bpf() -> Vec<Check> {
             GATEWAY,
             "packets of mobiles in reach go on at once, and M-TCP+ and holdover get copies",
         ),
+        // The helper by which a program for TCP options knows its network namespace.
+        knows("bpf_get_netns_cookie_sock_ops", "needs Linux 5.14 or newer with CONFIG_CGROUP_BPF")
+            .named(
+                "sock-ops",
+                NOBODY,
+                DELACK,
+                "a sender's cwnd in a TCP option (--sender, --ask-cwnd)",
+            ),
     ]
 }
 
@@ -371,15 +385,15 @@ mod tests {
 
     #[test]
     fn root_holds_every_privilege_and_nobody_none() {
-        assert_eq!(states(&privileges(Some(ROOT), true)), [State::Ok; 3]);
-        assert_eq!(states(&privileges(Some(0), true)), [State::Missing; 3]);
-        assert_eq!(states(&privileges(None, true)), [State::Unknown; 3]);
+        assert_eq!(states(&privileges(Some(ROOT), true)), [State::Ok; 4]);
+        assert_eq!(states(&privileges(Some(0), true)), [State::Missing; 4]);
+        assert_eq!(states(&privileges(None, true)), [State::Unknown; 4]);
     }
 
     #[test]
     fn bpf_is_refused_in_a_user_namespace_whatever_is_held_there() {
         let states = states(&privileges(Some(ROOT), false));
-        assert_eq!(states, [State::Ok, State::Ok, State::Missing]);
+        assert_eq!(states, [State::Ok, State::Ok, State::Missing, State::Ok]);
     }
 
     #[test]

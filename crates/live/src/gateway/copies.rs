@@ -24,7 +24,7 @@
 use super::config::{FastPathMode, GatewayConfig, Group};
 use super::datapath::Intercepted;
 use super::datapath::buffers::Spares;
-use crate::bpf::{self, map};
+use crate::bpf::{self, map, mapped, prefix};
 use crate::netlink::u32_at;
 use airtcp_core::Instant;
 use airtcp_edge::{MechanismConfig, Silence, Towards};
@@ -339,23 +339,6 @@ fn wanted(config: &GatewayConfig) -> BTreeMap<IpNet, What> {
 
 fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
     object.progs_mut().find(|program| program.name() == name).expect("the object has it")
-}
-
-/// `struct prefix`.
-fn prefix(net: IpNet) -> Vec<u8> {
-    let bits = match net {
-        IpNet::V4(net) => 96 + u32::from(net.prefix_len()),
-        IpNet::V6(net) => u32::from(net.prefix_len()),
-    };
-    [&bits.to_ne_bytes()[..], &mapped(net.addr())].concat()
-}
-
-/// `struct address`: an IPv4 address is mapped to IPv6 (RFC 4291 §2.5.5.2).
-fn mapped(ip: IpAddr) -> [u8; 16] {
-    match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    }
 }
 
 /// A record of the ring buffer: `struct copy`, and the packet.

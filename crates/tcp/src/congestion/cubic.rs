@@ -4,10 +4,12 @@
 //! stays near it, and then probes beyond it. Where Reno would grow faster, cwnd follows an estimate
 //! of Reno's window.
 //!
-//! Three points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
+//! Four points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
 //! many ACKs of one. While cwnd is not used up, whether the application or the peer's window is in
 //! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
-//! above W_max at the start of the curve becomes W_max.
+//! above W_max at the start of the curve becomes W_max. Where the estimate of Reno's window is above
+//! the curve but below cwnd, which aims at where the curve is a round trip later, cwnd stays (§4.3
+//! would lower it).
 //!
 //! Compared with Linux's CUBIC between losses (studies/live); HyStart++ was not, Linux has another.
 

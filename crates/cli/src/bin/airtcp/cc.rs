@@ -69,13 +69,17 @@ fn sentences(status: &Status) -> String {
     let Status { name, loaded, default_here, retired } = status;
     let mut out = match loaded {
         None => format!("{name} is not loaded\n"),
-        Some(Loaded { version, connections, connections_ever, timeouts, raised }) => {
+        Some(Loaded { version, connections, connections_ever, timeouts, raised, skipped }) => {
             let [none, one, two, more] = timeouts;
+            let skipped = match skipped {
+                0 => String::new(),
+                n => format!("the kernel did not run it when it should have: {n} times\n"),
+            };
             format!(
                 "{name} is loaded (airtcp {version})\n\
                  connections: {connections} now, {connections_ever} ever\n\
                  time-outs after 0, 1, 2 and more duplicate ACKs: {none}, {one}, {two}, {more}; \
-                 cwnd larger than reno's after {raised}\n"
+                 cwnd larger than reno's after {raised}\n{skipped}"
             )
         }
     };
@@ -122,6 +126,7 @@ mod tests {
             connections_ever: 7,
             timeouts: [4, 3, 2, 1],
             raised: 5,
+            skipped: 6,
         };
         let status =
             Status { name: "karak", loaded: Some(loaded), default_here: true, retired: Some(1) };
@@ -130,6 +135,7 @@ mod tests {
             "karak is loaded (airtcp 0.1.0)
 connections: 2 now, 7 ever
 time-outs after 0, 1, 2 and more duplicate ACKs: 4, 3, 2, 1; cwnd larger than reno's after 5
+the kernel did not run it when it should have: 6 times
 it is the default of this network namespace
 unloaded before, but still in use: 1
 "

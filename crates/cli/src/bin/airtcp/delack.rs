@@ -1,9 +1,10 @@
-//! `airtcp delack`: this host's acknowledgements, delayed as by TCP-DCA; and the parent that
-//! restarts the daemon when it dies.
+//! `airtcp delack`: this host's acknowledgements, delayed as by TCP-DCA, or its cwnd told to a host
+//! that does that; and the parent that restarts the daemon when it dies.
 
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
-use airtcp_live::delack::daemon::{self, DelackConfig, DelackError};
+use airtcp_live::delack::cwnd::Role;
+use airtcp_live::delack::daemon::{self, DelackConfig, DelackError, Delay};
 use airtcp_live::gateway::datapath::rules::{AckSelection, RulesError};
 use airtcp_live::gateway::log;
 use airtcp_live::gateway::supervisor::{self, Heart, Timing};
@@ -17,8 +18,16 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 pub(crate) struct DelackArgs {
     /// The interface by which data come and acknowledgements leave, such as wlan0.
-    #[arg(long, value_name = "NAME")]
-    interface: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "sender")]
+    interface: Option<String>,
+    /// Tells this host's cwnd, in a TCP option of its data, to receivers that ask for it. Without
+    /// --interface no acknowledgement is delayed.
+    #[arg(long)]
+    sender: bool,
+    /// Asks the senders for their cwnd, for the delay window of `dca`. Those that run `airtcp delack
+    /// --sender` tell it.
+    #[arg(long, requires = "interface")]
+    ask_cwnd: bool,
     /// Only connections with these hosts: an address or a prefix; may be repeated.
     #[arg(long, value_name = "ADDRESS", value_parser = peer)]
     peer: Vec<IpNet>,
@@ -91,8 +100,8 @@ impl DelackArgs {
     }
 
     fn config(&self) -> DelackConfig {
-        let Self { interface, peer, port, queue, connections, .. } = self;
-        DelackConfig {
+        let Self { interface, peer, port, queue, connections, sender, ask_cwnd, .. } = self;
+        let delay = interface.as_ref().map(|interface| Delay {
             selection: AckSelection {
                 queue: *queue,
                 interface: interface.clone(),
@@ -101,7 +110,9 @@ impl DelackArgs {
             },
             policy: self.ack(),
             connections: *connections as usize,
-        }
+        });
+        let (peers, ports) = (peer.clone(), port.clone());
+        DelackConfig { delay, role: Role { asks: *ask_cwnd, tells: *sender, peers, ports } }
     }
 }
 
@@ -112,7 +123,7 @@ fn peer(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// Delays acknowledgements until SIGTERM or SIGINT; returns the exit code.
+/// Does what is asked until SIGTERM or SIGINT; returns the exit code.
 pub(crate) fn run(args: &DelackArgs) -> i32 {
     if let Err(message) = log::init() {
         complain(&message);
@@ -142,7 +153,7 @@ fn daemon(config: &DelackConfig) -> i32 {
         }
     };
     match daemon::run(config, &mut || heart.beat(Instant::now())) {
-        Ok(_) => SUCCESS,
+        Ok(()) => SUCCESS,
         Err(error @ (DelackError::Interface(_) | DelackError::Rules(RulesError::Interface(_)))) => {
             complain(&format!("--interface: {error}"));
             BAD_INPUT
