@@ -16,6 +16,7 @@ mod karak;
 mod lateness;
 mod outages;
 mod packet_control;
+mod quic;
 mod recording;
 mod report;
 mod testbed;
