@@ -19,7 +19,7 @@ endif
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long bench bench-link bench-peers bench-gateway study study-all fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long bench bench-link bench-peers bench-gateway quic-peers study study-all fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,11 @@ bench-peers: setup-simulate ## the same work in airtcp, ns-2 and ns-3
 bench-gateway: setup ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
 	cargo build --profile dist --package airtcp-live --example pass_through --example latency
 	$(BIN)/python benches/gateway/run.py $(ARGS)
+
+quic-peers: ## the ends of QUIC downloads (quinn, aioquic), which studies/wake needs
+	cargo build --release --manifest-path benches/quic/Cargo.toml --target-dir target/quic
+	test -x target/quic/venv/bin/python || python3 -m venv target/quic/venv
+	target/quic/venv/bin/pip install --quiet --requirement benches/quic/requirements.txt
 
 study: module ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }

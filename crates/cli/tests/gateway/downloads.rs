@@ -1,14 +1,20 @@
-//! Downloads that the study in `studies/live` compares with simulated ones: over a steady link, and
-//! over one with the outages of a path in a simulated network of walkers.
+//! Downloads that studies ask for. `studies/live` compares them with simulated ones: over a steady
+//! link, and over one with the outages of a path in a simulated network of walkers. `studies/wake`
+//! compares mechanisms: over one with an outage, or several, by the kernel's TCP and by QUIC.
 
+use crate::outages::{Told, outage};
+use crate::quic;
 use crate::report;
 use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
-use crate::transfer::{Load, Transfer};
+use crate::transfer::{Arrivals, Load, Transfer};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The variable that asks for a download: `steady`, congestion control, Mbit/s, one-way delay in
-/// ms, queue in kB, size in MB; or `mobile`, congestion control, number of the walk.
+/// ms, queue in kB, size in MB; or `mobile`, congestion control, number of the walk; or `interrupted`,
+/// congestion control or QUIC stack, mechanism or `none`, what is told, seconds of the outage or
+/// `fading`, Mbit/s, one-way delay in ms.
 const ASKED: &str = "AIRTCP_DOWNLOAD";
 
 /// When the study looks at cwnd.
@@ -36,6 +42,12 @@ fn asked_for() {
             steady(sender, link, bytes);
         }
         ["mobile", sender, walk] => mobile(sender, walk),
+        ["interrupted", sender, mechanism, told, outages, rate, delay] => {
+            let told = Told::parse(told).expect(told);
+            let mechanism = (mechanism != "none").then(|| format!("{mechanism:?}"));
+            let [rate, delay] = [rate, delay].map(|number| number.parse().expect(number));
+            interrupted(sender, mechanism, told, &lengths(outages), rate, delay);
+        }
         _ => panic!("{ASKED}: {words:?}"),
     }
 }
@@ -66,6 +78,97 @@ fn windows(transfer: &Transfer, opened: Instant) -> Vec<u32> {
         thread::sleep(STEP);
     }
     windows
+}
+
+/// The lengths of outages, which are 0.7 s apart.
+fn lengths(outages: &str) -> Vec<Duration> {
+    match outages {
+        "fading" => vec![Duration::from_millis(1500); 6],
+        "0" => Vec::new(),
+        seconds => vec![Duration::from_secs_f64(seconds.parse().expect(seconds))],
+    }
+}
+
+/// Eight seconds' worth of bytes over a queue of one and a half round trips. The first outage begins
+/// 4 s after the first byte.
+fn interrupted(
+    sender: &'static str,
+    mechanism: Option<String>,
+    told: Told,
+    outages: &[Duration],
+    mbit: u64,
+    delay_ms: u64,
+) {
+    const BEGIN: Duration = Duration::from_secs(4);
+    const APART: Duration = Duration::from_millis(700);
+    let bytes = mbit * 1_000_000;
+    let queue = (mbit * delay_ms * 375).max(15_000);
+    let link = format!(
+        "rate = \"{mbit} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {{ limit = \"{queue} B\" }}\n"
+    );
+    let bed = Testbed::new(&Plan { link, mechanism, ..Plan::default() });
+    let files = tempfile::tempdir_in("/dev/shm").unwrap();
+    let download = match quic::stack(sender) {
+        Some(stack) => {
+            let [fixed, _] = bed.addresses();
+            Download::Quic(quic::Download::start(
+                stack,
+                (&bed.fixed, fixed),
+                &bed.mobile,
+                bytes,
+                files.path(),
+            ))
+        }
+        None => {
+            assert!(has_congestion_control(sender));
+            Download::Tcp(bed.download(&Load { bytes: Some(bytes), ..Load::endless(sender) }))
+        }
+    };
+    let arrivals = download.arrivals();
+    arrivals.wait_for(1);
+    let first = arrivals.first().expect("a byte");
+    let mut begin = first + BEGIN;
+    let mut up = begin;
+    for &length in outages {
+        up = outage(&bed, begin, length, told, || {});
+        begin = up + APART;
+    }
+    let total: Duration = outages.iter().sum();
+    let dead = (!outages.is_empty())
+        .then(|| arrivals.dead_time(up, 2 * total + Duration::from_secs(60)))
+        .flatten();
+    let last = download.finish();
+    let retransmissions = bed.fixed.counter("RetransSegs");
+    report::print(&serde_json::json!({
+        "dead_time": dead.map_or(0.0, |dead| dead.length.as_secs_f64()),
+        "transfer_time": (last - first).as_secs_f64(),
+        "retransmissions": retransmissions,
+    }));
+}
+
+/// By either transport.
+enum Download {
+    Tcp(Transfer),
+    Quic(quic::Download),
+}
+
+impl Download {
+    fn arrivals(&self) -> Arc<Arrivals> {
+        match self {
+            Self::Tcp(transfer) => transfer.arrivals(),
+            Self::Quic(download) => download.arrivals(),
+        }
+    }
+
+    /// Waits until all is there; when that was.
+    fn finish(self) -> Instant {
+        let arrivals = self.arrivals();
+        match self {
+            Self::Tcp(transfer) => drop(transfer.finish()),
+            Self::Quic(download) => download.finish(),
+        }
+        arrivals.last().expect("a byte").0
+    }
 }
 
 /// The walk's outages stand in the scenario of its experiment, in a line that a link file has too.

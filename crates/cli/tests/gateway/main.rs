@@ -17,6 +17,7 @@ mod karak;
 mod lateness;
 mod outages;
 mod packet_control;
+mod quic;
 mod recording;
 mod report;
 mod testbed;

@@ -30,6 +30,16 @@ pub(crate) enum Told {
 }
 
 impl Told {
+    /// What a study calls by this name.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "timely" => Some(Self::Timely),
+            "late" => Some(Self::Late),
+            "nothing" => Some(Self::Nothing),
+            _ => None,
+        }
+    }
+
     /// The signals, with their times in milliseconds after the outage begins.
     fn script(self, outage: Duration) -> Vec<(i64, LinkSignal)> {
         let end = outage.as_millis() as i64;
@@ -358,12 +368,7 @@ fn asked_for() {
 fn parse(line: &'static str) -> Option<Case> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[mechanism, congestion, seconds, told] = &words[..] else { return None };
-    let told = match told {
-        "timely" => Told::Timely,
-        "late" => Told::Late,
-        "nothing" => Told::Nothing,
-        _ => return None,
-    };
+    let told = Told::parse(told)?;
     let outage = Duration::from_secs(seconds.parse().ok()?);
     Some(Case { mechanism: (mechanism != "none").then_some(mechanism), congestion, outage, told })
 }

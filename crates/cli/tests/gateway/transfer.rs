@@ -66,7 +66,7 @@ impl Load {
 
 /// What the receiver has, and since when.
 #[derive(Debug, Default)]
-struct Arrivals {
+pub(crate) struct Arrivals {
     /// When, and how many bytes in all were there then.
     log: Mutex<Vec<(Instant, u64)>>,
     changed: Condvar,
@@ -74,10 +74,35 @@ struct Arrivals {
 
 impl Arrivals {
     fn note(&self, bytes: u64) {
-        let mut log = self.log.lock().unwrap();
-        let total = log.last().map_or(0, |&(_, total)| total) + bytes;
-        log.push((Instant::now(), total));
+        self.note_at(Instant::now(), self.last().map_or(0, |(_, total)| total) + bytes);
+    }
+
+    /// So many bytes in all were there then.
+    pub(crate) fn note_at(&self, at: Instant, total: u64) {
+        self.log.lock().unwrap().push((at, total));
         self.changed.notify_all();
+    }
+
+    /// When the first byte was there.
+    pub(crate) fn first(&self) -> Option<Instant> {
+        self.log.lock().unwrap().first().map(|&(at, _)| at)
+    }
+
+    /// The newest entry.
+    pub(crate) fn last(&self) -> Option<(Instant, u64)> {
+        self.log.lock().unwrap().last().copied()
+    }
+
+    /// From `up` to the first new byte; `None` when none comes within `patience`.
+    pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<DeadTime> {
+        let at = self.wait(patience, |at, _| at > up)?;
+        Some(DeadTime { length: at - up, allowance: lateness::allowance(up) })
+    }
+
+    /// Waits until so many bytes are there.
+    pub(crate) fn wait_for(&self, bytes: u64) {
+        let there = self.wait(PATIENCE, |_, total| total >= bytes);
+        assert!(there.is_some(), "{bytes} bytes did not come in {PATIENCE:?}");
     }
 
     /// Waits for the first entry that `wanted` takes.
@@ -180,19 +205,22 @@ impl Transfer {
 
     /// Waits until the receiver has so many bytes.
     pub(crate) fn wait_for(&self, bytes: u64) {
-        let there = self.arrivals.wait(PATIENCE, |_, total| total >= bytes);
-        assert!(there.is_some(), "{bytes} bytes did not come in {PATIENCE:?}");
+        self.arrivals.wait_for(bytes);
+    }
+
+    /// What the receiver has, and since when.
+    pub(crate) fn arrivals(&self) -> Arc<Arrivals> {
+        self.arrivals.clone()
     }
 
     /// How many bytes the receiver has.
     pub(crate) fn received(&self) -> u64 {
-        self.arrivals.log.lock().unwrap().last().map_or(0, |&(_, total)| total)
+        self.arrivals.last().map_or(0, |(_, total)| total)
     }
 
     /// From `up` to the receiver's first new byte; `None` when none comes within `patience`.
     pub(crate) fn dead_time(&self, up: Instant, patience: Duration) -> Option<DeadTime> {
-        let at = self.arrivals.wait(patience, |at, _| at > up)?;
-        Some(DeadTime { length: at - up, allowance: lateness::allowance(up) })
+        self.arrivals.dead_time(up, patience)
     }
 
     /// From the sender's end to the receiver's.
@@ -240,13 +268,7 @@ impl Transfer {
         while !(self.sender.is_finished() && self.receiver.is_finished()) {
             if Instant::now() >= until {
                 let _ = [&self.socket, &self.far].map(|socket| socket.shutdown(Shutdown::Both));
-                let got = self
-                    .arrivals
-                    .log
-                    .lock()
-                    .unwrap()
-                    .last()
-                    .map(|&(at, total)| (at.elapsed(), total));
+                let got = self.arrivals.last().map(|(at, total)| (at.elapsed(), total));
                 panic!(
                     "not at the end after {END:?}; last arrival so long ago, bytes in all: {got:?}"
                 );

@@ -1,0 +1,114 @@
+//! Downloads by QUIC, whose ends are programs of their own (`benches/quic`): what
+//! [`crate::transfer`] is for the kernel's TCP.
+
+use crate::host::Host;
+use crate::lateness;
+use crate::transfer::Arrivals;
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const PORT: u16 = 4433;
+
+/// A QUIC stack with a congestion control.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stack {
+    /// The program and its first arguments, below `target/quic`.
+    program: &'static [&'static str],
+    congestion: &'static str,
+}
+
+/// The stack with this name, as `studies/wake` calls it.
+pub(crate) fn stack(name: &str) -> Option<Stack> {
+    const QUINN: &[&str] = &["release/quic-peer"];
+    const AIOQUIC: &[&str] = &["venv/bin/python", "../../benches/quic/aioquic_peer.py"];
+    let (program, congestion) = match name {
+        "quinn" => (QUINN, "cubic"),
+        "quinn-bbr" => (QUINN, "bbr"),
+        "aioquic" => (AIOQUIC, "reno"),
+        _ => return None,
+    };
+    Some(Stack { program, congestion })
+}
+
+impl Stack {
+    fn command(self, host: &Host, args: &[&str]) -> Command {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/quic");
+        let words: Vec<PathBuf> = self.program.iter().map(|word| root.join(word)).collect();
+        assert!(words[0].exists(), "{}: `make quic-peers` makes it", words[0].display());
+        let mut command = host.command(&[]);
+        command.args(words).args(args);
+        command.stdout(Stdio::piped());
+        command
+    }
+}
+
+/// A download, from one host to the other.
+#[derive(Debug)]
+pub(crate) struct Download {
+    server: Child,
+    client: JoinHandle<()>,
+    arrivals: Arc<Arrivals>,
+    bytes: u64,
+}
+
+impl Download {
+    /// Of so many bytes, with `folder` for the server's certificate. The client's first packet
+    /// leaves when this returns.
+    pub(crate) fn start(
+        stack: Stack,
+        from: (&Host, IpAddr),
+        to: &Host,
+        bytes: u64,
+        folder: &Path,
+    ) -> Self {
+        lateness::watch();
+        let address = format!("{}:{PORT}", from.1);
+        let file = folder.join("certificate");
+        let file = file.to_str().expect("an ASCII path");
+        let size = bytes.to_string();
+        let serve = ["serve", &address, file, &size, stack.congestion];
+        let mut server = stack.command(from.0, &serve).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        assert_eq!(ready.trim(), "ready");
+
+        let mut client = stack.command(to, &["fetch", &address, file]).spawn().unwrap();
+        let arrivals = Arc::new(Arrivals::default());
+        let told = arrivals.clone();
+        let client = thread::spawn(move || {
+            let lines = BufReader::new(client.stdout.take().unwrap()).lines();
+            for line in lines.map_while(Result::ok) {
+                let (at, total) = line.split_once(' ').expect("a time and a number of bytes");
+                told.note_at(instant(at.parse().unwrap()), total.parse().unwrap());
+            }
+            let _ = client.wait();
+        });
+        Self { server, client, arrivals, bytes }
+    }
+
+    /// What the client has, and since when.
+    pub(crate) fn arrivals(&self) -> Arc<Arrivals> {
+        self.arrivals.clone()
+    }
+
+    /// Waits until all is there.
+    pub(crate) fn finish(mut self) {
+        self.client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        let received = self.arrivals.last().map(|(_, total)| total);
+        assert_eq!(received, Some(self.bytes), "bytes received and sent");
+    }
+}
+
+/// The time of a monotonic clock that shows so many nanoseconds.
+fn instant(nanoseconds: u64) -> Instant {
+    let now = Instant::now();
+    let shown = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).unwrap();
+    now - (Duration::from(shown) - Duration::from_nanos(nanoseconds))
+}
