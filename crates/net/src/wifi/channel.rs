@@ -218,6 +218,19 @@ impl<T: Copy> Channel<T> {
         self.outputs.pop_front()
     }
 
+    /// The same, but as long as nothing comes out, goes on to each deadline up to `until`: for a
+    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline.
+    #[inline]
+    pub fn poll_ahead(&mut self, now: &mut Instant, until: Instant) -> Option<Output<T>> {
+        loop {
+            let output = self.poll(*now);
+            if output.is_some() {
+                return output;
+            }
+            *now = self.next_deadline().filter(|&at| at <= until)?;
+        }
+    }
+
     /// Carries out everything due by `now`, at all stations, so that the counters are exact at
     /// `now`. Outputs wait for [`Channel::poll`].
     pub fn catch_up(&mut self, now: Instant) {
