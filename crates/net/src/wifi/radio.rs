@@ -4,29 +4,54 @@
 //! receiver follows and hands to the MAC when it ends, unless something destroyed it.
 
 use crate::wifi::config::{FrameErrors, Power, Propagation, RadioConfig, Reception};
-use airtcp_core::{Bytes, Duration, Instant, Position};
+use airtcp_core::{Bytes, Instant, Position};
 use std::f64::consts::PI;
 
 /// Speed of light, metres per second.
 pub(crate) const LIGHT_SPEED: f64 = 299_792_458.0;
 
-impl RadioConfig {
+/// How signals weaken on the way: [`Propagation`], with what follows from it worked out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathLoss {
+    /// Transmission power, watts.
+    sent: f64,
+    /// In metres.
+    wavelength: f64,
+    height_squared: f64,
+    cross_over: f64,
+}
+
+impl PathLoss {
     /// Power received at `distance` metres.
+    #[inline]
     pub(crate) fn received(&self, distance: f64) -> Power {
+        // Friis' formula up to the cross-over, then that of two rays.
+        let (over, under) = if distance < self.cross_over {
+            (self.wavelength, 4.0 * PI * distance)
+        } else {
+            (self.height_squared, distance * distance)
+        };
+        let ratio = over / under;
+        // Friis' formula fails within a fraction of the wavelength: no antenna gains power.
+        Power::from_watts(self.sent * (ratio * ratio).min(1.0))
+    }
+}
+
+impl RadioConfig {
+    pub(crate) fn path_loss(&self) -> PathLoss {
         let Propagation::TwoRayGround { frequency, height } = self.propagation;
         let wavelength = LIGHT_SPEED / frequency;
-        let cross_over = 4.0 * PI * height * height / wavelength;
-        let gain = if distance <= 0.0 {
-            1.0
-        } else if distance < cross_over {
-            let friis = wavelength / (4.0 * PI * distance);
-            friis * friis
-        } else {
-            let reflected = height * height / (distance * distance);
-            reflected * reflected
-        };
-        // Friis' formula fails within a fraction of the wavelength: no antenna gains power.
-        Power::from_watts(self.tx_power.as_watts() * gain.min(1.0))
+        PathLoss {
+            sent: self.tx_power.as_watts(),
+            wavelength,
+            height_squared: height * height,
+            cross_over: 4.0 * PI * height * height / wavelength,
+        }
+    }
+
+    /// Power received at `distance` metres.
+    pub(crate) fn received(&self, distance: f64) -> Power {
+        self.path_loss().received(distance)
     }
 }
 
@@ -92,13 +117,14 @@ impl RadioConfig {
     }
 }
 
-/// Propagation time over `distance` metres, rounded up to a nanosecond. (Rounding up keeps the
-/// triangle inequality, and stations on one line still agree about slots.)
-pub(crate) fn propagation_delay(distance: f64) -> Duration {
+/// Propagation time over `distance` metres in nanoseconds, rounded up; `None` if it does not fit.
+/// (Rounding up keeps the triangle inequality, and stations on one line still agree about slots.)
+#[inline]
+pub(crate) fn propagation_nanos(distance: f64) -> Option<u32> {
     let exact = distance * 1e9 / LIGHT_SPEED;
-    // Not `libm::ceil`, which takes several times as long.
-    let whole = exact as u64;
-    Duration::from_nanos(whole + u64::from((whole as f64) < exact))
+    // Not `libm::ceil`, which takes several times as long; the cast saturates.
+    let whole = exact as u32;
+    whole.checked_add(u32::from(f64::from(whole) < exact))
 }
 
 /// A frame as it reaches a radio.
