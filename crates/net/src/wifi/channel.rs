@@ -349,8 +349,11 @@ impl<T: Copy> Channel<T> {
     /// Lets a station process its signals up to `until`.
     #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
-        if self.stations[station.index()].ear.first().moment() < until {
+        let terminal = &mut self.stations[station.index()];
+        if terminal.ear.first().moment() < until {
             self.go_through_some(station, until);
+        } else {
+            terminal.end_sending(&self.common, until);
         }
     }
 

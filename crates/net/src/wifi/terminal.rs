@@ -92,6 +92,7 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) -> Option<Heard> {
         if self.ear.first().moment() >= until {
+            self.end_sending(common, until);
             return None;
         }
         match self.ear.only_plain() {
@@ -103,6 +104,18 @@ impl<T: Copy> Terminal<T> {
                 None
             }
             _ => self.go_through_one_by_one(air, common, until, out),
+        }
+    }
+
+    /// Contends again, if its CTS or ACK has ended before `until`. All earlier signals must have
+    /// been processed.
+    #[inline]
+    pub(crate) fn end_sending(&mut self, common: &Common, until: Moment) {
+        if let Some(end) = self.dcf.sending_until()
+            && Moment::deadline(end) < until
+        {
+            self.dcf.end_sending(&common.rules);
+            self.ear.calm = self.radio.is_calm(end);
         }
     }
 
@@ -139,6 +152,7 @@ impl<T: Copy> Terminal<T> {
             let signal = *self.ear.first();
             let Signal { end, power, flight, .. } = signal;
             let moment = signal.moment();
+            self.end_sending(common, moment.min(until));
             if moment >= until {
                 return None;
             }
@@ -152,6 +166,7 @@ impl<T: Copy> Terminal<T> {
             } else {
                 let passes = signal.passes();
                 let alone = self.radio.is_quiet()
+                    && self.dcf.sending_until().is_none()
                     && passes < until
                     && air.first_is_alone(&self.ear, passes);
                 if !alone {
