@@ -286,6 +286,24 @@ impl<T> Air<T> {
         }
     }
 
+    /// The end of a frame that has begun no longer matters to a station. Its signal is not the first.
+    #[inline]
+    pub(crate) fn forget(&mut self, of: &mut Ear, frame: u32) {
+        let (mut place, mut before) = (of.next, NONE);
+        while place != NONE {
+            let Waiting { signal, next } = self.waiting[place];
+            if signal.moment().is_end() && signal.moment().frame() == frame {
+                match before {
+                    NONE => of.next = next,
+                    before => self.waiting[before].next = next,
+                }
+                self.waiting.remove(place);
+                return self.release(signal.flight);
+            }
+            (place, before) = (next, place);
+        }
+    }
+
     /// The rest of the frame `number` is lost to a station that it has not passed by `now`; after it
     /// the medium is not to be used for `reserves`.
     pub(crate) fn spoil(&mut self, of: &mut Ear, number: Moment, now: Instant, reserves: Duration) {

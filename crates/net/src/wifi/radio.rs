@@ -137,6 +137,19 @@ pub(crate) struct Arrival {
     pub(crate) end: Instant,
 }
 
+/// What the beginning of a signal means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Its end will matter, too.
+    Present,
+    /// The receiver goes on following another frame: the end of this one does not matter. Whether
+    /// the MAC must know of it (see [`Reception::FirstLock`]).
+    Ignored(bool),
+    /// It has destroyed the frame with this number, and lasts longer: from now on its end matters,
+    /// and that of the other does not.
+    Replaces(u32),
+}
+
 /// What the end of a signal means to the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -165,10 +178,6 @@ impl Lock {
     fn new(now: Instant, signal: Arrival, fate: Outcome) -> Self {
         let Arrival { frame, power, end } = signal;
         Self { frame, fate, power, since: now, end }
-    }
-
-    fn signal(&self) -> Arrival {
-        Arrival { frame: self.frame, power: self.power, end: self.end }
     }
 }
 
@@ -227,18 +236,16 @@ impl Radio {
         }
     }
 
-    /// A signal arrives. True if the receiver ignores it and the MAC must know (see
-    /// [`Reception::FirstLock`]).
-    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> bool {
+    /// A signal arrives.
+    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> Start {
         match config.reception {
             Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
-                let ignored = self.lock_first(now, config, capture_ratio, signal);
-                ignored && ignored_frame_sets_nav
+                self.lock_first(now, config, (capture_ratio, ignored_frame_sets_nav), signal)
             }
             Reception::CumulativeSinr { noise, min_sinr, frame_errors, .. } => {
                 let fatal = frame_errors == FrameErrors::Threshold;
                 self.lock_strongest(now, config, noise, (min_sinr, fatal), signal);
-                false
+                Start::Present
             }
         }
     }
@@ -299,27 +306,31 @@ impl Radio {
         }
     }
 
-    /// The ns-2 rule. True if the signal is ignored.
+    /// The ns-2 rule: the capture ratio, and whether an ignored frame sets the NAV.
     fn lock_first(
         &mut self,
         now: Instant,
         config: &RadioConfig,
-        ratio: f64,
+        (ratio, sets_nav): (f64, bool),
         signal: Arrival,
-    ) -> bool {
+    ) -> Start {
         let Some(lock) = &mut self.lock else {
             let receivable = now >= self.sending_until && signal.power >= config.rx_threshold;
             let fate = if receivable { Outcome::Frame } else { Outcome::Error };
             self.lock = Some(Lock::new(now, signal, fate));
-            return false;
+            return Start::Present;
         };
         if lock.power.is_at_least(ratio, signal.power) {
-            return true;
+            return Start::Ignored(sets_nav);
         }
         // Both are lost; the receiver stays taken until the later end.
-        let until = if signal.end > lock.end { signal } else { lock.signal() };
-        *lock = Lock::new(lock.since, until, Outcome::Collision);
-        false
+        lock.fate = Outcome::Collision;
+        if signal.end <= lock.end {
+            return Start::Ignored(false);
+        }
+        let frame = lock.frame;
+        *lock = Lock::new(lock.since, signal, Outcome::Collision);
+        Start::Replaces(frame)
     }
 
     /// The SINR rule. `fatal`: a ratio below the least one destroys a frame.

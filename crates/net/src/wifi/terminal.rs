@@ -5,7 +5,7 @@ use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame, ReceivedFrame};
-use crate::wifi::radio::{Arrival, Outcome, Radio};
+use crate::wifi::radio::{Arrival, Outcome, Radio, Start};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Duration, Instant};
 use std::hint::black_box;
@@ -170,9 +170,19 @@ impl<T: Copy> Terminal<T> {
                     && passes < until
                     && air.first_is_alone(&self.ear, passes);
                 if !alone {
-                    air.begin_first(&mut self.ear, passes);
                     self.expose(common, now);
-                    self.reached(common, now, Arrival { frame: moment.frame(), power, end });
+                    let arrival = Arrival { frame: moment.frame(), power, end };
+                    match self.reached(common, now, arrival) {
+                        Start::Present => air.begin_first(&mut self.ear, passes),
+                        Start::Ignored(_) => {
+                            air.remove_first(&mut self.ear);
+                            air.release(flight);
+                        }
+                        Start::Replaces(frame) => {
+                            air.forget(&mut self.ear, frame);
+                            air.begin_first(&mut self.ear, passes);
+                        }
+                    }
                     self.follow(air, common, now, &signal);
                     continue;
                 }
@@ -224,10 +234,11 @@ impl<T: Copy> Terminal<T> {
 
     /// The first bit of a frame reaches the station.
     #[inline]
-    fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) {
+    fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) -> Start {
         let Common { rules, radio, .. } = common;
         let was_busy = self.radio.is_busy(radio);
-        if self.radio.start(now, radio, arrival) {
+        let start = self.radio.start(now, radio, arrival);
+        if start == Start::Ignored(true) {
             self.dcf.frame_ignored(now, rules, arrival.end);
         }
         self.ear.calm = false;
@@ -235,6 +246,7 @@ impl<T: Copy> Terminal<T> {
             self.busy_from = now.max(self.busy_from);
             self.dcf.carrier_busy(now, rules);
         }
+        start
     }
 
     /// The last bit of a frame passes the station, and the medium may become idle. True if the
