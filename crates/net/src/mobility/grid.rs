@@ -206,7 +206,7 @@ impl Grid {
         &self.nearby[at].stations
     }
 
-    /// Sets `near` to the stations in range, or almost. Returns until when no other can come into
+    /// Sets `near` to the stations in range, or almost, in ascending order. Returns until when no other can come into
     /// range, unless a movement changes.
     fn look_around(&self, station: u32, now: Instant, near: &mut Vec<u32>) -> Instant {
         near.clear();
@@ -225,6 +225,7 @@ impl Grid {
                 near.push(other);
             }
         }
+        near.sort_unstable();
         until
     }
 
@@ -238,10 +239,14 @@ impl Grid {
         distances: &mut Vec<f64>,
     ) {
         let here = self.stations[station as usize].position(now);
+        let squares = others.iter().map(|&other| {
+            let there = self.stations[other as usize].position(now);
+            here.distance_squared(there)
+        });
         distances.clear();
-        distances.extend(others.iter().map(|&other| {
-            here.distance(self.stations[other as usize].position(now))
-        }));
+        distances.extend(squares);
+        // In a loop of their own, in which the processor takes several roots at once.
+        distances.iter_mut().for_each(|distance| *distance = distance.sqrt());
     }
 
     /// The 3 x 3 cells around a station's cell.

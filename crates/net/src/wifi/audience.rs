@@ -25,7 +25,7 @@ impl Neighbour {
 }
 
 /// The neighbours of all stations. They are kept for a station near which nothing moves; for others
-/// they are found anew at each request, from the positions at that time.
+/// they are found anew at each request, from the positions at that time of the stations nearby.
 #[derive(Clone, Debug)]
 pub(crate) struct Audience {
     radio: RadioConfig,
@@ -40,6 +40,8 @@ pub(crate) struct Audience {
     /// The stations that may be in range, and how far away; used while finding.
     near: Vec<u32>,
     distances: Vec<f64>,
+    /// The power each receives, watts.
+    watts: Vec<f64>,
 }
 
 impl Audience {
@@ -53,6 +55,7 @@ impl Audience {
             found_of: None,
             near: Vec::new(),
             distances: Vec::new(),
+            watts: Vec::new(),
         }
     }
 
@@ -113,12 +116,16 @@ impl Audience {
     /// Finds those among `near` that sense a frame sent by `station` at `now`.
     #[inline(never)]
     fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, loss, grid, found, near, distances, .. } = self;
+        let Self { radio, loss, grid, found, near, distances, watts, .. } = self;
         let floor = floor(radio);
         grid.distances(station, now, near, distances);
+        // In a loop of its own, in which the processor takes several at once.
+        watts.clear();
+        watts.extend(distances.iter().map(|&distance| loss.received(distance)));
         found.clear();
-        found.extend(near.iter().zip(distances).filter_map(|(&station, &mut distance)| {
-            let power = loss.received(distance);
+        let all = near.iter().zip(distances).zip(watts);
+        found.extend(all.filter_map(|((&station, &mut distance), &mut watts)| {
+            let power = Power::from_watts(watts);
             // A station further away than a million kilometres (4.3 s) senses nothing.
             let delay = propagation_nanos(distance)?;
             (power >= floor).then_some(Neighbour { station, delay, power })

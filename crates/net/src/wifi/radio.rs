@@ -22,9 +22,9 @@ pub(crate) struct PathLoss {
 }
 
 impl PathLoss {
-    /// Power received at `distance` metres.
+    /// Power received at `distance` metres, watts.
     #[inline]
-    pub(crate) fn received(&self, distance: f64) -> Power {
+    pub(crate) fn received(&self, distance: f64) -> f64 {
         // Friis' formula up to the cross-over, then that of two rays.
         let (over, under) = if distance < self.cross_over {
             (self.wavelength, 4.0 * PI * distance)
@@ -33,7 +33,7 @@ impl PathLoss {
         };
         let ratio = over / under;
         // Friis' formula fails within a fraction of the wavelength: no antenna gains power.
-        Power::from_watts(self.sent * (ratio * ratio).min(1.0))
+        self.sent * (ratio * ratio).min(1.0)
     }
 }
 
@@ -51,7 +51,7 @@ impl RadioConfig {
 
     /// Power received at `distance` metres.
     pub(crate) fn received(&self, distance: f64) -> Power {
-        self.path_loss().received(distance)
+        Power::from_watts(self.path_loss().received(distance))
     }
 }
 
@@ -121,8 +121,16 @@ impl RadioConfig {
 /// (Rounding up keeps the triangle inequality, and stations on one line still agree about slots.)
 #[inline]
 pub(crate) fn propagation_nanos(distance: f64) -> Option<u32> {
-    let exact = distance * 1e9 / LIGHT_SPEED;
+    const NANOS_PER_METRE: f64 = 1e9 / LIGHT_SPEED;
+    let about = distance * NANOS_PER_METRE;
     // Not `libm::ceil`, which takes several times as long; the cast saturates.
+    let whole = about as u32;
+    let rest = about - f64::from(whole);
+    // Division takes longer than all else, and is needed only near whole numbers.
+    if rest > 1e-3 && rest < 1.0 - 1e-3 {
+        return whole.checked_add(1);
+    }
+    let exact = distance * 1e9 / LIGHT_SPEED;
     let whole = exact as u32;
     whole.checked_add(u32::from(f64::from(whole) < exact))
 }
