@@ -183,7 +183,9 @@ impl<T: Copy> Terminal<T> {
                             air.begin_first(&mut self.ear, passes);
                         }
                     }
-                    self.follow(air, common, now, &signal);
+                    if common.noise_errors {
+                        self.follow(air, common, now, signal);
+                    }
                     continue;
                 }
                 let Common { radio, receivable_alone, .. } = common;
@@ -194,9 +196,7 @@ impl<T: Copy> Terminal<T> {
                     self.dcf.carrier_busy(now, &common.rules);
                 }
                 if outcome == Outcome::Frame && common.noise_errors && flight < FOR_OTHERS {
-                    let mut exposure = common.rules.exposure(now, &air.flight(flight).frame);
-                    exposure.pass(end, radio.sinr(power, Power::ZERO));
-                    self.dcf.traffic.exposure = exposure;
+                    self.expose_alone(common, air, signal);
                 }
                 self.passed(air, &signal, common, end, (outcome, busy), out)
             };
@@ -212,18 +212,35 @@ impl<T: Copy> Terminal<T> {
     /// The signals present have been the same up to now since the last call.
     #[inline]
     fn expose(&mut self, common: &Common, now: Instant) {
-        if common.noise_errors
-            && let Some((_, sinr)) = self.radio.following(&common.radio)
-        {
+        if common.noise_errors {
+            self.expose_to_noise(common, now);
+        }
+    }
+
+    // What follows is needed with `noise_errors` alone. Inlined, it would slow down all else: the
+    // compiler divides by the noise in advance.
+
+    #[cold]
+    fn expose_to_noise(&mut self, common: &Common, now: Instant) {
+        if let Some((_, sinr)) = self.radio.following(&common.radio) {
             self.dcf.traffic.exposure.pass(now, sinr);
         }
     }
 
+    /// The receiver follows the frame of this signal from beginning to end, and hears no other.
+    #[cold]
+    fn expose_alone(&mut self, common: &Common, air: &Air<T>, signal: Signal) {
+        let Signal { end, power, flight, .. } = signal;
+        let frame = &air.flight(flight).frame;
+        let mut exposure = common.rules.exposure(signal.moment().at, frame);
+        exposure.pass(end, common.radio.sinr(power, Power::ZERO));
+        self.dcf.traffic.exposure = exposure;
+    }
+
     /// The receiver may have begun to follow the frame of this signal.
-    #[inline]
-    fn follow(&mut self, air: &Air<T>, common: &Common, now: Instant, signal: &Signal) {
-        if common.noise_errors
-            && let Some((frame, _)) = self.radio.following(&common.radio)
+    #[cold]
+    fn follow(&mut self, air: &Air<T>, common: &Common, now: Instant, signal: Signal) {
+        if let Some((frame, _)) = self.radio.following(&common.radio)
             && frame == signal.moment().frame()
             && signal.flight < FOR_OTHERS
         {
