@@ -206,8 +206,8 @@ impl Grid {
         &self.nearby[at].stations
     }
 
-    /// Sets `near` to the stations in range, or almost, in ascending order. Returns until when no other can come into
-    /// range, unless a movement changes.
+    /// Sets `near` to the stations in range, or almost, in ascending order. Returns until when no
+    /// other can come into range, unless a movement changes.
     fn look_around(&self, station: u32, now: Instant, near: &mut Vec<u32>) -> Instant {
         near.clear();
         let own = &self.stations[station as usize];
@@ -254,9 +254,7 @@ impl Grid {
         let (column, row) = self.place(self.stations[station as usize].cell);
         let columns = column.saturating_sub(1)..(column + 2).min(self.columns);
         let rows = row.saturating_sub(1)..(row + 2).min(self.rows);
-        let row = move |row: usize| {
-            &self.cells[row * self.columns..][columns.start..columns.end]
-        };
+        let row = move |row: usize| &self.cells[row * self.columns..][columns.start..columns.end];
         rows.flat_map(row)
     }
 

@@ -58,11 +58,7 @@ impl RadioConfig {
 impl RadioConfig {
     /// Probability that no bit of a frame of `size` bytes is wrong.
     pub(crate) fn probability_intact(&self, size: Bytes) -> f64 {
-        if self.bit_error_rate <= 0.0 {
-            1.0
-        } else {
-            libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
-        }
+        libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
     }
 
     /// Whether noise and interference cause bit errors.

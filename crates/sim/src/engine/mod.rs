@@ -308,6 +308,8 @@ mod tests {
                     let expected = model.iter().min().copied();
                     prop_assert_eq!(woken, expected.map(|(t, _, c)| (ms(t), c)));
                     if let Some((t, _, c)) = expected {
+                        let others = model.iter().filter(|e| e.2 != c).map(|e| ms(e.0)).min();
+                        prop_assert_eq!(w.next_besides(c), others.unwrap_or(Instant::MAX));
                         now = t;
                         model.retain(|e| e.2 != c);
                         model.push((now + after, now, c));

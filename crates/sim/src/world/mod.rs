@@ -8,8 +8,8 @@
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
-//! costs a few, because the channel looks ahead to its next output. Everything a component asks for
-//! ("send this", "wake me then") is carried out here; no component knows another.
+//! costs one, too, and another when something else wakes up in between. Everything a component asks
+//! for ("send this", "wake me then") is carried out here; no component knows another.
 //!
 //! Addresses: node `i` is 10.0.0.0 + `i` + 1; see [`crate::addr`] for the ports.
 
