@@ -12,7 +12,13 @@ pub struct Position {
 impl Position {
     /// Distance between two positions, in metres.
     pub fn distance(self, other: Self) -> f64 {
+        self.distance_squared(other).sqrt()
+    }
+
+    /// Its square, in square metres.
+    #[inline]
+    pub fn distance_squared(self, other: Self) -> f64 {
         let (dx, dy) = (self.x - other.x, self.y - other.y);
-        (dx * dx + dy * dy).sqrt()
+        dx * dx + dy * dy
     }
 }

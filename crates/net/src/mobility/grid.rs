@@ -4,6 +4,10 @@
 //! A moving station is always entered in the cell where it is. A heap holds the instants at which
 //! it crosses into another cell or its leg ends; [`Grid::advance`] processes them before a query. A
 //! station that stands still costs nothing.
+//!
+//! Near moving stations, the first query of a station also notes who else may come into range soon.
+//! Later ones look at these alone, until somebody else may have come nearer, or a movement in the
+//! 3 x 3 cells has changed.
 
 use super::{Leg, Mobility, Stationary};
 use airtcp_core::{Duration, Instant, Position};
@@ -31,11 +35,20 @@ pub(crate) struct Grid {
     changes: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Changes whenever a station comes to rest for good, or a resting one begins to move.
     generation: u32,
+    /// Of the stations that have asked among moving ones.
+    nearby: Vec<Nearby>,
 }
 
-/// Where a station is entered.
+/// Where a station is, and where it is entered; one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Entry {
+    /// Where its leg begins, and how far it leads.
+    from: Position,
+    along: Position,
+    /// When the leg begins, and how many nanoseconds it takes.
+    since: Instant,
+    takes: f64,
     /// When this entry must next be updated; [`Instant::MAX`] for never.
     due: Instant,
     cell: u32,
@@ -43,26 +56,50 @@ struct Entry {
     place: u32,
 }
 
-/// The stations in a cell lie together in memory, because they are looked through together.
-#[derive(Clone, Debug, Default)]
-struct Cell {
-    members: Vec<Member>,
-    /// How many of them move.
-    movers: u32,
-}
+impl Entry {
+    fn new(leg: &Leg, due: Instant) -> Self {
+        let Leg { from, since, to, until } = *leg;
+        let along = Position { x: to.x - from.x, y: to.y - from.y };
+        let takes = until.since(since).as_nanos() as f64;
+        Self { from, along, since, takes, due, cell: 0, place: 0 }
+    }
 
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    station: u32,
-    /// The leg it is on.
-    leg: Leg,
-}
+    /// [`Leg::position`] during the leg, without a branch, which could not be predicted.
+    #[inline]
+    fn position(&self, at: Instant) -> Position {
+        let done = at.since(self.since).as_nanos() as f64 / self.takes;
+        let Self { from, along, .. } = *self;
+        Position { x: from.x + along.x * done, y: from.y + along.y * done }
+    }
 
-impl Member {
+    /// Metres per nanosecond.
+    fn speed(&self) -> f64 {
+        Position::default().distance(self.along) / self.takes
+    }
+
     /// The station moves, or will move.
     fn is_mover(&self) -> bool {
-        self.leg.until < Instant::MAX
+        self.due < Instant::MAX
     }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    members: Vec<u32>,
+    /// How many of them move.
+    movers: u32,
+    /// How often a movement here has changed.
+    changes: u32,
+}
+
+/// The stations that may come into range of one.
+#[derive(Clone, Debug, Default)]
+struct Nearby {
+    stations: Vec<u32>,
+    /// Before this no other can.
+    until: Instant,
+    /// [`Grid::changes_around`] it when it asked.
+    changes: (u32, u64),
 }
 
 impl Grid {
@@ -82,8 +119,10 @@ impl Grid {
         // A float-to-integer cast saturates.
         let count = |extent: f64| (extent / width) as usize + 1;
         let (columns, rows) = (count(across), count(up));
+        let stay = |&place| Leg::stay(place, Instant::ZERO, Instant::MAX);
+        let entry = |place| Entry::new(&stay(place), Instant::MAX);
         let mut grid = Self {
-            stations: vec![Entry { due: Instant::MAX, cell: 0, place: 0 }; positions.len()],
+            stations: positions.iter().map(entry).collect(),
             mobility: positions.iter().map(|&p| Mobility::Stationary(Stationary(p))).collect(),
             range,
             width,
@@ -94,10 +133,10 @@ impl Grid {
             movers: 0,
             changes: BinaryHeap::new(),
             generation: 0,
+            nearby: Vec::new(),
         };
-        for (station, &place) in (0..).zip(positions) {
-            let leg = Leg::stay(place, Instant::ZERO, Instant::MAX);
-            grid.enter(Member { station, leg }, Instant::ZERO);
+        for (station, place) in (0..).zip(positions) {
+            grid.enter(station, &stay(place), Instant::ZERO);
         }
         grid
     }
@@ -115,16 +154,6 @@ impl Grid {
         &self.mobility[station as usize]
     }
 
-    /// Where a station is at `at`. [`Grid::advance`] must have been called up to that time.
-    fn position(&self, station: u32, at: Instant) -> Position {
-        self.member(station).leg.position(at)
-    }
-
-    fn member(&self, station: u32) -> &Member {
-        let Entry { cell, place, .. } = self.stations[station as usize];
-        &self.cells[cell as usize].members[place as usize]
-    }
-
     /// Changes whenever the neighbourhood of stations that stand still does; see
     /// [`Grid::moves_around`].
     pub(crate) fn generation(&self) -> u32 {
@@ -134,7 +163,13 @@ impl Grid {
     /// Whether this station moves, or any that may be in its range.
     #[inline]
     pub(crate) fn moves_around(&self, station: u32) -> bool {
-        self.movers > 0 && self.around(station).any(|cell| self.cells[cell].movers > 0)
+        self.movers > 0 && self.cells_around(station).any(|cell| cell.movers > 0)
+    }
+
+    /// A station's cell, and how often a movement that concerns a station there has changed.
+    fn changes_around(&self, station: u32) -> (u32, u64) {
+        let changes = self.cells_around(station).map(|cell| u64::from(cell.changes)).sum();
+        (self.stations[station as usize].cell, changes)
     }
 
     /// Updates the entries of all stations to `now`.
@@ -149,29 +184,78 @@ impl Grid {
         }
     }
 
-    /// Sets `found` to the stations within range of `station` at `at`, each with its distance in
-    /// metres. [`Grid::advance`] must have been called up to that time.
-    pub(crate) fn within_range(&self, station: u32, at: Instant, found: &mut Vec<(u32, f64)>) {
-        found.clear();
-        let here = self.position(station, at);
-        for cell in self.around(station) {
-            for other in &self.cells[cell].members {
-                let distance = here.distance(other.leg.position(at));
-                // Entered, and taken out again without a branch, which could not be predicted.
-                found.push((other.station, distance));
-                let outside = other.station == station || distance > self.range;
-                found.truncate(found.len() - usize::from(outside));
+    /// The other stations in the 3 x 3 cells around one: all that may be within range now.
+    pub(crate) fn around(&self, station: u32) -> impl Iterator<Item = u32> {
+        let members = self.cells_around(station).flat_map(|cell| &cell.members).copied();
+        members.filter(move |&other| other != station)
+    }
+
+    /// The same for a station among moving ones; not those that are too far away for now.
+    /// [`Grid::advance`] must have been called up to `now`.
+    pub(crate) fn nearby(&mut self, station: u32, now: Instant) -> &[u32] {
+        let changes = self.changes_around(station);
+        let at = station as usize;
+        if self.nearby.is_empty() {
+            self.nearby = vec![Nearby::default(); self.stations.len()];
+        }
+        if now >= self.nearby[at].until || self.nearby[at].changes != changes {
+            let mut stations = std::mem::take(&mut self.nearby[at].stations);
+            let until = self.look_around(station, now, &mut stations);
+            self.nearby[at] = Nearby { stations, until, changes };
+        }
+        &self.nearby[at].stations
+    }
+
+    /// Sets `near` to the stations in range, or almost, in ascending order. Returns until when no
+    /// other can come into range, unless a movement changes.
+    fn look_around(&self, station: u32, now: Instant, near: &mut Vec<u32>) -> Instant {
+        near.clear();
+        let own = &self.stations[station as usize];
+        let here = own.position(now);
+        let mut until = Instant::MAX;
+        for other in self.around(station) {
+            let entry = &self.stations[other as usize];
+            let away = here.distance(entry.position(now)) - self.range;
+            if away > ALMOST * self.range {
+                let soonest = away / (own.speed() + entry.speed());
+                // A float-to-integer cast rounds down and saturates. Rounding errors are smaller by
+                // orders of magnitude than what is taken off.
+                until = until.min(now + Duration::from_nanos((soonest * 0.999) as u64));
+            } else {
+                near.push(other);
             }
         }
+        near.sort_unstable();
+        until
+    }
+
+    /// Sets `distances` to those of `others` from a station, metres. [`Grid::advance`] must have
+    /// been called up to `now`.
+    pub(crate) fn distances(
+        &self,
+        station: u32,
+        now: Instant,
+        others: &[u32],
+        distances: &mut Vec<f64>,
+    ) {
+        let here = self.stations[station as usize].position(now);
+        let squares = others.iter().map(|&other| {
+            let there = self.stations[other as usize].position(now);
+            here.distance_squared(there)
+        });
+        distances.clear();
+        distances.extend(squares);
+        // In a loop of their own, in which the processor takes several roots at once.
+        distances.iter_mut().for_each(|distance| *distance = distance.sqrt());
     }
 
     /// The 3 x 3 cells around a station's cell.
-    fn around(&self, station: u32) -> impl Iterator<Item = usize> + use<> {
+    fn cells_around(&self, station: u32) -> impl Iterator<Item = &Cell> {
         let (column, row) = self.place(self.stations[station as usize].cell);
-        let columns = self.columns;
-        let near = |at: usize, count: usize| at.saturating_sub(1)..(at + 2).min(count);
-        let in_row = near(column, columns);
-        near(row, self.rows).flat_map(move |row| in_row.clone().map(move |c| row * columns + c))
+        let columns = column.saturating_sub(1)..(column + 2).min(self.columns);
+        let rows = row.saturating_sub(1)..(row + 2).min(self.rows);
+        let row = move |row: usize| &self.cells[row * self.columns..][columns.start..columns.end];
+        rows.flat_map(row)
     }
 
     /// Column and row of a cell.
@@ -183,52 +267,53 @@ impl Grid {
     fn look_after(&mut self, station: u32, now: Instant) {
         let before = self.leave(station);
         let leg = self.mobility[station as usize].leg(now);
-        let member = Member { station, leg };
-        self.generation += u32::from(before.is_mover() && !member.is_mover());
-        self.enter(member, now);
-        let due = self.leaves_cell(station, now);
-        self.stations[station as usize].due = due;
+        let due = self.enter(station, &leg, now);
+        self.generation += u32::from(before.is_mover() && due == Instant::MAX);
         if due < Instant::MAX {
             self.changes.push(Reverse((due, station)));
         }
     }
 
-    fn enter(&mut self, member: Member, now: Instant) {
-        let Position { x, y } = member.leg.position(now);
+    /// Enters a station; returns when its entry must next be updated.
+    fn enter(&mut self, station: u32, leg: &Leg, now: Instant) -> Instant {
+        let Position { x, y } = leg.position(now);
         let index = |offset: f64, count: usize| ((offset / self.width) as usize).min(count - 1);
         let column = index(x - self.corner.x, self.columns);
         let row = index(y - self.corner.y, self.rows);
+        let due = self.leaves_cell(leg, (column, row), now);
         let number = row * self.columns + column;
         let cell = &mut self.cells[number];
-        let entry = &mut self.stations[member.station as usize];
-        (entry.cell, entry.place) = (number as u32, cell.members.len() as u32);
-        cell.members.push(member);
-        cell.movers += u32::from(member.is_mover());
-        self.movers += u32::from(member.is_mover());
+        let (at, place) = (number as u32, cell.members.len() as u32);
+        let entry = Entry { cell: at, place, ..Entry::new(leg, due) };
+        cell.members.push(station);
+        cell.movers += u32::from(entry.is_mover());
+        cell.changes = cell.changes.wrapping_add(1);
+        self.movers += u32::from(entry.is_mover());
+        self.stations[station as usize] = entry;
+        due
     }
 
-    fn leave(&mut self, station: u32) -> Member {
-        let Entry { cell, place, .. } = self.stations[station as usize];
-        let cell = &mut self.cells[cell as usize];
-        let member = cell.members.swap_remove(place as usize);
-        if let Some(moved) = cell.members.get(place as usize) {
-            self.stations[moved.station as usize].place = place;
+    /// Takes a station out; returns its entry.
+    fn leave(&mut self, station: u32) -> Entry {
+        let entry = self.stations[station as usize];
+        let cell = &mut self.cells[entry.cell as usize];
+        cell.members.swap_remove(entry.place as usize);
+        if let Some(&moved) = cell.members.get(entry.place as usize) {
+            self.stations[moved as usize].place = entry.place;
         }
-        cell.movers -= u32::from(member.is_mover());
-        self.movers -= u32::from(member.is_mover());
-        member
+        cell.movers -= u32::from(entry.is_mover());
+        cell.changes = cell.changes.wrapping_add(1);
+        self.movers -= u32::from(entry.is_mover());
+        entry
     }
 
     /// When a station crosses into another cell, or its leg ends.
-    fn leaves_cell(&self, station: u32, now: Instant) -> Instant {
-        let cell = self.stations[station as usize].cell;
-        let leg = self.member(station).leg;
+    fn leaves_cell(&self, leg: &Leg, (column, row): (usize, usize), now: Instant) -> Instant {
         if !leg.moves() {
             return leg.until;
         }
         let here = leg.position(now);
         let left = leg.until.since(now.max(leg.since)).as_nanos() as f64;
-        let (column, row) = self.place(cell);
         let crossing = |from: f64, to: f64, corner: f64, index: usize, count: usize| {
             let ahead = if to > from { index + 1 } else { index };
             // The outermost cells have no end.
@@ -245,6 +330,10 @@ impl Grid {
         leg.until.min(across).min(up)
     }
 }
+
+/// How much further than the range a station may be to count as nearby. At 15 m/s and a range of
+/// 550 m, two stations need a second to come so much closer.
+const ALMOST: f64 = 1.0 / 16.0;
 
 #[cfg(test)]
 mod tests {
@@ -267,10 +356,11 @@ mod tests {
         (0..).zip(mobility).filter(near).map(|(other, _)| other).collect()
     }
 
-    fn found(grid: &Grid, of: usize, at: Instant) -> Vec<u32> {
-        let mut found = Vec::new();
-        grid.within_range(of as u32, at, &mut found);
-        let mut all: Vec<_> = found.into_iter().map(|(other, _)| other).collect();
+    fn within_range(grid: &Grid, of: usize, at: Instant, among: &[u32]) -> Vec<u32> {
+        let mut distances = Vec::new();
+        grid.distances(of as u32, at, among, &mut distances);
+        let near = among.iter().zip(distances).filter(|&(_, distance)| distance <= RANGE);
+        let mut all: Vec<_> = near.map(|(&other, _)| other).collect();
         all.sort_unstable();
         all
     }
@@ -321,10 +411,14 @@ mod tests {
                 }
                 grid.advance(now);
                 for of in 0..first.len() {
-                    prop_assert_eq!(found(&grid, of, now), among_all(&mobility, of, now));
+                    let expected = among_all(&mobility, of, now);
+                    let around: Vec<_> = grid.around(of as u32).collect();
+                    let nearby = grid.nearby(of as u32, now).to_vec();
+                    prop_assert_eq!(&within_range(&grid, of, now, &around), &expected);
+                    prop_assert_eq!(&within_range(&grid, of, now, &nearby), &expected);
                     let still = |m: &Mobility| m.next_change(now).is_none();
                     let near_movers = !still(&mobility[of])
-                        || found(&grid, of, now).iter().any(|&o| !still(&mobility[o as usize]));
+                        || expected.iter().any(|&other| !still(&mobility[other as usize]));
                     prop_assert!(!near_movers || grid.moves_around(of as u32));
                 }
             }

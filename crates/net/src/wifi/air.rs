@@ -266,9 +266,10 @@ impl<T> Air<T> {
     /// The first signal of a station has begun; its end comes next.
     #[inline]
     pub(crate) fn begin_first(&mut self, of: &mut Ear, end: Moment) {
-        Moment { at: of.first.at, order: of.first.order } = end;
-        if !self.first_is_alone(of, end) {
-            let begun = of.first;
+        if self.first_is_alone(of, end) {
+            Moment { at: of.first.at, order: of.first.order } = end;
+        } else {
+            let begun = Signal { at: end.at, order: end.order, ..of.first };
             self.remove_first(of);
             self.enter(of, begun);
         }
@@ -283,6 +284,24 @@ impl<T> Air<T> {
         } else {
             Waiting { signal: of.first, next: of.next } = self.waiting[place];
             self.waiting.remove(place);
+        }
+    }
+
+    /// The end of a frame that has begun no longer matters to a station. Its signal is not the first.
+    #[inline]
+    pub(crate) fn forget(&mut self, of: &mut Ear, frame: u32) {
+        let (mut place, mut before) = (of.next, NONE);
+        while place != NONE {
+            let Waiting { signal, next } = self.waiting[place];
+            if signal.moment().is_end() && signal.moment().frame() == frame {
+                match before {
+                    NONE => of.next = next,
+                    before => self.waiting[before].next = next,
+                }
+                self.waiting.remove(place);
+                return self.release(signal.flight);
+            }
+            (place, before) = (next, place);
         }
     }
 
@@ -309,8 +328,8 @@ impl<T> Air<T> {
         }
     }
 
-    /// Puts a signal among others.
-    #[inline(never)]
+    /// Puts a signal among others. Built in place, as by [`Self::add`].
+    #[inline(always)]
     fn enter(&mut self, of: &mut Ear, signal: Signal) {
         let moment = signal.moment();
         if moment < of.first.moment() {
@@ -318,17 +337,24 @@ impl<T> Air<T> {
             of.first = signal;
             return;
         }
-        let mut next = of.next;
-        let mut before = NONE;
-        while next != NONE && self.waiting[next].signal.moment() <= moment {
-            before = next;
-            next = self.waiting[next].next;
-        }
+        let before = self.last_before(of, moment);
+        let next = if before == NONE { of.next } else { self.waiting[before].next };
         let place = self.waiting.insert(Waiting { signal, next });
         if before == NONE {
             of.next = place;
         } else {
             self.waiting[before].next = place;
         }
+    }
+
+    /// The place of the last signal, but for the first, that does not come after `moment`.
+    #[inline]
+    fn last_before(&self, of: &Ear, moment: Moment) -> u32 {
+        let (mut next, mut before) = (of.next, NONE);
+        while next != NONE && self.waiting[next].signal.moment() <= moment {
+            before = next;
+            next = self.waiting[next].next;
+        }
+        before
     }
 }

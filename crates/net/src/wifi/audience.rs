@@ -3,7 +3,7 @@
 use crate::mobility::Mobility;
 use crate::mobility::grid::Grid;
 use crate::wifi::config::{Power, RadioConfig, Reception};
-use crate::wifi::radio::propagation_delay;
+use crate::wifi::radio::{PathLoss, propagation_nanos};
 use airtcp_core::{Duration, Instant, Position};
 
 /// A station that senses another one's frames.
@@ -25,10 +25,11 @@ impl Neighbour {
 }
 
 /// The neighbours of all stations. They are kept for a station near which nothing moves; for others
-/// they are found anew at each request, from the positions at that time.
+/// they are found anew at each request, from the positions at that time of the stations nearby.
 #[derive(Clone, Debug)]
 pub(crate) struct Audience {
     radio: RadioConfig,
+    loss: PathLoss,
     grid: Grid,
     /// The neighbours of each station that has asked, with the generation of the grid they belong
     /// to.
@@ -36,19 +37,25 @@ pub(crate) struct Audience {
     found: Vec<Neighbour>,
     /// Whose neighbours were found, and when, if nothing has changed since.
     found_of: Option<(u32, Instant)>,
-    /// The stations in range, and how far away; used while finding.
-    near: Vec<(u32, f64)>,
+    /// The stations that may be in range, and how far away; used while finding.
+    near: Vec<u32>,
+    distances: Vec<f64>,
+    /// The power each receives, watts.
+    watts: Vec<f64>,
 }
 
 impl Audience {
     pub(crate) fn new(radio: &RadioConfig, positions: &[Position]) -> Self {
         Self {
             radio: radio.clone(),
+            loss: radio.path_loss(),
             grid: Grid::new(positions, range(radio, floor(radio))),
             kept: vec![None; positions.len()],
             found: Vec::new(),
             found_of: None,
             near: Vec::new(),
+            distances: Vec::new(),
+            watts: Vec::new(),
         }
     }
 
@@ -76,12 +83,16 @@ impl Audience {
         }
         self.grid.advance(now);
         if self.grid.moves_around(station) {
+            self.near.clear();
+            self.near.extend_from_slice(self.grid.nearby(station, now));
             self.find(station, now);
             self.found_of = Some((station, now));
             return &self.found;
         }
         let generation = self.grid.generation();
         if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
+            self.near.clear();
+            self.near.extend(self.grid.around(station));
             self.find(station, now);
             self.found_of = None;
             // First those that can receive a frame, so that it is foreseen which can; then in
@@ -95,24 +106,28 @@ impl Audience {
 
     /// The stations that can receive frames of `station` at `now`, in ascending order.
     pub(crate) fn in_range_of(&self, station: u32, now: Instant) -> Vec<u32> {
-        let mut near = Vec::new();
-        self.grid.within_range(station, now, &mut near);
-        near.retain(|&(_, distance)| self.radio.received(distance) >= self.radio.rx_threshold);
-        let mut stations: Vec<_> = near.into_iter().map(|(other, _)| other).collect();
+        let here = self.position(station, now);
+        let received = |&other: &u32| self.radio.in_range(here, self.position(other, now));
+        let mut stations: Vec<_> = self.grid.around(station).filter(received).collect();
         stations.sort_unstable();
         stations
     }
 
+    /// Finds those among `near` that sense a frame sent by `station` at `now`.
     #[inline(never)]
     fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, grid, found, near, .. } = self;
+        let Self { radio, loss, grid, found, near, distances, watts, .. } = self;
         let floor = floor(radio);
-        grid.within_range(station, now, near);
+        grid.distances(station, now, near, distances);
+        // In a loop of its own, in which the processor takes several at once.
+        watts.clear();
+        watts.extend(distances.iter().map(|&distance| loss.received(distance)));
         found.clear();
-        found.extend(near.iter().filter_map(|&(station, distance)| {
-            let power = radio.received(distance);
+        let all = near.iter().zip(distances).zip(watts);
+        found.extend(all.filter_map(|((&station, &mut distance), &mut watts)| {
+            let power = Power::from_watts(watts);
             // A station further away than a million kilometres (4.3 s) senses nothing.
-            let delay = u32::try_from(propagation_delay(distance).as_nanos()).ok()?;
+            let delay = propagation_nanos(distance)?;
             (power >= floor).then_some(Neighbour { station, delay, power })
         }));
     }

@@ -38,7 +38,7 @@ use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams}
 use crate::wifi::terminal::{Common, Heard, Terminal};
 use airtcp_core::{Bytes, Duration, Instant};
 use airtcp_core::{Position, event::DropReason};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The state of so many stations stays in the processor's cache.
 const CACHED: usize = 200;
@@ -108,6 +108,8 @@ pub struct Channel<T> {
     /// When the latest frame of each station has passed all others.
     latest: Vec<Moment>,
     frames_sent: u32,
+    /// Of each size of frames so far: the probability that no bit of one is wrong.
+    intact: BTreeMap<Bytes, f64>,
     /// How many stations overhear.
     overhearing: usize,
     outputs: VecDeque<Output<T>>,
@@ -140,6 +142,7 @@ impl<T: Copy> Channel<T> {
             agenda: Agenda::new(stations.len()),
             latest: vec![Moment::end(Instant::ZERO, 0); stations.len()],
             frames_sent: 0,
+            intact: BTreeMap::new(),
             overhearing: 0,
             outputs: VecDeque::new(),
             wanted: Effects::none(),
@@ -216,6 +219,19 @@ impl<T: Copy> Channel<T> {
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         while self.outputs.is_empty() && self.step(now) {}
         self.outputs.pop_front()
+    }
+
+    /// The same, but as long as nothing comes out, goes on to each deadline up to `until`: for a
+    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline.
+    #[inline]
+    pub fn poll_ahead(&mut self, now: &mut Instant, until: Instant) -> Option<Output<T>> {
+        loop {
+            let output = self.poll(*now);
+            if output.is_some() {
+                return output;
+            }
+            *now = self.next_deadline().filter(|&at| at <= until)?;
+        }
     }
 
     /// Carries out everything due by `now`, at all stations, so that the counters are exact at
@@ -336,8 +352,11 @@ impl<T: Copy> Channel<T> {
     /// Lets a station process its signals up to `until`.
     #[inline]
     fn go_through(&mut self, station: StationId, until: Moment) {
-        if self.stations[station.index()].ear.first().moment() < until {
+        let terminal = &mut self.stations[station.index()];
+        if terminal.ear.first().moment() < until {
             self.go_through_some(station, until);
+        } else {
+            terminal.end_sending(&self.common, until);
         }
     }
 
@@ -447,7 +466,12 @@ impl<T: Copy> Channel<T> {
             let number = Moment::beginning(now, number).frame();
             monitor.sent.push(SentFrame { number, at, duration, from, to, kind, size, packet });
         }
-        let intact = self.common.radio.probability_intact(size);
+        let radio = &self.common.radio;
+        let intact = if radio.bit_error_rate > 0.0 {
+            *self.intact.entry(size).or_insert_with(|| radio.probability_intact(size))
+        } else {
+            1.0
+        };
         // What stations that it is not for need to know of it, if that is all.
         let reserves = self.common.rules.nav_for_others(frame);
         let errors = intact < 1.0 || self.common.noise_errors;

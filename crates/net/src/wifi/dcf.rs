@@ -10,6 +10,8 @@
 //!   plus `backoff`; when the medium becomes busy, the whole slots elapsed are subtracted. Without
 //!   a packet to send there is no deadline either.
 //! - The NAV is a date, not a timer: the count begins DIFS after it.
+//! - The end of a CTS or ACK that the station sends concerns nobody else. Its caller brings it up
+//!   ([`Dcf::end_sending`]) when something follows.
 
 use crate::config::QueueLimit;
 use crate::queue::{Admission, Arrival};
@@ -364,6 +366,10 @@ impl<T: Copy> Dcf<T> {
         busy_until: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
         let rest = self.backoff.delay();
+        if self.phase == Phase::Sending {
+            let from = self.deadline.max(self.nav.end()) + rules.phy.difs;
+            return self.has_packet.then(|| from + rest);
+        }
         if self.deadline == Instant::MAX {
             let from = || busy_until().max(self.nav.end()) + rules.phy.difs;
             return self.has_packet.then(|| from() + rest);
@@ -391,6 +397,17 @@ impl<T: Copy> Dcf<T> {
         // Whole slots count, so that a little more may remain.
         let rest = || self.backoff.delay().min(self.deadline.since(begin));
         stops.then(|| end + rules.phy.difs + rest())
+    }
+
+    /// When the CTS or ACK being sent ends, after which the station contends.
+    #[inline]
+    pub(crate) fn sending_until(&self) -> Option<Instant> {
+        (self.phase == Phase::Sending).then_some(self.deadline)
+    }
+
+    /// The CTS or ACK has ended.
+    pub(crate) fn end_sending(&mut self, rules: &Rules) {
+        self.contend(self.deadline, rules);
     }
 
     /// Any frame that passes may be the end of its attempt.

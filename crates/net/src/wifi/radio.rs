@@ -4,40 +4,61 @@
 //! receiver follows and hands to the MAC when it ends, unless something destroyed it.
 
 use crate::wifi::config::{FrameErrors, Power, Propagation, RadioConfig, Reception};
-use airtcp_core::{Bytes, Duration, Instant, Position};
+use airtcp_core::{Bytes, Instant, Position};
 use std::f64::consts::PI;
 
 /// Speed of light, metres per second.
 pub(crate) const LIGHT_SPEED: f64 = 299_792_458.0;
 
+/// How signals weaken on the way: [`Propagation`], with what follows from it worked out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathLoss {
+    /// Transmission power, watts.
+    sent: f64,
+    /// In metres.
+    wavelength: f64,
+    height_squared: f64,
+    cross_over: f64,
+}
+
+impl PathLoss {
+    /// Power received at `distance` metres, watts.
+    #[inline]
+    pub(crate) fn received(&self, distance: f64) -> f64 {
+        // Friis' formula up to the cross-over, then that of two rays.
+        let (over, under) = if distance < self.cross_over {
+            (self.wavelength, 4.0 * PI * distance)
+        } else {
+            (self.height_squared, distance * distance)
+        };
+        let ratio = over / under;
+        // Friis' formula fails within a fraction of the wavelength: no antenna gains power.
+        self.sent * (ratio * ratio).min(1.0)
+    }
+}
+
 impl RadioConfig {
-    /// Power received at `distance` metres.
-    pub(crate) fn received(&self, distance: f64) -> Power {
+    pub(crate) fn path_loss(&self) -> PathLoss {
         let Propagation::TwoRayGround { frequency, height } = self.propagation;
         let wavelength = LIGHT_SPEED / frequency;
-        let cross_over = 4.0 * PI * height * height / wavelength;
-        let gain = if distance <= 0.0 {
-            1.0
-        } else if distance < cross_over {
-            let friis = wavelength / (4.0 * PI * distance);
-            friis * friis
-        } else {
-            let reflected = height * height / (distance * distance);
-            reflected * reflected
-        };
-        // Friis' formula fails within a fraction of the wavelength: no antenna gains power.
-        Power::from_watts(self.tx_power.as_watts() * gain.min(1.0))
+        PathLoss {
+            sent: self.tx_power.as_watts(),
+            wavelength,
+            height_squared: height * height,
+            cross_over: 4.0 * PI * height * height / wavelength,
+        }
+    }
+
+    /// Power received at `distance` metres.
+    pub(crate) fn received(&self, distance: f64) -> Power {
+        Power::from_watts(self.path_loss().received(distance))
     }
 }
 
 impl RadioConfig {
     /// Probability that no bit of a frame of `size` bytes is wrong.
     pub(crate) fn probability_intact(&self, size: Bytes) -> f64 {
-        if self.bit_error_rate <= 0.0 {
-            1.0
-        } else {
-            libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
-        }
+        libm::pow(1.0 - self.bit_error_rate, size.bits() as f64)
     }
 
     /// Whether noise and interference cause bit errors.
@@ -92,13 +113,22 @@ impl RadioConfig {
     }
 }
 
-/// Propagation time over `distance` metres, rounded up to a nanosecond. (Rounding up keeps the
-/// triangle inequality, and stations on one line still agree about slots.)
-pub(crate) fn propagation_delay(distance: f64) -> Duration {
+/// Propagation time over `distance` metres in nanoseconds, rounded up; `None` if it does not fit.
+/// (Rounding up keeps the triangle inequality, and stations on one line still agree about slots.)
+#[inline]
+pub(crate) fn propagation_nanos(distance: f64) -> Option<u32> {
+    const NANOS_PER_METRE: f64 = 1e9 / LIGHT_SPEED;
+    let about = distance * NANOS_PER_METRE;
+    // Not `libm::ceil`, which takes several times as long; the cast saturates.
+    let whole = about as u32;
+    let rest = about - f64::from(whole);
+    // Division takes longer than all else, and is needed only near whole numbers.
+    if rest > 1e-3 && rest < 1.0 - 1e-3 {
+        return whole.checked_add(1);
+    }
     let exact = distance * 1e9 / LIGHT_SPEED;
-    // Not `libm::ceil`, which takes several times as long.
-    let whole = exact as u64;
-    Duration::from_nanos(whole + u64::from((whole as f64) < exact))
+    let whole = exact as u32;
+    whole.checked_add(u32::from(f64::from(whole) < exact))
 }
 
 /// A frame as it reaches a radio.
@@ -109,6 +139,19 @@ pub(crate) struct Arrival {
     pub(crate) power: Power,
     /// When it will have passed.
     pub(crate) end: Instant,
+}
+
+/// What the beginning of a signal means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Its end will matter, too.
+    Present,
+    /// The receiver goes on following another frame: the end of this one does not matter. Whether
+    /// the MAC must know of it (see [`Reception::FirstLock`]).
+    Ignored(bool),
+    /// It has destroyed the frame with this number, and lasts longer: from now on its end matters,
+    /// and that of the other does not.
+    Replaces(u32),
 }
 
 /// What the end of a signal means to the MAC.
@@ -139,10 +182,6 @@ impl Lock {
     fn new(now: Instant, signal: Arrival, fate: Outcome) -> Self {
         let Arrival { frame, power, end } = signal;
         Self { frame, fate, power, since: now, end }
-    }
-
-    fn signal(&self) -> Arrival {
-        Arrival { frame: self.frame, power: self.power, end: self.end }
     }
 }
 
@@ -201,18 +240,16 @@ impl Radio {
         }
     }
 
-    /// A signal arrives. True if the receiver ignores it and the MAC must know (see
-    /// [`Reception::FirstLock`]).
-    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> bool {
+    /// A signal arrives.
+    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> Start {
         match config.reception {
             Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
-                let ignored = self.lock_first(now, config, capture_ratio, signal);
-                ignored && ignored_frame_sets_nav
+                self.lock_first(now, config, (capture_ratio, ignored_frame_sets_nav), signal)
             }
             Reception::CumulativeSinr { noise, min_sinr, frame_errors, .. } => {
                 let fatal = frame_errors == FrameErrors::Threshold;
                 self.lock_strongest(now, config, noise, (min_sinr, fatal), signal);
-                false
+                Start::Present
             }
         }
     }
@@ -273,27 +310,31 @@ impl Radio {
         }
     }
 
-    /// The ns-2 rule. True if the signal is ignored.
+    /// The ns-2 rule: the capture ratio, and whether an ignored frame sets the NAV.
     fn lock_first(
         &mut self,
         now: Instant,
         config: &RadioConfig,
-        ratio: f64,
+        (ratio, sets_nav): (f64, bool),
         signal: Arrival,
-    ) -> bool {
+    ) -> Start {
         let Some(lock) = &mut self.lock else {
             let receivable = now >= self.sending_until && signal.power >= config.rx_threshold;
             let fate = if receivable { Outcome::Frame } else { Outcome::Error };
             self.lock = Some(Lock::new(now, signal, fate));
-            return false;
+            return Start::Present;
         };
         if lock.power.is_at_least(ratio, signal.power) {
-            return true;
+            return Start::Ignored(sets_nav);
         }
         // Both are lost; the receiver stays taken until the later end.
-        let until = if signal.end > lock.end { signal } else { lock.signal() };
-        *lock = Lock::new(lock.since, until, Outcome::Collision);
-        false
+        lock.fate = Outcome::Collision;
+        if signal.end <= lock.end {
+            return Start::Ignored(false);
+        }
+        let frame = lock.frame;
+        *lock = Lock::new(lock.since, signal, Outcome::Collision);
+        Start::Replaces(frame)
     }
 
     /// The SINR rule. `fatal`: a ratio below the least one destroys a frame.

@@ -5,7 +5,7 @@ use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
 use crate::wifi::frame::{Body, Frame, ReceivedFrame};
-use crate::wifi::radio::{Arrival, Outcome, Radio};
+use crate::wifi::radio::{Arrival, Outcome, Radio, Start};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
 use airtcp_core::{Duration, Instant};
 use std::hint::black_box;
@@ -92,6 +92,7 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) -> Option<Heard> {
         if self.ear.first().moment() >= until {
+            self.end_sending(common, until);
             return None;
         }
         match self.ear.only_plain() {
@@ -103,6 +104,18 @@ impl<T: Copy> Terminal<T> {
                 None
             }
             _ => self.go_through_one_by_one(air, common, until, out),
+        }
+    }
+
+    /// Contends again, if its CTS or ACK has ended before `until`. All earlier signals must have
+    /// been processed.
+    #[inline]
+    pub(crate) fn end_sending(&mut self, common: &Common, until: Moment) {
+        if let Some(end) = self.dcf.sending_until()
+            && Moment::deadline(end) < until
+        {
+            self.dcf.end_sending(&common.rules);
+            self.ear.calm = self.radio.is_calm(end);
         }
     }
 
@@ -139,6 +152,7 @@ impl<T: Copy> Terminal<T> {
             let signal = *self.ear.first();
             let Signal { end, power, flight, .. } = signal;
             let moment = signal.moment();
+            self.end_sending(common, moment.min(until));
             if moment >= until {
                 return None;
             }
@@ -152,13 +166,26 @@ impl<T: Copy> Terminal<T> {
             } else {
                 let passes = signal.passes();
                 let alone = self.radio.is_quiet()
+                    && self.dcf.sending_until().is_none()
                     && passes < until
                     && air.first_is_alone(&self.ear, passes);
                 if !alone {
-                    air.begin_first(&mut self.ear, passes);
                     self.expose(common, now);
-                    self.reached(common, now, Arrival { frame: moment.frame(), power, end });
-                    self.follow(air, common, now, &signal);
+                    let arrival = Arrival { frame: moment.frame(), power, end };
+                    match self.reached(common, now, arrival) {
+                        Start::Present => air.begin_first(&mut self.ear, passes),
+                        Start::Ignored(_) => {
+                            air.remove_first(&mut self.ear);
+                            air.release(flight);
+                        }
+                        Start::Replaces(frame) => {
+                            air.forget(&mut self.ear, frame);
+                            air.begin_first(&mut self.ear, passes);
+                        }
+                    }
+                    if common.noise_errors {
+                        self.follow(air, common, now, signal);
+                    }
                     continue;
                 }
                 let Common { radio, receivable_alone, .. } = common;
@@ -169,9 +196,7 @@ impl<T: Copy> Terminal<T> {
                     self.dcf.carrier_busy(now, &common.rules);
                 }
                 if outcome == Outcome::Frame && common.noise_errors && flight < FOR_OTHERS {
-                    let mut exposure = common.rules.exposure(now, &air.flight(flight).frame);
-                    exposure.pass(end, radio.sinr(power, Power::ZERO));
-                    self.dcf.traffic.exposure = exposure;
+                    self.expose_alone(common, air, signal);
                 }
                 self.passed(air, &signal, common, end, (outcome, busy), out)
             };
@@ -187,18 +212,35 @@ impl<T: Copy> Terminal<T> {
     /// The signals present have been the same up to now since the last call.
     #[inline]
     fn expose(&mut self, common: &Common, now: Instant) {
-        if common.noise_errors
-            && let Some((_, sinr)) = self.radio.following(&common.radio)
-        {
+        if common.noise_errors {
+            self.expose_to_noise(common, now);
+        }
+    }
+
+    // What follows is needed with `noise_errors` alone. Inlined, it would slow down all else: the
+    // compiler divides by the noise in advance.
+
+    #[cold]
+    fn expose_to_noise(&mut self, common: &Common, now: Instant) {
+        if let Some((_, sinr)) = self.radio.following(&common.radio) {
             self.dcf.traffic.exposure.pass(now, sinr);
         }
     }
 
+    /// The receiver follows the frame of this signal from beginning to end, and hears no other.
+    #[cold]
+    fn expose_alone(&mut self, common: &Common, air: &Air<T>, signal: Signal) {
+        let Signal { end, power, flight, .. } = signal;
+        let frame = &air.flight(flight).frame;
+        let mut exposure = common.rules.exposure(signal.moment().at, frame);
+        exposure.pass(end, common.radio.sinr(power, Power::ZERO));
+        self.dcf.traffic.exposure = exposure;
+    }
+
     /// The receiver may have begun to follow the frame of this signal.
-    #[inline]
-    fn follow(&mut self, air: &Air<T>, common: &Common, now: Instant, signal: &Signal) {
-        if common.noise_errors
-            && let Some((frame, _)) = self.radio.following(&common.radio)
+    #[cold]
+    fn follow(&mut self, air: &Air<T>, common: &Common, now: Instant, signal: Signal) {
+        if let Some((frame, _)) = self.radio.following(&common.radio)
             && frame == signal.moment().frame()
             && signal.flight < FOR_OTHERS
         {
@@ -209,10 +251,11 @@ impl<T: Copy> Terminal<T> {
 
     /// The first bit of a frame reaches the station.
     #[inline]
-    fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) {
+    fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) -> Start {
         let Common { rules, radio, .. } = common;
         let was_busy = self.radio.is_busy(radio);
-        if self.radio.start(now, radio, arrival) {
+        let start = self.radio.start(now, radio, arrival);
+        if start == Start::Ignored(true) {
             self.dcf.frame_ignored(now, rules, arrival.end);
         }
         self.ear.calm = false;
@@ -220,6 +263,7 @@ impl<T: Copy> Terminal<T> {
             self.busy_from = now.max(self.busy_from);
             self.dcf.carrier_busy(now, rules);
         }
+        start
     }
 
     /// The last bit of a frame passes the station, and the medium may become idle. True if the

@@ -139,6 +139,28 @@ fn passes(scenario: &Scenario, frame: &SentFrame<usize>, station: StationId) -> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
+    /// A caller with nothing else to do gets the same outputs at the same times as one who wakes up
+    /// at each deadline.
+    #[test]
+    fn going_ahead_changes_nothing(scenario in scenario(), until in 0_u64..100_000) {
+        let queued = || {
+            let mut channel = channel(&scenario);
+            for (packet, &(_, from, to, size)) in scenario.packets.iter().enumerate() {
+                let (from, to) = (StationId(from as u32), StationId(to as u32));
+                let to = if from == to { Receiver::Broadcast } else { Receiver::Station(to) };
+                let _ = channel.send(Instant::ZERO, from, to, packet, Bytes(size));
+            }
+            channel
+        };
+        let until = Instant::ZERO + Duration::from_micros(until);
+        let mut log = Log::default();
+        run_until(&mut queued(), until, &mut log);
+        let (mut ahead, mut now) = (queued(), Instant::ZERO);
+        let next = || ahead.poll_ahead(&mut now, until).map(|output| (now, output));
+        let outputs: Vec<_> = std::iter::from_fn(next).collect();
+        prop_assert_eq!(outputs, log.outputs);
+    }
+
     /// Conservation: every packet sent is delivered or dropped.
     #[test]
     fn every_unicast_packet_comes_out_exactly_once(scenario in scenario()) {

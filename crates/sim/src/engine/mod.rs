@@ -139,6 +139,29 @@ impl Wakeups {
         Some((earliest.time(), earliest.component()))
     }
 
+    /// When another component than this one wakes up, or earlier than it needs to;
+    /// [`Instant::MAX`] if all sleep on.
+    #[inline]
+    pub fn next_besides(&self, component: ComponentId) -> Instant {
+        let mut place = self.place(component);
+        let mut earliest = u64::MAX;
+        while place > 0 {
+            let (number, side) = ((place - 1) / 4, (place - 1) % 4);
+            let sides = &self.matches[number];
+            for other in 1..4 {
+                earliest = earliest.min(sides[side ^ other].nanos);
+            }
+            place = number;
+        }
+        Instant::from_nanos(earliest)
+    }
+
+    /// Time goes on to `now` while the component woken is awake. No other may be due before.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        self.now = now;
+    }
+
     /// Ends the wake-up that [`Wakeups::next`] returned: the component sleeps until `deadline`.
     #[inline]
     pub fn sleep(&mut self, component: ComponentId, deadline: Option<Instant>) {
@@ -285,6 +308,8 @@ mod tests {
                     let expected = model.iter().min().copied();
                     prop_assert_eq!(woken, expected.map(|(t, _, c)| (ms(t), c)));
                     if let Some((t, _, c)) = expected {
+                        let others = model.iter().filter(|e| e.2 != c).map(|e| ms(e.0)).min();
+                        prop_assert_eq!(w.next_besides(c), others.unwrap_or(Instant::MAX));
                         now = t;
                         model.retain(|e| e.2 != c);
                         model.push((now + after, now, c));

@@ -8,8 +8,8 @@
 //!
 //! A packet costs at most one wake-up per hop: that of the link that delivers it, in which the next
 //! link accepts it (or the endpoint, whose answer goes out at once). Over a wireless channel it
-//! costs a few, because the channel looks ahead to its next output. Everything a component asks for
-//! ("send this", "wake me then") is carried out here; no component knows another.
+//! costs one, too, and another when something else wakes up in between. Everything a component asks
+//! for ("send this", "wake me then") is carried out here; no component knows another.
 //!
 //! Addresses: node `i` is 10.0.0.0 + `i` + 1; see [`crate::addr`] for the ports.
 
@@ -278,7 +278,7 @@ impl World {
                 self.wakeups.sleep_ahead(component, link.next_deadline(), known);
                 continue;
             } else if component < sockets {
-                self.wake_channel(component - channels, observers)
+                self.wake_channel(component - channels, until, observers)
             } else if component < mechanisms {
                 self.wake_socket(component - sockets, observers)
             } else if component < udp {
@@ -337,9 +337,15 @@ impl World {
         }
     }
 
+    /// Goes on with a channel until another component wakes up, at most to `until`.
     #[inline(never)]
-    fn wake_channel(&mut self, index: u32, observers: &mut Observers<'_>) -> Option<Instant> {
-        while let Some(output) = self.channels[index as usize].channel.poll(self.now) {
+    fn wake_channel(
+        &mut self,
+        index: u32,
+        until: Instant,
+        observers: &mut Observers<'_>,
+    ) -> Option<Instant> {
+        while let Some(output) = self.poll_channel(index, until) {
             self.show_air(index, observers);
             let node = |station: StationId| self.channels[index as usize].nodes[station.0 as usize];
             match output {
@@ -383,6 +389,17 @@ impl World {
             }
         }
         self.channels[index as usize].channel.next_deadline()
+    }
+
+    /// What comes out of a channel next, before another component wakes up.
+    #[inline]
+    fn poll_channel(&mut self, index: u32, until: Instant) -> Option<wifi::Output<PacketId>> {
+        let others = self.wakeups.next_besides(self.components.channels + index);
+        let before = Instant::from_nanos(others.as_nanos().saturating_sub(1));
+        let channel = &mut self.channels[index as usize].channel;
+        let output = channel.poll_ahead(&mut self.now, before.min(until));
+        self.wakeups.advance(self.now);
+        output
     }
 
     /// Shows an observer what was on the air since the last call. Whoever handles an output of the
