@@ -118,7 +118,7 @@ enum Machine {
     /// A mechanism for TCP.
     Segments(Box<Mechanism<SharedBytes>>),
     /// Wake, for all protocols, and where it sends.
-    Packets(Wake<Kept>, Side),
+    Packets(Box<Wake<Kept>>, Side),
 }
 
 /// What is remembered of the two hosts of a connection, for as long as there is room.
@@ -776,7 +776,7 @@ impl Machine {
             if !group.is_copied() {
                 return Err(DispatchError::Copies { group: group.name.clone() });
             }
-            return Ok(Self::Packets(Wake::new(wake, table), wake.towards.side()));
+            return Ok(Self::Packets(Box::new(Wake::new(wake, table)), wake.towards.side()));
         }
         let mut mechanism = Mechanism::new(&group.mechanism, table, config.limits.memory)
             .map_err(|source| DispatchError::Threshold { group: group.name.clone(), source })?;
