@@ -211,7 +211,7 @@ fn what_goes_into_a_silence_is_copied_with_what_is_known_of_it_and_so_is_its_end
             .collect();
         assert_eq!(flows[0], [question(1)], "nobody knows whether it will answer");
         assert_eq!(flows[1], [answer], "it is there, which is said once");
-        assert_eq!(flows[2], [], "it will answer");
+        assert!(flows[2].is_empty(), "it will answer");
         assert_eq!(flows[3], [question(1), question(2)], "it did not");
         assert_eq!(flows[4], [answer], "it did, which is said once");
         assert_eq!(copies[0][0].silence, None);
