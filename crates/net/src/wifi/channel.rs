@@ -222,15 +222,22 @@ impl<T: Copy> Channel<T> {
     }
 
     /// The same, but as long as nothing comes out, goes on to each deadline up to `until`: for a
-    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline.
+    /// caller who knows that nothing else happens until then. `now` becomes the latest deadline, and
+    /// each of them is added to `deadlines`.
     #[inline]
-    pub fn poll_ahead(&mut self, now: &mut Instant, until: Instant) -> Option<Output<T>> {
+    pub fn poll_ahead(
+        &mut self,
+        now: &mut Instant,
+        until: Instant,
+        deadlines: &mut u64,
+    ) -> Option<Output<T>> {
         loop {
             let output = self.poll(*now);
             if output.is_some() {
                 return output;
             }
             *now = self.next_deadline().filter(|&at| at <= until)?;
+            *deadlines += 1;
         }
     }
 

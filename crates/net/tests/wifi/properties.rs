@@ -156,7 +156,7 @@ proptest! {
         let mut log = Log::default();
         run_until(&mut queued(), until, &mut log);
         let (mut ahead, mut now) = (queued(), Instant::ZERO);
-        let next = || ahead.poll_ahead(&mut now, until).map(|output| (now, output));
+        let next = || ahead.poll_ahead(&mut now, until, &mut 0).map(|output| (now, output));
         let outputs: Vec<_> = std::iter::from_fn(next).collect();
         prop_assert_eq!(outputs, log.outputs);
     }

@@ -397,7 +397,9 @@ impl World {
         let others = self.wakeups.next_besides(self.components.channels + index);
         let before = Instant::from_nanos(others.as_nanos().saturating_sub(1));
         let channel = &mut self.channels[index as usize].channel;
-        let output = channel.poll_ahead(&mut self.now, before.min(until));
+        // As if it had woken at each deadline: the count must not depend on where a run pauses.
+        let output =
+            channel.poll_ahead(&mut self.now, before.min(until), &mut self.events_processed);
         self.wakeups.advance(self.now);
         output
     }
