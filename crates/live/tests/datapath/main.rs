@@ -62,6 +62,8 @@ impl Net {
         let name = |host| net.host(host);
         for host in ["a", "g", "b"] {
             ip(&["netns", "add", &name(host)], "");
+            // Link-local addresses are usable at once, too.
+            net.sh(host, "echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad");
         }
         for (host, peer, number) in [("a", "fixed", 1), ("b", "mobile", 2)] {
             let script = format!(
