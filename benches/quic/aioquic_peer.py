@@ -1,7 +1,7 @@
 """The two ends of a download by QUIC, with aioquic; as quic-peer, whose arguments it takes.
 
-    aioquic_peer.py serve ADDRESS:PORT CERTIFICATE BYTES reno|cubic
-    aioquic_peer.py fetch ADDRESS:PORT CERTIFICATE
+aioquic_peer.py serve ADDRESS:PORT CERTIFICATE BYTES reno|cubic
+aioquic_peer.py fetch ADDRESS:PORT CERTIFICATE
 """
 
 import asyncio
@@ -13,7 +13,12 @@ from pathlib import Path
 
 from aioquic.asyncio import QuicConnectionProtocol, connect, serve
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, QuicEvent, StreamDataReceived
+from aioquic.quic.events import (
+    ConnectionTerminated,
+    HandshakeCompleted,
+    QuicEvent,
+    StreamDataReceived,
+)
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -25,11 +30,13 @@ PROTOCOL = ["download"]
 
 
 def endpoint(address: str) -> tuple[str, int]:
+    """Host and port of `ADDRESS:PORT`."""
     host, port = address.rsplit(":", 1)
     return host.strip("[]"), int(port)
 
 
 async def server(address: str, file: str, size: int, congestion: str) -> None:
+    """Sends `size` bytes on the first connection, until it is closed."""
     over = asyncio.Event()
 
     class Sender(QuicConnectionProtocol):
@@ -70,6 +77,7 @@ async def server(address: str, file: str, size: int, congestion: str) -> None:
 
 
 async def client(address: str) -> None:
+    """Prints when how many bytes were there, until all are."""
     over = asyncio.Event()
 
     class Receiver(QuicConnectionProtocol):
@@ -87,9 +95,7 @@ async def client(address: str) -> None:
     configuration = QuicConfiguration(
         is_client=True, alpn_protocols=PROTOCOL, verify_mode=ssl.CERT_NONE, **LIMITS
     )
-    async with connect(
-        *endpoint(address), configuration=configuration, create_protocol=Receiver
-    ):
+    async with connect(*endpoint(address), configuration=configuration, create_protocol=Receiver):
         await over.wait()
 
 
