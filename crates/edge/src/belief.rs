@@ -26,7 +26,7 @@
 //!   the connection is ([`Strangers`]). While genuine segments of one host are believed, forged
 //!   ones of the other find none to agree with.
 //! - *A promise* outlives such a meeting. A connection with acknowledged bytes that exist only here
-//!   is met again only if the mobile acknowledges more than was ever seen, and exactly nothing has
+//!   is met again only if the mobile acknowledges more than was ever seen, and nothing at all has
 //!   changed in the other direction.
 
 use crate::counters::counters;

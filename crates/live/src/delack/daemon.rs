@@ -48,13 +48,13 @@ pub enum DelackError {
     /// The arriving data cannot be seen.
     #[error("cannot see the data that arrive (packet sockets need CAP_NET_RAW: run as root): {0}")]
     Tap(io::Error),
-    /// See there.
+    /// The queue cannot be opened or used.
     #[error(transparent)]
     Queue(#[from] NfqueueError),
-    /// See there.
+    /// The firewall rules cannot be set.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// See there.
+    /// cwnd can be neither told nor asked for.
     #[error(transparent)]
     Cwnd(#[from] CwndError),
     /// The queue or the tap broke.
@@ -93,7 +93,7 @@ pub fn run(config: &DelackConfig, beat: &mut dyn FnMut()) -> Result<(), DelackEr
     ended
 }
 
-/// Nothing is to be done but to live.
+/// The kernel does the work; this only waits to be stopped.
 fn wait(stopped: &UnixStream, beat: &mut dyn FnMut()) -> Result<(), DelackError> {
     let timeout = PollTimeout::try_from(HEARTBEAT).expect("it is short");
     loop {
