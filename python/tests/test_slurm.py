@@ -128,7 +128,7 @@ def test_the_example_in_the_documentation_runs(here: Path) -> None:
 
 
 def test_jobs_of_slurm_give_the_bytes_of_a_local_run(here: Path) -> None:
-    from dask_jobqueue import SLURMCluster  # noqa: PLC0415
+    from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415
 
     arguments = ["--axis", f"{LOSS}=0.01,0.02", "--runs", "4"]
     with SLURMCluster(cores=2, processes=1, memory="1 GB", queue="normal") as jobs:
@@ -141,7 +141,7 @@ def test_jobs_of_slurm_give_the_bytes_of_a_local_run(here: Path) -> None:
 
 
 def test_a_job_cancelled_in_mid_run_loses_nothing(here: Path) -> None:
-    from dask_jobqueue import SLURMCluster  # noqa: PLC0415
+    from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415
 
     arguments = [*SLOW, "--runs", "8", "--out", "a.parquet"]
     with SLURMCluster(cores=1, processes=1, memory="1 GB", queue="normal") as jobs:
