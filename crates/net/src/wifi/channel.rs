@@ -87,7 +87,9 @@ pub enum Output<T> {
     },
     /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
     /// Reported whether or not the packet arrived (its ACKs may have been lost), and after the
-    /// packet's [`Output::Drop`], if there is one.
+    /// packet's [`Output::Drop`], if there is one. The station takes its next packet from the queue
+    /// only with the next [`Channel::poll`]: those for the neighbour can be
+    /// [taken back](Channel::take_back) before, at this instant.
     LinkFailure {
         /// The sender.
         station: StationId,
@@ -113,6 +115,8 @@ pub struct Channel<T> {
     /// How many stations overhear.
     overhearing: usize,
     outputs: VecDeque<Output<T>>,
+    /// They gave up at this instant and take their next packets when routing has heard of it.
+    gave_up: Vec<StationId>,
     /// The effects of one call; empty between calls.
     wanted: Effects<T>,
     /// The latest event.
@@ -145,6 +149,7 @@ impl<T: Copy> Channel<T> {
             intact: BTreeMap::new(),
             overhearing: 0,
             outputs: VecDeque::new(),
+            gave_up: Vec::new(),
             wanted: Effects::none(),
             now: Instant::ZERO,
         }
@@ -209,7 +214,7 @@ impl<T: Copy> Channel<T> {
     /// Nothing comes out of [`Channel::poll`] before this time, and every output comes out exactly
     /// at one of these deadlines; `None` while there is nothing to wait for.
     pub fn next_deadline(&self) -> Option<Instant> {
-        if !self.outputs.is_empty() {
+        if !self.outputs.is_empty() || !self.gave_up.is_empty() {
             return Some(self.now);
         }
         self.agenda.shows(self.common.rules.shortest_frame())
@@ -217,6 +222,9 @@ impl<T: Copy> Channel<T> {
 
     /// Carries out what is due by `now` and returns the next output; call until `None`.
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
+        if self.outputs.is_empty() {
+            self.go_on();
+        }
         while self.outputs.is_empty() && self.step(now) {}
         self.outputs.pop_front()
     }
@@ -323,9 +331,26 @@ impl<T: Copy> Channel<T> {
 
     /// Carries out everything due by `now`.
     fn run(&mut self, now: Instant) {
-        while self.step(now) {}
+        loop {
+            // Routing, had it been told in time, would have acted by now.
+            if self.now < now {
+                self.go_on();
+            }
+            if !self.step(now) {
+                break;
+            }
+        }
         self.now = self.now.max(now);
         self.audience.advance(self.now);
+    }
+
+    /// Lets the stations that gave up take their next packets.
+    #[inline]
+    fn go_on(&mut self) {
+        while let Some(station) = self.gave_up.pop() {
+            self.stations[station.index()].dcf.go_on(self.now, &self.common.rules);
+            self.arm(station);
+        }
     }
 
     /// Carries out what comes next, if it is due by `now`.
@@ -415,6 +440,7 @@ impl<T: Copy> Channel<T> {
                 self.outputs.push_back(Output::Drop { station, packet, reason });
             }
             self.outputs.push_back(Output::LinkFailure { station, to });
+            self.gave_up.push(station);
         }
         if self.wanted.transmit.is_some() {
             self.transmit(station);

@@ -497,7 +497,7 @@ impl<T: Copy> Dcf<T> {
         Some(job.packet)
     }
 
-    /// Takes the packets for a station out of the queue, in order; the one in the MAC stays.
+    /// Takes the packets for a station out of the queue, in order. One in the MAC stays.
     pub(crate) fn take_back(&mut self, to: StationId, taken: &mut Vec<T>) {
         let bytes = &mut self.traffic.queue_bytes;
         self.traffic.queue.retain(|job| {
@@ -922,7 +922,8 @@ impl<T: Copy> Dcf<T> {
             if let Receiver::Station(to) = job.to {
                 out.give_up = Some((to, job.packet, job.delivered));
             }
-            self.next_packet(now, rules);
+            // The packet keeps its place until `go_on`.
+            self.has_packet = false;
         } else {
             self.traffic.counters.retries += 1;
             self.double_cw(rules);
@@ -932,6 +933,16 @@ impl<T: Copy> Dcf<T> {
             self.idle_from = self.idle_from.max(now);
         }
         self.contend(now, rules);
+    }
+
+    /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:
+    /// what waited for the lost neighbour may have left the queue by then, and an urgent packet goes
+    /// first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
+    pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules) {
+        self.next_packet(now, rules);
+        if self.phase == Phase::Contend {
+            self.set_access_deadline(now);
+        }
     }
 
     /// The current packet is acknowledged, or was broadcast.

@@ -189,11 +189,36 @@ fn packets_for_a_failed_neighbour_are_taken_back_in_their_order() {
     while !matches!(cell.poll(at), Some(Output::LinkFailure { .. })) {
         at = cell.next_deadline().unwrap_or(at);
     }
-    // Packet 1 is in the MAC by now, so it stays.
     cell.take_back(A, B, &mut taken);
-    assert_eq!((taken, cell.queue_len(A)), (vec![3], 1));
+    assert_eq!((taken, cell.queue_len(A)), (vec![1, 3], 1));
     // Their bytes are free again.
     cell.send(at, A, Receiver::Station(C), 4, Bytes(300)).expect("room");
+}
+
+// As in ns-2: AODV's route error is not behind a packet that goes to the lost neighbour, or to
+// another one.
+#[test]
+fn what_routing_sends_about_a_failed_neighbour_is_first() {
+    let mut config = basic();
+    config.mac.short_retry_limit = 1;
+    let mut cell = line(&config, &[(0.0, &[]), (2000.0, &[]), (0.0, &[])]);
+    for (packet, to) in [(0, B), (1, C)] {
+        cell.send(Instant::ZERO, A, Receiver::Station(to), packet, Bytes(100)).expect("room");
+    }
+    let mut at = Instant::ZERO;
+    while !matches!(cell.poll(at), Some(Output::LinkFailure { .. })) {
+        at = cell.next_deadline().unwrap_or(at);
+    }
+    cell.send_urgent(at, A, Receiver::Broadcast, 2, Bytes(50)).expect("room");
+    let delivered = |(_, output)| match output {
+        Output::Deliver { packet, .. } => Some(packet),
+        _ => None,
+    };
+    let order: Vec<u32> = outputs(&mut cell, at + Duration::from_millis(100))
+        .into_iter()
+        .filter_map(delivered)
+        .collect();
+    assert_eq!(order, [2, 1]);
 }
 
 // Movement.
