@@ -4,17 +4,20 @@
 //! stays near it, and then probes beyond it. Where Reno would grow faster, cwnd follows an estimate
 //! of Reno's window.
 //!
-//! Four points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
+//! Five points differ from the letter of the RFC, as in Linux. An ACK of several segments counts as
 //! many ACKs of one. While cwnd is not used up, whether the application or the peer's window is in
 //! the way (§5.8 has the former), cwnd does not grow and no time passes for the curve. A window
 //! above W_max at the start of the curve becomes W_max. Where the estimate of Reno's window is above
 //! the curve but below cwnd, which aims at where the curve is a round trip later, cwnd stays (§4.3
-//! would lower it).
+//! would lower it). A time-out forgets W_max at once, not when congestion avoidance begins (§4.8),
+//! so that a loss in the slow start between does not give way (§4.7).
 //!
-//! Compared with Linux's CUBIC between losses (studies/live); HyStart++ was not, Linux has another.
+//! Compared section by section with the working group's source of the RFC's text
+//! (draft-ietf-tcpm-rfc8312bis after its version 14), and with Linux's CUBIC between losses
+//! (studies/live). ECN (§4.6) is not implemented.
 
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, Loss, Reno, Restart, Timeout, Undo, Window};
+use super::{Ack, CongestionControl, Loss, Reno, Restart, Spurious, Timeout, Undo, Window};
 use crate::config::CubicConfig;
 use airtcp_core::{Duration, Instant};
 
@@ -174,11 +177,14 @@ impl CongestionControl for Cubic {
     }
 
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
-        // §4.9.2: unless cwnd has grown beyond the window of the loss since.
+        // §4.9.2: what has grown beyond the window of the loss since stays as it is.
         let cwnd = f64::from(window.cwnd()) / f64::from(window.smss());
-        let before = self.before.take().filter(|_| cwnd < self.curve.prior);
+        let outgrown = cwnd >= self.curve.prior;
+        let before = self.before.take().filter(|_| !outgrown);
         self.curve = before.unwrap_or(self.curve);
-        self.slow_start.on_spurious(window, undo);
+        if !outgrown || undo.cause == Spurious::Timeout {
+            self.slow_start.on_spurious(window, undo);
+        }
     }
 }
 
@@ -287,6 +293,16 @@ mod tests {
         assert_eq!((epoch.k, epoch.w_max), (0.0, 49.0));
     }
 
+    // §4.10: K = 0 and cwnd_prior = cwnd, so that the estimate of Reno grows as Reno.
+    #[test]
+    fn after_a_slow_start_without_loss_the_curve_begins_at_its_plateau() {
+        let (mut cc, mut w, mut now) = (cubic(), window(50, 50), Instant::ZERO);
+        acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(5), 0.05);
+        let epoch = cc.curve.epoch.unwrap();
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 50.0));
+        assert!((segments(&w) - 60.0).abs() < 1.0, "{}", segments(&w));
+    }
+
     // §5.8: neither growth nor time on the curve.
     #[test]
     fn an_unused_window_does_not_grow_and_its_time_does_not_count() {
@@ -307,7 +323,7 @@ mod tests {
         acknowledge(&mut cc, &mut w, &mut now, Duration::from_millis(100), 2.0);
         let epoch = cc.curve.epoch.unwrap();
         cc.on_timeout(&mut w, &timeout(80 * SMSS, true));
-        let cause = crate::congestion::Spurious::Timeout;
+        let cause = Spurious::Timeout;
         let (flight, pipe_prev) = (80 * SMSS, 80 * SMSS);
         cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev });
         let restored = cc.curve.epoch.unwrap();
@@ -317,16 +333,16 @@ mod tests {
 
     // §4.9.2.
     #[test]
-    fn a_curve_that_led_beyond_the_window_of_the_loss_stays() {
+    fn a_curve_that_led_beyond_the_window_of_the_loss_stays_and_so_does_cwnd() {
         let (mut cc, mut w, mut now) = after_loss(100);
         let rtt = Duration::from_millis(100);
         acknowledge(&mut cc, &mut w, &mut now, rtt, 10.0);
         assert!(w.cwnd() > 100 * SMSS);
-        let start = cc.curve.epoch.unwrap().start;
-        let cause = crate::congestion::Spurious::FastRetransmit;
-        let (flight, pipe_prev) = (w.cwnd(), 100 * SMSS);
+        let (start, before) = (cc.curve.epoch.unwrap().start, w);
+        let cause = Spurious::FastRetransmit;
+        let (flight, pipe_prev) = (w.cwnd() / 2, 100 * SMSS);
         cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev });
-        assert_eq!(cc.curve.epoch.unwrap().start, start);
+        assert_eq!((cc.curve.epoch.unwrap().start, w), (start, before));
     }
 
     // RFC 9406 §4.3: an SSTHRESH that was set before is the end of slow start.

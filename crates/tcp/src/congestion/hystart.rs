@@ -5,7 +5,10 @@
 //! again, it was no queue, and slow start goes on; otherwise congestion avoidance begins after five
 //! rounds. It takes eight RTT samples a round, which only timestamps give.
 //!
-//! Not yet compared with another implementation.
+//! The RFC leaves open to which round the RTT of the ACK that ends a round belongs: here to the next.
+//!
+//! Compared with §4.2 and §4.3 of the RFC as neqo and picoquic quote them beside their code, and
+//! with that code.
 
 use super::{Ack, Window};
 use airtcp_core::{Duration, SeqNum};
@@ -150,7 +153,8 @@ mod tests {
     fn after_five_rounds_congestion_avoidance_begins() {
         let (slow, grown) = rounds(&[50, 50, 80, 80, 80, 80, 80]);
         assert!(slow.window.in_slow_start(), "{grown:?}");
-        let (slow, _) = rounds(&[50, 50, 80, 80, 80, 80, 80, 80, 80]);
+        // The round in the middle of which CSS began is the first of the five.
+        let (slow, _) = rounds(&[50, 50, 80, 80, 80, 80, 80, 80]);
         assert!(!slow.window.in_slow_start());
         assert_eq!(slow.window.ssthresh(), slow.window.cwnd());
     }

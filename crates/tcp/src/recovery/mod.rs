@@ -293,6 +293,10 @@ impl LossRecovery {
 
     /// The last retransmission was needless.
     pub(crate) fn on_spurious(&mut self, undo: &Undo) {
+        if self.phase == Phase::Recovery {
+            // The algorithm sees cwnd without what duplicates added.
+            self.window.set_cwnd(self.window.ssthresh());
+        }
         self.phase = Phase::Open;
         self.point.clear();
         self.duplicate_acks = 0;
@@ -308,6 +312,9 @@ impl LossRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Congestion, CubicConfig};
+    use crate::congestion::Spurious;
+    use airtcp_core::Instant;
 
     #[test]
     fn a_passed_mark_does_not_return_half_the_sequence_space_later() {
@@ -318,6 +325,24 @@ mod tests {
         point.advance(SeqNum(1001));
         point.advance(SeqNum(1001) + (1 << 31));
         assert!(point.is_clear());
+    }
+    // RFC 9438 §4.9.2 compares cwnd with what it was before the loss.
+    #[test]
+    fn inflation_is_no_growth_beyond_the_window_of_a_needless_reduction() {
+        let cubic = Congestion::Cubic(CubicConfig::default());
+        let config = TcpConfig { congestion: cubic, ..TcpConfig::default() };
+        let mut recovery = LossRecovery::new(&config, crate::congestion::algorithm(&config));
+        recovery.window = Window::new(1000, 100_000, None, None);
+        let now = Instant::ZERO;
+        let loss = Loss { now, flight: 100_000, duplicate_acks: 3 };
+        recovery.on_fast_retransmit(&loss, SeqNum(100_000), false);
+        recovery.inflate(90);
+        assert!(recovery.window().cwnd() > 100_000);
+        let (flight, acked, pipe_prev) = (98_000, 2000, 100_000);
+        let cause = Spurious::FastRetransmit;
+        recovery.on_spurious(&Undo { now, cause, flight, acked, pipe_prev });
+        let window = recovery.window();
+        assert_eq!((window.cwnd(), window.ssthresh()), (100_000, 100_000));
     }
     #[test]
     fn a_partial_ack_deflates_by_what_left() {

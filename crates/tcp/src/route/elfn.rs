@@ -12,7 +12,7 @@
 //! - On leaving, the first unacknowledged segment is sent at once: what was outstanding at the
 //!   notice is likely to be lost.
 //!
-//! Not checked against the paper.
+//! Checked only against summaries of the paper, which was not at hand.
 
 use super::{Resume, RouteFailure, RoutePolicy, Standby};
 use crate::config::ElfnConfig;

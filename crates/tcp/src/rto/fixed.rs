@@ -1,5 +1,5 @@
 //! Fixed RTO (Dyer and Boppana, "A Comparison of TCP Performance over Three Routing Protocols for
-//! Mobile Ad Hoc Networks", MobiHoc 2001). Not checked against the paper.
+//! Mobile Ad Hoc Networks", MobiHoc 2001). Not checked against the paper, which was not at hand.
 
 use super::{Backoff, Expiry, RtoPolicy};
 
