@@ -121,6 +121,13 @@ const LIVE: &[Field] = &[
     )
     .source("RFC 9293 §3.8.4"),
     field(
+        "max-down",
+        Kind::WordOr("never", &POSITIVE_TIME),
+        Is("24 h"),
+        "A connection whose mobile has been away for this long is reset, at both ends: a mobile that never \
+         comes back keeps its servers waiting no longer.",
+    ),
+    field(
         "timer",
         SILENCE,
         Is("400 ms"),
