@@ -184,8 +184,8 @@ pub enum DispatchError {
     },
     /// This machine makes no copies in the kernel.
     #[error(
-        "group {group:?}: wake needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF and \
-         CAP_PERFMON; `airtcp doctor` tells what is missing)"
+        "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF \
+         and CAP_PERFMON; `airtcp doctor` tells what is missing); `mechanism = \"holdover\"` does without"
     )]
     Copies {
         /// Name of the group.

@@ -95,11 +95,11 @@ pub(super) static GATEWAY: Table = Table::new(
 
 /// The mechanisms that are offered for live traffic.
 const MECHANISMS: [Word; 5] =
-    choose(MechanismConfig::WORDS, ["m-tcp-plus", "holdover", "wake", "m-tcp", "packet-control"]);
+    choose(MechanismConfig::WORDS, ["wake", "holdover", "m-tcp-plus", "m-tcp", "packet-control"]);
 
 /// What live traffic asks of mechanisms beyond what a simulation does.
 const LIVE: &[Field] = &[
-    field("mechanism", Kind::Choice(&MECHANISMS), Is("m-tcp-plus"), "What to do for them."),
+    field("mechanism", Kind::Choice(&MECHANISMS), Is("wake"), "What to do for them."),
     field(
         "fifo",
         // An IP packet, as large as offloads make them.
