@@ -264,9 +264,7 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         };
         let (connections, shared) = (&mut self.connections, &mut self.shared);
         let of_this = |&&OfMobile(key): &&OfMobile| key.dst.ip == mobile.0;
-        for &OfMobile(key) in
-            self.of_mobiles.range(OfMobile::first(mobile)..).take_while(of_this)
-        {
+        for &OfMobile(key) in self.of_mobiles.range(OfMobile::first(mobile)..).take_while(of_this) {
             if let Some(mut tracked) = connections.get(&key) {
                 shared.call(now, key, &mut tracked, Call::Link(signal), out);
             }

@@ -394,7 +394,7 @@ pub fn markdown() -> String {
 mod tests {
     use super::*;
     use crate::gateway::payload::SharedBytes;
-    use airtcp_core::{Bytes, Duration};
+    use airtcp_core::Bytes;
     use airtcp_edge::{
         FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
         SnoopConfig,

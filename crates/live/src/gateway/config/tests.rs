@@ -1,9 +1,7 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
 use super::*;
-use airtcp_edge::{
-    HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, WakeConfig,
-};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, WakeConfig};
 
 const BASE: &str = r#"state = "/run/airtcp"
 [[mobile]]
