@@ -442,9 +442,9 @@ impl<S> FlowTable<S> {
     pub fn contains(&self, key: &Flow) -> bool {
         self.flows.contains_key(key)
     }
-    /// Both hosts of this connection were heard.
-    pub fn is_mutual(&self, key: &Flow) -> bool {
-        self.flows.get(key).is_some_and(|entry| entry.only.is_none())
+    /// The mobile host of this connection was heard.
+    pub fn is_mobile_heard(&self, key: &Flow) -> bool {
+        self.flows.get(key).is_some_and(|entry| entry.only != Some(Side::Fixed))
     }
     /// Connections of this mobile are not [`FlowPhase::Connected`].
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
@@ -744,7 +744,7 @@ mod tests {
         }
         let tracked = table.track(s(1), Side::Mobile, &last(ACK, 0, 501)).unwrap();
         assert_eq!((tracked.is_new, tracked.state().0), (true, 0));
-        assert_eq!((table.held(), table.is_mutual(&key)), (0, true));
+        assert_eq!((table.held(), table.is_mobile_heard(&key)), (0, true));
     }
 
     #[test]

@@ -228,14 +228,14 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
-    /// Both hosts of this connection were heard. Wake knows no connections.
-    pub fn is_mutual(&self, flow: &Flow) -> bool {
+    /// The mobile host of this connection was heard. Wake knows no connections.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         match self {
-            Self::PacketControl(machine) => machine.is_mutual(flow),
-            Self::MTcp(machine) => machine.is_mutual(flow),
-            Self::MTcpPlus(machine) => machine.is_mutual(flow),
-            Self::Holdover(machine) => machine.is_mutual(flow),
-            Self::Snoop(machine) => machine.is_mutual(flow),
+            Self::PacketControl(machine) => machine.is_mobile_heard(flow),
+            Self::MTcp(machine) => machine.is_mobile_heard(flow),
+            Self::MTcpPlus(machine) => machine.is_mobile_heard(flow),
+            Self::Holdover(machine) => machine.is_mobile_heard(flow),
+            Self::Snoop(machine) => machine.is_mobile_heard(flow),
             Self::Wake(_) => false,
         }
     }

@@ -113,9 +113,9 @@ impl PacketControl {
         self.flows.held()
     }
 
-    /// Both hosts of this connection were heard.
-    pub fn is_mutual(&self, flow: &Flow) -> bool {
-        self.flows.is_mutual(flow)
+    /// The mobile host of this connection was heard.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        self.flows.is_mobile_heard(flow)
     }
 
     /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected):

@@ -114,9 +114,9 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
-    /// Both hosts of this connection were heard.
-    pub fn is_mutual(&self, flow: &Flow) -> bool {
-        self.connections.is_mutual(flow)
+    /// The mobile host of this connection was heard.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        self.connections.is_mobile_heard(flow)
     }
 
     /// Acknowledged bytes of this connection exist only here.

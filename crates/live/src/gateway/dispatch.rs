@@ -420,7 +420,9 @@ impl Dispatcher {
         let mobile = MobileId(flow.dst.ip);
         match from {
             // Who has never answered may not exist: a scan finds few that do.
-            Side::Fixed if segment.seq_len() > 0 && self.groups[n].machine.is_mutual(&flow) => {
+            Side::Fixed
+                if segment.seq_len() > 0 && self.groups[n].machine.is_mobile_heard(&flow) =>
+            {
                 self.mobiles.sent(now, mobile);
             }
             Side::Fixed => {}
@@ -839,9 +841,9 @@ impl Machine {
         }
     }
 
-    fn is_mutual(&self, flow: &Flow) -> bool {
+    fn is_mobile_heard(&self, flow: &Flow) -> bool {
         match self {
-            Self::Segments(mechanism) => mechanism.is_mutual(flow),
+            Self::Segments(mechanism) => mechanism.is_mobile_heard(flow),
             Self::Packets(..) => false,
         }
     }

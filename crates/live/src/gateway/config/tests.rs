@@ -192,8 +192,8 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
         TRAIN,
         "name = \"train\"\nmechanism = \"m-tcp+\"",
         &[
-            "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"m-tcp-plus\", \
-           \"holdover\", \"wake\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
+            "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"wake\", \
+           \"holdover\", \"m-tcp-plus\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
         ],
     );
     // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
@@ -323,20 +323,18 @@ fn interfaces_have_names_that_no_firewall_misreads() {
 #[test]
 fn a_fifo_fits_the_memory_and_holds_a_packet() {
     refuses(
-        SILENCE,
-        "silence = \"1 s\"\n[limits]\nmemory = \"1 MiB\"",
+        TRAIN,
+        "name = \"train\"\nmechanism = \"holdover\"\nfifo = \"256 MiB\"",
         &[
-            "g.toml:2:1: mobile.cab.fifo: 4194304 B for one connection is more than the 1048576 B for all \
-             (expected at most limits.memory)",
-            "g.toml:5:1: mobile.train.fifo: 4194304 B for one connection is more than the 1048576 B for all \
+            "g.toml:8:8: mobile.train.fifo: 268435456 B for one connection is more than the 134217728 B for all \
              (expected at most limits.memory)",
         ],
     );
     refuses(
         TRAIN,
-        "name = \"train\"\nfifo = \"8760 B\"",
+        "name = \"train\"\nmechanism = \"holdover\"\nfifo = \"8760 B\"",
         &[
-            "g.toml:7:8: mobile.train.fifo: \"8760 B\" is out of range (expected a size of at least 65536 B with its \
+            "g.toml:8:8: mobile.train.fifo: \"8760 B\" is out of range (expected a size of at least 65536 B with its \
            unit, such as \"100 MB\")",
         ],
     );
@@ -356,8 +354,7 @@ fn keys_of_another_mechanism_are_refused() {
         TRAIN,
         "name = \"train\"\ntimer = \"1 s\"",
         &[
-            "g.toml:7:1: mobile.train.timer: has no effect with mechanism = \"m-tcp-plus\" (expected mechanism = \
-           \"m-tcp\")",
+            "g.toml:7:1: mobile.train.timer: has no effect with mechanism = \"wake\" (expected mechanism = \"m-tcp\")",
         ],
     );
     // M-TCP withholds a byte at all times and Packet Control filters at all times.
