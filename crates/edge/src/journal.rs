@@ -177,6 +177,13 @@ impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
         }
     }
 
+    /// Another connection has taken its place.
+    pub(crate) fn forget(&mut self, flow: Flow) {
+        if self.logged.remove(&flow).is_some() {
+            self.notes.push(Note::Released(flow));
+        }
+    }
+
     /// The next note of this connection will be a snapshot.
     pub(crate) fn is_behind(&mut self, flow: &Flow) {
         if let Some(logged) = self.logged.get_mut(flow) {
