@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Copies of what the kernel forwards, for the mechanisms that only watch while a mobile is in reach
  * (M-TCP+, holdover), or always (wake, which is about all protocols and needs only what goes to
@@ -15,7 +15,7 @@
 #include "ip.h"
 #include "kernel.h"
 
-char license_of_program[] SEC("license") = "GPL";
+char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
 /* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/copies.rs. ---- */
 
