@@ -94,7 +94,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let queue = Nfqueue::open(queue, length)?;
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let sources = signals::start(&config.signals, &config.groups, handle.clone())?;
+    let sources = signals::start(&config.signals, &config.groups, &config.state, handle.clone())?;
     let agents = sources.agent_counters();
     let reload = Arc::new(reloader(read, handle.clone(), sources, config.clone()));
     let _server = Server::start(listeners, handle.clone(), {
