@@ -63,6 +63,11 @@ pub trait FlowState: Default {
     fn phase(&self) -> FlowPhase {
         FlowPhase::Connected
     }
+    /// The mechanism does more for the connection than forward: it is not
+    /// [`FlowPhase::Connected`].
+    fn is_interrupted(&self) -> bool {
+        self.phase() != FlowPhase::Connected
+    }
 }
 
 /// What a mechanism is doing for a connection.
@@ -198,6 +203,8 @@ pub struct FlowTable<S> {
     refused: u64,
     evicted: u64,
     totals: Totals,
+    /// Interrupted connections that were forgotten, until somebody asks.
+    forgotten: Vec<Flow>,
 }
 
 #[derive(Clone, Debug)]
@@ -214,7 +221,8 @@ impl<S: FlowState> FlowTable<S> {
     /// An empty table.
     pub fn new(config: FlowTableConfig) -> Self {
         let flows = LinkedHashMap::with_hasher(Keyed(config.hash_key));
-        Self { config, flows, refused: 0, evicted: 0, totals: Totals::default() }
+        let totals = Totals::default();
+        Self { config, flows, refused: 0, evicted: 0, totals, forgotten: Vec::new() }
     }
 
     /// The state of the connection that `segment` belongs to, new or known, with the segment taken
@@ -251,6 +259,7 @@ impl<S: FlowState> FlowTable<S> {
         let is_new = now.since(known.last_segment) >= self.config.idle && !known.is_committed();
         if is_new {
             self.totals.leave(mobile_of(&key), &known.state);
+            self.forgotten.extend(known.state.is_interrupted().then_some(key));
             *known = Entry::new(now, S::default());
         }
         known.last_segment = now;
@@ -329,7 +338,9 @@ impl<S: FlowState> FlowTable<S> {
         if let MapEntry::Occupied(entry) = self.flows.entry(*key)
             && !entry.get().is_committed()
         {
-            self.totals.leave(mobile_of(key), &entry.remove().state);
+            let state = entry.remove().state;
+            self.totals.leave(mobile_of(key), &state);
+            self.forgotten.extend(state.is_interrupted().then_some(*key));
         }
     }
 
@@ -381,6 +392,10 @@ impl<S> FlowTable<S> {
     /// The connections, by their flows from the fixed to the mobile host, in the order of the list.
     pub fn keys(&self) -> impl Iterator<Item = &Flow> {
         self.flows.keys()
+    }
+    /// Takes out the flows of interrupted connections that were forgotten since the last call.
+    pub fn drain_forgotten(&mut self) -> impl Iterator<Item = Flow> + '_ {
+        self.forgotten.drain(..)
     }
     /// Connections that made room for others.
     pub fn evicted(&self) -> u64 {
