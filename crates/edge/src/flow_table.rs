@@ -70,6 +70,11 @@ pub trait FlowState: Default {
     fn phase(&self) -> FlowPhase {
         FlowPhase::Connected
     }
+    /// The mechanism does more for the connection than forward: it is not
+    /// [`FlowPhase::Connected`].
+    fn is_interrupted(&self) -> bool {
+        self.phase() != FlowPhase::Connected
+    }
 }
 
 /// What a mechanism is doing for a connection.
@@ -216,6 +221,8 @@ pub struct FlowTable<S> {
     refused: u64,
     evicted: u64,
     totals: Totals,
+    /// Interrupted connections that were forgotten, until somebody asks.
+    forgotten: Vec<Flow>,
 }
 
 #[derive(Clone, Debug)]
@@ -245,7 +252,7 @@ impl<S: FlowState> FlowTable<S> {
     pub fn new(config: FlowTableConfig) -> Self {
         let flows = LinkedHashMap::with_hasher(Keyed(config.hash_key));
         let (strangers, totals) = (VecDeque::new(), Totals::default());
-        Self { config, flows, strangers, refused: 0, evicted: 0, totals }
+        Self { config, flows, strangers, refused: 0, evicted: 0, totals, forgotten: Vec::new() }
     }
 
     /// The state of the connection that `segment` belongs to, new or known, with the segment taken
@@ -290,6 +297,7 @@ impl<S: FlowState> FlowTable<S> {
         let is_new = is_idle || known.is_opened_anew(from, segment);
         if is_new {
             self.totals.leave(mobile, &known.state);
+            self.forgotten.extend(known.state.is_interrupted().then_some(key));
             // Whoever completes a handshake has heard the other host.
             let only = is_idle.then_some(from);
             *known = Entry::new(now, only, S::default());
@@ -379,7 +387,9 @@ impl<S: FlowState> FlowTable<S> {
         if let MapEntry::Occupied(entry) = self.flows.entry(*key)
             && !entry.get().is_committed()
         {
-            self.totals.leave(mobile_of(key), &entry.remove().state);
+            let state = entry.remove().state;
+            self.totals.leave(mobile_of(key), &state);
+            self.forgotten.extend(state.is_interrupted().then_some(*key));
         }
     }
 
@@ -458,6 +468,10 @@ impl<S> FlowTable<S> {
     /// The connections, by their flows from the fixed to the mobile host, in the order of the list.
     pub fn keys(&self) -> impl Iterator<Item = &Flow> {
         self.flows.keys()
+    }
+    /// Takes out the flows of interrupted connections that were forgotten since the last call.
+    pub fn drain_forgotten(&mut self) -> impl Iterator<Item = Flow> + '_ {
+        self.forgotten.drain(..)
     }
     /// Connections that made room for others.
     pub fn evicted(&self) -> u64 {

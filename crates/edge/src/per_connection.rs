@@ -6,7 +6,7 @@
 use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
 use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Tracked};
-use crate::journal::{Call, Input, Journal, Note};
+use crate::journal::{Call, Input, Journal, Note, Snapshot};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
 use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment};
 use std::cmp::Ordering;
@@ -154,17 +154,31 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     }
 
     /// Takes out the notes, first one first.
-    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, C, C::Config>> + '_ {
+    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, Snapshot<C, C::Config>>> + '_ {
         self.shared.journal.iter_mut().flat_map(Journal::drain)
     }
 
-    /// A note about this connection could not be written down: takes back from the actions what
-    /// would tell its fixed host, as if it were lost on the way. The next note will be complete.
-    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) {
+    /// A note about this connection could not be written down; the next one will be complete. If
+    /// the connection is committed, takes back from the actions what would tell its fixed host, as
+    /// if it were lost on the way; true then.
+    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) -> bool {
         if let Some(journal) = &mut self.shared.journal {
             journal.is_behind(flow);
         }
-        out.retract(Side::Fixed, flow.reversed());
+        let is_committed = self.is_committed(flow);
+        if is_committed {
+            out.retract(Side::Fixed, flow.reversed());
+        }
+        is_committed
+    }
+
+    /// Notes all there is to know about a connection, if it is interrupted.
+    pub fn note_anew(&mut self, flow: &Flow) {
+        if let (Some(journal), Some(tracked)) =
+            (&mut self.shared.journal, self.connections.get(flow))
+        {
+            journal.note(*flow, &self.shared.config, tracked.state(), None);
+        }
     }
 
     /// Puts a connection back that an earlier process wrote down. From now on it works by the
@@ -188,7 +202,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
     }
 
-    /// Notes all there is to know about committed connections.
+    /// Notes all there is to know about interrupted connections.
     fn note_all(&mut self) {
         let Some(journal) = &mut self.shared.journal else { return };
         for (&flow, connection) in self.connections.iter() {
@@ -212,7 +226,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         let interrupted = tracked.all_interrupted();
         let config = &self.config;
         let (counters, doubts) = (&mut self.counters, &mut self.doubts);
-        let is_noted = self.journal.is_some() && tracked.state().is_committed();
+        let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
         let input = is_noted.then(|| Input { now, room, interrupted, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
@@ -227,20 +241,15 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
     }
 }
 
-impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
-    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
+    fn hand_over(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
         let key = from.to_mobile(segment.flow);
         let Some(mut tracked) = self.connections.track(now, from, &segment) else {
             return out.forward(from.opposite(), segment);
         };
         let is_new = tracked.is_new;
-        if is_new {
-            if let Some(journal) = &mut self.shared.journal {
-                journal.forget(key);
-            }
-            if let Some(&signal) = self.signals.get(&MobileId(key.dst.ip)) {
-                self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
-            }
+        if is_new && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip)) {
+            self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
         }
         self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
         if tracked.state().is_closed() {
@@ -248,6 +257,17 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
         }
         if is_new {
             self.enlist(key);
+        }
+    }
+}
+
+impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        self.hand_over(now, from, segment, out);
+        for flow in self.connections.drain_forgotten() {
+            if let Some(journal) = &mut self.shared.journal {
+                journal.forget(flow);
+            }
         }
     }
 

@@ -117,6 +117,11 @@ const METRICS: &[Metric] = {
             "Connections left to their hosts because a promise could not be put on file",
         ),
         metric(
+            "refused_takeovers_total",
+            Counter("takeovers_refused"),
+            "Connections of an earlier gateway that were reset because this one could not go on with them",
+        ),
+        metric(
             "agent_reports_taken_total",
             Counter("agent_reports_taken"),
             "Reports of agents that were acted on",
