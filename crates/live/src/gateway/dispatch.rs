@@ -436,10 +436,13 @@ impl Dispatcher {
             // A forged option can make us leave a connection alone, but not one that depends on us.
             self.host_pair(flow).is_foreign = true;
         }
-        if self.hosts.peek(&flow).is_some_and(|hosts| hosts.is_foreign) {
+        let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
+        if hosts.is_foreign {
             return self.pass(|c| &mut c.foreign);
         }
-        self.note_size(flow, from, &segment, intercepted.datagram);
+        if hosts.learns_from(from, &segment, intercepted.datagram) {
+            self.host_pair(flow).learn(from, &segment, intercepted.datagram);
+        }
         let mobile = MobileId(flow.dst.ip);
         match from {
             // Who has never answered may not exist: a scan finds few that do.
@@ -583,25 +586,6 @@ impl Dispatcher {
         };
         let to_mobile = find(flow.dst.ip, packet.output).map(|n| (n, Side::Fixed));
         to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
-    }
-
-    /// Learns what sizes arrive at the mobile.
-    fn note_size(
-        &mut self,
-        flow: Flow,
-        from: Side,
-        segment: &Segment<SharedBytes>,
-        part: Option<u16>,
-    ) {
-        let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
-        if hosts.learns_from(from, segment, part) {
-            let hosts = self.host_pair(flow);
-            match (from, segment.ack) {
-                (Side::Fixed, _) => hosts.note_passed(segment, part),
-                (Side::Mobile, Some(ack)) => hosts.note_ack(ack),
-                (Side::Mobile, None) => {}
-            }
-        }
     }
 
     /// A packet is larger than the first link takes. Returns smaller ones in its place; none if

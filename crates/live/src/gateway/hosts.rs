@@ -9,8 +9,8 @@
 //! a router wrote into the mobile's SYN after the gateway saw it. ICMP messages about the gateway's
 //! own segments go to the fixed host, in whose name they are. So to a mobile nothing is larger than
 //! the largest segment of the fixed host that it acknowledged, or than [`SAFE_MSS`] if that is
-//! more; and when a segment does not fit the first link, or was sent again and again to a mobile
-//! that is back, smaller ones are tried.
+//! more; and when a segment does not fit the first link, or had to be sent again to a mobile that is
+//! back, smaller ones are tried.
 
 use airtcp_core::{Payload, Segment, SeqNum};
 use airtcp_edge::Side;
@@ -26,8 +26,8 @@ const DEFAULT_MSS: u16 = 536;
 /// a byte in each would be a flood.
 const LEAST_MSS: u16 = 88;
 
-/// Smaller segments are tried when one was sent so often.
-const REPEATS: u8 = 3;
+/// Smaller segments are tried when the same was sent so often in a row.
+const REPEATS: u8 = 2;
 
 /// The two hosts of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +78,7 @@ impl HostPair {
         }
     }
 
-    /// Whether [`note_passed`](Self::note_passed) or [`note_ack`](Self::note_ack) would change
-    /// anything.
+    /// Whether [`learn`](Self::learn) would change anything.
     pub fn learns_from<P: Payload>(
         &self,
         from: Side,
@@ -92,11 +91,24 @@ impl HostPair {
         }
     }
 
-    /// A segment of the fixed host went on to the mobile; `part`: payload bytes of each that
-    /// offloads make of it, if that is known.
-    pub fn note_passed<P: Payload>(&mut self, segment: &Segment<P>, part: Option<u16>) {
-        if let Some(size) = self.news(segment, part) {
-            self.under_way = Some((segment.seq_end(), size));
+    /// A segment went on to the other host; `part`: payload bytes of each that offloads make of it,
+    /// if that is known.
+    pub fn learn<P: Payload>(&mut self, from: Side, segment: &Segment<P>, part: Option<u16>) {
+        match (from, segment.ack) {
+            (Side::Fixed, _) => {
+                if let Some(size) = self.news(segment, part) {
+                    self.under_way = Some((segment.seq_end(), size));
+                }
+            }
+            (Side::Mobile, Some(ack)) => {
+                if let Some((end, size)) = self.under_way
+                    && ack.at_or_after(end)
+                {
+                    (self.arrived, self.under_way) = (size, None);
+                    self.limit = self.limit.filter(|&limit| limit > size);
+                }
+            }
+            (Side::Mobile, None) => {}
         }
     }
 
@@ -108,16 +120,6 @@ impl HostPair {
         let most = self.mobile_mss.unwrap_or(if part.is_some() { size } else { SAFE_MSS });
         let known = self.under_way.map_or(self.arrived, |(_, size)| size);
         (payload > 0 && size > known && size <= most).then_some(size)
-    }
-
-    /// The mobile acknowledges everything before `ack`.
-    pub fn note_ack(&mut self, ack: SeqNum) {
-        if let Some((end, size)) = self.under_way
-            && ack.at_or_after(end)
-        {
-            (self.arrived, self.under_way) = (size, None);
-            self.limit = self.limit.filter(|&limit| limit > size);
-        }
     }
 
     /// Data that begins at `seq` is sent to the mobile again.
@@ -185,10 +187,14 @@ mod tests {
         Segment { seq: SeqNum(0), payload: Length(len), ..Segment::default() }
     }
 
+    fn ack(ack: u32) -> Segment<Length> {
+        Segment { ack: Some(SeqNum(ack)), ..Segment::default() }
+    }
+
     /// The mobile has acknowledged a segment of this length.
     fn arrived(hosts: &mut HostPair, len: u64, part: Option<u16>) -> u16 {
-        hosts.note_passed(&data(len), part);
-        hosts.note_ack(data(len).seq_end());
+        hosts.learn(Side::Fixed, &data(len), part);
+        hosts.learn(Side::Mobile, &ack(len as u32), None);
         hosts.largest(Side::Mobile)
     }
 
@@ -196,10 +202,10 @@ mod tests {
     fn to_a_mobile_nothing_is_larger_than_what_has_arrived() {
         let mut hosts = hosts(1460, 1460);
         assert_eq!(hosts.largest(Side::Mobile), SAFE_MSS, "nothing has");
-        hosts.note_passed(&data(1380), None);
-        hosts.note_ack(SeqNum(1379));
+        hosts.learn(Side::Fixed, &data(1380), None);
+        hosts.learn(Side::Mobile, &ack(1379), None);
         assert_eq!(hosts.largest(Side::Mobile), SAFE_MSS, "not all of it");
-        hosts.note_ack(SeqNum(1380));
+        hosts.learn(Side::Mobile, &ack(1380), None);
         assert_eq!(hosts.largest(Side::Mobile), 1380);
         assert_eq!(arrived(&mut hosts, 100, None), 1380, "the largest counts");
     }
@@ -239,18 +245,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_and_again_to_a_mobile_in_reach_is_made_smaller() {
+    fn what_is_sent_again_to_a_mobile_in_reach_is_made_smaller() {
         let mut hosts = hosts(1460, 1460);
         arrived(&mut hosts, 1460, None);
         for _ in 0..10 {
             hosts.note_replayed(SeqNum(5), false);
         }
         assert_eq!(hosts.largest(Side::Mobile), 1460, "it is away");
-        let sizes = [5, 5, 6, 5, 5, 5].map(|seq| {
+        let sizes = [5, 6, 5, 5].map(|seq| {
             hosts.note_replayed(SeqNum(seq), true);
             hosts.largest(Side::Mobile)
         });
-        assert_eq!(sizes, [1460, 1460, 1460, 1460, 1460, SAFE_MSS]);
+        assert_eq!(sizes, [1460, 1460, 1460, SAFE_MSS]);
     }
 
     #[test]
@@ -258,9 +264,9 @@ mod tests {
         let mut hosts = hosts(1460, 1460);
         hosts.note_too_large(Side::Mobile, 1000);
         assert_eq!(hosts.largest(Side::Mobile), SAFE_MSS);
-        hosts.note_passed(&data(1400), None);
+        hosts.learn(Side::Fixed, &data(1400), None);
         hosts.note_replayed(SeqNum(0), true);
-        hosts.note_ack(SeqNum(1400));
+        hosts.learn(Side::Mobile, &ack(1400), None);
         assert_eq!(hosts.largest(Side::Mobile), SAFE_MSS, "the replayed one may have");
         assert_eq!(arrived(&mut hosts, 1400, None), 1400);
     }

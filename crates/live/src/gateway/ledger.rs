@@ -21,7 +21,7 @@ mod version_5;
 use super::payload::SharedBytes;
 use airtcp_core::{Addr, Bytes, Flow, Segment};
 use airtcp_edge::Note;
-use format::{Entry, Known, Log, NewEntry, write_head, write_record};
+use format::{Entry, HEAD, Known, Log, NewEntry, write_head, write_record};
 pub use format::{Saved, Unreadable};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -251,14 +251,12 @@ impl Ledger {
                 }
             };
             let id = match Log::open(&file) {
+                // It was to be a log, and nothing was written yet.
+                Err(_) if file.len() < HEAD.len() => self.enter(path),
                 // A version that can read it may come.
-                Err(why @ Unreadable::OtherVersion) => {
+                Err(why) => {
                     loaded.unreadable.push((path, why));
                     continue;
-                }
-                Err(why) => {
-                    loaded.unreadable.push((path.clone(), why));
-                    self.enter(path)
                 }
                 Ok(log) => {
                     let mut of_other_boot = BTreeMap::new();

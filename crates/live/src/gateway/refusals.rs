@@ -3,11 +3,12 @@
 //!
 //! Read first: RFC 5961 §3.2 (resets), RFC 9293 §3.10.7.4 (what is not acceptable is answered).
 //!
-//! A host believes a reset only at exactly the next number. Where that is known the reset is sent
-//! at once. Where it is not, the hosts are asked with a segment that nobody can accept, and their
-//! answer says the number: whatever they send is dropped and answered with the reset that fits.
-//! Both are repeated, since the mobile is away, until each host was answered or has reset the
-//! connection itself, or they have opened another by the same ports.
+//! A host believes a reset only at exactly the next number. Where that seems to be known the reset
+//! is sent at once; but what the mobile said last may have been lost. So the hosts are asked as
+//! well, with a segment that nobody can accept, and their answer says the number: whatever they
+//! send is dropped and answered with the reset that fits. Both are repeated, since the mobile is
+//! away, until each host was answered or has reset the connection itself, or they have opened
+//! another by the same ports.
 
 use super::payload::SharedBytes;
 use airtcp_core::{Duration, Flags, Flow, Instant, Segment, SeqNum};
@@ -29,7 +30,7 @@ pub struct Refusals {
 
 #[derive(Debug)]
 struct Refusal {
-    /// For the fixed and the mobile host.
+    /// For the fixed and the mobile host, as far as is known.
     resets: Option<[Segment<SharedBytes>; 2]>,
     /// These hosts were answered, or need no answer.
     told: [bool; 2],
@@ -69,11 +70,11 @@ impl Refusals {
         let (opens, resets) =
             (segment.flags.contains(Flags::SYN), segment.flags.contains(Flags::RST));
         if opens || resets {
-            // A SYN that is answered opens another connection. A reset reaches the other host, or
-            // that host is told by the one that sent it.
-            if resets || segment.ack.is_some() {
+            // A SYN that is answered opens another connection. A reset may not reach the other host.
+            if opens && segment.ack.is_some() {
                 refusal.told = [true; 2];
             }
+            refusal.told[from as usize] |= resets;
             return None;
         }
         refusal.told[from as usize] = true;
@@ -100,7 +101,8 @@ impl Refusals {
             }
             for side in SIDES.into_iter().filter(|&side| !refusal.told[side as usize]) {
                 let reset = refusal.resets.as_ref().map(|resets| resets[side as usize].clone());
-                out.push((side, reset.unwrap_or_else(|| question(flow, side, refusal.pause))));
+                out.extend(reset.map(|reset| (side, reset)));
+                out.push((side, question(flow, side, refusal.pause)));
             }
             self.due.insert((now + refusal.pause, flow));
             refusal.pause = (refusal.pause * 2).min(LONGEST_PAUSE);
@@ -177,7 +179,8 @@ mod tests {
         let mut refusals = refusals(Some(resets.clone()));
         let [fixed, mobile] = resets;
         let out = refusals.on_timer(s(0), &mut Vec::new());
-        assert_eq!(out, [(Side::Fixed, fixed), (Side::Mobile, mobile)]);
+        assert_eq!([&out[0], &out[2]], [&(Side::Fixed, fixed), &(Side::Mobile, mobile)]);
+        assert_eq!(out.len(), 4, "and a question each");
     }
 
     #[test]
@@ -224,15 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_of_the_same_ports_or_a_reset_ends_it() {
-        let with = |flags| Segment { flags, ..segment(Side::Fixed, 5, 77) };
-        for flags in [Flags::SYN, Flags::RST] {
-            let (mut refusals, mut over) = (refusals(None), Vec::new());
-            let first = Segment { ack: None, ..with(Flags::SYN) };
-            assert_eq!(refusals.on_segment(&flow(), Side::Fixed, &first), None, "anybody's SYN");
-            assert_eq!(refusals.on_timer(s(0), &mut over).len(), 2);
-            assert_eq!(refusals.on_segment(&flow(), Side::Fixed, &with(flags)), None);
-            assert_eq!((refusals.on_timer(s(1), &mut over), over), (vec![], vec![flow()]));
-        }
+    fn a_new_connection_of_the_same_ports_ends_it() {
+        let (mut refusals, mut over) = (refusals(None), Vec::new());
+        let second = Segment { flags: Flags::SYN, ..segment(Side::Fixed, 5, 77) };
+        let first = Segment { ack: None, ..second.clone() };
+        assert_eq!(refusals.on_segment(&flow(), Side::Fixed, &first), None, "anybody's SYN");
+        assert_eq!(refusals.on_timer(s(0), &mut over).len(), 2);
+        assert_eq!(refusals.on_segment(&flow(), Side::Fixed, &second), None);
+        assert_eq!((refusals.on_timer(s(1), &mut over), over), (vec![], vec![flow()]));
+    }
+
+    #[test]
+    fn a_host_that_resets_the_connection_itself_is_left_alone_and_the_other_is_not() {
+        let mut refusals = refusals(None);
+        let reset = Segment { flags: Flags::RST, ..segment(Side::Fixed, 5, 77) };
+        assert_eq!(refusals.on_segment(&flow(), Side::Fixed, &reset), None);
+        assert_eq!(sent(&mut refusals, s(0)), [(0, vec![Side::Mobile])]);
     }
 }

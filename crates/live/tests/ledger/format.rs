@@ -166,11 +166,20 @@ fn files_of_others_are_left_alone() {
     let mut newer = HEAD;
     newer[8] += 1;
     fs::write(dir.path().join("3.log"), newer).unwrap();
+    fs::write(dir.path().join("4.log"), "a diary, a long one").unwrap();
+    fs::write(dir.path().join("5.log"), "").unwrap();
     let (mut ledger, loaded) = load(dir.path());
     let why: Vec<_> = loaded.unreadable.iter().map(|(_, why)| why.to_string()).collect();
-    assert_eq!(why, ["Is a directory (os error 21)", "written by another version of airtcp"]);
+    assert_eq!(
+        why,
+        [
+            "Is a directory (os error 21)",
+            "written by another version of airtcp",
+            "not written by airtcp"
+        ]
+    );
     ledger.settle().unwrap();
-    assert_eq!(dir.path().read_dir().unwrap().count(), 4, "and the lock");
+    assert_eq!(dir.path().read_dir().unwrap().count(), 5, "the lock, and not what is empty");
 }
 
 /// Written by version 5 for [`flow`] 0: three segments of 1000 bytes were acknowledged on the
