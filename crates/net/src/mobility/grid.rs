@@ -37,14 +37,6 @@ pub(crate) struct Grid {
     generation: u32,
     /// Of the stations that have asked among moving ones.
     nearby: Vec<Nearby>,
-    /// How long the legs of some stations take; used for [`Grid::distances`].
-    takes: Vec<f64>,
-}
-
-/// Nanoseconds since the start.
-#[inline]
-fn nanos(at: Instant) -> f64 {
-    at.as_nanos() as f64
 }
 
 /// Where a station is, and where it is entered; one cache line.
@@ -54,8 +46,8 @@ struct Entry {
     /// Where its leg begins, and how far it leads.
     from: Position,
     along: Position,
-    /// When the leg begins, in nanoseconds, and how many it takes. (Exact for a hundred days.)
-    since: f64,
+    /// When the leg begins, and how many nanoseconds it takes.
+    since: Instant,
     takes: f64,
     /// When this entry must next be updated; [`Instant::MAX`] for never.
     due: Instant,
@@ -69,19 +61,13 @@ impl Entry {
         let Leg { from, since, to, until } = *leg;
         let along = Position { x: to.x - from.x, y: to.y - from.y };
         let takes = until.since(since).as_nanos() as f64;
-        Self { from, along, since: nanos(since), takes, due, cell: 0, place: 0 }
+        Self { from, along, since, takes, due, cell: 0, place: 0 }
     }
 
-    /// [`Leg::position`] at these [`nanos`] during the leg, without a branch, which could not be
-    /// predicted.
+    /// [`Leg::position`] during the leg, without a branch, which could not be predicted.
     #[inline]
-    fn position(&self, at: f64) -> Position {
-        self.position_after((at - self.since) / self.takes)
-    }
-
-    /// The position when this part of the leg is done.
-    #[inline]
-    fn position_after(&self, done: f64) -> Position {
+    fn position(&self, at: Instant) -> Position {
+        let done = at.since(self.since).as_nanos() as f64 / self.takes;
         let Self { from, along, .. } = *self;
         Position { x: from.x + along.x * done, y: from.y + along.y * done }
     }
@@ -148,7 +134,6 @@ impl Grid {
             changes: BinaryHeap::new(),
             generation: 0,
             nearby: Vec::new(),
-            takes: Vec::new(),
         };
         for (station, place) in (0..).zip(positions) {
             grid.enter(station, &stay(place), Instant::ZERO);
@@ -226,12 +211,11 @@ impl Grid {
     fn look_around(&self, station: u32, now: Instant, near: &mut Vec<u32>) -> Instant {
         near.clear();
         let own = &self.stations[station as usize];
-        let at = nanos(now);
-        let here = own.position(at);
+        let here = own.position(now);
         let mut until = Instant::MAX;
         for other in self.around(station) {
             let entry = &self.stations[other as usize];
-            let away = here.distance(entry.position(at)) - self.range;
+            let away = here.distance(entry.position(now)) - self.range;
             if away > ALMOST * self.range {
                 let soonest = away / (own.speed() + entry.speed());
                 // A float-to-integer cast rounds down and saturates. Rounding errors are smaller by
@@ -248,26 +232,20 @@ impl Grid {
     /// Sets `distances` to those of `others` from a station, metres. [`Grid::advance`] must have
     /// been called up to `now`.
     pub(crate) fn distances(
-        &mut self,
+        &self,
         station: u32,
         now: Instant,
         others: &[u32],
         distances: &mut Vec<f64>,
     ) {
-        let Self { stations, takes, .. } = self;
-        let at = nanos(now);
-        let here = stations[station as usize].position(at);
-        let entry = |&other: &u32| &stations[other as usize];
-        // Divisions and roots take longest. They are in loops of their own, in which the processor
-        // takes several at once.
-        takes.clear();
-        takes.extend(others.iter().map(|other| entry(other).takes));
+        let here = self.stations[station as usize].position(now);
+        let squares = others.iter().map(|&other| {
+            let there = self.stations[other as usize].position(now);
+            here.distance_squared(there)
+        });
         distances.clear();
-        distances.extend(others.iter().map(|other| at - entry(other).since));
-        distances.iter_mut().zip(takes).for_each(|(passed, takes)| *passed /= *takes);
-        for (done, other) in distances.iter_mut().zip(others) {
-            *done = here.distance_squared(entry(other).position_after(*done));
-        }
+        distances.extend(squares);
+        // In a loop of their own, in which the processor takes several roots at once.
         distances.iter_mut().for_each(|distance| *distance = distance.sqrt());
     }
 
@@ -378,7 +356,7 @@ mod tests {
         (0..).zip(mobility).filter(near).map(|(other, _)| other).collect()
     }
 
-    fn within_range(grid: &mut Grid, of: usize, at: Instant, among: &[u32]) -> Vec<u32> {
+    fn within_range(grid: &Grid, of: usize, at: Instant, among: &[u32]) -> Vec<u32> {
         let mut distances = Vec::new();
         grid.distances(of as u32, at, among, &mut distances);
         let near = among.iter().zip(distances).filter(|&(_, distance)| distance <= RANGE);
@@ -436,8 +414,8 @@ mod tests {
                     let expected = among_all(&mobility, of, now);
                     let around: Vec<_> = grid.around(of as u32).collect();
                     let nearby = grid.nearby(of as u32, now).to_vec();
-                    prop_assert_eq!(&within_range(&mut grid, of, now, &around), &expected);
-                    prop_assert_eq!(&within_range(&mut grid, of, now, &nearby), &expected);
+                    prop_assert_eq!(&within_range(&grid, of, now, &around), &expected);
+                    prop_assert_eq!(&within_range(&grid, of, now, &nearby), &expected);
                     let still = |m: &Mobility| m.next_change(now).is_none();
                     let near_movers = !still(&mobility[of])
                         || expected.iter().any(|&other| !still(&mobility[other as usize]));

@@ -40,8 +40,8 @@ pub(crate) struct Audience {
     /// The stations that may be in range, and how far away; used while finding.
     near: Vec<u32>,
     distances: Vec<f64>,
-    /// The power that each receives, attowatts.
-    attowatts: Vec<f64>,
+    /// The power each receives, watts.
+    watts: Vec<f64>,
 }
 
 impl Audience {
@@ -55,7 +55,7 @@ impl Audience {
             found_of: None,
             near: Vec::new(),
             distances: Vec::new(),
-            attowatts: Vec::new(),
+            watts: Vec::new(),
         }
     }
 
@@ -116,17 +116,16 @@ impl Audience {
     /// Finds those among `near` that sense a frame sent by `station` at `now`.
     #[inline(never)]
     fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, loss, grid, found, near, distances, attowatts, .. } = self;
-        let (floor, loss) = (floor(radio), *loss);
+        let Self { radio, loss, grid, found, near, distances, watts, .. } = self;
+        let floor = floor(radio);
         grid.distances(station, now, near, distances);
         // In a loop of its own, in which the processor takes several at once.
-        let received = |&distance: &f64| Power::in_attowatts(loss.received(distance));
-        attowatts.clear();
-        attowatts.extend(distances.iter().map(received));
+        watts.clear();
+        watts.extend(distances.iter().map(|&distance| loss.received(distance)));
         found.clear();
-        let all = near.iter().zip(distances).zip(attowatts);
-        found.extend(all.filter_map(|((&station, &mut distance), &mut attowatts)| {
-            let power = Power::from_attowatts(attowatts);
+        let all = near.iter().zip(distances).zip(watts);
+        found.extend(all.filter_map(|((&station, &mut distance), &mut watts)| {
+            let power = Power::from_watts(watts);
             // A station further away than a million kilometres (4.3 s) senses nothing.
             let delay = propagation_nanos(distance)?;
             (power >= floor).then_some(Neighbour { station, delay, power })

@@ -367,36 +367,9 @@ impl Power {
     /// `w` watts, rounded to an attowatt; at most 18 W; negative and NaN become zero.
     pub fn from_watts(w: f64) -> Self {
         // A float-to-integer cast rounds down, saturates and maps NaN to 0; `libm::round` takes
-        // several times as long.
-        Self(Self::about_attowatts(w) as u64)
+        // several times as long. With one half, the largest number below it would be rounded up.
+        Self((w * 1e18 + 0.5_f64.next_down()) as u64)
     }
-    /// Rounded down, this is `w` watts, rounded to an attowatt.
-    #[inline]
-    fn about_attowatts(w: f64) -> f64 {
-        // With one half, the largest number below it would be rounded up.
-        w * 1e18 + 0.5_f64.next_down()
-    }
-    /// `w` watts, not negative, as [`Power::from_attowatts`] takes them. Compiled to a few
-    /// instructions that can take several numbers at once.
-    #[inline]
-    pub(crate) fn in_attowatts(w: f64) -> f64 {
-        let about = Self::about_attowatts(w);
-        let nearest = (about + Self::WHOLE) - Self::WHOLE;
-        let whole = nearest - if nearest > about { 1.0 } else { 0.0 };
-        if about < Self::WHOLE { whole } else { about }
-    }
-    /// So many attowatts, a whole number.
-    #[inline]
-    pub(crate) fn from_attowatts(whole: f64) -> Self {
-        // A cast from a float to 64 bits takes several times as long.
-        if whole < Self::WHOLE {
-            Self((whole + Self::WHOLE).to_bits() - Self::WHOLE.to_bits())
-        } else {
-            Self(whole as u64)
-        }
-    }
-    /// From here on all floats are whole numbers: 2^52.
-    const WHOLE: f64 = (1_u64 << (f64::MANTISSA_DIGITS - 1)) as f64;
     /// `dbm` decibels above a milliwatt.
     pub fn from_dbm(dbm: f64) -> Self {
         Self::from_watts(libm::pow(10.0, dbm / 10.0) / 1000.0)

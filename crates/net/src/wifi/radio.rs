@@ -366,21 +366,7 @@ impl Radio {
 
 #[cfg(test)]
 mod tests {
-    use crate::wifi::config::Power;
     use crate::wifi::preset;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// From an attowatt to more than 18 W, and halves among them.
-        #[test]
-        fn a_power_in_attowatts_is_the_rounded_one(digits in any::<u32>(), exponent in -32..34_i32) {
-            let attowatts = f64::from(digits) * 2.0_f64.powi(exponent);
-            for watts in [attowatts * 1e-18, attowatts / 1e18] {
-                let whole = Power::in_attowatts(watts);
-                prop_assert_eq!(Power::from_attowatts(whole), Power::from_watts(watts));
-            }
-        }
-    }
 
     #[test]
     fn the_classic_radio_reaches_250_m_and_is_sensed_at_550_m() {
