@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * TCP Karak (Almobaideen and Al-maitah, "TCP Karak: A New TCP AIMD Algorithm Based on Duplicated
  * Acknowledgement for MANET", 2014, section 3, table 1) as a congestion control of Linux.
@@ -17,7 +17,7 @@
  */
 #include "kernel.h"
 
-char license_of_program[] SEC("license") = "GPL";
+char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
 /* ---- The map. The loader knows its layout: crates/live/src/cc.rs. ---- */
 
