@@ -2,8 +2,9 @@
 //! 3561), of which one in a hundred sends over TCP. `docs/channel.md` has the results.
 //!
 //! Each sender's peer is three hops away at the start, whatever the size of the network: so the
-//! searches for routes end nearby (RFC 3561 §6.4, expanding ring), and the protocol needs equally
-//! many frames per node. Throughput is counted in frames, so its inverse is the CPU time per frame.
+//! searches for routes end nearby (RFC 3561 §6.4, expanding ring), and the frames that a node sends
+//! do not grow with the network. Throughput is counted in frames, so its inverse is the CPU time per
+//! frame.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
