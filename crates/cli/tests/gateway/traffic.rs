@@ -127,7 +127,8 @@ fn replayed_segments_are_no_larger_than_a_router_makes_those_of_the_fixed_host()
     for plan in [plan(), plan().waiting()] {
         // The mobile sees each packet by itself.
         let bed = Testbed::new(&Plan { offload: false, ..plan });
-        let syn = ["-t", "mangle", "-A", "FORWARD", "-p", "tcp", "--tcp-flags", "SYN,RST", "SYN"];
+        // Before the gateway's own chain, whose verdict is final.
+        let syn = ["-t", "mangle", "-I", "FORWARD", "-p", "tcp", "--tcp-flags", "SYN,RST", "SYN"];
         let clamp = [&["iptables"], &syn[..], &["-j", "TCPMSS", "--set-mss", "1300"]].concat();
         let long = ["-t", "mangle", "-A", "PREROUTING", "-m", "length", "--length", "1341:65535"];
         let black_hole = [&["iptables"], &long[..], &["-j", "DROP"]].concat();
