@@ -282,6 +282,18 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
+    /// The mobile host of this connection was heard. Wake knows no connections.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        match self {
+            Self::PacketControl(machine) => machine.is_mobile_heard(flow),
+            Self::MTcp(machine) => machine.is_mobile_heard(flow),
+            Self::MTcpPlus(machine) => machine.is_mobile_heard(flow),
+            Self::Holdover(machine) => machine.is_mobile_heard(flow),
+            Self::Snoop(machine) => machine.is_mobile_heard(flow),
+            Self::Wake(_) => false,
+        }
+    }
+
     /// Acknowledged bytes of this connection exist only here.
     pub fn is_committed(&self, flow: &Flow) -> bool {
         matches!(self, Self::MTcpPlus(machine) if machine.is_committed(flow))

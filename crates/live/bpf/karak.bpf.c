@@ -133,6 +133,7 @@ static inline_always struct state *the_state(void)
 /*
  * Counts what the kernel did without the program. Linux always runs it; the kernels of some hosted
  * machines do not while process 1 has the processor, and then ssthresh is whatever was on the stack.
+ * A lower bound: an ACK that changes no state, as the second duplicate, is missed unnoticed.
  */
 static inline_always void notice_what_was_skipped(struct tcp_sock *tp)
 {

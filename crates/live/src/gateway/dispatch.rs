@@ -165,8 +165,8 @@ pub enum DispatchError {
     },
     /// This machine makes no copies in the kernel.
     #[error(
-        "group {group:?}: wake needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF and \
-         CAP_PERFMON; `airtcp doctor` tells what is missing)"
+        "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF \
+         and CAP_PERFMON; `airtcp doctor` tells what is missing); `mechanism = \"holdover\"` does without"
     )]
     Copies {
         /// Name of the group.
@@ -445,7 +445,12 @@ impl Dispatcher {
         }
         let mobile = MobileId(flow.dst.ip);
         match from {
-            Side::Fixed if segment.seq_len() > 0 => self.mobiles.sent(now, mobile),
+            // Who has never answered may not exist: a scan finds few that do.
+            Side::Fixed
+                if segment.seq_len() > 0 && self.groups[n].machine.is_mobile_heard(&flow) =>
+            {
+                self.mobiles.sent(now, mobile);
+            }
             Side::Fixed => {}
             Side::Mobile => {
                 if let Some(signal) = self.mobiles.heard(mobile) {
@@ -907,6 +912,13 @@ impl Machine {
         }
     }
 
+    fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        match self {
+            Self::Segments(mechanism) => mechanism.is_mobile_heard(flow),
+            Self::Packets(..) => false,
+        }
+    }
+
     fn is_interrupted(&self, mobile: MobileId) -> bool {
         match self {
             Self::Segments(mechanism) => mechanism.is_interrupted(mobile),
@@ -923,7 +935,8 @@ impl Machine {
 }
 
 fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
-    FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
+    let &Limits { flows: limit, flows_per_mobile: per_mobile, idle, .. } = limits;
+    FlowTableConfig { limit, per_mobile, idle, hash_key }
 }
 
 /// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH

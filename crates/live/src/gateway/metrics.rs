@@ -399,7 +399,7 @@ pub fn markdown() -> String {
 mod tests {
     use super::*;
     use crate::gateway::payload::SharedBytes;
-    use airtcp_core::{Bytes, Duration};
+    use airtcp_core::Bytes;
     use airtcp_edge::{
         FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
         SnoopConfig,
@@ -489,7 +489,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
             MechanismConfig::Holdover(HoldoverConfig::default()),
             MechanismConfig::Snoop(SnoopConfig::default()),
         ];
-        let table = FlowTableConfig { limit: 1, idle: Duration::from_secs(1), hash_key: (1, 2) };
+        let table = FlowTableConfig { limit: 1, ..FlowTableConfig::default() };
         for config in configs {
             let mechanism = Mechanism::<SharedBytes>::new(&config, table, Bytes(1000)).unwrap();
             for name in mechanism.counters().keys() {

@@ -28,7 +28,12 @@ fn config(copy: CopyMode) -> GatewayConfig {
         nfqueue: NfqueueConfig { queue: 1, length: 100 },
         state: "/nowhere".into(),
         control: "/nowhere".into(),
-        limits: Limits { memory: Bytes(1 << 20), flows: 10, idle: Duration::from_secs(300) },
+        limits: Limits {
+            memory: Bytes(1 << 20),
+            flows: 10,
+            flows_per_mobile: 10,
+            idle: Duration::from_secs(300),
+        },
         groups: vec![group],
         signals: Signals::default(),
         metrics: None,
