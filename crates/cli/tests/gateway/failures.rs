@@ -123,6 +123,7 @@ fn what_a_restarted_daemon_cannot_go_on_with_is_reset_at_both_ends() {
     bed.signal(LinkSignal::Down);
     bed.daemon().wait_until(|status| status.committed == 1);
     bed.daemon().kill_all();
+    thread::sleep(Duration::from_millis(200));
     bed.daemon().configure("\"m-tcp-plus\"", "\"holdover\"");
     bed.daemon().restart(&bed.gateway);
     bed.link(true);

@@ -120,27 +120,6 @@ fn replayed_segments_fit_in_a_tunnel_behind_the_gateway() {
 }
 
 #[test]
-fn replayed_segments_are_no_larger_than_a_router_makes_those_of_the_fixed_host() {
-    if !possible() {
-        return;
-    }
-    for plan in [plan(), plan().waiting()] {
-        // The mobile sees each packet by itself.
-        let bed = Testbed::new(&Plan { offload: false, ..plan });
-        let syn = ["-t", "mangle", "-A", "FORWARD", "-p", "tcp", "--tcp-flags", "SYN,RST", "SYN"];
-        let clamp = [&["iptables"], &syn[..], &["-j", "TCPMSS", "--set-mss", "1300"]].concat();
-        let long = ["-t", "mangle", "-A", "PREROUTING", "-m", "length", "--length", "1341:65535"];
-        let black_hole = [&["iptables"], &long[..], &["-j", "DROP"]].concat();
-        for (host, rule) in [(&bed.gateway, clamp), (&bed.mobile, black_hole)] {
-            if !host.command(&rule).status().unwrap().success() {
-                return airtcp_testing::skip("iptables with TCPMSS and length");
-            }
-        }
-        expect_replayed(&bed);
-    }
-}
-
-#[test]
 fn sequence_numbers_may_wrap_around_in_what_is_held() {
     if !possible() {
         return;

@@ -70,7 +70,7 @@ fn a_frozen_connection_that_is_forgotten_is_off_the_file() {
     driver.pass(Side::Fixed, hosts.fixed(0, 0));
     driver.signal(&hosts, LinkSignal::Down);
     assert_eq!(driver.file.len(), 1);
-    driver.now = driver.now + idle;
+    driver.now += idle;
     let mut other = hosts.mobile(0);
     other.flow.dst.port += 1;
     driver.pass(Side::Mobile, other);

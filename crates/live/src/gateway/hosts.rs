@@ -114,7 +114,7 @@ impl HostPair {
 
     /// The size of a segment, if it is larger than any before.
     fn news<P: Payload>(&self, segment: &Segment<P>, part: Option<u16>) -> Option<u16> {
-        let payload = part.map_or(segment.payload.len(), usize::from);
+        let payload = segment.payload.len().min(part.map_or(usize::MAX, usize::from));
         let size = u16::try_from(payload + segment.options.encoded_len()).ok()?;
         // What is larger than the mobile takes is several.
         let most = self.mobile_mss.unwrap_or(if part.is_some() { size } else { SAFE_MSS });
@@ -133,20 +133,21 @@ impl HostPair {
         let times = if known == seq { times + 1 } else { 1 };
         self.repeated = (seq, times);
         if times >= REPEATS {
-            self.shrink();
+            self.shrink(self.largest(Side::Mobile));
         }
     }
 
     /// A segment of this size did not fit.
     pub fn note_too_large(&mut self, to: Side, size: usize) {
-        if size <= usize::from(self.largest(to)) {
-            self.shrink();
+        // If not, smaller ones are tried already.
+        if let Some(size) = u16::try_from(size).ok().filter(|&size| size <= self.largest(to)) {
+            self.shrink(size);
         }
     }
 
-    fn shrink(&mut self) {
-        let largest = self.limit.unwrap_or(u16::MAX);
-        self.limit = Some(if largest > SAFE_MSS { SAFE_MSS } else { DEFAULT_MSS });
+    /// What is of this size does not arrive.
+    fn shrink(&mut self, size: u16) {
+        self.limit = Some(if size > SAFE_MSS { SAFE_MSS } else { DEFAULT_MSS });
         self.repeated.1 = 0;
         self.arrived = 0;
     }
@@ -229,7 +230,7 @@ mod tests {
     fn a_host_that_offers_a_byte_is_sent_more() {
         let mut hosts = hosts(0, 1);
         assert_eq!([Side::Fixed, Side::Mobile].map(|to| hosts.largest(to)), [LEAST_MSS; 2]);
-        hosts.shrink();
+        hosts.shrink(LEAST_MSS);
         assert_eq!(hosts.largest(Side::Mobile), LEAST_MSS);
     }
 
@@ -262,7 +263,8 @@ mod tests {
     #[test]
     fn larger_ones_are_sent_again_when_the_fixed_host_s_arrive() {
         let mut hosts = hosts(1460, 1460);
-        hosts.note_too_large(Side::Mobile, 1000);
+        arrived(&mut hosts, 1460, None);
+        hosts.note_too_large(Side::Mobile, 1460);
         assert_eq!(hosts.largest(Side::Mobile), SAFE_MSS);
         hosts.learn(Side::Fixed, &data(1400), None);
         hosts.note_replayed(SeqNum(0), true);

@@ -53,6 +53,10 @@ struct Bench {
     written: Written,
     /// Packets have gone on when they come.
     only_copies: bool,
+    /// What the fixed and the mobile host offer.
+    mss: [u16; 2],
+    /// Payload bytes of the packets that offloads will make of each.
+    part: Option<u16>,
     now: Instant,
     effects: Vec<Effect>,
 }
@@ -104,7 +108,8 @@ impl Bench {
         let written = Written::default();
         let keeper = Box::new(written.clone());
         let dispatcher = Dispatcher::new(config, (1, 2), &|_| None, keeper).unwrap();
-        Self { dispatcher, written, only_copies: false, now: Instant::ZERO, effects: Vec::new() }
+        let (now, effects) = (Instant::ZERO, Vec::new());
+        Self { dispatcher, written, only_copies: false, mss: MSS, part: None, now, effects }
     }
 
     /// Takes over what an earlier process wrote down.
@@ -122,7 +127,7 @@ impl Bench {
             input: None,
             output: None,
             checksums: Checksums::Verify,
-            datagram: None,
+            datagram: self.part,
             silence: None,
         };
         self.dispatcher.on_packet(self.now, &intercepted, &mut self.effects)
@@ -143,11 +148,11 @@ impl Bench {
         let mut from_mobile = from_mobile(99, 0);
         from_mobile.flags = Flags::SYN;
         from_mobile.ack = None;
-        from_mobile.options = syn(MSS[1]);
+        from_mobile.options = syn(self.mss[1]);
         assert_eq!(self.segment(&from_mobile), Verdict::Pass);
         let mut from_fixed = from_fixed(499, 0);
         from_fixed.flags = Flags::SYN;
-        from_fixed.options = syn(MSS[0]);
+        from_fixed.options = syn(self.mss[0]);
         assert_eq!(self.segment(&from_fixed), Verdict::Pass);
         assert_eq!(self.segment(&self::from_mobile(100, 0)), Verdict::Pass);
         assert_eq!(self.segment(&self::from_fixed(500, len)), Verdict::Pass);
@@ -272,6 +277,34 @@ fn an_outage_freezes_the_fixed_host_and_the_copies_are_replayed_in_the_mobile_s_
     assert_eq!(cut, pieces.map(|(seq, len)| (Side::Mobile, SeqNum(seq), len)));
     let bytes: Vec<u8> = injected.into_iter().flat_map(|(_, s)| s.payload).collect();
     assert_eq!(bytes, from_fixed(500, 1200).payload);
+}
+
+#[test]
+fn what_is_replayed_is_no_larger_than_what_arrived() {
+    // A router has clamped the MSS after the gateway saw it, or the path's MTU is smaller.
+    let mut bench = Bench::new(&copied());
+    (bench.mss, bench.part, bench.only_copies) = ([1460; 2], Some(1300), true);
+    bench.establish(6500);
+    bench.segment(&Segment { ack: Some(SeqNum(7000)), ..from_mobile(100, 0) });
+    bench.segment(&from_fixed(7000, 6500));
+    bench.signal(LinkSignal::Down);
+    bench.injected();
+    bench.effects.clear();
+    bench.signal(LinkSignal::Up);
+    let sizes: Vec<_> = bench.injected().into_iter().map(|(_, s)| s.payload.len()).collect();
+    assert_eq!(sizes, [1300; 5]);
+}
+
+#[test]
+fn what_the_first_link_does_not_take_is_cut_once_more() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    let packet = encoded(&from_fixed(500, 1200));
+    assert_eq!(bench.dispatcher.cut_smaller(Side::Mobile, &packet).len(), 3);
+    let small = encoded(&from_fixed(500, 500));
+    assert!(
+        bench.dispatcher.cut_smaller(Side::Mobile, &small).is_empty(),
+        "nothing smaller is left"
+    );
 }
 
 #[test]
@@ -559,7 +592,7 @@ fn what_the_hosts_of_an_unreadable_connection_send_is_refused_until_both_know() 
             (Side::Mobile, Flags::RST, from_mobile(100, 0).ack.unwrap())
         ]
     );
-    bench.now = bench.now + SETTLING * 2;
+    bench.now += SETTLING * 2;
     bench.effects.clear();
     bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
