@@ -19,6 +19,7 @@ mod outages;
 mod packet_control;
 mod quic;
 mod recording;
+mod replays;
 mod report;
 mod testbed;
 mod traffic;
