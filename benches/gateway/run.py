@@ -23,6 +23,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -253,6 +254,9 @@ def main() -> int:
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise BenchError("needs root, to make network namespaces")
+    packages = {"ip": "iproute2", "ethtool": "ethtool", "iperf3": "iperf3"}
+    if missing := [packages[tool] for tool in packages if shutil.which(tool) is None]:
+        raise BenchError(f"needs {', '.join(missing)}: apt-get install {' '.join(missing)}")
     kernel, through, what = Results(), Results(), set(arguments.only or WHAT)
     with ExitStack() as stack:
         net = stack.enter_context(Net(arguments.ordered))

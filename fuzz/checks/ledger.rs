@@ -2,9 +2,12 @@
 //! continued.
 
 use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
-use airtcp_edge::{Actions, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId};
-use airtcp_live::gateway::ledger::{HEAD, Saved, read, write_record, write_snapshot};
+use airtcp_edge::{Actions, FlowTableConfig, Mechanism, Middlebox, MobileId};
+use airtcp_live::gateway::ledger::format::{
+    Entry, HEAD_5, Known, Log, NewEntry, Saved, read_version_5, write_head, write_record,
+};
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
+use std::collections::BTreeMap;
 
 /// Part of each file.
 const BOOT: &str = "boot";
@@ -13,32 +16,50 @@ const BOOT: &str = "boot";
 /// records. Each body follows its length in two bytes, with the right checksums (otherwise nothing
 /// would be read).
 pub(crate) fn check(input: &[u8]) {
-    let _ = read(input, BOOT);
-    let mut file = HEAD.to_vec();
+    let _ = Log::open(input).map(|log| log.read(&mut BTreeMap::new()));
+    let _ = read_version_5(input, BOOT);
+    let (mut log, mut of_version_5) = (Vec::new(), HEAD_5.to_vec());
+    write_head(&mut log, BOOT);
     let mut rest = input;
     while let Some((len, tail)) = rest.split_first_chunk::<2>() {
         let len = usize::from(u16::from_le_bytes(*len)).min(tail.len());
         let (body, tail) = tail.split_at(len);
-        write_record(&mut file, &Raw(body)).expect("it is small");
+        for file in [&mut log, &mut of_version_5] {
+            write_record(file, &Raw(body)).expect("it is small");
+        }
         rest = tail;
     }
-    let Ok((saved, end)) = read(&file, BOOT) else { return };
-    assert_eq!(end, file.len(), "all records are whole");
+    if let Ok(saved) = read_version_5(&of_version_5, BOOT) {
+        go_on(saved);
+    }
+    let mut known = BTreeMap::new();
+    let _ = Log::open(&log).expect("it has a head").read(&mut known);
+    for (flow, known) in known {
+        if let Known::Whole { group, snapshot, .. } = known {
+            go_on(Saved { group, flow, snapshot: *snapshot });
+        }
+    }
+}
 
+fn go_on(saved: Saved) {
     let Saved { group, flow, snapshot } = &saved;
     let mut written = Vec::new();
-    write_snapshot(&mut written, BOOT, group, flow, snapshot).expect("it is small");
-    assert_eq!(
-        read(&written, BOOT).expect("what was written is read"),
-        (saved.clone(), written.len())
-    );
+    write_head(&mut written, BOOT);
+    let entry: NewEntry<'_> = Entry::Snapshot(*flow, group, snapshot);
+    write_record(&mut written, &entry).expect("it is small");
+    let mut known = BTreeMap::new();
+    Log::open(&written).and_then(|log| log.read(&mut known)).expect("what was written is read");
+    let (group, boxed) = (group.clone(), Box::new(snapshot.clone()));
+    let whole = Known::Whole { group, snapshot: boxed, inputs: 0 };
+    assert_eq!(known, BTreeMap::from([(*flow, whole)]));
 
-    let config = MechanismConfig::MTcpPlus(snapshot.config);
-    let mut mechanism = Mechanism::new(&config, FlowTableConfig::default(), Bytes(1 << 20))
-        .expect("any M-TCP+ configuration is valid");
+    let mut mechanism =
+        Mechanism::new(&snapshot.config(), FlowTableConfig::default(), Bytes(1 << 20))
+            .expect("any configuration on file is valid");
     let (mut now, mut out) = (Instant::from_secs(1000), Actions::new());
     mechanism.keep_journal();
-    assert!(mechanism.restore(now, *flow, snapshot.connection.clone()));
+    let _ = snapshot.clone().resets();
+    assert!(mechanism.restore(now, *flow, snapshot.clone()));
     assert_eq!(mechanism.held(), mechanism.reports().map(|report| report.held).sum::<u64>());
     for signal in [LinkSignal::Down, LinkSignal::Up] {
         mechanism.on_link(now, MobileId(flow.dst.ip), signal, &mut out);

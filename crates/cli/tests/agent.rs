@@ -40,7 +40,7 @@ impl Gateway {
         let agent = Some(AgentConfig { listen: "127.0.0.1:0".parse().unwrap(), keys });
         let (handle, inbox) = channel().unwrap();
         let signals = Signals { agent, ..Signals::default() };
-        let running = signals::start(&signals, &[], handle).unwrap();
+        let running = signals::start(&signals, &[], folder.path(), handle).unwrap();
         Self { folder, running, inbox }
     }
 

@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 fn recording() -> Vec<u8> {
     let mechanism = MechanismConfig::MTcpPlus(MTcpPlusConfig::default());
     let (name, idle, memory) = ("phones".into(), Duration::from_secs(300), Bytes(1 << 20));
-    let setup = Setup { name, mechanism, flows: 10, idle, memory };
+    let setup = Setup { name, mechanism, flows: 10, flows_per_mobile: 10, idle, memory };
     let mut machine = Mechanism::new(&mechanism, FlowTableConfig::default(), memory).unwrap();
     let mut writer = Writer::new(Instant::ZERO, std::time::Duration::ZERO, Contents::Headers);
     writer.begin(Instant::ZERO, 0, &setup);

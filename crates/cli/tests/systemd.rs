@@ -56,6 +56,13 @@ fn systemd_finds_no_fault_in_the_unit() {
 }
 
 #[test]
+fn what_must_survive_a_crash_survives_a_start_that_fails() {
+    let text = std::fs::read_to_string(&Unit::new().path).unwrap();
+    let is_kept = |line: &str| line == "RuntimeDirectoryPreserve=yes";
+    assert!(text.lines().any(is_kept), "systemd removes the folder when the unit has failed");
+}
+
+#[test]
 fn the_unit_is_hardened() {
     let threshold = format!("--threshold={EXPOSURE}");
     let arguments = ["security", "--offline=true", "--no-pager", &threshold];

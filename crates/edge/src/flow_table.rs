@@ -5,13 +5,16 @@
 //!   SYN may be forged or never answered. A SYN on a known connection that the other host answers
 //!   with a SYN and an acknowledgement of it opens a new one, so what was known is forgotten. A SYN
 //!   alone proves nothing (RFC 5961 §4.2).
-//! - At the limit, [closed](FlowState::is_closed) connections and those idle for longer than
-//!   [`FlowTableConfig::idle`] make room, closed ones first. If there is none, the new connection
-//!   is refused: its segments get no state, and the mechanism forwards them untouched.
+//! - Each new connection takes the place of a [closed](FlowState::is_closed) one, or of one idle
+//!   for longer than [`FlowTableConfig::idle`], if there is one; closed ones first. At the limit it
+//!   takes that of the oldest connection of which only one host was heard: it may be a scan, or
+//!   forged. If there is none, and if its mobile has as many as one may have, it is refused: its
+//!   segments get no state, and the mechanism forwards them untouched.
 //! - A connection that comes back after that idle time starts afresh. It may have used another path
 //!   meanwhile, and after 2 GiB old sequence numbers look new and new ones old.
-//! - A connection whose state [is committed](FlowState::is_committed) is never forgotten: neither
-//!   idle time nor a handshake (which may be forged) nor lack of room removes it.
+//! - A connection whose state [is committed](FlowState::is_committed) is forgotten neither for
+//!   idle time nor for lack of room. A handshake removes it if all three segments of it fit each
+//!   other: then both hosts have lost the old connection, and nobody can be given its bytes.
 //! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
 //!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
@@ -20,6 +23,7 @@ use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use hashlink::linked_hash_map::Entry as MapEntry;
 use siphasher::sip::SipHasher13;
+use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry as BTreeEntry};
 use std::hash::BuildHasher;
 
@@ -28,16 +32,19 @@ use std::hash::BuildHasher;
 pub struct FlowTableConfig {
     /// Most connections at a time.
     pub limit: usize,
+    /// Most connections of one mobile.
+    pub per_mobile: usize,
     /// A connection without a segment for this long may be forgotten.
     pub idle: Duration,
     /// Key of the hash. Has no influence on results; on a live network it must be chosen at random.
     pub hash_key: (u64, u64),
 }
 
-/// 131,072 connections, 5 minutes, a fixed key.
+/// 131,072 connections, all of one mobile if need be, 5 minutes, a fixed key.
 impl Default for FlowTableConfig {
     fn default() -> Self {
-        Self { limit: 1 << 17, idle: Duration::from_secs(300), hash_key: (0, 0) }
+        let limit = 1 << 17;
+        Self { limit, per_mobile: limit, idle: Duration::from_secs(300), hash_key: (0, 0) }
     }
 }
 
@@ -62,6 +69,11 @@ pub trait FlowState: Default {
     /// What the mechanism is doing for the connection.
     fn phase(&self) -> FlowPhase {
         FlowPhase::Connected
+    }
+    /// The mechanism does more for the connection than forward: it is not
+    /// [`FlowPhase::Connected`].
+    fn is_interrupted(&self) -> bool {
+        self.phase() != FlowPhase::Connected
     }
 }
 
@@ -150,41 +162,49 @@ impl<S: FlowState> Tracked<'_, S> {
 struct Totals {
     /// Payload bytes held by all states.
     held: u64,
-    /// How many connections of each mobile are not [`FlowPhase::Connected`]; none: no entry.
-    interrupted: BTreeMap<MobileId, usize>,
-    /// How many of all.
+    /// Connections of each mobile; none: no entry.
+    mobiles: BTreeMap<MobileId, OfMobile>,
+    /// How many are not [`FlowPhase::Connected`].
     all_interrupted: u64,
+}
+
+/// Connections of one mobile.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfMobile {
+    known: u32,
+    /// How many are not [`FlowPhase::Connected`].
+    interrupted: u32,
 }
 
 impl Totals {
     fn enter<S: FlowState>(&mut self, mobile: MobileId, state: &S) {
         self.held += state.held() as u64;
+        self.mobiles.entry(mobile).or_default().known += 1;
         self.count(mobile, FlowPhase::Connected, state.phase());
     }
 
     fn leave<S: FlowState>(&mut self, mobile: MobileId, state: &S) {
         self.held -= state.held() as u64;
         self.count(mobile, state.phase(), FlowPhase::Connected);
+        if let BTreeEntry::Occupied(mut entry) = self.mobiles.entry(mobile) {
+            entry.get_mut().known -= 1;
+            if entry.get().known == 0 {
+                entry.remove();
+            }
+        }
     }
 
     fn count(&mut self, mobile: MobileId, before: FlowPhase, after: FlowPhase) {
-        match (before, after) {
-            (FlowPhase::Connected, FlowPhase::Connected) => {}
-            (FlowPhase::Connected, _) => {
-                self.all_interrupted += 1;
-                *self.interrupted.entry(mobile).or_default() += 1;
-            }
-            (_, FlowPhase::Connected) => {
-                self.all_interrupted -= 1;
-                if let BTreeEntry::Occupied(mut interrupted) = self.interrupted.entry(mobile) {
-                    *interrupted.get_mut() -= 1;
-                    if *interrupted.get() == 0 {
-                        interrupted.remove();
-                    }
-                }
-            }
-            _ => {}
+        let [before, after] = [before, after].map(|phase| phase != FlowPhase::Connected);
+        if before != after {
+            let of_mobile = self.mobiles.entry(mobile).or_default();
+            of_mobile.interrupted = of_mobile.interrupted + u32::from(after) - u32::from(before);
+            self.all_interrupted = self.all_interrupted + u64::from(after) - u64::from(before);
         }
+    }
+
+    fn of(&self, mobile: MobileId) -> OfMobile {
+        self.mobiles.get(&mobile).copied().unwrap_or_default()
     }
 }
 
@@ -195,9 +215,14 @@ pub struct FlowTable<S> {
     /// By the flow from the fixed to the mobile host. Front: closed connections, then the longest
     /// idle one.
     flows: LinkedHashMap<Flow, Entry<S>, Keyed>,
+    /// Connections that entered with their first segment, the oldest first; the other host may have
+    /// been heard since.
+    strangers: VecDeque<Flow>,
     refused: u64,
     evicted: u64,
     totals: Totals,
+    /// Interrupted connections that were forgotten, until somebody asks.
+    forgotten: Vec<Flow>,
 }
 
 #[derive(Clone, Debug)]
@@ -205,16 +230,29 @@ struct Entry<S> {
     last_segment: Instant,
     /// When the state's phase began.
     since: Instant,
-    /// The last SYN: who sent it, and its sequence number.
-    syn: Option<(Side, SeqNum)>,
+    /// Only the host on this side was heard.
+    only: Option<Side>,
+    opening: Option<Opening>,
     state: S,
+}
+
+/// A handshake on a known connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Opening {
+    /// Who sent the SYN.
+    from: Side,
+    /// The number after it.
+    next: SeqNum,
+    /// The number after the SYN that answers it.
+    answer: Option<SeqNum>,
 }
 
 impl<S: FlowState> FlowTable<S> {
     /// An empty table.
     pub fn new(config: FlowTableConfig) -> Self {
         let flows = LinkedHashMap::with_hasher(Keyed(config.hash_key));
-        Self { config, flows, refused: 0, evicted: 0, totals: Totals::default() }
+        let (strangers, totals) = (VecDeque::new(), Totals::default());
+        Self { config, flows, strangers, refused: 0, evicted: 0, totals, forgotten: Vec::new() }
     }
 
     /// The state of the connection that `segment` belongs to, new or known, with the segment taken
@@ -230,37 +268,52 @@ impl<S: FlowState> FlowTable<S> {
         if segment.flags.contains(Flags::SYN) {
             return self.track_syn(key, from, segment);
         }
-        if self.flows.len() >= self.config.limit && !self.flows.contains_key(&key) {
+        if !self.flows.contains_key(&key) {
+            if reset || segment.ack.is_none() {
+                return None;
+            }
             self.make_room(now);
-        }
-        let full = self.flows.len() >= self.config.limit;
-        let mut entry = match self.flows.entry(key) {
-            MapEntry::Occupied(entry) => entry,
-            MapEntry::Vacant(_) if reset || segment.ack.is_none() => return None,
-            MapEntry::Vacant(_) if full => {
+            let of_mobile = self.totals.of(mobile_of(&key));
+            if self.flows.len() >= self.config.limit
+                || of_mobile.known as usize >= self.config.per_mobile
+            {
                 self.refused += 1;
                 return None;
             }
+            self.strangers.push_back(key);
+        }
+        let mobile = mobile_of(&key);
+        let mut entry = match self.flows.entry(key) {
+            MapEntry::Occupied(entry) => entry,
             MapEntry::Vacant(vacant) => {
-                let entry = vacant.insert(Entry::new(now, S::default()));
+                let entry = vacant.insert(Entry::new(now, Some(from), S::default()));
                 let totals = &mut self.totals;
-                return Some(Tracked { entry, totals, mobile: mobile_of(&key), is_new: true });
+                totals.enter(mobile, &entry.state);
+                return Some(Tracked { entry, totals, mobile, is_new: true });
             }
         };
         let known = entry.get_mut();
-        let is_new = now.since(known.last_segment) >= self.config.idle && !known.is_committed();
+        let is_idle = now.since(known.last_segment) >= self.config.idle && !known.is_committed();
+        let is_new = is_idle || known.is_opened_anew(from, segment);
         if is_new {
-            self.totals.leave(mobile_of(&key), &known.state);
-            *known = Entry::new(now, S::default());
+            self.totals.leave(mobile, &known.state);
+            self.forgotten.extend(known.state.is_interrupted().then_some(key));
+            // Whoever completes a handshake has heard the other host.
+            let only = is_idle.then_some(from);
+            *known = Entry::new(now, only, S::default());
+            self.totals.enter(mobile, &known.state);
         }
         known.last_segment = now;
+        if !reset && known.only == Some(from.opposite()) {
+            known.only = None;
+        }
         if known.state.is_closed() {
             entry.to_front();
         } else {
             entry.to_back();
         }
         let (entry, totals) = (entry.into_mut(), &mut self.totals);
-        Some(Tracked { entry, totals, mobile: mobile_of(&key), is_new })
+        Some(Tracked { entry, totals, mobile, is_new })
     }
 
     /// The known connection that a SYN belongs to, unless the hosts agree on a new one by it.
@@ -271,13 +324,18 @@ impl<S: FlowState> FlowTable<S> {
         segment: &Segment<P>,
     ) -> Option<Tracked<'_, S>> {
         let entry = self.flows.get_mut(&key)?;
-        match segment.ack {
-            None => entry.syn = Some((from, segment.seq)),
-            Some(ack) if entry.syn == Some((from.opposite(), ack - 1)) && !entry.is_committed() => {
-                self.forget(&key);
-                return None;
+        match (segment.ack, &mut entry.opening) {
+            (None, opening) => {
+                *opening = Some(Opening { from, next: segment.seq + 1, answer: None });
             }
-            Some(_) => {}
+            (Some(ack), Some(opening)) if from != opening.from && ack == opening.next => {
+                opening.answer = Some(segment.seq + 1);
+                if !entry.is_committed() {
+                    self.forget(&key);
+                    return None;
+                }
+            }
+            (Some(_), _) => {}
         }
         self.get(&key)
     }
@@ -303,7 +361,7 @@ impl<S: FlowState> FlowTable<S> {
     pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
         let mobile = mobile_of(&key);
         self.totals.enter(mobile, &state);
-        if let Some(known) = self.flows.insert(key, Entry::new(now, state)) {
+        if let Some(known) = self.flows.insert(key, Entry::new(now, None, state)) {
             self.totals.leave(mobile, &known.state);
         }
     }
@@ -329,26 +387,47 @@ impl<S: FlowState> FlowTable<S> {
         if let MapEntry::Occupied(entry) = self.flows.entry(*key)
             && !entry.get().is_committed()
         {
-            self.totals.leave(mobile_of(key), &entry.remove().state);
+            let state = entry.remove().state;
+            self.totals.leave(mobile_of(key), &state);
+            self.forgotten.extend(state.is_interrupted().then_some(*key));
         }
     }
 
-    /// Forgets one connection, if one that may be forgotten is near the front.
+    /// Forgets one connection, if one that may be forgotten is near the front, or if the table is
+    /// full and of one only one host was heard.
     fn make_room(&mut self, now: Instant) {
         let idle = self.config.idle;
         // Committed ones move out of the way of those behind them.
         for _ in 0..PASSED_OVER {
-            let Some((&key, entry)) = self.flows.front() else { return };
+            let Some((&key, entry)) = self.flows.front() else { break };
             if entry.is_committed() {
                 self.flows.to_back(&key);
             } else if entry.state.is_closed() || now.since(entry.last_segment) >= idle {
-                self.forget(&key);
-                self.evicted += 1;
-                return;
+                return self.evict(&key);
             } else {
-                return;
+                break;
             }
         }
+        let flows = &self.flows;
+        let is_stranger = |key: &Flow| {
+            flows.get(key).is_some_and(|entry| entry.only.is_some() && !entry.is_committed())
+        };
+        while self.strangers.front().is_some_and(|key| !is_stranger(key)) {
+            self.strangers.pop_front();
+        }
+        if self.strangers.len() > self.config.limit {
+            self.strangers.retain(is_stranger);
+        }
+        if self.flows.len() >= self.config.limit
+            && let Some(key) = self.strangers.pop_front()
+        {
+            self.evict(&key);
+        }
+    }
+
+    fn evict(&mut self, key: &Flow) {
+        self.forget(key);
+        self.evicted += 1;
     }
 }
 
@@ -369,9 +448,17 @@ impl<S> FlowTable<S> {
     pub fn held(&self) -> u64 {
         self.totals.held
     }
+    /// This connection is known.
+    pub fn contains(&self, key: &Flow) -> bool {
+        self.flows.contains_key(key)
+    }
+    /// The mobile host of this connection was heard.
+    pub fn is_mobile_heard(&self, key: &Flow) -> bool {
+        self.flows.get(key).is_some_and(|entry| entry.only != Some(Side::Fixed))
+    }
     /// Connections of this mobile are not [`FlowPhase::Connected`].
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
-        self.totals.interrupted.contains_key(&mobile)
+        self.totals.of(mobile).interrupted > 0
     }
     /// The states, with the connections' flows from the fixed to the mobile host, in the order of
     /// the list.
@@ -382,6 +469,10 @@ impl<S> FlowTable<S> {
     pub fn keys(&self) -> impl Iterator<Item = &Flow> {
         self.flows.keys()
     }
+    /// Takes out the flows of interrupted connections that were forgotten since the last call.
+    pub fn drain_forgotten(&mut self) -> impl Iterator<Item = Flow> + '_ {
+        self.forgotten.drain(..)
+    }
     /// Connections that made room for others.
     pub fn evicted(&self) -> u64 {
         self.evicted
@@ -389,8 +480,17 @@ impl<S> FlowTable<S> {
 }
 
 impl<S: FlowState> Entry<S> {
-    fn new(now: Instant, state: S) -> Self {
-        Self { last_segment: now, since: now, syn: None, state }
+    fn new(now: Instant, only: Option<Side>, state: S) -> Self {
+        Self { last_segment: now, since: now, only, opening: None, state }
+    }
+
+    /// This segment completes a handshake.
+    fn is_opened_anew<P: Payload>(&self, from: Side, segment: &Segment<P>) -> bool {
+        self.opening.is_some_and(|opening| {
+            !segment.flags.contains(Flags::RST)
+                && (from, segment.seq) == (opening.from, opening.next)
+                && segment.ack.is_some_and(|ack| opening.answer == Some(ack))
+        })
     }
 
     fn is_committed(&self) -> bool {
@@ -423,7 +523,12 @@ mod tests {
     impl FlowState for u32 {}
 
     fn table(limit: usize) -> FlowTable<u32> {
-        FlowTable::new(FlowTableConfig { limit, idle: Duration::from_secs(10), hash_key: (1, 2) })
+        FlowTable::new(config(limit))
+    }
+
+    fn config(limit: usize) -> FlowTableConfig {
+        let idle = Duration::from_secs(10);
+        FlowTableConfig { limit, per_mobile: 100, idle, hash_key: (1, 2) }
     }
 
     /// A segment of connection `port` from the fixed host.
@@ -447,6 +552,18 @@ mod tests {
     }
 
     const ACK: Flags = Flags::empty();
+
+    /// Segments of both hosts of a connection.
+    fn meet<S: FlowState>(table: &mut FlowTable<S>, now: Instant, port: u16) {
+        assert!(table.track(now, Side::Fixed, &segment(port, ACK)).is_some());
+        assert!(table.track(now, Side::Mobile, &answer(port, ACK)).is_some());
+    }
+
+    fn ports<S: FlowState>(table: &FlowTable<S>) -> Vec<u16> {
+        let mut ports: Vec<u16> = table.keys().map(|key| key.src.port).collect();
+        ports.sort_unstable();
+        ports
+    }
 
     #[test]
     fn both_directions_meet() {
@@ -493,8 +610,8 @@ mod tests {
     #[test]
     fn at_the_limit_new_connections_are_refused_and_counted() {
         let mut table = table(2);
-        assert!(table.track(s(0), Side::Fixed, &segment(1, ACK)).is_some());
-        assert!(table.track(s(0), Side::Fixed, &segment(2, ACK)).is_some());
+        meet(&mut table, s(0), 1);
+        meet(&mut table, s(0), 2);
         assert!(table.track(s(0), Side::Fixed, &segment(3, ACK)).is_none());
         assert!(table.track(s(0), Side::Fixed, &segment(1, ACK)).is_some(), "known ones go on");
         assert_eq!((table.len(), table.refused(), table.evicted()), (2, 1, 0));
@@ -503,8 +620,8 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_makes_room() {
         let mut table = table(2);
-        table.track(s(0), Side::Fixed, &segment(1, ACK));
-        table.track(s(1), Side::Fixed, &segment(2, ACK));
+        meet(&mut table, s(0), 1);
+        meet(&mut table, s(1), 2);
         table.track(s(9), Side::Mobile, &answer(1, ACK));
         assert!(table.track(s(10), Side::Fixed, &segment(3, ACK)).is_none());
         assert!(table.track(s(11), Side::Fixed, &segment(3, ACK)).is_some());
@@ -513,6 +630,36 @@ mod tests {
             "in use two seconds ago"
         );
         assert_eq!(table.evicted(), 1);
+    }
+
+    #[test]
+    fn what_only_one_host_was_heard_of_makes_room_first_the_oldest_before_others() {
+        let mut table = table(3);
+        meet(&mut table, s(0), 1);
+        table.track(s(0), Side::Fixed, &segment(2, ACK));
+        table.track(s(0), Side::Mobile, &answer(2, Flags::RST));
+        table.track(s(0), Side::Mobile, &answer(3, ACK));
+        for port in 4..100 {
+            assert!(table.track(s(1), Side::Fixed, &segment(port, ACK)).is_some());
+        }
+        assert_eq!(ports(&table), [1, 98, 99]);
+        meet(&mut table, s(2), 100);
+        meet(&mut table, s(2), 101);
+        assert!(table.track(s(2), Side::Fixed, &segment(102, ACK)).is_none());
+        assert_eq!(ports(&table), [1, 100, 101]);
+    }
+
+    #[test]
+    fn of_one_mobile_no_more_are_known_than_it_may_have() {
+        let mut table = FlowTable::<u32>::new(FlowTableConfig { per_mobile: 2, ..config(10) });
+        meet(&mut table, s(0), 1);
+        meet(&mut table, s(5), 2);
+        assert!(table.track(s(5), Side::Fixed, &segment(3, ACK)).is_none());
+        let mut other = segment(4, ACK);
+        other.flow.dst.ip = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 3));
+        assert!(table.track(s(5), Side::Fixed, &other).is_some(), "another mobile");
+        assert!(table.track(s(10), Side::Fixed, &segment(3, ACK)).is_some(), "1 is idle");
+        assert_eq!(table.refused(), 1);
     }
 
     /// A state that is closed when it says so.
@@ -526,11 +673,9 @@ mod tests {
 
     #[test]
     fn a_closed_connection_makes_room_at_once() {
-        let idle = Duration::from_secs(10);
-        let mut table =
-            FlowTable::<Closing>::new(FlowTableConfig { limit: 2, idle, hash_key: (1, 2) });
-        table.track(s(0), Side::Fixed, &segment(1, ACK));
-        table.track(s(0), Side::Fixed, &segment(2, ACK));
+        let mut table = FlowTable::<Closing>::new(config(2));
+        meet(&mut table, s(0), 1);
+        meet(&mut table, s(0), 2);
         for flags in [Flags::FIN, Flags::RST] {
             table.track(s(0), Side::Fixed, &segment(2, flags));
             table.track(s(0), Side::Mobile, &answer(2, flags));
@@ -564,10 +709,8 @@ mod tests {
 
     #[test]
     fn a_committed_connection_is_never_forgotten() {
-        let idle = Duration::from_secs(10);
-        let config = FlowTableConfig { limit: 1, idle, hash_key: (1, 2) };
-        let mut table = FlowTable::<Holding>::new(config);
-        table.track(s(0), Side::Fixed, &segment(1, ACK));
+        let mut table = FlowTable::<Holding>::new(config(1));
+        meet(&mut table, s(0), 1);
         let key = segment(1, ACK).flow;
         table.get(&key).unwrap().with(s(0), |state| state.0 = 1000);
         assert_eq!(table.held(), 1000);
@@ -582,23 +725,55 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_handshake_that_fits_forgets_even_a_committed_connection() {
+        let mut table = FlowTable::<Holding>::new(config(1));
+        meet(&mut table, s(0), 1);
+        let key = segment(1, ACK).flow;
+        table.get(&key).unwrap().with(s(0), |state| state.0 = 1000);
+        let numbered = |segment: Segment<Length>, seq: u32, ack: Option<u32>| Segment {
+            seq: SeqNum(seq),
+            ack: ack.map(SeqNum),
+            ..segment
+        };
+        let held = |table: &mut FlowTable<Holding>, from, segment| {
+            table.track(s(1), from, &segment).map(|tracked| tracked.state().0)
+        };
+        let syn = |seq, ack| numbered(segment(1, Flags::SYN), seq, ack);
+        let to = |seq, ack| numbered(answer(1, Flags::SYN), seq, ack);
+        let last = |flags, seq, ack| numbered(answer(1, flags), seq, Some(ack));
+        // The mobile opens it; its host or another has forged the rest, until it fits.
+        let steps = [
+            (Side::Mobile, to(u32::MAX, None)),
+            (Side::Mobile, last(ACK, 0, 501)),
+            (Side::Fixed, syn(500, Some(7))),
+            (Side::Mobile, last(ACK, 0, 501)),
+            (Side::Fixed, syn(500, Some(0))),
+            (Side::Mobile, last(ACK, 1, 501)),
+            (Side::Mobile, last(ACK, 0, 502)),
+            (Side::Mobile, last(Flags::RST, 0, 501)),
+            (Side::Fixed, numbered(segment(1, ACK), 0, Some(501))),
+        ];
+        for (n, (from, segment)) in steps.into_iter().enumerate() {
+            assert_eq!(held(&mut table, from, segment), Some(1000), "step {n}");
+        }
+        let tracked = table.track(s(1), Side::Mobile, &last(ACK, 0, 501)).unwrap();
+        assert_eq!((tracked.is_new, tracked.state().0), (true, 0));
+        assert_eq!((table.held(), table.is_mobile_heard(&key)), (0, true));
+    }
+
+    #[test]
     fn a_committed_connection_does_not_keep_idle_ones_behind_it() {
-        let idle = Duration::from_secs(10);
-        let mut table =
-            FlowTable::<Holding>::new(FlowTableConfig { limit: 2, idle, hash_key: (1, 2) });
+        let mut table = FlowTable::<Holding>::new(config(2));
         table.track(s(0), Side::Fixed, &segment(1, ACK));
         table.get(&segment(1, ACK).flow).unwrap().with(s(0), |state| state.0 = 1000);
         table.track(s(1), Side::Fixed, &segment(2, ACK));
         assert!(table.track(s(99), Side::Fixed, &segment(3, ACK)).is_some(), "in the place of 2");
-        let known: Vec<u16> = table.keys().map(|key| key.src.port).collect();
-        assert_eq!((known, table.held()), (vec![1, 3], 1000));
+        assert_eq!((ports(&table), table.held()), (vec![1, 3], 1000));
     }
 
     #[test]
     fn a_connection_put_in_the_table_enters_even_beyond_the_limit() {
-        let idle = Duration::from_secs(10);
-        let mut table =
-            FlowTable::<Holding>::new(FlowTableConfig { limit: 1, idle, hash_key: (1, 2) });
+        let mut table = FlowTable::<Holding>::new(config(1));
         for (port, held) in [(1, 100), (2, 1000), (1, 10)] {
             table.insert(s(0), segment(port, ACK).flow, Holding(held));
         }
@@ -616,9 +791,7 @@ mod tests {
 
     #[test]
     fn a_mobile_is_interrupted_until_its_last_frozen_connection_ends_or_goes_on() {
-        let idle = Duration::from_secs(10);
-        let mut table =
-            FlowTable::<Frozen>::new(FlowTableConfig { limit: 3, idle, hash_key: (1, 2) });
+        let mut table = FlowTable::<Frozen>::new(config(3));
         let mobile = MobileId(segment(1, ACK).flow.dst.ip);
         for port in 1..=3 {
             let mut tracked = table.track(s(0), Side::Fixed, &segment(port, ACK)).unwrap();
@@ -640,11 +813,7 @@ mod tests {
     #[test]
     fn the_hash_key_does_not_show() {
         let evictions = |hash_key| {
-            let mut table = FlowTable::<u32>::new(FlowTableConfig {
-                limit: 20,
-                idle: Duration::from_secs(10),
-                hash_key,
-            });
+            let mut table = FlowTable::<u32>::new(FlowTableConfig { hash_key, ..config(20) });
             (0..500u64)
                 .map(|i| {
                     let port = (i * i % 61) as u16;

@@ -24,6 +24,7 @@ use crate::connection::{Connection, Context};
 use crate::counters::counters;
 use crate::ends;
 use crate::flow_table::{FlowPhase, FlowState};
+use crate::journal;
 use crate::middlebox::Side;
 use crate::mobile_end::MobileEnd;
 use crate::per_connection::PerConnection;
@@ -33,14 +34,18 @@ use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
 };
 use airtcp_settings::settings;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Holdover for all connections of an edge node.
 pub type Holdover<P> = PerConnection<P, State<P>>;
 
+/// A connection at one moment, as it is written down.
+pub type Snapshot<P> = journal::Snapshot<State<P>, HoldoverConfig>;
+
 settings! {
     /// Settings of holdover.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct HoldoverConfig {
         /// Payload bytes that one connection may hold; what does not fit is lost in an outage, as
         /// in plain TCP.
@@ -88,7 +93,11 @@ counters! {
 
 /// What holdover knows of one connection. Forgetting it loses nothing: see
 /// [`FlowState::is_committed`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "P: Payload + Serialize",
+    deserialize = "P: Payload + Deserialize<'de>"
+))]
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
@@ -98,7 +107,7 @@ pub struct State<P> {
     replayed: Option<Range<SeqNum>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Phase {
     Connected {
         /// The fixed host has sent again what is held, and since then the mobile has neither
@@ -112,7 +121,7 @@ enum Phase {
 }
 
 /// The fixed host's window is closed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Frozen {
     away: Away,
     /// The fixed host was shown window 0 last.

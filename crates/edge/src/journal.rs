@@ -1,17 +1,18 @@
-//! What the driver of a mechanism writes down, so that no promise dies with its process.
+//! What the driver of a mechanism writes down, so that neither a promise nor a frozen connection
+//! dies with its process.
 //!
 //! A connection is a deterministic state machine. So one that [is
-//! committed](FlowState::is_committed) survives as a [`Snapshot`] and the [`Input`]s since:
+//! interrupted](FlowState::is_interrupted) survives as a [`Snapshot`] and the [`Input`]s since:
 //! [`Snapshot::apply`] does once more what the connection did with each.
 //! [`keep_journal`](crate::PerConnection::keep_journal) makes a mechanism take the [`Note`]s. After
 //! each call the driver
-//! 1. takes them out, and writes down those of committed connections,
+//! 1. takes them out, and writes them down,
 //! 2. calls [`withhold`](crate::PerConnection::withhold) for each connection whose note could not
 //!    be written,
 //! 3. carries out the actions,
 //! 4. forgets what it wrote about those that were released, once their actions are carried out.
 //!
-//! A process that dies in between has told the fixed host nothing that is not written down. Its
+//! A process that dies in between has promised the fixed host nothing that is not written down. Its
 //! successor may find an input whose actions were never carried out: to the hosts, segments were
 //! lost on the way.
 
@@ -23,9 +24,9 @@ use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment, Timestamps};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Inputs are replaced by a snapshot when they take up twice what the snapshot does, and this many
-/// bytes more.
-const SLACK: u64 = 16 * 1024;
+/// What was noted is replaced by a snapshot when it takes up three times what the connection holds,
+/// and this many bytes more.
+const SLACK: u64 = 4 * 1024;
 
 /// What an input takes up, besides its payload: an estimate.
 const INPUT_SIZE: u64 = 128;
@@ -111,25 +112,34 @@ impl<C, Config> Snapshot<C, Config> {
 }
 
 /// One thing for the driver to write down, about the connection with this flow from the fixed to
-/// the mobile host.
+/// the mobile host; `S` is its snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note<P, C, Config> {
-    /// The connection is committed, and this is all there is to know. Replaces what was noted of it
-    /// before.
-    Committed(Flow, Box<Snapshot<C, Config>>),
-    /// An input to a committed connection, which still is. Comes after all that was noted of it
+pub enum Note<P, S> {
+    /// The connection is interrupted, and this is all there is to know. Replaces what was noted of
+    /// it before.
+    Snapshot(Flow, Box<S>),
+    /// An input to an interrupted connection, which still is. Comes after all that was noted of it
     /// before.
     Input(Flow, Input<P>),
-    /// The connection is no longer committed. What was noted of it is to be forgotten, when the
-    /// actions that came with this note have been carried out.
+    /// The connection is merely forwarded again, or forgotten. What was noted of it is to be
+    /// forgotten, when the actions that came with this note have been carried out.
     Released(Flow),
 }
 
-impl<P, C, Config> Note<P, C, Config> {
+impl<P, S> Note<P, S> {
     /// The connection's flow from the fixed to the mobile host.
     pub fn flow(&self) -> &Flow {
         match self {
-            Self::Committed(flow, _) | Self::Input(flow, _) | Self::Released(flow) => flow,
+            Self::Snapshot(flow, _) | Self::Input(flow, _) | Self::Released(flow) => flow,
+        }
+    }
+
+    /// The same with another kind of snapshot.
+    pub(crate) fn map<T>(self, snapshot: impl FnOnce(S) -> T) -> Note<P, T> {
+        match self {
+            Self::Snapshot(flow, known) => Note::Snapshot(flow, Box::new(snapshot(*known))),
+            Self::Input(flow, input) => Note::Input(flow, input),
+            Self::Released(flow) => Note::Released(flow),
         }
     }
 }
@@ -137,9 +147,9 @@ impl<P, C, Config> Note<P, C, Config> {
 /// Takes the notes.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<P, C, Config> {
-    notes: Vec<Note<P, C, Config>>,
-    /// Of each committed connection, what the inputs since its snapshot take up. [`u64::MAX`]: they
-    /// could not be written.
+    notes: Vec<Note<P, Snapshot<C, Config>>>,
+    /// Of each interrupted connection, what its snapshot and the inputs since take up. [`u64::MAX`]:
+    /// they could not be written.
     logged: BTreeMap<Flow, u64>,
 }
 
@@ -150,7 +160,7 @@ impl<P, C, Config> Default for Journal<P, C, Config> {
 }
 
 impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
-    /// A connection took an input; `None` when it was not committed before.
+    /// A connection took an input; `None` when it was not interrupted before.
     pub(crate) fn note(
         &mut self,
         flow: Flow,
@@ -159,16 +169,13 @@ impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
         input: Option<Input<P>>,
     ) {
         match input {
-            None if !connection.is_committed() => {}
+            None if !connection.is_interrupted() => {}
             None => self.note_snapshot(flow, config, connection),
-            Some(_) if !connection.is_committed() => {
-                self.logged.remove(&flow);
-                self.notes.push(Note::Released(flow));
-            }
+            Some(_) if !connection.is_interrupted() => self.forget(flow),
             Some(input) => {
                 let logged = self.logged.entry(flow).or_default();
                 *logged = logged.saturating_add(input.size());
-                if *logged > 2 * connection.held() as u64 + SLACK {
+                if *logged > 3 * connection.held() as u64 + SLACK {
                     self.note_snapshot(flow, config, connection);
                 } else {
                     self.notes.push(Note::Input(flow, input));
@@ -184,16 +191,23 @@ impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
         }
     }
 
-    /// All of a committed connection.
+    /// All of an interrupted connection.
     pub(crate) fn note_snapshot(&mut self, flow: Flow, config: &Config, connection: &C) {
-        self.logged.insert(flow, 0);
+        self.logged.insert(flow, connection.held() as u64);
         let snapshot = Snapshot { config: config.clone(), connection: connection.clone() };
-        self.notes.push(Note::Committed(flow, Box::new(snapshot)));
+        self.notes.push(Note::Snapshot(flow, Box::new(snapshot)));
+    }
+
+    /// There is nothing to know about a connection any more.
+    pub(crate) fn forget(&mut self, flow: Flow) {
+        if self.logged.remove(&flow).is_some() {
+            self.notes.push(Note::Released(flow));
+        }
     }
 }
 
 impl<P, C, Config> Journal<P, C, Config> {
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Note<P, C, Config>> + '_ {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Note<P, Snapshot<C, Config>>> + '_ {
         self.notes.drain(..)
     }
 }

@@ -42,10 +42,10 @@
 
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
 use crate::belief::{Acquaintance, Acquainted, Believed, hear};
-use crate::cache::{DEFAULT_FIFO, FIFO};
+use crate::cache::{DEFAULT_FIFO, FIFO, SegmentCache};
 use crate::connection::{Connection, Context};
 use crate::counters::counters;
-use crate::ends;
+use crate::ends::{self, Ends};
 use crate::flow_table::{FlowPhase, FlowState};
 use crate::journal;
 use crate::middlebox::Side;
@@ -63,7 +63,7 @@ use serde::{Deserialize, Serialize};
 pub type MTcpPlus<P> = PerConnection<P, State<P>>;
 
 /// What the driver writes down about a connection.
-pub type Note<P> = journal::Note<P, State<P>, MTcpPlusConfig>;
+pub type Note<P> = journal::Note<P, Snapshot<P>>;
 
 /// A connection at one moment, as it is written down.
 pub type Snapshot<P> = journal::Snapshot<State<P>, MTcpPlusConfig>;
@@ -229,6 +229,24 @@ impl<P: Payload> Acquainted<P> for State<P> {
             Phase::Frozen(frozen) => Some(frozen.acked_fh),
             Phase::Connected { .. } | Phase::Reset => None,
         }
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// A connection that another version of this program froze, with its copies, and `acked_fh` and
+    /// `echo` as it told the fixed host. Its mobile is away, if only fading; a signal that it is
+    /// down makes the node ask.
+    pub fn frozen(
+        ends: Ends,
+        copies: SegmentCache<P>,
+        acked_fh: SeqNum,
+        echo: Option<u32>,
+    ) -> Self {
+        let link = Link::Away(Away::new(Instant::ZERO, false));
+        let frozen = Frozen { acked_fh, echo, link, replay: None, give_up: None };
+        let mut known = Acquaintance::default();
+        known.met = Some(Store::with_copies(ends, copies));
+        Self { known, phase: Phase::Frozen(frozen) }
     }
 }
 

@@ -1,8 +1,9 @@
 //! All mechanisms behind one type, for drivers that run the one that a configuration names.
 
-use crate::belief::Doubts;
+use crate::belief::{Acquainted, Doubts};
 use crate::flow_table::{FlowReport, FlowTableConfig};
-use crate::holdover::{Holdover, HoldoverConfig, HoldoverCounters};
+use crate::holdover::{self, Holdover, HoldoverConfig, HoldoverCounters};
+use crate::journal::{self, Input};
 use crate::m_tcp::{MTcp, MTcpConfig, MTcpCounters};
 use crate::m_tcp_plus::{self, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
@@ -10,11 +11,13 @@ use crate::packet_control::{
     PacketControl, PacketControlCounters, SENDER_THRESHOLD, ThresholdTooSmall,
 };
 use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
+use crate::store::Store;
 use crate::wake::{Wake, WakeConfig, WakeCounters};
 use airtcp_core::documented::Documented;
 use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_settings::alternatives;
 use airtcp_settings::schema::{Kind, choose, words};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -101,6 +104,57 @@ impl MechanismConfig {
             Self::PacketControl { .. } | Self::MTcp(_) | Self::Snoop(_) | Self::Wake(_) => None,
         }
     }
+}
+
+/// What the driver writes down about a connection of any mechanism.
+pub type Note<P> = journal::Note<P, Snapshot<P>>;
+
+/// A connection of any mechanism that keeps a journal, as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "P: Payload + Serialize",
+    deserialize = "P: Payload + Deserialize<'de>"
+))]
+pub enum Snapshot<P> {
+    /// Of M-TCP+.
+    MTcpPlus(m_tcp_plus::Snapshot<P>),
+    /// Of holdover.
+    Holdover(holdover::Snapshot<P>),
+}
+
+impl<P: Payload> Snapshot<P> {
+    /// Moves on by one input, as the connection itself did.
+    pub fn apply(&mut self, input: Input<P>) {
+        match self {
+            Self::MTcpPlus(known) => known.apply(input),
+            Self::Holdover(known) => known.apply(input),
+        }
+    }
+
+    /// The settings that the connection worked by.
+    pub fn config(&self) -> MechanismConfig {
+        match self {
+            Self::MTcpPlus(known) => MechanismConfig::MTcpPlus(known.config),
+            Self::Holdover(known) => MechanismConfig::Holdover(known.config),
+        }
+    }
+
+    /// Resets that both hosts accept, if they were met: the fixed one's comes first.
+    pub fn resets(mut self) -> Option<[Segment<P>; 2]> {
+        match &mut self {
+            Self::MTcpPlus(known) => resets(&mut known.connection),
+            Self::Holdover(known) => resets(&mut known.connection),
+        }
+    }
+}
+
+fn resets<P: Payload, C: Acquainted<P, Met = Store<P>>>(
+    connection: &mut C,
+) -> Option<[Segment<P>; 2]> {
+    let told = connection.told();
+    let ends = connection.acquaintance().met.as_ref()?.ends;
+    let told = told.unwrap_or(ends.mobile_ack());
+    Some([ends.reset_fixed(told), ends.reset_mobile()])
 }
 
 /// A mechanism could not go on with other settings; it goes on with those it has.
@@ -228,6 +282,18 @@ impl<P: Payload> Mechanism<P> {
         each!(self, machine => machine.is_interrupted(mobile))
     }
 
+    /// The mobile host of this connection was heard. Wake knows no connections.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        match self {
+            Self::PacketControl(machine) => machine.is_mobile_heard(flow),
+            Self::MTcp(machine) => machine.is_mobile_heard(flow),
+            Self::MTcpPlus(machine) => machine.is_mobile_heard(flow),
+            Self::Holdover(machine) => machine.is_mobile_heard(flow),
+            Self::Snoop(machine) => machine.is_mobile_heard(flow),
+            Self::Wake(_) => false,
+        }
+    }
+
     /// Acknowledged bytes of this connection exist only here.
     pub fn is_committed(&self, flow: &Flow) -> bool {
         matches!(self, Self::MTcpPlus(machine) if machine.is_committed(flow))
@@ -243,39 +309,59 @@ impl<P: Payload> Mechanism<P> {
         }
     }
 
-    /// M-TCP+, the only mechanism that ever promises bytes: what follows does nothing for the
-    /// others.
-    fn promising(&mut self) -> Option<&mut MTcpPlus<P>> {
-        match self {
-            Self::MTcpPlus(machine) => Some(machine),
-            _ => None,
-        }
-    }
-
-    /// As [`PerConnection::keep_journal`](crate::PerConnection::keep_journal).
+    /// As [`PerConnection::keep_journal`](crate::PerConnection::keep_journal). M-TCP+ and holdover
+    /// have a journal; this and what follows does nothing for the others.
     pub fn keep_journal(&mut self) {
-        if let Some(machine) = self.promising() {
-            machine.keep_journal();
+        match self {
+            Self::MTcpPlus(machine) => machine.keep_journal(),
+            Self::Holdover(machine) => machine.keep_journal(),
+            _ => {}
         }
     }
 
     /// As [`PerConnection::drain_journal`](crate::PerConnection::drain_journal).
-    pub fn drain_journal(&mut self) -> impl Iterator<Item = m_tcp_plus::Note<P>> + '_ {
-        self.promising().into_iter().flat_map(MTcpPlus::drain_journal)
+    pub fn drain_journal(&mut self) -> Box<dyn Iterator<Item = Note<P>> + '_> {
+        match self {
+            Self::MTcpPlus(machine) => {
+                Box::new(machine.drain_journal().map(|note| note.map(Snapshot::MTcpPlus)))
+            }
+            Self::Holdover(machine) => {
+                Box::new(machine.drain_journal().map(|note| note.map(Snapshot::Holdover)))
+            }
+            _ => Box::new(std::iter::empty()),
+        }
     }
 
     /// As [`PerConnection::withhold`](crate::PerConnection::withhold).
-    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) {
-        if let Some(machine) = self.promising() {
-            machine.withhold(flow, out);
+    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) -> bool {
+        match self {
+            Self::MTcpPlus(machine) => machine.withhold(flow, out),
+            Self::Holdover(machine) => machine.withhold(flow, out),
+            _ => false,
+        }
+    }
+
+    /// As [`PerConnection::note_anew`](crate::PerConnection::note_anew).
+    pub fn note_anew(&mut self, flow: &Flow) {
+        match self {
+            Self::MTcpPlus(machine) => machine.note_anew(flow),
+            Self::Holdover(machine) => machine.note_anew(flow),
+            _ => {}
         }
     }
 
     /// As [`PerConnection::restore`](crate::PerConnection::restore); false when this mechanism is
     /// another.
-    pub fn restore(&mut self, now: Instant, flow: Flow, connection: m_tcp_plus::State<P>) -> bool {
-        let Some(machine) = self.promising() else { return false };
-        machine.restore(now, flow, connection);
+    pub fn restore(&mut self, now: Instant, flow: Flow, snapshot: Snapshot<P>) -> bool {
+        match (self, snapshot) {
+            (Self::MTcpPlus(machine), Snapshot::MTcpPlus(known)) => {
+                machine.restore(now, flow, known.connection);
+            }
+            (Self::Holdover(machine), Snapshot::Holdover(known)) => {
+                machine.restore(now, flow, known.connection);
+            }
+            _ => return false,
+        }
         true
     }
 

@@ -28,7 +28,7 @@ use crate::counters::counters;
 use crate::flow_table::{FlowReport, FlowState, FlowTable, FlowTableConfig};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::mobile_end::MobileEnd;
-use airtcp_core::{Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use thiserror::Error;
 
 /// Retransmissions further behind `last_ack` than this are forgotten when it advances.
@@ -111,6 +111,11 @@ impl PacketControl {
     /// Payload bytes held: none.
     pub fn held(&self) -> u64 {
         self.flows.held()
+    }
+
+    /// The mobile host of this connection was heard.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        self.flows.is_mobile_heard(flow)
     }
 
     /// Connections of this mobile are not [`FlowPhase::Connected`](crate::FlowPhase::Connected):

@@ -6,19 +6,51 @@
 use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
 use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Tracked};
-use crate::journal::{Call, Input, Journal, Note};
+use crate::journal::{Call, Input, Journal, Note, Snapshot};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
-use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Entries of connections that are no longer known, before these are looked for.
+const UNKNOWN_AT_LEAST: usize = 1024;
 
 /// A mechanism for all connections of an edge node.
 #[derive(Clone, Debug)]
 pub struct PerConnection<P: Payload, C: Connection<P>> {
     connections: FlowTable<C>,
+    /// To find those of a mobile; some may have been forgotten since.
+    of_mobiles: BTreeSet<OfMobile>,
     shared: Shared<P, C>,
     /// The last signal about each mobile that is out of reach: a connection that begins then must
     /// be told.
     signals: BTreeMap<MobileId, LinkSignal>,
+}
+
+/// A flow from the fixed to the mobile host, in the order of the mobiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OfMobile(Flow);
+
+impl OfMobile {
+    /// Before all connections of this mobile.
+    fn first(mobile: MobileId) -> Self {
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Self(Flow { src: Addr::new(any, 0), dst: Addr::new(mobile.0, 0) })
+    }
+}
+
+impl Ord for OfMobile {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let rank = |flow: Flow| (flow.dst, flow.src);
+        rank(self.0).cmp(&rank(other.0))
+    }
+}
+
+impl PartialOrd for OfMobile {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// What connections have in common.
@@ -41,6 +73,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         let deadlines = BTreeSet::new();
         Self {
             connections: FlowTable::new(table),
+            of_mobiles: BTreeSet::new(),
             shared: Shared { config, counters, doubts, memory, deadlines, journal: None },
             signals: BTreeMap::new(),
         }
@@ -81,6 +114,11 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.is_interrupted(mobile)
     }
 
+    /// The mobile host of this connection was heard.
+    pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        self.connections.is_mobile_heard(flow)
+    }
+
     /// Acknowledged bytes of this connection exist only here.
     pub fn is_committed(&self, flow: &Flow) -> bool {
         self.connections.is_committed(flow)
@@ -116,17 +154,31 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     }
 
     /// Takes out the notes, first one first.
-    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, C, C::Config>> + '_ {
+    pub fn drain_journal(&mut self) -> impl Iterator<Item = Note<P, Snapshot<C, C::Config>>> + '_ {
         self.shared.journal.iter_mut().flat_map(Journal::drain)
     }
 
-    /// A note about this connection could not be written down: takes back from the actions what
-    /// would tell its fixed host, as if it were lost on the way. The next note will be complete.
-    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) {
+    /// A note about this connection could not be written down; the next one will be complete. If
+    /// the connection is committed, takes back from the actions what would tell its fixed host, as
+    /// if it were lost on the way; true then.
+    pub fn withhold(&mut self, flow: &Flow, out: &mut Actions<P>) -> bool {
         if let Some(journal) = &mut self.shared.journal {
             journal.is_behind(flow);
         }
-        out.retract(Side::Fixed, flow.reversed());
+        let is_committed = self.is_committed(flow);
+        if is_committed {
+            out.retract(Side::Fixed, flow.reversed());
+        }
+        is_committed
+    }
+
+    /// Notes all there is to know about a connection, if it is interrupted.
+    pub fn note_anew(&mut self, flow: &Flow) {
+        if let (Some(journal), Some(tracked)) =
+            (&mut self.shared.journal, self.connections.get(flow))
+        {
+            journal.note(*flow, &self.shared.config, tracked.state(), None);
+        }
     }
 
     /// Puts a connection back that an earlier process wrote down. From now on it works by the
@@ -137,10 +189,20 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         }
         let deadline = connection.next_deadline();
         self.connections.insert(now, flow, connection);
+        self.enlist(flow);
         self.shared.deadlines.extend(deadline.map(|deadline| (deadline, flow)));
     }
 
-    /// Notes all there is to know about committed connections.
+    /// A connection entered the table.
+    fn enlist(&mut self, key: Flow) {
+        self.of_mobiles.insert(OfMobile(key));
+        if self.of_mobiles.len() > 2 * self.connections.len() + UNKNOWN_AT_LEAST {
+            let connections = &self.connections;
+            self.of_mobiles.retain(|&OfMobile(key)| connections.contains(&key));
+        }
+    }
+
+    /// Notes all there is to know about interrupted connections.
     fn note_all(&mut self) {
         let Some(journal) = &mut self.shared.journal else { return };
         for (&flow, connection) in self.connections.iter() {
@@ -164,7 +226,7 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         let interrupted = tracked.all_interrupted();
         let config = &self.config;
         let (counters, doubts) = (&mut self.counters, &mut self.doubts);
-        let is_noted = self.journal.is_some() && tracked.state().is_committed();
+        let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
         let input = is_noted.then(|| Input { now, room, interrupted, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
@@ -179,20 +241,33 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
     }
 }
 
-impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
-    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
+    fn hand_over(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
         let key = from.to_mobile(segment.flow);
         let Some(mut tracked) = self.connections.track(now, from, &segment) else {
             return out.forward(from.opposite(), segment);
         };
-        if tracked.is_new
-            && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip))
-        {
+        let is_new = tracked.is_new;
+        if is_new && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip)) {
             self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
         }
         self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
         if tracked.state().is_closed() {
             self.connections.retire(&key);
+        }
+        if is_new {
+            self.enlist(key);
+        }
+    }
+}
+
+impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
+    fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
+        self.hand_over(now, from, segment, out);
+        for flow in self.connections.drain_forgotten() {
+            if let Some(journal) = &mut self.shared.journal {
+                journal.forget(flow);
+            }
         }
     }
 
@@ -207,11 +282,11 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
             LinkSignal::Up => self.signals.remove(&mobile),
             LinkSignal::Fading | LinkSignal::Down => self.signals.insert(mobile, signal),
         };
-        let keys: Vec<Flow> =
-            self.connections.keys().filter(|key| key.dst.ip == mobile.0).copied().collect();
-        for key in keys {
-            if let Some(mut tracked) = self.connections.get(&key) {
-                self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
+        let (connections, shared) = (&mut self.connections, &mut self.shared);
+        let of_this = |&&OfMobile(key): &&OfMobile| key.dst.ip == mobile.0;
+        for &OfMobile(key) in self.of_mobiles.range(OfMobile::first(mobile)..).take_while(of_this) {
+            if let Some(mut tracked) = connections.get(&key) {
+                shared.call(now, key, &mut tracked, Call::Link(signal), out);
             }
         }
     }

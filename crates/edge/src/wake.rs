@@ -434,6 +434,8 @@ pub struct Wake<Q> {
     table: FlowTableConfig,
     /// Mobiles with flows; the longest idle one is at the front.
     peers: LinkedHashMap<MobileId, Peer<Q>, Keyed>,
+    /// Those that entered unheard, the oldest first; they may have been heard since.
+    strangers: VecDeque<MobileId>,
     /// Mobiles without, since when their links are down; the last to be told is at the back.
     away: LinkedHashMap<MobileId, Instant, Keyed>,
     flows: usize,
@@ -450,6 +452,7 @@ impl<Q: Packet> Wake<Q> {
             config,
             table,
             peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
+            strangers: VecDeque::new(),
             away: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             flows: 0,
             refused: 0,
@@ -502,6 +505,10 @@ impl<Q: Packet> Wake<Q> {
         let room = if id.is_tunnel() { self.config.tunnel_packets as usize } else { 1 };
         let silence = packet.silence();
         let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
+        if !self.peers.contains_key(&mobile) {
+            self.drop_acquainted();
+            self.strangers.push_back(mobile);
+        }
         let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
         let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
         if let (Some(Silence { since, response, .. }), None) = (silence, peer.calls) {
@@ -631,21 +638,49 @@ impl<Q: Packet> Wake<Q> {
         {
             return true;
         }
+        let of_mobile = |wake: &Self| wake.peers.get(&mobile).map_or(0, |peer| peer.flows.len());
+        if of_mobile(self) >= self.table.per_mobile {
+            self.forget_idle(now, mobile);
+        }
         if self.flows >= self.table.limit {
             self.make_room(now);
         }
-        self.flows >= self.table.limit
+        self.flows >= self.table.limit || of_mobile(self) >= self.table.per_mobile
     }
 
-    /// Forgets the flow that is idle for longest, of the mobile that is; nothing if that is not
-    /// long enough.
+    /// Forgets the flow that is idle for longest, of the mobile that is; if that is not long
+    /// enough, the mobile that was never heard: it may not exist.
     fn make_room(&mut self, now: Instant) {
-        let Some((&mobile, peer)) = self.peers.front() else { return };
-        let idle = self.table.idle;
-        let oldest = peer.flows.front().filter(|(_, kept)| now.since(kept.last) >= idle);
-        if let Some((&id, _)) = oldest {
-            self.forget(mobile, &id);
+        if let Some((&mobile, _)) = self.peers.front()
+            && self.forget_idle(now, mobile)
+        {
+            return;
         }
+        self.drop_acquainted();
+        let Some(mobile) = self.strangers.pop_front() else { return };
+        let Some(peer) = self.peers.remove(&mobile) else { return };
+        self.flows -= peer.flows.len();
+        peer.down.into_iter().for_each(|since| self.note_away(mobile, since));
+    }
+
+    /// The first of the strangers is one then.
+    fn drop_acquainted(&mut self) {
+        let peers = &self.peers;
+        let is_stranger = |mobile: &MobileId| peers.get(mobile).is_some_and(|peer| !peer.is_known);
+        while self.strangers.front().is_some_and(|mobile| !is_stranger(mobile)) {
+            self.strangers.pop_front();
+        }
+        if self.strangers.len() > self.table.limit {
+            self.strangers.retain(is_stranger);
+        }
+    }
+
+    /// Forgets the mobile's longest idle flow, if it is idle for long enough; whether it was.
+    fn forget_idle(&mut self, now: Instant, mobile: MobileId) -> bool {
+        let idle = self.table.idle;
+        let oldest = self.peers.get(&mobile).and_then(|peer| peer.flows.front());
+        let oldest = oldest.filter(|(_, kept)| now.since(kept.last) >= idle).map(|(&id, _)| id);
+        oldest.inspect(|id| self.forget(mobile, id)).is_some()
     }
 
     fn forget(&mut self, mobile: MobileId, id: &FlowId) {

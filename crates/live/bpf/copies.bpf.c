@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Copies of what the kernel forwards, for the mechanisms that only watch while a mobile is in reach
  * (M-TCP+, holdover), or always (wake, which is about all protocols and needs only what goes to
@@ -15,7 +15,7 @@
 #include "ip.h"
 #include "kernel.h"
 
-char license_of_program[] SEC("license") = "GPL";
+char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
 /* ---- Maps. The daemon knows these layouts: crates/live/src/gateway/copies.rs. ---- */
 
@@ -128,7 +128,7 @@ struct copy {
 	__u32 output;
 	/* Whether the daemon has to verify the checksums. */
 	__u32 verify;
-	/* Payload bytes of each datagram, where offloads made one packet of several; else 0. */
+	/* Payload bytes of each packet, where offloads made one of several; else 0. */
 	__u32 datagram;
 	/* Whether its flow sent something before the silence. FLOW_UNKNOWN: nor is the rest known. */
 	__u32 flow;
@@ -478,7 +478,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	head.output = state->out ? state->out->ifindex : 0;
 	head.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
 		      !bit_field(skb, csum_valid);
-	head.datagram = is_tcp ? 0 : datagram_size(skb);
+	head.datagram = datagram_size(skb);
 	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &packet))
 		return NF_ACCEPT;
 	if (copy(&head, &packet) && answered)

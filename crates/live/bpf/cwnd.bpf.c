@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A TCP option by which a Linux sender tells its cwnd to the receiver, for TCP-DCA (Chen, Lee, Gerla
  * and Sanadidi, "TCP with Delayed Ack for Wireless Networks", section VI).
@@ -17,7 +17,7 @@
 #include "ip.h"
 #include "kernel.h"
 
-char license_of_program[] SEC("license") = "GPL";
+char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
 /* ---- Maps. The loader knows these layouts: crates/live/src/delack/cwnd.rs. ---- */
 

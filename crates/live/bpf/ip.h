@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Headers of IP (RFC 791, RFC 8200), and addresses as the maps have them. */
 #ifndef AIRTCP_IP_H
 #define AIRTCP_IP_H

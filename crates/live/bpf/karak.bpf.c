@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * TCP Karak (Almobaideen and Al-maitah, "TCP Karak: A New TCP AIMD Algorithm Based on Duplicated
  * Acknowledgement for MANET", 2014, section 3, table 1) as a congestion control of Linux.
@@ -17,7 +17,7 @@
  */
 #include "kernel.h"
 
-char license_of_program[] SEC("license") = "GPL";
+char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
 /* ---- The map. The loader knows its layout: crates/live/src/cc.rs. ---- */
 
@@ -133,6 +133,7 @@ static inline_always struct state *the_state(void)
 /*
  * Counts what the kernel did without the program. Linux always runs it; the kernels of some hosted
  * machines do not while process 1 has the processor, and then ssthresh is whatever was on the stack.
+ * A lower bound: an ACK that changes no state, as the second duplicate, is missed unnoticed.
  */
 static inline_always void notice_what_was_skipped(struct tcp_sock *tp)
 {

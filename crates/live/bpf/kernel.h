@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the programs need of the kernel's interface, written by hand: no vmlinux.h, no header files of
  * the build machine.

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         nfqueue: NfqueueConfig { queue: QUEUE, length: LENGTH },
         state: "/run/airtcp".into(),
         control: "/run/airtcp/control".into(),
-        limits: Limits { memory: Bytes::ZERO, flows: 0, idle: Duration::ZERO },
+        limits: Limits { memory: Bytes::ZERO, flows: 0, flows_per_mobile: 0, idle: Duration::ZERO },
         groups: vec![Group {
             name: "mobiles".into(),
             addresses: vec![mobiles.parse()?],

@@ -15,6 +15,7 @@ use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::io::Write;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -94,7 +95,12 @@ impl Net {
             fast_path: Default::default(),
         };
         let (handle, inbox) = channel().unwrap();
-        (self.at_gateway(|| signals::start(signals, &[group], handle).unwrap()), inbox)
+        (
+            self.at_gateway(|| {
+                signals::start(signals, &[group], Path::new("/nowhere"), handle).unwrap()
+            }),
+            inbox,
+        )
     }
 }
 

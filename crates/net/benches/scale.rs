@@ -10,6 +10,7 @@ use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_net::wifi::{
     Channel, Position, Receiver, StationConfig, StationId, StationStreams, preset,
 };
+use airtcp_testing::cpu_time;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::collections::VecDeque;
 use std::f64::consts::PI;
@@ -84,19 +85,6 @@ impl Network {
         (0..self.receivers.len() as u32).map(of).sum()
     }
 }
-
-/// CPU time of this thread, so that other work on the machine does not count; wall-clock time where
-/// Linux does not report it.
-fn cpu_time() -> std::time::Duration {
-    let nanoseconds = || {
-        let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        line.split_whitespace().next()?.parse().ok()
-    };
-    let since_start = || START.get_or_init(std::time::Instant::now).elapsed();
-    nanoseconds().map_or_else(since_start, std::time::Duration::from_nanos)
-}
-
-static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
 
 /// The largest resident set so far, MB; `None` where Linux does not report it.
 fn peak_megabytes() -> Option<u64> {

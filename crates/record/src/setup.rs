@@ -16,6 +16,8 @@ pub struct Setup {
     pub mechanism: MechanismConfig,
     /// Most connections known at a time.
     pub flows: usize,
+    /// Most connections known of one mobile.
+    pub flows_per_mobile: usize,
     /// A connection without a segment for this long may be forgotten.
     pub idle: Duration,
     /// Most payload bytes held in total.
@@ -27,14 +29,16 @@ static MECHANISM: Table = Table::new("mechanism", "What a group runs.", Mechanis
 impl Setup {
     /// The flow table of the mechanism. Its hash key does not influence what a mechanism does.
     pub(crate) fn table(&self) -> FlowTableConfig {
-        FlowTableConfig { limit: self.flows, idle: self.idle, hash_key: (0, 0) }
+        let &Self { flows: limit, flows_per_mobile: per_mobile, idle, .. } = self;
+        FlowTableConfig { limit, per_mobile, idle, hash_key: (0, 0) }
     }
 
     /// Adds the setup to the fields.
     pub(crate) fn put(&self, fields: &mut Fields) {
-        let Self { name, mechanism, flows, idle, memory } = self;
+        let Self { name, mechanism, flows, flows_per_mobile, idle, memory } = self;
         fields.put("name", name);
         fields.put("flows", flows);
+        fields.put("flows-per-mobile", flows_per_mobile);
         fields.put("idle", nanoseconds(*idle));
         fields.put("memory", memory);
         let mut settings = Vec::new();
@@ -52,6 +56,11 @@ impl Setup {
             name: fields.get("name")?.to_owned(),
             mechanism: mechanism(fields)?,
             flows: fields.number("flows")?,
+            flows_per_mobile: match fields.find("flows-per-mobile") {
+                Some(_) => fields.number("flows-per-mobile")?,
+                // Recordings were once without this bound.
+                None => usize::MAX,
+            },
             idle: decode(&Duration::KIND, "idle", fields.get("idle")?)?,
             memory: decode(&Bytes::KIND, "memory", fields.get("memory")?)?,
         })
@@ -193,6 +202,7 @@ mod tests {
                 name: "phones in the train".into(),
                 mechanism,
                 flows: 1000,
+                flows_per_mobile: 100,
                 idle: Duration::from_secs(300),
                 memory: Bytes(1 << 26),
             };

@@ -7,10 +7,10 @@
 //! gone; an address once known stays known.
 
 use crate::NodeId;
+use crate::node_map::NodeMap;
 use crate::router;
 use crate::router::PacketId;
 use airtcp_core::Bytes;
-use std::collections::BTreeMap;
 
 /// A message of ARP (RFC 826, "Packet format").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ const MAX_REQUESTS: u32 = 3;
 #[derive(Debug)]
 pub struct Arp {
     node: NodeId,
-    neighbours: BTreeMap<NodeId, Entry>,
+    neighbours: NodeMap<Entry>,
 }
 
 #[derive(Debug)]
@@ -73,13 +73,19 @@ enum Entry {
 impl Arp {
     /// At an interface of `node`, which knows no address.
     pub fn new(node: NodeId) -> Self {
-        Self { node, neighbours: BTreeMap::new() }
+        Self { node, neighbours: NodeMap::new() }
+    }
+
+    /// Whether the address of a neighbour is known. Packets for it need no [`Arp::send`].
+    #[inline]
+    pub fn knows(&self, neighbour: NodeId) -> bool {
+        matches!(self.neighbours.get(neighbour), Some(Entry::Known))
     }
 
     /// The node sends a packet to a neighbour.
     pub fn send(&mut self, packet: PacketId, to: NodeId, out: &mut Vec<Action>) {
-        let unknown = Entry::Asked { waiting: None, requests: 0 };
-        match self.neighbours.entry(to).or_insert(unknown) {
+        let unknown = || Entry::Asked { waiting: None, requests: 0 };
+        match self.neighbours.get_or_insert_with(to, unknown) {
             Entry::Known => out.push(Action::Send(packet, to)),
             Entry::Asked { waiting, requests } if *requests == MAX_REQUESTS => {
                 *requests = 0;
@@ -98,9 +104,8 @@ impl Arp {
     /// lets a node that is not its target only update what it knows.
     pub fn hears(&mut self, message: &Message, out: &mut Vec<Action>) {
         let Message { operation, sender, target } = *message;
-        if let Some(Entry::Asked { waiting: Some(packet), .. }) =
-            self.neighbours.insert(sender, Entry::Known)
-        {
+        let entry = self.neighbours.get_or_insert_with(sender, || Entry::Known);
+        if let Entry::Asked { waiting: Some(packet), .. } = std::mem::replace(entry, Entry::Known) {
             out.push(Action::Send(packet, sender));
         }
         if operation == Operation::Request && target == self.node {

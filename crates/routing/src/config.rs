@@ -7,6 +7,7 @@ use crate::{NodeId, Router};
 use airtcp_core::Stream;
 use airtcp_settings::schema::{Fallback, Key, field};
 use airtcp_settings::{Reader, Settings, Value, alternatives};
+use std::sync::Arc;
 
 alternatives! {
     /// How packets find their way.
@@ -37,9 +38,10 @@ pub trait Preset: Value {
     fn config(self) -> Self::Config;
 }
 
-/// The settings of a protocol, read as a preset with keys that override its values.
+/// The settings of a protocol, which all nodes share, read as a preset with keys that override its
+/// values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ByPreset<P: Preset>(pub P::Config);
+pub struct ByPreset<P: Preset>(pub Arc<P::Config>);
 
 impl<P: Preset> Settings for ByPreset<P> {
     const KEYS: &'static [Key] = &[
@@ -54,7 +56,7 @@ impl<P: Preset> Settings for ByPreset<P> {
 
     fn read<R: Reader>(from: &R, _: Option<&Self>) -> Option<Self> {
         let preset = from.get::<P>("preset")?;
-        P::Config::read(from, Some(&preset.config())).map(Self)
+        P::Config::read(from, Some(&preset.config())).map(Arc::new).map(Self)
     }
 
     fn write(&self, to: &mut Vec<(&'static str, String)>) {
@@ -67,7 +69,9 @@ impl RoutingConfig {
     pub fn router(&self, node: NodeId, stream: Stream) -> Option<Box<dyn Router>> {
         match self {
             Self::ShortestPath => None,
-            Self::Aodv(ByPreset(config)) => Some(Box::new(Aodv::new(node, config, stream))),
+            Self::Aodv(ByPreset(config)) => {
+                Some(Box::new(Aodv::new(node, Arc::clone(config), stream)))
+            }
             Self::Dsr(ByPreset(config)) => Some(Box::new(Dsr::new(node, config, stream))),
             Self::Gpsr(config) => Some(Box::new(Gpsr::new(node, config, stream))),
         }

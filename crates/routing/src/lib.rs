@@ -46,6 +46,7 @@ pub mod config;
 pub mod dsr;
 pub mod gpsr;
 pub mod next_hops;
+mod node_map;
 pub mod router;
 mod seen;
 pub mod shortest_path;

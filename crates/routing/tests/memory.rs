@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // A global allocator cannot be written without; here alone.
 
 use airtcp_core::{Duration, Instant, SeqNum, Stream};
-use airtcp_routing::aodv::{self, Aodv, AodvConfig};
+use airtcp_routing::aodv::{self, Aodv};
 use airtcp_routing::dsr::{self, Dsr, DsrConfig};
 use airtcp_routing::router::{Action, Context, Data, Message, NextHop, Packet, PacketId};
 use airtcp_routing::{Actions, NodeId, Router};
@@ -98,7 +98,7 @@ fn request(originator: u32, id: u32, hop_count: u16) -> Arc<dyn Message> {
 
 #[test]
 fn aodv_relays_data_without_allocating() {
-    let mut router = Aodv::new(NodeId(0), &AodvConfig::default(), Stream::new(1, "aodv"));
+    let mut router = Aodv::new(NodeId(0), Arc::default(), Stream::new(1, "aodv"));
     tell(&mut router, Instant::ZERO, 1, request(8, 1, 2));
     let reply = aodv::Reply {
         hop_count: 2,
@@ -125,7 +125,7 @@ fn dsr_relays_data_without_allocating() {
 /// Requests of ten thousand originators, over a quarter of an hour.
 #[test]
 fn aodv_forgets_routes_and_requests() {
-    let mut router = Aodv::new(NodeId(0), &AodvConfig::default(), Stream::new(1, "aodv"));
+    let mut router = Aodv::new(NodeId(0), Arc::default(), Stream::new(1, "aodv"));
     let before = LIVE_BYTES.get();
     for n in 0..10_000 {
         tell(&mut router, Instant::from_millis(u64::from(n) * 100), 1, request(10 + n, n, 2));

@@ -17,6 +17,7 @@ pub const DURATION: &[Unit] = &[
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
     ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
 ];
 /// Base unit: bit per second. The last three are those of `tc`.
 pub const RATE: &[Unit] = &[

@@ -1,6 +1,9 @@
-//! Shared by the tests of all crates: skipping a test where the machine lacks something it needs.
+//! Shared by the tests and benchmarks of all crates: skipping a test where the machine lacks something
+//! it needs, and CPU time.
 
 use std::io::Write;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// What CI's machines cannot have.
 const ABSENT: &str = include_str!("../../../.ci/absent");
@@ -25,6 +28,18 @@ pub fn skip(need: &str) {
 fn is_listed(list: &str, need: &str) -> bool {
     let mut listed = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     listed.any(|line| need.starts_with(line))
+}
+
+/// CPU time of this thread, for benchmarks: other work on the machine does not count. Wall-clock
+/// time where Linux does not report it.
+pub fn cpu_time() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let nanoseconds = || {
+        let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let since_start = || START.get_or_init(Instant::now).elapsed();
+    nanoseconds().map_or_else(since_start, Duration::from_nanos)
 }
 
 #[cfg(test)]

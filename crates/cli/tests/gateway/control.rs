@@ -98,11 +98,16 @@ impl Gateway {
         assert_eq!(answer, Answer::Done {}, "{}", self.log());
     }
 
-    /// Replaces a piece of its configuration and has it read again.
-    pub(crate) fn reload(&self, from: &str, to: &str) {
+    /// Replaces a piece of its configuration.
+    pub(crate) fn configure(&self, from: &str, to: &str) {
         let text = std::fs::read_to_string(&self.files.config).unwrap();
         assert!(text.contains(from), "{from:?} is not in {text}");
         std::fs::write(&self.files.config, text.replace(from, to)).unwrap();
+    }
+
+    /// Replaces a piece of its configuration and has it read again.
+    pub(crate) fn reload(&self, from: &str, to: &str) {
+        self.configure(from, to);
         assert_eq!(self.ask(&Request::Reload), Answer::Done {}, "{}", self.log());
     }
 

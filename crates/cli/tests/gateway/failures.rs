@@ -4,6 +4,7 @@ use crate::outages::{Told, WORST, outage, sleep_until};
 use crate::report;
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::Load;
+use airtcp_core::LinkSignal;
 use nix::sys::signal::Signal;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -70,6 +71,64 @@ fn kill_9_of_parent_and_child_at_any_moment_of_an_outage_loses_no_byte() {
         thread::sleep(Duration::from_millis(200));
         bed.daemon().restart(&bed.gateway);
     });
+}
+
+#[test]
+fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
+    if !possible() {
+        return;
+    }
+    /// After the last word about the outage.
+    const KILLED: Duration = Duration::from_millis(2500);
+    let expect = |mechanism: &str, told| {
+        let bed = Testbed::new(&Plan::with(&format!("{mechanism:?}")));
+        let transfer = bed.download(&Load::of(SIZE));
+        transfer.wait_for(SIZE / 2);
+        let begin = Instant::now() + Duration::from_millis(300);
+        let up = thread::scope(|scope| {
+            scope.spawn(|| {
+                sleep_until(begin + KILLED);
+                bed.daemon().kill_all();
+                thread::sleep(Duration::from_millis(200));
+                bed.daemon().restart(&bed.gateway);
+            });
+            outage(&bed, begin, OUTAGE, told, || {})
+        });
+        let dead = transfer.dead_time(up, Duration::from_secs(60));
+        let log = bed.daemon().log();
+        assert!(
+            dead.is_some_and(|dead| dead.is_within(WORST)),
+            "{mechanism}, {told:?}: {dead:?}\n{log}"
+        );
+        assert_eq!(transfer.finish(), SIZE);
+    };
+    thread::scope(|scope| {
+        for mechanism in ["m-tcp-plus", "holdover"] {
+            for told in [Told::Timely, Told::Late] {
+                scope.spawn(move || expect(mechanism, told));
+            }
+        }
+    });
+}
+
+#[test]
+fn what_a_restarted_daemon_cannot_go_on_with_is_reset_at_both_ends() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&plan());
+    let transfer = bed.download(&Load::endless("cubic"));
+    transfer.wait_for(SIZE / 4);
+    bed.link(false);
+    bed.signal(LinkSignal::Down);
+    bed.daemon().wait_until(|status| status.committed == 1);
+    bed.daemon().kill_all();
+    bed.daemon().configure("\"m-tcp-plus\"", "\"holdover\"");
+    bed.daemon().restart(&bed.gateway);
+    bed.link(true);
+    let [sender, receiver] = transfer.ends_by_reset();
+    let reset = Some(std::io::ErrorKind::ConnectionReset);
+    assert_eq!([sender, receiver], [reset, reset], "{}", bed.daemon().log());
 }
 
 #[test]

@@ -89,6 +89,57 @@ fn senders_without_segmentation_offload_are_protected() {
     }
 }
 
+/// What was under way when an outage began that was told late reaches the mobile after it.
+fn expect_replayed(bed: &Testbed) {
+    const SIZE: u64 = 4_000_000;
+    let transfer = bed.download(&Load::of(SIZE));
+    transfer.wait_for(SIZE / 2);
+    let begin = Instant::now() + Duration::from_millis(100);
+    let up = outage(bed, begin, OUTAGE, Told::Late, || {});
+    let dead = transfer.dead_time(up, Duration::from_secs(30));
+    assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{dead:?}");
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+#[test]
+fn replayed_segments_fit_in_a_tunnel_behind_the_gateway() {
+    if !possible() {
+        return;
+    }
+    let plans = [plan(), plan().waiting(), Plan::with("\"holdover\"")];
+    thread::scope(|scope| {
+        for plan in plans {
+            scope.spawn(move || {
+                let bed = Testbed::new(&plan);
+                // The mobile does not know of it; the fixed host learns of it by ICMP.
+                bed.gateway.ip(&["link", "set", "airtcp0", "mtu", "1420"]);
+                expect_replayed(&bed);
+            });
+        }
+    });
+}
+
+#[test]
+fn replayed_segments_are_no_larger_than_a_router_makes_those_of_the_fixed_host() {
+    if !possible() {
+        return;
+    }
+    for plan in [plan(), plan().waiting()] {
+        // The mobile sees each packet by itself.
+        let bed = Testbed::new(&Plan { offload: false, ..plan });
+        let syn = ["-t", "mangle", "-A", "FORWARD", "-p", "tcp", "--tcp-flags", "SYN,RST", "SYN"];
+        let clamp = [&["iptables"], &syn[..], &["-j", "TCPMSS", "--set-mss", "1300"]].concat();
+        let long = ["-t", "mangle", "-A", "PREROUTING", "-m", "length", "--length", "1341:65535"];
+        let black_hole = [&["iptables"], &long[..], &["-j", "DROP"]].concat();
+        for (host, rule) in [(&bed.gateway, clamp), (&bed.mobile, black_hole)] {
+            if !host.command(&rule).status().unwrap().success() {
+                return airtcp_testing::skip("iptables with TCPMSS and length");
+            }
+        }
+        expect_replayed(&bed);
+    }
+}
+
 #[test]
 fn sequence_numbers_may_wrap_around_in_what_is_held() {
     if !possible() {

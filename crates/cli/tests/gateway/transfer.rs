@@ -260,6 +260,20 @@ impl Transfer {
         join(self.sender).expect_err("the sender of an endless load learns of the reset")
     }
 
+    /// Waits until both ends have failed; the errors of the sender and of the receiver, if they
+    /// have.
+    pub(crate) fn ends_by_reset(self) -> [Option<io::ErrorKind>; 2] {
+        let until = Instant::now() + PATIENCE;
+        while !(self.sender.is_finished() && self.receiver.is_finished()) {
+            if Instant::now() >= until {
+                let _ = [&self.socket, &self.far].map(|socket| socket.shutdown(Shutdown::Both));
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        [self.sender, self.receiver].map(|end| join(end).err().map(|error| error.kind()))
+    }
+
     /// Ends the transfer: the sender closes when it has sent the load, at once when that has no
     /// end; the receiver must get all that was sent.
     pub(crate) fn finish(self) -> u64 {

@@ -71,10 +71,10 @@ impl Driver {
             match note {
                 // There is no file if it could never be written.
                 Note::Released(flow) => drop(self.file.remove(&flow)),
-                Note::Committed(flow, _) | Note::Input(flow, _) if self.is_full => {
+                Note::Snapshot(flow, _) | Note::Input(flow, _) if self.is_full => {
                     self.node.withhold(&flow, &mut out);
                 }
-                Note::Committed(flow, snapshot) => {
+                Note::Snapshot(flow, snapshot) => {
                     self.file.insert(flow, *snapshot);
                 }
                 Note::Input(flow, input) => {
@@ -85,12 +85,12 @@ impl Driver {
         out
     }
 
-    /// The committed connections as they are now: what a journal begins with.
+    /// The interrupted connections as they are now: what a journal begins with.
     pub(crate) fn live(&self) -> BTreeMap<Flow, Snapshot<Length>> {
         let mut node = self.node.clone();
         node.keep_journal();
         let snapshots = node.drain_journal().map(|note| match note {
-            Note::Committed(flow, snapshot) => (flow, *snapshot),
+            Note::Snapshot(flow, snapshot) => (flow, *snapshot),
             other => panic!("{other:?}"),
         });
         snapshots.collect()

@@ -1,10 +1,11 @@
 //! Any mechanism behind one type: what it reports of its flows, and going on with other settings.
 
 use crate::segments::{Hosts, Seg};
-use airtcp_core::{Bytes, Duration, Instant, Length, LinkSignal};
+use airtcp_core::{Bytes, Duration, Flags, Instant, Length, LinkSignal};
 use airtcp_edge::{
     Actions, FlowPhase, FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism,
-    MechanismConfig, Middlebox, MobileId, ReconfigureError, Side, SnoopConfig, ThresholdTooSmall,
+    MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, SnoopConfig,
+    ThresholdTooSmall,
 };
 
 const MEMORY: Bytes = Bytes(1 << 30);
@@ -177,12 +178,67 @@ fn wrong_settings_change_nothing() {
 }
 
 #[test]
-fn only_a_mechanism_that_promises_bytes_has_a_journal() {
+fn the_mechanisms_that_freeze_a_fixed_host_until_a_signal_have_a_journal() {
     for config in each_config() {
         let mut through = Through::new(&config);
         through.mechanism.keep_journal();
         through.signal(5, LinkSignal::Down);
         let notes = through.mechanism.drain_journal().count();
-        assert_eq!(notes, usize::from(matches!(config, MechanismConfig::MTcpPlus(_))));
+        let is_frozen =
+            matches!(config, MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_));
+        assert_eq!(notes, usize::from(is_frozen));
+    }
+}
+
+#[test]
+fn a_snapshot_of_holdover_and_the_inputs_since_go_on_in_another_process() {
+    let config = MechanismConfig::Holdover(HoldoverConfig::default());
+    let mut through = Through::new(&config);
+    through.mechanism.keep_journal();
+    through.signal(5, LinkSignal::Down);
+    through.pass(Side::Fixed, through.hosts.fixed(0, 1000));
+    through.timers(Instant::from_secs(6));
+    let mut snapshot = None;
+    for note in through.mechanism.drain_journal() {
+        match note {
+            Note::Snapshot(_, first) => snapshot = Some(*first),
+            Note::Input(_, input) => {
+                snapshot.as_mut().expect("a snapshot comes first").apply(input)
+            }
+            Note::Released(flow) => panic!("{flow} is frozen"),
+        }
+    }
+    let snapshot = snapshot.unwrap();
+    assert_eq!(snapshot.config(), config);
+
+    let mut next = Mechanism::new(&config, FlowTableConfig::default(), MEMORY).unwrap();
+    assert!(next.restore(through.now, through.hosts.flow, snapshot.clone()));
+    let mut out = [Actions::new(), Actions::new()];
+    through.mechanism.on_link(through.now, through.mobile(), LinkSignal::Up, &mut out[0]);
+    next.on_link(through.now, through.mobile(), LinkSignal::Up, &mut out[1]);
+    assert_eq!(out[0].as_slice().len(), 2, "both copies are replayed");
+    assert_eq!(out[0], out[1]);
+
+    let mut other = Mechanism::new(&each_config()[2], FlowTableConfig::default(), MEMORY).unwrap();
+    assert!(!other.restore(through.now, through.hosts.flow, snapshot), "it is M-TCP+");
+}
+
+#[test]
+fn resets_of_a_snapshot_fit_both_hosts() {
+    for (config, told) in [
+        (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), 2000),
+        (MechanismConfig::Holdover(HoldoverConfig::default()), 0),
+    ] {
+        let mut through = Through::new(&config);
+        through.mechanism.keep_journal();
+        through.signal(5, LinkSignal::Down);
+        let Some(Note::Snapshot(_, snapshot)) = through.mechanism.drain_journal().next() else {
+            panic!("it is frozen");
+        };
+        let [fixed, mobile] = snapshot.resets().expect("both were met");
+        let (ack, data) = (through.hosts.mobile(told), through.hosts.fixed(0, 1000));
+        assert_eq!((fixed.flow, fixed.seq, fixed.ack), (ack.flow, ack.seq, ack.ack));
+        assert_eq!((mobile.flow, mobile.seq), (data.flow, data.seq));
+        assert_eq!([fixed.flags, mobile.flags], [Flags::RST; 2]);
     }
 }

@@ -282,6 +282,40 @@ fn a_flood_of_new_flows_in_an_outage_displaces_nothing() {
 }
 
 #[test]
+fn a_scan_of_mobiles_that_do_not_exist_displaces_nothing() {
+    let table = FlowTableConfig { limit: 3, ..FlowTableConfig::default() };
+    let mut node = Node::with(WakeConfig::default(), table);
+    node.answered(tcp(80, 1000));
+    for last in 10..200 {
+        node.wake.on_sent(node.now, MobileId(ip(last)), &udp(1, "scan"));
+    }
+    node.answered(tcp(81, 2000));
+    assert_eq!((node.wake.flows(), node.wake.segments_refused()), (3, 0));
+    node.signal(LinkSignal::Up);
+    node.send(tcp(80, 1100));
+    node.send(tcp(81, 2100));
+    node.signal(LinkSignal::Down);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["2100", "1100"]);
+}
+
+#[test]
+fn of_one_mobile_no_more_flows_are_kept_than_it_may_have() {
+    let idle = Duration::from_secs(10);
+    let table = FlowTableConfig { per_mobile: 2, idle, ..FlowTableConfig::default() };
+    let mut node = Node::with(WakeConfig::default(), table);
+    for port in [1, 2, 3] {
+        node.answered(udp(port, "x"));
+    }
+    assert_eq!((node.wake.flows(), node.wake.segments_refused()), (2, 1));
+    node.wake.on_sent(node.now, MobileId(ip(200)), &udp(1, "another mobile"));
+    assert_eq!(node.wake.segments_refused(), 1);
+    node.until(10_000);
+    node.answered(udp(3, "x"));
+    assert_eq!(node.wake.segments_refused(), 1);
+}
+
+#[test]
 fn at_the_limit_the_longest_idle_flow_makes_room() {
     let idle = Duration::from_secs(10);
     let table = FlowTableConfig { limit: 2, idle, ..FlowTableConfig::default() };

@@ -120,7 +120,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::signals::agent::{AgentCounters, Gate};
+    use crate::gateway::signals::agent::{AgentCounters, Gate, Window};
     use crate::gateway::signals::keys::Keys;
     use LinkSignal::{Down, Fading, Up};
     use std::path::Path;
@@ -141,7 +141,7 @@ mod tests {
 
     /// A gateway that was started long before.
     fn gate(counters: &AgentCounters) -> Gate<'_> {
-        Gate::new(keys(), ms(0), counters)
+        Gate::new(keys(), Window::since(ms(0)), counters)
     }
 
     /// Sends what is due to the gateway, whose clock shows `there`, and brings the answer back; the

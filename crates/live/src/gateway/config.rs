@@ -120,6 +120,9 @@ settings! {
         /// Connections known.
         #[kind = Kind::Integer { min: 1, max: 10_000_000 }]
         pub flows: usize = 100_000,
+        /// Connections of one mobile: so many it cannot take from the others.
+        #[kind = Kind::Integer { min: 1, max: 10_000_000 }]
+        pub flows_per_mobile: usize = 25_000,
         /// A connection without a segment for so long may be forgotten.
         #[kind = POSITIVE_TIME]
         #[source = "RFC 5382 §5"]

@@ -5,20 +5,20 @@
 //! changed. The rules, the only part that changes the way of packets, come last and go first.
 
 use super::command::{self, Command, Handle};
-use super::config::{GatewayConfig, NfqueueConfig};
+use super::config::{GatewayConfig, Limits, NfqueueConfig};
 use super::copies::Copies;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
 use super::dispatch::{DispatchError, Dispatcher, Keeper};
 use super::driver::{Driver, interface, now};
-use super::ledger::{Ledger, OpenError, Saved};
+use super::ledger::{Ledger, OpenError, WriteError};
 use super::notify;
 use super::payload::SharedBytes;
 use super::record::Recorder;
 use super::server::{Listeners, Server, ServerError};
 use super::signals::{self, Running, SignalsError};
-use airtcp_core::Bytes;
-use airtcp_edge::m_tcp_plus::Note;
+use airtcp_core::{Bytes, Flow};
+use airtcp_edge::Note;
 use airtcp_record::Contents;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as OsSignals;
@@ -57,6 +57,9 @@ pub enum DaemonError {
     Io(#[from] io::Error),
 }
 
+/// What a connection takes up in the ledger besides the data held for it, bytes: about.
+const ON_FILE: u64 = 4096;
+
 /// What the service manager shows.
 const SERVING: &str = "packets come through the gateway";
 
@@ -74,13 +77,16 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     for caution in config.cautions() {
         tracing::warn!("{caution}");
     }
-    // Everything that may be held is on file as a snapshot and the inputs since, and a new snapshot
-    // exists beside them until it replaces them.
-    let memory = config.limits.memory.get().saturating_mul(config.groups.len() as u64);
-    let mut ledger = Ledger::open(&config.state, Bytes(memory.saturating_mul(4)))?;
+    // Everything that may be held is on file as a snapshot and the inputs since, for each connection
+    // a little more, and a new snapshot exists beside them until it replaces them.
+    let Limits { memory, flows, .. } = config.limits;
+    let of_group =
+        memory.get().saturating_mul(4).saturating_add(ON_FILE.saturating_mul(flows as u64));
+    let limit = of_group.saturating_mul(config.groups.len() as u64);
+    let mut ledger = Ledger::open(&config.state, Bytes(limit))?;
     let saved = ledger.load()?;
-    for (path, why) in saved.skipped {
-        tracing::error!(path = %path.display(), why = %why, "a promise of an earlier gateway cannot be read; the file is left alone");
+    for (path, why) in saved.unreadable {
+        tracing::error!(path = %path.display(), why = %why, "what an earlier gateway wrote down cannot be read, or not all of it");
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
     let mut copies = Copies::default();
@@ -94,7 +100,7 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let queue = Nfqueue::open(queue, length)?;
     let (handle, inbox) = command::channel()?;
     let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let sources = signals::start(&config.signals, &config.groups, handle.clone())?;
+    let sources = signals::start(&config.signals, &config.groups, &config.state, handle.clone())?;
     let agents = sources.agent_counters();
     let reload = Arc::new(reloader(read, handle.clone(), sources, config.clone()));
     let _server = Server::start(listeners, handle.clone(), {
@@ -119,17 +125,10 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::error!("packets of mobiles are not watched as they should be: {error}")
     });
     let mut effects = Vec::new();
-    let restored = saved.connections.len();
-    for Saved { group, flow, snapshot } in saved.connections {
-        if !dispatcher.restore(now(), &group, flow, snapshot.connection, &mut effects) {
-            tracing::error!(%flow, group, "an earlier gateway acknowledged bytes of this connection, but no group wants it any more");
-        }
-    }
-    if restored > 0 {
-        tracing::info!(
-            restored,
-            "took over connections with bytes acknowledged by an earlier gateway"
-        );
+    let [taken, refused] =
+        dispatcher.take_over(now(), saved.connections, saved.refused, &mut effects);
+    if taken + refused > 0 {
+        tracing::info!(taken, refused, "took over connections of an earlier gateway");
     }
     let mut driver = Driver::new(dispatcher, queue, rules, copies, agents, config);
     driver.carry_out(&mut effects);
@@ -182,13 +181,16 @@ fn hash_key() -> (u64, u64) {
 }
 
 impl Keeper for Ledger {
-    fn write(&mut self, group: &str, note: &Note<SharedBytes>) -> io::Result<()> {
-        self.note(group, note).map_err(io::Error::other)
+    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+        Self::write(self, group, notes)
     }
 
-    fn settle(&mut self) {
-        if let Err(error) = Self::settle(self) {
-            tracing::warn!("the file of a promise that was kept cannot be removed: {error}");
-        }
+    fn settle(&mut self) -> Vec<Flow> {
+        Self::settle(self).unwrap_or_else(|error| {
+            tracing::warn!(
+                "what was kept for connections that need it no more cannot be removed: {error}"
+            );
+            Vec::new()
+        })
     }
 }

@@ -15,28 +15,26 @@
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
 use super::config::{GatewayConfig, Group, Limits, Queued};
 use super::datapath::{Intercepted, Verdict};
+use super::hosts::HostPair;
 use super::kept::{Kept, Sent};
+use super::ledger::format::Saved;
+use super::ledger::{Refused, WriteError};
 use super::mobiles::Mobiles;
 use super::payload::SharedBytes;
 use super::record::{self, Recorder};
-use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
-use airtcp_edge::journal::Note;
-use airtcp_edge::m_tcp_plus::{self, State};
+use super::refusals::Refusals;
+use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::{
-    Action, Actions, FlowId, FlowReport, FlowTableConfig, Mechanism, MechanismConfig, Middlebox,
-    MobileId, ReconfigureError, Side, ThresholdTooSmall, Wake,
+    Action, Actions, FlowId, FlowPhase, FlowReport, FlowTableConfig, Mechanism, MechanismConfig,
+    Middlebox, MobileId, Note, ReconfigureError, Side, ThresholdTooSmall, Wake,
 };
 use airtcp_record::Input;
-use airtcp_wire::{DecodeError, Decoded, checksummed, decode_with, encode, outline};
+use airtcp_wire::{Checksums, DecodeError, Decoded, checksummed, decode_with, encode, outline};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
 use std::io;
 use std::net::IpAddr;
-
-/// Payload and options of a segment to a host whose MSS is not known: fits in the smallest MTU of
-/// IPv6 (1280 B, RFC 8200 §5), and in practice of IPv4.
-const SAFE_MSS: u16 = 1220;
 
 /// Connections whose hosts are remembered.
 const REMEMBERED: usize = 1 << 16;
@@ -45,17 +43,17 @@ const REMEMBERED: usize = 1 << 16;
 /// mechanism drops in the first round trips after an outage should be intercepted.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// Keeps what must outlive the process: what [`MTcpPlus`](airtcp_edge::MTcpPlus) promised.
+/// Keeps what must outlive the process: what mechanisms promised, and what they hold frozen.
 pub trait Keeper {
-    /// Writes down a note of a group's mechanism, so that it survives the process.
+    /// Writes down notes of a group's mechanism, so that they survive the process.
     ///
     /// # Errors
-    /// It was not written; the promise is then not given.
-    fn write(&mut self, group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()>;
+    /// Some were not written; promises of their connections are then not given.
+    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError>;
 
     /// Lets the notes about released connections take effect: the actions that came with them were
-    /// carried out.
-    fn settle(&mut self);
+    /// carried out. Returns the connections that are due for a complete note.
+    fn settle(&mut self) -> Vec<Flow>;
 }
 
 /// One thing for the loop to do besides the verdict.
@@ -101,6 +99,8 @@ struct Counters {
     unsendable: u64,
     /// Promises that were not given because they could not be written down.
     unkept: u64,
+    /// Connections of an earlier process that were reset.
+    refused: u64,
 }
 
 /// A group of mobiles with its mechanism at work.
@@ -121,27 +121,6 @@ enum Machine {
     Packets(Box<Wake<Kept>>, Side),
 }
 
-/// What is remembered of the two hosts of a connection, for as long as there is room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct HostPair {
-    /// What each can receive in one segment, by its SYN. A SYN counts when the other host has
-    /// acknowledged it; until then anybody may have sent it.
-    fixed_mss: Option<u16>,
-    mobile_mss: Option<u16>,
-    /// The last SYN that opens a connection.
-    opening: Option<Opening>,
-    /// They use an option that only they can make.
-    is_foreign: bool,
-}
-
-/// A SYN that is not acknowledged yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Opening {
-    from: Side,
-    seq: SeqNum,
-    mss: Option<u16>,
-}
-
 /// All groups at work: hands packets and signals to their mechanisms.
 pub struct Dispatcher {
     groups: Vec<ActiveGroup>,
@@ -158,6 +137,8 @@ pub struct Dispatcher {
     table: FlowTableConfig,
     actions: Actions<SharedBytes>,
     keeper: Box<dyn Keeper>,
+    /// Connections that could not be taken over.
+    refusals: Refusals,
     recorder: Option<Recorder>,
     /// The next group's.
     next_id: u32,
@@ -184,8 +165,8 @@ pub enum DispatchError {
     },
     /// This machine makes no copies in the kernel.
     #[error(
-        "group {group:?}: wake needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF and \
-         CAP_PERFMON; `airtcp doctor` tells what is missing)"
+        "group {group:?}: wake, the default, needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF \
+         and CAP_PERFMON; `airtcp doctor` tells what is missing); `mechanism = \"holdover\"` does without"
     )]
     Copies {
         /// Name of the group.
@@ -225,6 +206,7 @@ impl Dispatcher {
             groups,
             table,
             keeper,
+            refusals: Refusals::default(),
             recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
             hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
@@ -301,7 +283,13 @@ impl Dispatcher {
                 }
             }
         }
-        self.groups = groups;
+        for old in std::mem::replace(&mut self.groups, groups) {
+            // Those that go on have left an empty one in their place.
+            let is_kept = |report: &FlowReport| report.phase != FlowPhase::Connected;
+            let gone = old.machine.reports().filter(is_kept);
+            let notes: Vec<_> = gone.map(|report| Note::Released(report.flow)).collect();
+            self.keeper.write(&old.config.name, &notes).unwrap_or_else(tell_unwritten);
+        }
         self.table = table;
         self.mobiles.set_silence(config.signals.silence);
         for n in 0..self.groups.len() {
@@ -310,29 +298,56 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Takes over a connection whose bytes an earlier process acknowledged; false when no group
-    /// wants it any more.
-    pub fn restore(
+    /// Takes over connections of an earlier process, and resets, at both ends, those that nobody
+    /// can go on with; how many of each.
+    pub fn take_over(
         &mut self,
         now: Instant,
-        group: &str,
-        flow: Flow,
-        connection: State<SharedBytes>,
+        connections: Vec<Saved>,
+        refused: Vec<Refused>,
         effects: &mut Vec<Effect>,
-    ) -> bool {
-        let found = self.groups.iter().position(|known| known.config.name == group);
-        let Some(n) = found else { return false };
-        let group = &mut self.groups[n];
-        let Machine::Segments(mechanism) = &mut group.machine else { return false };
-        if !mechanism.restore(now, flow, connection) {
-            return false;
+    ) -> [usize; 2] {
+        let (mut taken, mut failed) = (0, refused);
+        for Saved { group, flow, snapshot } in connections {
+            let has = |known: &ActiveGroup| known.has_address(flow.dst.ip);
+            let named = self.groups.iter().position(|own| own.config.name == group && has(own));
+            let found = named.or_else(|| self.groups.iter().position(has));
+            let restored = found.filter(|&n| match &mut self.groups[n].machine {
+                Machine::Segments(mechanism) => mechanism.restore(now, flow, snapshot.clone()),
+                Machine::Packets(..) => false,
+            });
+            if let Some(n) = restored {
+                taken += 1;
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.restore(now, self.groups[n].id, 1);
+                }
+                self.watch(now, n, MobileId(flow.dst.ip), effects);
+            } else {
+                let word = snapshot.config().word();
+                let why = match found {
+                    None => format!("no group has the mobile (it was in {group:?})"),
+                    Some(n) => {
+                        let own = &self.groups[n].config;
+                        let (name, has) = (&own.name, own.mechanism.word());
+                        format!("group {name:?} has {has}, and it is of {word} (group {group:?})")
+                    }
+                };
+                failed.push(Refused { flow, why, resets: snapshot.resets() });
+            }
         }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.restore(now, group.id, 1);
+        for n in 0..self.groups.len() {
+            self.write_down(n);
         }
-        self.watch(now, n, MobileId(flow.dst.ip), effects);
-        self.write_down(n);
-        true
+        let counts = [taken, failed.len()];
+        for Refused { flow, why, resets } in failed {
+            tracing::error!(%flow, why, "a connection of an earlier gateway is reset");
+            self.counters.refused += 1;
+            self.refusals.add(now, flow, resets, self.table.idle);
+            for n in 0..self.groups.len() {
+                self.watch(now, n, MobileId(flow.dst.ip), effects);
+            }
+        }
+        counts
     }
 
     /// What it is doing.
@@ -408,18 +423,34 @@ impl Dispatcher {
             Machine::Segments(mechanism) => mechanism.is_committed(&flow),
             Machine::Packets(..) => false,
         };
+        if !self.refusals.is_empty()
+            && let Some((to, reset)) = self.refusals.on_segment(&flow, from, &segment)
+        {
+            self.counters.inject(to, &reset, effects);
+            self.counters.dropped += 1;
+            return Verdict::Drop;
+        }
         if segment.flags.contains(Flags::SYN) {
-            self.note_syn(flow, from, &segment);
+            self.host_pair(flow).note_syn(from, &segment);
         } else if foreign_option.is_some() && !is_committed(&self.groups[n]) {
             // A forged option can make us leave a connection alone, but not one that depends on us.
             self.host_pair(flow).is_foreign = true;
         }
-        if self.hosts.peek(&flow).is_some_and(|hosts| hosts.is_foreign) {
+        let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
+        if hosts.is_foreign {
             return self.pass(|c| &mut c.foreign);
+        }
+        if hosts.learns_from(from, &segment, intercepted.datagram) {
+            self.host_pair(flow).learn(from, &segment, intercepted.datagram);
         }
         let mobile = MobileId(flow.dst.ip);
         match from {
-            Side::Fixed if segment.seq_len() > 0 => self.mobiles.sent(now, mobile),
+            // Who has never answered may not exist: a scan finds few that do.
+            Side::Fixed
+                if segment.seq_len() > 0 && self.groups[n].machine.is_mobile_heard(&flow) =>
+            {
+                self.mobiles.sent(now, mobile);
+            }
             Side::Fixed => {}
             Side::Mobile => {
                 if let Some(signal) = self.mobiles.heard(mobile) {
@@ -501,6 +532,14 @@ impl Dispatcher {
                 }
             }
         }
+        if self.refusals.next_deadline().is_some_and(|due| due <= now) {
+            let mut over = Vec::new();
+            for (to, segment) in self.refusals.on_timer(now, &mut over) {
+                self.counters.inject(to, &segment, effects);
+            }
+            let notes: Vec<_> = over.into_iter().map(Note::Released).collect();
+            self.keeper.write("", &notes).unwrap_or_else(tell_unwritten);
+        }
         if self.unwatch.is_some_and(|due| due <= now) {
             self.unwatch(now, effects);
         }
@@ -509,7 +548,8 @@ impl Dispatcher {
     /// When to call [`Dispatcher::on_timer`] next.
     pub fn next_deadline(&self) -> Option<Instant> {
         let mechanisms = self.groups.iter().filter_map(|group| group.machine.next_deadline());
-        mechanisms.chain(self.mobiles.next_deadline()).chain(self.unwatch).min()
+        let others = [self.mobiles.next_deadline(), self.refusals.next_deadline(), self.unwatch];
+        mechanisms.chain(others.into_iter().flatten()).min()
     }
 
     /// Hands a copy to wake, if the mobile's group has it; false when it has not.
@@ -548,25 +588,33 @@ impl Dispatcher {
         to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
     }
 
-    fn host_pair(&mut self, flow: Flow) -> &mut HostPair {
-        self.hosts.entry(flow).or_insert_with(HostPair::default)
+    /// A packet is larger than the first link takes. Returns smaller ones in its place; none if
+    /// there can be none.
+    pub fn cut_smaller(&mut self, to: Side, packet: &[u8]) -> Vec<Vec<u8>> {
+        let payload = |bytes: &[u8]| SharedBytes(bytes::Bytes::copy_from_slice(bytes));
+        let Ok(Decoded { segment, .. }) = decode_with(packet, Checksums::Ignore, payload) else {
+            return Vec::new();
+        };
+        let size = segment.payload.len() + segment.options.encoded_len();
+        let hosts = self.host_pair(to.opposite().to_mobile(segment.flow));
+        hosts.note_too_large(to, size);
+        let largest = hosts.largest(to);
+        if size <= usize::from(largest) {
+            return Vec::new();
+        }
+        let mut effects = Vec::new();
+        for piece in pieces(segment, largest) {
+            self.counters.inject(to, &piece, &mut effects);
+        }
+        let packet = |effect| match effect {
+            Effect::Inject { packet, .. } => Some(packet),
+            _ => None,
+        };
+        effects.into_iter().filter_map(packet).collect()
     }
 
-    fn note_syn(&mut self, flow: Flow, from: Side, segment: &Segment<SharedBytes>) {
-        let (seq, mss) = (segment.seq, segment.options.mss);
-        let hosts = self.host_pair(flow);
-        match (segment.ack, hosts.opening) {
-            (None, _) => hosts.opening = Some(Opening { from, seq, mss }),
-            (Some(ack), Some(first)) if first.from != from && ack == first.seq + 1 => {
-                // Another connection takes the place of the one known.
-                let (fixed_mss, mobile_mss) = match from {
-                    Side::Fixed => (mss, first.mss),
-                    Side::Mobile => (first.mss, mss),
-                };
-                *hosts = HostPair { fixed_mss, mobile_mss, ..HostPair::default() };
-            }
-            (Some(_), _) => {}
-        }
+    fn host_pair(&mut self, flow: Flow) -> &mut HostPair {
+        self.hosts.entry(flow).or_insert_with(HostPair::default)
     }
 
     /// Tells the mechanisms of a mobile.
@@ -613,6 +661,7 @@ impl Dispatcher {
         let groups = &self.groups;
         self.watched.retain(|&mobile| {
             let is_settled = !away.contains(&mobile)
+                && !self.refusals.concern(mobile)
                 && groups.iter().all(|group| !group.machine.is_interrupted(mobile));
             if is_settled {
                 effects.extend(groups.iter().filter_map(|group| group.watches(mobile, false)));
@@ -625,7 +674,16 @@ impl Dispatcher {
 
     /// Call it when the effects of the last call were carried out.
     pub fn settle(&mut self) {
-        self.keeper.settle();
+        let due = self.keeper.settle();
+        if due.is_empty() {
+            return;
+        }
+        for n in 0..self.groups.len() {
+            if let Machine::Segments(mechanism) = &mut self.groups[n].machine {
+                due.iter().for_each(|flow| mechanism.note_anew(flow));
+            }
+            self.write_down(n);
+        }
     }
 
     /// Records a call to the mechanism of a group.
@@ -642,17 +700,15 @@ impl Dispatcher {
         else {
             return;
         };
-        let mut unkept = Vec::new();
-        for note in mechanism.drain_journal() {
-            if let Err(error) = self.keeper.write(&config.name, &note) {
-                let (Note::Committed(flow, _) | Note::Input(flow, _) | Note::Released(flow)) = note;
-                tracing::error!(%flow, %error, "a promise cannot be written down and is not given");
-                unkept.push(flow);
-            }
+        let notes: Vec<_> = mechanism.drain_journal().collect();
+        if notes.is_empty() {
+            return;
         }
-        for flow in unkept {
-            self.counters.unkept += 1;
-            mechanism.withhold(&flow, &mut self.actions);
+        if let Err(error) = self.keeper.write(&config.name, &notes) {
+            for flow in &error.flows {
+                self.counters.unkept += u64::from(mechanism.withhold(flow, &mut self.actions));
+            }
+            tell_unwritten(error);
         }
     }
 
@@ -668,20 +724,15 @@ impl Dispatcher {
                 Action::Drop { .. } => {}
                 Action::Inject { to, segment } => {
                     let flow = to.opposite().to_mobile(segment.flow);
-                    let hosts = self.hosts.peek(&flow).copied().unwrap_or_default();
-                    let mss = match to {
-                        Side::Mobile => hosts.mobile_mss,
-                        Side::Fixed => hosts.fixed_mss,
-                    };
-                    for piece in pieces(segment, mss.unwrap_or(SAFE_MSS)) {
-                        let mut packet = Vec::new();
-                        match encode(&piece, &mut packet) {
-                            Ok(()) => {
-                                effects.push(Effect::Inject { to, packet });
-                                self.counters.injected += 1;
-                            }
-                            Err(_) => self.counters.unsendable += 1,
-                        }
+                    let hosts = self.hosts.entry(flow).or_insert_with(HostPair::default);
+                    // Wake calls a mobile that may be away by the same packet.
+                    let is_replay = matches!(self.groups[n].machine, Machine::Segments(_));
+                    if to == Side::Mobile && is_replay && !segment.payload.is_empty() {
+                        let is_in_reach = !self.mobiles.is_away(MobileId(flow.dst.ip));
+                        hosts.note_replayed(segment.seq, is_in_reach);
+                    }
+                    for piece in pieces(segment, hosts.largest(to)) {
+                        self.counters.inject(to, &piece, effects);
                     }
                 }
             }
@@ -690,7 +741,30 @@ impl Dispatcher {
     }
 }
 
+/// Says that a keeper could not write something down.
+fn tell_unwritten(error: WriteError) {
+    let (connections, first) = (error.flows.len(), error.flows.first().map(Flow::to_string));
+    tracing::error!(
+        connections,
+        first,
+        %error,
+        "what must survive a crash cannot be written down: bytes of these connections are not acknowledged"
+    );
+}
+
 impl Counters {
+    /// Has a segment sent, as one packet.
+    fn inject(&mut self, to: Side, segment: &Segment<SharedBytes>, effects: &mut Vec<Effect>) {
+        let mut packet = Vec::new();
+        match encode(segment, &mut packet) {
+            Ok(()) => {
+                effects.push(Effect::Inject { to, packet });
+                self.injected += 1;
+            }
+            Err(_) => self.unsendable += 1,
+        }
+    }
+
     fn by_name(self) -> BTreeMap<String, u64> {
         let Self {
             passed,
@@ -701,6 +775,7 @@ impl Counters {
             foreign,
             unsendable,
             unkept,
+            refused,
         } = self;
         owned([
             ("packets_passed", passed),
@@ -711,6 +786,7 @@ impl Counters {
             ("packets_foreign", foreign),
             ("packets_unsendable", unsendable),
             ("promises_unkept", unkept),
+            ("takeovers_refused", refused),
         ])
     }
 }
@@ -836,6 +912,13 @@ impl Machine {
         }
     }
 
+    fn is_mobile_heard(&self, flow: &Flow) -> bool {
+        match self {
+            Self::Segments(mechanism) => mechanism.is_mobile_heard(flow),
+            Self::Packets(..) => false,
+        }
+    }
+
     fn is_interrupted(&self, mobile: MobileId) -> bool {
         match self {
             Self::Segments(mechanism) => mechanism.is_interrupted(mobile),
@@ -852,7 +935,8 @@ impl Machine {
 }
 
 fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
-    FlowTableConfig { limit: limits.flows, idle: limits.idle, hash_key }
+    let &Limits { flows: limit, flows_per_mobile: per_mobile, idle, .. } = limits;
+    FlowTableConfig { limit, per_mobile, idle, hash_key }
 }
 
 /// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH

@@ -12,6 +12,7 @@ use super::datapath::rules::Watcher;
 use super::dispatch::{Dispatcher, Effect};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
+use airtcp_edge::Side;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::AsFd;
@@ -206,16 +207,24 @@ impl Driver {
         }
     }
 
+    /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
+    fn inject(&mut self, to: Side, packet: &[u8]) {
+        let Err(error) = self.queue.inject(to, packet) else { return };
+        let smaller = match error.raw_os_error() {
+            Some(libc::EMSGSIZE) => self.dispatcher.cut_smaller(to, packet),
+            _ => Vec::new(),
+        };
+        self.injections_failed += u64::from(smaller.is_empty());
+        for packet in smaller {
+            self.inject(to, &packet);
+        }
+    }
+
     /// Does what the dispatcher wants done.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
-                Effect::Inject { to, packet } => {
-                    // Like any packet it may be lost; the mechanisms repeat what matters.
-                    if self.queue.inject(to, &packet).is_err() {
-                        self.injections_failed += 1;
-                    }
-                }
+                Effect::Inject { to, packet } => self.inject(to, &packet),
                 Effect::Watch { mobile, watched } => self.rules.watch(mobile.0, watched),
                 Effect::CopyAll { mobile, on } => self.copies.set_full(mobile.0, on),
             }

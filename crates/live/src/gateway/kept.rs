@@ -56,7 +56,7 @@ impl Kept {
                 content: match foreign_option {
                     None => Content::Tcp(Box::new(segment)),
                     // What a connection depends on and a segment does not hold would be lost.
-                    Some(_) => as_it_is(),
+                    Some(_) => Content::Other { packet: packet.clone(), datagram: None },
                 },
             },
             Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {

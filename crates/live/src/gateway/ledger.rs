@@ -1,49 +1,55 @@
-//! What the gateway has promised, in files that outlive the process.
+//! What the gateway has promised, and which connections it holds frozen, in files that outlive the
+//! process.
 //!
-//! Read first: [`airtcp_edge::journal`], whose notes are written here.
+//! Read first: [`airtcp_edge::journal`], whose notes are written here; [`format`] (the files).
 //!
-//! Each committed connection has a file: a head (format and version), then records, each with its
-//! length and a checksum: first where it belongs and its [`Snapshot`], then its [`Input`]s. A
-//! snapshot is written aside and renamed, an input appended. So a killed process leaves whole
-//! records and perhaps the beginning of one whose promise was not sent yet: [`read`] stops before
-//! it. Anything else that is wrong is damage, and the file is skipped.
+//! Notes are appended to a *log*, all those of one call at once. A log that has grown long is
+//! followed by another. One in which no connection has its snapshot any more is removed, the
+//! oldest first; where too little of what is on file still counts, connections in the oldest log
+//! are due for a new snapshot ([`Ledger::settle`]), a bounded number at a time.
 //!
 //! - The files survive the process, not the machine: nothing is synchronised to a disk. After a
-//!   reboot the recorded times mean nothing, and the files are refused.
-//! - When a note cannot be written (no room), its promise must not go out: see [`Ledger::note`].
-//! - All files together are bounded. One that is replaced counts once.
+//!   reboot the recorded times mean nothing.
+//! - When a note cannot be written (no room), its promise must not go out: see [`Ledger::write`].
+//! - What counts in all files together is bounded.
+//! - What cannot be taken over is not dropped: its connections are told ([`Loaded::refused`]), and
+//!   stay on file until they are noted as released.
+
+pub mod format;
+mod version_5;
 
 use super::payload::SharedBytes;
-use airtcp_core::{Bytes, Flow};
-use airtcp_edge::Input;
-use airtcp_edge::m_tcp_plus::{Note, Snapshot};
+use airtcp_core::{Addr, Bytes, Flow, Segment};
+use airtcp_edge::Note;
+use format::{Entry, HEAD, Known, Log, NewEntry, write_head, write_record};
+pub use format::{Saved, Unreadable};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// How every file begins: the format, and its version. A new one whenever the layout of a record
-/// changes, or what M-TCP+ does with an input.
-pub const HEAD: [u8; 12] = *b"airtcpLG\x05\0\0\0";
-
-/// Where the format ends and the version begins.
-const FORMAT: usize = 8;
-
-/// Length of a record's body, its complement, and the body's CRC-32; each four bytes, the lowest
-/// first.
-const RECORD_HEAD: usize = 12;
-
-/// Ends the name of a connection's file.
-const SUFFIX: &str = ".flow";
-/// Ends the name of a snapshot that is being written.
-const ASIDE: &str = ".new";
+/// Ends the name of a log, which is a number: later logs have higher ones.
+const SUFFIX: &str = ".log";
+/// Ends the name of a connection's file in version 5.
+const SUFFIX_5: &str = ".flow";
+/// Ends the name of a snapshot of version 5 that was not finished.
+const ASIDE_5: &str = ".flow.new";
 /// Locked by the gateway whose ledger it is.
 const LOCK: &str = "lock";
+
+/// A log that is longer is followed by another.
+const LONG: u64 = 4 << 20;
+/// What no longer counts may be as much as what does, and this much more.
+const SLACK: u64 = 4 << 20;
+/// Connections that are due for a new snapshot at a time.
+const DUE_AT_ONCE: usize = 64;
+/// What is written at once, about.
+const CHUNK: usize = 1 << 20;
 
 /// Why there is no ledger.
 #[derive(Debug, Error)]
@@ -76,45 +82,27 @@ pub enum OpenError {
     InUse(PathBuf),
 }
 
-/// A note could not be written. What was written before is as it was.
+/// Notes could not be written. What was written before is as it was.
 #[derive(Debug, Error)]
-#[error("{}: {source}", path.display())]
+#[error("{}: {source}", dir.display())]
 pub struct WriteError {
-    /// The connection's file.
-    pub path: PathBuf,
-    /// Why not.
+    /// The connections whose notes are missing.
+    pub flows: Vec<Flow>,
+    /// The ledger's folder.
+    pub dir: PathBuf,
+    /// Why they are, or the last of them is.
     pub source: io::Error,
 }
 
-/// A connection as an earlier process left it.
+/// A connection that cannot be taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
-    /// Group of mobiles.
-    pub group: String,
+pub struct Refused {
     /// From the fixed to the mobile host.
     pub flow: Flow,
-    /// Its state, and the settings it worked by.
-    pub snapshot: Snapshot<SharedBytes>,
-}
-
-/// Why a file was skipped.
-#[derive(Debug, Error)]
-pub enum Skipped {
-    /// It is no file of a ledger, or not by the name it should have.
-    #[error("not written by airtcp")]
-    Foreign,
-    /// Another version of airtcp wrote it.
-    #[error("written by another version of airtcp")]
-    OtherVersion,
-    /// Its times are of before a reboot.
-    #[error("written before the machine was started")]
-    OtherBoot,
-    /// What was promised is not known.
-    #[error("damaged: byte {0}")]
-    Damaged(usize),
-    /// It cannot be read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
+    /// Why, in words.
+    pub why: String,
+    /// Resets that the fixed and the mobile host accept, if that is known.
+    pub resets: Option<[Segment<SharedBytes>; 2]>,
 }
 
 /// What earlier processes left.
@@ -122,8 +110,10 @@ pub enum Skipped {
 pub struct Loaded {
     /// Connections to go on with.
     pub connections: Vec<Saved>,
-    /// Files that are left alone.
-    pub skipped: Vec<(PathBuf, Skipped)>,
+    /// Connections that nobody can go on with.
+    pub refused: Vec<Refused>,
+    /// Files that cannot be read, or not wholly.
+    pub unreadable: Vec<(PathBuf, Unreadable)>,
 }
 
 /// The files of one gateway.
@@ -131,22 +121,56 @@ pub struct Loaded {
 pub struct Ledger {
     dir: PathBuf,
     boot: String,
-    /// Length of each connection's file.
-    files: HashMap<Flow, u64>,
+    /// In the order in which they were written.
+    logs: BTreeMap<u64, LogFile>,
+    /// The next log's, and its name.
+    next: u64,
+    /// The last log, once it is being written.
+    current: Option<File>,
+    places: HashMap<Flow, Place>,
+    /// Of what counts.
+    counts: u64,
     /// Of all files.
     bytes: u64,
     limit: u64,
-    /// Connections whose files are to be removed.
-    released: Vec<Flow>,
-    /// What is being written.
-    buffer: Vec<u8>,
+    /// Connections whose notes are to be forgotten.
+    released: HashSet<Flow>,
     /// Held as long as the ledger is in use.
     _lock: Flock<File>,
 }
 
+/// A file of the ledger.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    bytes: u64,
+    /// Connections whose snapshots were written here, perhaps for the last time.
+    flows: Vec<Flow>,
+    /// How many still have theirs here.
+    living: usize,
+}
+
+/// Where a connection is on file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// The log with its snapshot.
+    log: u64,
+    /// Of the snapshot and the inputs since.
+    bytes: u64,
+    inputs: u32,
+}
+
+/// Records that are not written yet.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Where each connection is then.
+    places: HashMap<Flow, Place>,
+}
+
 impl Ledger {
-    /// The ledger in this folder, which is made (for this user only) unless it is there. Its files
-    /// together will not grow beyond `limit`.
+    /// The ledger in this folder, which is made (for this user only) unless it is there. What
+    /// counts in its files together will not grow beyond `limit`.
     ///
     /// # Errors
     /// The folder cannot be made, is somebody else's, or used by another gateway.
@@ -164,7 +188,7 @@ impl Ledger {
         if !metadata.is_dir() || !is_private {
             return Err(OpenError::NotOurs { dir: dir.to_owned(), user: user.as_raw() });
         }
-        let lock = private().open(dir.join(LOCK)).map_err(io)?;
+        let lock = private().create(true).open(dir.join(LOCK)).map_err(io)?;
         let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
         let lock = lock.map_err(|(_, error)| match error {
             Errno::EWOULDBLOCK => OpenError::InUse(dir.to_owned()),
@@ -173,98 +197,196 @@ impl Ledger {
         Ok(Self {
             dir: dir.to_owned(),
             boot: boot_id().map_err(io)?,
-            files: HashMap::new(),
+            logs: BTreeMap::new(),
+            next: 0,
+            current: None,
+            places: HashMap::new(),
+            counts: 0,
             bytes: 0,
             limit: limit.get(),
-            released: Vec::new(),
-            buffer: Vec::new(),
+            released: HashSet::new(),
             _lock: lock,
         })
     }
 
-    /// What earlier processes left, in the order of the files' names. Call it once, before anything
-    /// is noted. A connection that is not taken over must be noted as released; its bytes are lost
-    /// then.
+    /// What earlier processes left. Call it once, before anything is noted. All of its connections
+    /// count as on file until there is another note of them.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn load(&mut self) -> io::Result<Loaded> {
-        let mut paths = Vec::new();
-        for entry in self.dir.read_dir()? {
-            paths.push(entry?.path());
-        }
-        paths.sort();
         let mut loaded = Loaded::default();
-        for path in paths {
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            if name.ends_with([SUFFIX, ASIDE].concat().as_bytes()) {
-                // The promise of an unfinished snapshot was never sent.
+        let (mut logs, mut of_version_5) = (BTreeMap::new(), Vec::new());
+        for entry in self.dir.read_dir()? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if let Some(number) =
+                name.strip_suffix(SUFFIX).and_then(|name| name.parse::<u64>().ok())
+            {
+                logs.insert(number, path);
+            } else if name.ends_with(ASIDE_5) {
+                // Its promise was never sent.
                 if let Err(error) = fs::remove_file(&path) {
-                    loaded.skipped.push((path, error.into()));
+                    loaded.unreadable.push((path, error.into()));
                 }
-                continue;
+            } else if name.ends_with(SUFFIX_5) {
+                of_version_5.push(path);
             }
-            if !name.ends_with(SUFFIX.as_bytes()) {
-                // The lock, or what else the gateway has in this folder, such as its control
-                // socket.
-                continue;
+            // Else it is the lock, or what else the gateway has in this folder, such as its control
+            // socket.
+        }
+        of_version_5.sort();
+        for path in of_version_5 {
+            self.load_version_5(path, &mut loaded);
+        }
+        // Where each connection was first met: older files have nothing about it.
+        let (mut known, mut met) = (BTreeMap::new(), BTreeMap::new());
+        for (number, path) in logs {
+            self.next = self.next.max(number + 1);
+            let file = match fs::read(&path) {
+                Ok(file) => file,
+                Err(error) => {
+                    loaded.unreadable.push((path, error.into()));
+                    continue;
+                }
+            };
+            let id = match Log::open(&file) {
+                // It was to be a log, and nothing was written yet.
+                Err(_) if file.len() < HEAD.len() => self.enter(path),
+                // A version that can read it may come.
+                Err(why) => {
+                    loaded.unreadable.push((path, why));
+                    continue;
+                }
+                Ok(log) => {
+                    let mut of_other_boot = BTreeMap::new();
+                    let is_ours = log.boot == self.boot;
+                    let read = log.read(if is_ours { &mut known } else { &mut of_other_boot });
+                    loaded.unreadable.extend(read.err().map(|why| (path.clone(), why)));
+                    let id = self.enter(path);
+                    for (flow, known) in of_other_boot {
+                        let why = Unreadable::OtherBoot.to_string();
+                        loaded.refused.push(Refused { flow, why, resets: known.resets() });
+                        self.put(flow, Place { log: id, ..Place::default() });
+                    }
+                    id
+                }
+            };
+            for &flow in known.keys() {
+                met.entry(flow).or_insert(id);
             }
-            match self.load_file(&path) {
-                Ok(saved) => loaded.connections.push(saved),
-                Err(reason) => loaded.skipped.push((path, reason)),
+        }
+        for (flow, known) in known {
+            self.put(flow, Place { log: met[&flow], ..Place::default() });
+            match known {
+                Known::Whole { group, snapshot, .. } => {
+                    loaded.connections.push(Saved { group, flow, snapshot: *snapshot });
+                }
+                Known::Lost => {
+                    let why = "some of what is on file about it is missing".to_owned();
+                    loaded.refused.push(Refused { flow, why, resets: None });
+                }
             }
         }
         Ok(loaded)
     }
 
-    fn load_file(&mut self, path: &Path) -> Result<Saved, Skipped> {
-        if !path.symlink_metadata()?.is_file() {
-            return Err(Skipped::Foreign);
-        }
-        let (saved, end) = read(&fs::read(path)?, &self.boot)?;
-        if self.path(&saved.flow) != path {
-            return Err(Skipped::Foreign);
-        }
-        self.account(saved.flow, end as u64);
-        Ok(saved)
+    fn load_version_5(&mut self, path: PathBuf, loaded: &mut Loaded) {
+        let is_named = |flow: &Flow| path == self.dir.join(name_5(flow));
+        let read = fs::read(&path).map_err(Unreadable::from);
+        let read = read.and_then(|file| format::read_version_5(&file, &self.boot));
+        let flow = match read {
+            Ok(saved) if is_named(&saved.flow) => {
+                let flow = saved.flow;
+                loaded.connections.push(saved);
+                flow
+            }
+            failed => {
+                let why = failed.err().unwrap_or(Unreadable::Foreign);
+                let Some(flow) = flow_5(&path).filter(is_named) else {
+                    return loaded.unreadable.push((path, why));
+                };
+                let refused = Refused { flow, why: why.to_string(), resets: None };
+                loaded.refused.push(refused);
+                flow
+            }
+        };
+        let log = self.enter(path);
+        self.put(flow, Place { log, ..Place::default() });
     }
 
-    /// Writes down a note about a connection of this group of mobiles. What was released stays on
+    /// A file of an earlier process is part of the ledger.
+    fn enter(&mut self, path: PathBuf) -> u64 {
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        let id = self.logs.last_key_value().map_or(0, |(last, _)| last + 1);
+        self.logs.insert(id, LogFile { path, bytes, flows: Vec::new(), living: 0 });
+        self.bytes += bytes;
+        self.next = self.next.max(id + 1);
+        id
+    }
+
+    /// Writes down notes about connections of this group of mobiles. What was released stays on
     /// file until [`Ledger::settle`].
     ///
     /// # Errors
     /// There is no room, in the file system or below the limit. The dispatcher must
-    /// [withhold](airtcp_edge::Mechanism::withhold) what the call that made the note would tell the
-    /// fixed host.
-    pub fn note(&mut self, group: &str, note: &Note<SharedBytes>) -> Result<(), WriteError> {
-        let (flow, written) = match note {
-            Note::Committed(flow, snapshot) => (flow, self.replace(group, flow, snapshot)),
-            Note::Input(flow, input) => (flow, self.append(flow, input)),
-            Note::Released(flow) => {
-                self.released.push(*flow);
-                return Ok(());
-            }
-        };
-        written.map_err(|source| WriteError { path: self.path(flow), source })
-    }
-
-    /// Removes what was released: after the actions that came with the notes were carried out.
-    ///
-    /// # Errors
-    /// A file cannot be removed; it will be tried again.
-    pub fn settle(&mut self) -> Result<(), WriteError> {
-        let mut settled = Ok(());
-        for flow in std::mem::take(&mut self.released) {
-            let path = self.path(&flow);
-            match fs::remove_file(&path) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    self.released.push(flow);
-                    settled = Err(WriteError { path, source });
+    /// [withhold](airtcp_edge::Mechanism::withhold) what the call that made the notes would tell
+    /// the fixed hosts of these connections.
+    pub fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+        let (mut chunk, mut failed) = (Chunk::default(), HashSet::new());
+        let mut source = None;
+        for note in notes {
+            let added = match note {
+                Note::Released(flow) => {
+                    self.released.insert(*flow);
+                    continue;
                 }
-                _ => self.bytes -= self.files.remove(&flow).unwrap_or_default(),
+                note if failed.contains(note.flow()) => continue,
+                Note::Snapshot(flow, snapshot) => {
+                    self.add(&mut chunk, *flow, &Entry::Snapshot(*flow, group, snapshot))
+                }
+                Note::Input(flow, input) => {
+                    let place = chunk.places.get(flow).or(self.places.get(flow));
+                    let number = place.map(|place| place.inputs + 1);
+                    number.ok_or_else(|| io::Error::other("no snapshot is on file")).and_then(
+                        |number| self.add(&mut chunk, *flow, &Entry::Input(*flow, number, input)),
+                    )
+                }
+            };
+            if let Err(error) = added {
+                failed.insert(*note.flow());
+                source = Some(error);
+            }
+            if chunk.bytes.len() >= CHUNK
+                && let Err(error) = self.append(&mut chunk, &mut failed)
+            {
+                source = Some(error);
             }
         }
-        settled
+        if let Err(error) = self.append(&mut chunk, &mut failed) {
+            source = Some(error);
+        }
+        match source {
+            None => Ok(()),
+            Some(source) => {
+                let flows = failed.into_iter().collect();
+                Err(WriteError { flows, dir: self.dir.clone(), source })
+            }
+        }
+    }
+
+    /// Forgets what was released: after the actions that came with the notes were carried out.
+    /// Returns the connections that are due for a new snapshot.
+    ///
+    /// # Errors
+    /// A release cannot be written, or a file not removed; it will be tried again.
+    pub fn settle(&mut self) -> Result<Vec<Flow>, WriteError> {
+        self.forget_released().map_err(|source| WriteError {
+            flows: self.released.iter().copied().collect(),
+            dir: self.dir.clone(),
+            source,
+        })?;
+        Ok(self.due())
     }
 
     /// Size of all files.
@@ -274,78 +396,171 @@ impl Ledger {
 
     /// Connections on file.
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.places.len()
     }
 
     /// No connection is on file.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.places.is_empty()
     }
 
-    /// A snapshot in the place of all that was written about the connection.
-    fn replace(
-        &mut self,
-        group: &str,
-        flow: &Flow,
-        snapshot: &Snapshot<SharedBytes>,
-    ) -> io::Result<()> {
-        self.buffer.clear();
-        write_snapshot(&mut self.buffer, &self.boot, group, flow, snapshot)?;
-        let len = self.buffer.len() as u64;
-        let known = self.files.get(flow).copied().unwrap_or_default();
-        self.check_limit(len.saturating_sub(known))?;
-        let path = self.path(flow);
-        let mut aside = path.clone().into_os_string();
-        aside.push(ASIDE);
-        let written = private()
-            .truncate(true)
-            .open(&aside)
-            .and_then(|mut file| file.write_all(&self.buffer))
-            .and_then(|()| fs::rename(&aside, &path));
-        if written.is_err() {
-            // It takes up room; if it cannot be removed either, the next start does.
-            let _ = fs::remove_file(&aside);
-            return written;
-        }
-        self.account(*flow, len);
-        // It was released and has promised again before that was settled.
-        self.released.retain(|released| released != flow);
-        Ok(())
-    }
-
-    /// One more input, behind those that are on file.
-    fn append(&mut self, flow: &Flow, input: &Input<SharedBytes>) -> io::Result<()> {
-        let Some(&end) = self.files.get(flow) else {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "no snapshot is on file"));
+    /// Adds a record to a chunk, if there is room for it below the limit.
+    fn add(&self, chunk: &mut Chunk, flow: Flow, entry: &NewEntry<'_>) -> io::Result<()> {
+        let before = chunk.bytes.len();
+        write_record(&mut chunk.bytes, entry)?;
+        let bytes = (chunk.bytes.len() - before) as u64;
+        let known = chunk.places.get(&flow).or(self.places.get(&flow)).copied();
+        let replaced = match entry {
+            Entry::Snapshot(..) => known.map_or(0, |place| place.bytes),
+            Entry::Input(..) | Entry::Released(_) => 0,
         };
-        self.buffer.clear();
-        write_record(&mut self.buffer, input)?;
-        let len = self.buffer.len() as u64;
-        self.check_limit(len)?;
-        let file = OpenOptions::new().write(true).open(self.path(flow))?;
-        if let Err(error) = file.write_all_at(&self.buffer, end) {
-            // Half a record must not stand before the next one.
-            file.set_len(end)?;
-            return Err(error);
+        if self.counts + chunk.bytes.len() as u64 > self.limit + replaced {
+            chunk.bytes.truncate(before);
+            let full = format!("the ledger would outgrow its limit of {} B", self.limit);
+            return Err(io::Error::new(io::ErrorKind::StorageFull, full));
         }
-        self.account(*flow, end + len);
+        let place = match (entry, known) {
+            (Entry::Input(_, number, _), Some(place)) => {
+                Place { bytes: place.bytes + bytes, inputs: *number, ..place }
+            }
+            // In the log that will be the last one.
+            _ => Place { log: u64::MAX, bytes, inputs: 0 },
+        };
+        chunk.places.insert(flow, place);
         Ok(())
     }
 
-    fn check_limit(&self, more: u64) -> io::Result<()> {
-        if self.bytes + more <= self.limit {
+    /// Writes a chunk, or adds its connections to those that failed.
+    fn append(&mut self, chunk: &mut Chunk, failed: &mut HashSet<Flow>) -> io::Result<()> {
+        let Chunk { bytes, places } = std::mem::take(chunk);
+        if bytes.is_empty() {
             return Ok(());
         }
-        let full = format!("the ledger would outgrow its limit of {} B", self.limit);
-        Err(io::Error::new(io::ErrorKind::StorageFull, full))
+        let last = match self.append_bytes(&bytes) {
+            Ok(last) => last,
+            Err(error) => {
+                failed.extend(places.into_keys());
+                return Err(error);
+            }
+        };
+        for (flow, place) in places {
+            if place.log == u64::MAX {
+                // It was released and is interrupted again before that was settled.
+                self.released.remove(&flow);
+                self.put(flow, Place { log: last, ..place });
+            } else {
+                self.put(flow, place);
+            }
+        }
+        Ok(())
     }
 
-    fn account(&mut self, flow: Flow, len: u64) {
-        self.bytes = self.bytes + len - self.files.insert(flow, len).unwrap_or_default();
+    /// Appends to the last log, or begins one; which it is.
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let last = self.logs.last_entry().filter(|log| log.get().bytes < LONG);
+        let (file, mut last) = match (&self.current, last) {
+            (Some(file), Some(last)) => (file, last),
+            _ => {
+                let path = self.dir.join(format!("{}{SUFFIX}", self.next));
+                let file = private().create_new(true).open(&path)?;
+                let mut head = Vec::new();
+                write_head(&mut head, &self.boot);
+                if let Err(error) = file.write_all_at(&head, 0) {
+                    let _ = fs::remove_file(&path);
+                    return Err(error);
+                }
+                let bytes = head.len() as u64;
+                let log = LogFile { path, bytes, flows: Vec::new(), living: 0 };
+                self.bytes += log.bytes;
+                self.logs.insert(self.next, log);
+                self.next += 1;
+                let last = self.logs.last_entry().expect("it was inserted");
+                (&*self.current.insert(file), last)
+            }
+        };
+        let (id, log) = (*last.key(), last.get_mut());
+        if let Err(error) = file.write_all_at(bytes, log.bytes) {
+            // Half a record must not stand before the next one.
+            file.set_len(log.bytes)?;
+            return Err(error);
+        }
+        log.bytes += bytes.len() as u64;
+        self.bytes += bytes.len() as u64;
+        Ok(id)
     }
 
-    fn path(&self, flow: &Flow) -> PathBuf {
-        self.dir.join(format!("{}_{}{SUFFIX}", flow.src, flow.dst))
+    /// A connection is on file there.
+    fn put(&mut self, flow: Flow, place: Place) {
+        let before = self.places.insert(flow, place);
+        self.counts += place.bytes;
+        if before.is_none_or(|before| before.log != place.log || place.inputs == 0) {
+            let log = self.logs.get_mut(&place.log).expect("it is there");
+            log.flows.push(flow);
+            log.living += 1;
+            self.leave(before);
+        } else if let Some(before) = before {
+            self.counts -= before.bytes;
+        }
+    }
+
+    /// Nothing that counts is there any more.
+    fn leave(&mut self, place: Option<Place>) {
+        if let Some(place) = place {
+            self.counts -= place.bytes;
+            self.logs.get_mut(&place.log).expect("it is there").living -= 1;
+        }
+    }
+
+    fn forget_released(&mut self) -> io::Result<()> {
+        let Self { released, places, .. } = self;
+        released.retain(|flow| places.contains_key(flow));
+        if !released.is_empty() {
+            let mut tombstones = Vec::new();
+            for &flow in &*released {
+                write_record(&mut tombstones, &NewEntry::Released(flow))?;
+            }
+            // The last file goes as a whole.
+            if released.len() < places.len() || self.logs.len() > 1 {
+                self.append_bytes(&tombstones)?;
+            }
+            for flow in std::mem::take(&mut self.released) {
+                let place = self.places.remove(&flow);
+                self.leave(place);
+            }
+        }
+        self.remove_dead()
+    }
+
+    /// Removes logs that nothing counts in, the oldest first: inputs and releases follow their
+    /// snapshots.
+    fn remove_dead(&mut self) -> io::Result<()> {
+        while let Some(oldest) = self.logs.first_entry().filter(|log| log.get().living == 0) {
+            match fs::remove_file(&oldest.get().path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => self.bytes -= oldest.remove().bytes,
+            }
+        }
+        if self.logs.is_empty() {
+            self.current = None;
+        }
+        Ok(())
+    }
+
+    /// Some of the connections in the oldest log, if too little of what is on file counts.
+    fn due(&mut self) -> Vec<Flow> {
+        let mut due = Vec::new();
+        if self.bytes <= 2 * self.counts + SLACK || self.logs.len() < 2 {
+            return due;
+        }
+        let Some((&id, oldest)) = self.logs.iter_mut().next() else { return due };
+        while due.len() < DUE_AT_ONCE
+            && let Some(flow) = oldest.flows.pop()
+        {
+            if self.places.get(&flow).is_some_and(|place| place.log == id) {
+                due.push(flow);
+            }
+        }
+        due
     }
 }
 
@@ -357,88 +572,18 @@ fn boot_id() -> io::Result<String> {
 /// Options to make a file that only this user may read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(false).mode(0o600);
+    options.write(true).mode(0o600);
     options
 }
 
-/// The content of a file with nothing but a snapshot.
-///
-/// # Errors
-/// The snapshot is larger than 4 GiB.
-pub fn write_snapshot(
-    out: &mut Vec<u8>,
-    boot: &str,
-    group: &str,
-    flow: &Flow,
-    snapshot: &Snapshot<SharedBytes>,
-) -> io::Result<()> {
-    out.extend_from_slice(&HEAD);
-    write_record(out, &(boot, group, flow, snapshot))
+/// The name of a connection's file in version 5 and before.
+fn name_5(flow: &Flow) -> String {
+    format!("{}_{}{SUFFIX_5}", flow.src, flow.dst)
 }
 
-/// A record to append.
-///
-/// # Errors
-/// It is larger than 4 GiB.
-pub fn write_record(out: &mut Vec<u8>, body: &impl Serialize) -> io::Result<()> {
-    let head = out.len();
-    out.extend_from_slice(&[0; RECORD_HEAD]);
-    *out = postcard::to_extend(body, std::mem::take(out)).map_err(io::Error::other)?;
-    let body = &out[head + RECORD_HEAD..];
-    let (len, sum) = (u32::try_from(body.len()).map_err(io::Error::other)?, crc32fast::hash(body));
-    for (field, value) in [len, !len, sum].into_iter().enumerate() {
-        out[head + 4 * field..][..4].copy_from_slice(&value.to_le_bytes());
-    }
-    Ok(())
-}
-
-/// What a file says, and where its last whole record ends.
-///
-/// # Errors
-/// It is not a whole file of this boot of the machine.
-pub fn read(file: &[u8], boot: &str) -> Result<(Saved, usize), Skipped> {
-    if !file.starts_with(&HEAD[..FORMAT]) {
-        return Err(Skipped::Foreign);
-    }
-    let mut rest = file.strip_prefix(&HEAD).ok_or(Skipped::OtherVersion)?;
-    let place = |rest: &[u8]| file.len() - rest.len();
-    let first = next_record(&mut rest).map_err(|()| Skipped::Damaged(HEAD.len()))?;
-    let first = first.ok_or(Skipped::Damaged(HEAD.len()))?;
-    let (written, group, flow, mut snapshot): (String, _, _, Snapshot<SharedBytes>) =
-        decode(first).map_err(|()| Skipped::Damaged(HEAD.len()))?;
-    if written != boot {
-        return Err(Skipped::OtherBoot);
-    }
-    loop {
-        let at = place(rest);
-        match next_record(&mut rest).and_then(|body| body.map(decode).transpose()) {
-            Ok(Some(input)) => snapshot.apply::<SharedBytes>(input),
-            Ok(None) => return Ok((Saved { group, flow, snapshot }, at)),
-            Err(()) => return Err(Skipped::Damaged(at)),
-        }
-    }
-}
-
-/// The body of the next record; `None` at the end, or when only the beginning of one is there.
-fn next_record<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, ()> {
-    let Some((head, tail)) = rest.split_first_chunk::<RECORD_HEAD>() else { return Ok(None) };
-    let field =
-        |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    if field(0) != !field(4) {
-        return Err(());
-    }
-    let Some((body, tail)) = tail.split_at_checked(field(0) as usize) else { return Ok(None) };
-    if crc32fast::hash(body) != field(8) {
-        return Err(());
-    }
-    *rest = tail;
-    Ok(Some(body))
-}
-
-/// A value that takes up all of a record.
-fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ()> {
-    match postcard::take_from_bytes(body) {
-        Ok((value, [])) => Ok(value),
-        _ => Err(()),
-    }
+/// The connection whose file has this name.
+fn flow_5(path: &Path) -> Option<Flow> {
+    let (src, dst) = path.file_name()?.to_str()?.strip_suffix(SUFFIX_5)?.split_once('_')?;
+    let addr = |text: &str| text.parse().map(|at: SocketAddr| Addr::new(at.ip(), at.port()));
+    Some(Flow { src: addr(src).ok()?, dst: addr(dst).ok()? })
 }

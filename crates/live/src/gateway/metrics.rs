@@ -117,6 +117,11 @@ const METRICS: &[Metric] = {
             "Connections left to their hosts because a promise could not be put on file",
         ),
         metric(
+            "refused_takeovers_total",
+            Counter("takeovers_refused"),
+            "Connections of an earlier gateway that were reset because this one could not go on with them",
+        ),
+        metric(
             "agent_reports_taken_total",
             Counter("agent_reports_taken"),
             "Reports of agents that were acted on",
@@ -394,7 +399,7 @@ pub fn markdown() -> String {
 mod tests {
     use super::*;
     use crate::gateway::payload::SharedBytes;
-    use airtcp_core::{Bytes, Duration};
+    use airtcp_core::Bytes;
     use airtcp_edge::{
         FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
         SnoopConfig,
@@ -484,7 +489,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
             MechanismConfig::Holdover(HoldoverConfig::default()),
             MechanismConfig::Snoop(SnoopConfig::default()),
         ];
-        let table = FlowTableConfig { limit: 1, idle: Duration::from_secs(1), hash_key: (1, 2) };
+        let table = FlowTableConfig { limit: 1, ..FlowTableConfig::default() };
         for config in configs {
             let mechanism = Mechanism::<SharedBytes>::new(&config, table, Bytes(1000)).unwrap();
             for name in mechanism.counters().keys() {

@@ -7,6 +7,10 @@
 //!
 //! *Silence* is a source of its own (M-TCP's timer, for any mechanism): a mobile that was sent data
 //! and is not heard for a while is down, until it is heard.
+//!
+//! A report may come too early. The mobile is then heard once more, and mechanisms take it to be
+//! back; when it goes away after all, nobody reports that again. So a mobile that was heard since
+//! it was reported down, and then owes an answer for too long, is told to be down once more.
 
 use super::command::{MobileSignal, SignalSource};
 use airtcp_core::{Duration, Instant, LinkSignal};
@@ -23,6 +27,9 @@ pub struct Mobiles {
     deadlines: BTreeSet<(Instant, MobileId)>,
 }
 
+/// Silence of a mobile that is reported down, if silence means nothing otherwise.
+const SILENCE_WHEN_DOWN: Duration = Duration::from_secs(1);
+
 /// Most mobiles tracked for an answer that is due; more may be away.
 const MOST_OWING: usize = 1 << 17;
 
@@ -30,6 +37,8 @@ const MOST_OWING: usize = 1 << 17;
 struct Mobile {
     /// Sources that say it is away, each with its last report.
     away: BTreeMap<SignalSource, Away>,
+    /// It was heard after it was told to be down.
+    is_heard: bool,
     /// When it was sent data, if it was not heard since.
     owes_since: Option<Instant>,
     /// It has a deadline.
@@ -79,6 +88,7 @@ impl Mobiles {
             LinkSignal::Down => drop(known.away.insert(source, Away::Down)),
         }
         let after = known.signal();
+        known.is_heard &= after == before;
         self.forget_if_idle(mobile);
         // A mechanism may have been told otherwise by an earlier process; a repeated `Up` does no
         // harm.
@@ -87,11 +97,15 @@ impl Mobiles {
 
     /// Data was sent to a mobile.
     pub fn sent(&mut self, now: Instant, mobile: MobileId) {
-        let Some(silence) = self.silence else { return };
         if self.deadlines.len() >= MOST_OWING {
             return;
         }
-        let known = self.known.entry(mobile).or_default();
+        let known = match (self.known.get_mut(&mobile), self.silence) {
+            (Some(known), None) if known.is_heard => known,
+            (_, None) => return,
+            (_, Some(_)) => self.known.entry(mobile).or_default(),
+        };
+        let silence = self.silence.unwrap_or(SILENCE_WHEN_DOWN);
         known.owes_since.get_or_insert(now);
         if !known.is_watched {
             known.is_watched = true;
@@ -103,6 +117,7 @@ impl Mobiles {
     pub fn heard(&mut self, mobile: MobileId) -> Option<LinkSignal> {
         let known = self.known.get_mut(&mobile)?;
         known.owes_since = None;
+        known.is_heard = known.signal() == LinkSignal::Down;
         if !known.away.contains_key(&SignalSource::Silence) {
             self.forget_if_idle(mobile);
             return None;
@@ -124,16 +139,23 @@ impl Mobiles {
             self.deadlines.pop_first();
             let Some(known) = self.known.get_mut(&mobile) else { continue };
             known.is_watched = false;
-            let owing = known.owes_since.zip(self.silence);
-            if let Some(due) =
-                owing.map(|(since, silence)| since + silence).filter(|&due| due > now)
-            {
+            let silence = self.silence.unwrap_or(SILENCE_WHEN_DOWN);
+            let owing = known.owes_since.map(|since| since + silence);
+            if let Some(due) = owing.filter(|&due| due > now) {
                 // It was heard, and another answer is due.
                 known.is_watched = true;
                 self.deadlines.insert((due, mobile));
                 continue;
             }
             if owing.is_none() {
+                self.forget_if_idle(mobile);
+                continue;
+            }
+            if known.is_heard {
+                known.is_heard = false;
+                return Some((mobile, LinkSignal::Down));
+            }
+            if self.silence.is_none() {
                 self.forget_if_idle(mobile);
                 continue;
             }
@@ -236,6 +258,26 @@ mod tests {
         assert_eq!(mobiles.silent(ms(800)), None);
         assert_eq!(mobiles.heard(MOBILE), Some(Up));
         assert_eq!(mobiles.heard(MOBILE), None);
+    }
+
+    #[test]
+    fn a_mobile_reported_too_early_is_down_again_when_it_goes_away_after_all() {
+        for silence in [None, Some(Duration::from_secs(1))] {
+            let mut mobiles = Mobiles::new(silence);
+            assert_eq!(says(&mut mobiles, Agent, Down), Some(Down));
+            mobiles.sent(ms(100), MOBILE);
+            assert_eq!(mobiles.heard(MOBILE), None, "an answer");
+            mobiles.sent(ms(500), MOBILE);
+            assert_eq!(mobiles.silent(ms(1400)), None);
+            assert_eq!(mobiles.silent(ms(1500)), Some((MOBILE, Down)));
+            mobiles.sent(ms(1600), MOBILE);
+            assert_eq!(mobiles.silent(ms(9000)), None, "told once");
+            assert_eq!(says(&mut mobiles, Agent, Up), Some(Up));
+            mobiles.heard(MOBILE);
+            mobiles.sent(ms(9000), MOBILE);
+            let when_up = silence.map(|_| (MOBILE, Down));
+            assert_eq!(mobiles.silent(ms(10_000)), when_up);
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
 //! Read in this order: [`config`] (what is to be done), [`dispatch`] (packets and signals in,
-//! verdicts and packets out; no I/O), [`mobiles`] (which mobiles are away, when sources disagree),
+//! verdicts and packets out; no I/O), [`hosts`] (how large packets may be), [`mobiles`] (which mobiles are away, when sources disagree),
 //! [`datapath`] (how packets come and go), [`copies`] (of what the kernel forwards by itself; [`kept`]: of any protocol),
-//! [`ledger`] (what outlives the process), [`driver`] (the loop), [`command`] (what the rest of the
+//! [`ledger`] (what outlives the process; [`refusals`]: what cannot be taken over),
+//! [`driver`] (the loop), [`command`] (what the rest of the
 //! daemon asks of the loop), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all
 //! of it put together). Around it: [`supervisor`] (restarts the daemon), [`server`] (the control
 //! socket, whose language is [`control`], and the [`metrics`]), [`notify`] and [`log`] (systemd).
@@ -21,6 +22,7 @@ pub mod daemon;
 pub mod datapath;
 pub mod dispatch;
 pub mod driver;
+pub mod hosts;
 pub mod kept;
 pub mod ledger;
 pub mod log;
@@ -29,6 +31,7 @@ pub mod mobiles;
 pub mod notify;
 pub mod payload;
 pub mod record;
+pub mod refusals;
 pub mod server;
 pub mod signals;
 pub mod supervisor;

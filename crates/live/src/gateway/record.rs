@@ -44,6 +44,7 @@ pub fn setup(group: &Group, limits: &Limits) -> Setup {
         name: group.name.clone(),
         mechanism: group.mechanism,
         flows: limits.flows,
+        flows_per_mobile: limits.flows_per_mobile,
         idle: limits.idle,
         memory: limits.memory,
     }
@@ -210,6 +211,7 @@ mod tests {
             name: "phones".into(),
             mechanism: MECHANISM,
             flows: 10,
+            flows_per_mobile: 5,
             idle: airtcp_core::Duration::from_secs(300),
             memory: Bytes(1 << 20),
         }

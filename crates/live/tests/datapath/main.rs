@@ -220,7 +220,7 @@ fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
         nfqueue: NfqueueConfig { queue, length },
         state: "/nonexistent".into(),
         control: "/nonexistent".into(),
-        limits: Limits { memory: Bytes(0), flows: 0, idle: Span::ZERO },
+        limits: Limits { memory: Bytes(0), flows: 0, flows_per_mobile: 0, idle: Span::ZERO },
         groups,
         signals: Signals::default(),
         metrics: None,

@@ -8,19 +8,21 @@ use tempfile::tempdir;
 #[test]
 fn beyond_the_limit_nothing_is_promised() {
     let dir = tempdir().unwrap();
-    let mut gateway = Gateway::start(dir.path(), 5000);
-    gateway.underway(0);
-    gateway.underway(1);
+    let mut gateway = Gateway::start(dir.path(), 15_000);
+    for n in 0..2 {
+        gateway.ack(n, 0);
+        (0..10).for_each(|i| drop(gateway.data(n, 1000 * i, 1000)));
+    }
     let frozen = gateway.signal(LinkSignal::Down);
-    let promised = [0, 1].map(|n| Gateway::promises(&frozen, n, 3000));
+    let promised = [0, 1].map(|n| Gateway::promises(&frozen, n, 10_000));
     assert_eq!((promised, gateway.failures.len()), ([true, false], 1));
-    assert!(gateway.failures[0].to_string().contains("limit of 5000 B"));
-    assert!(!Gateway::promises(&gateway.data(1, 0, 1000), 1, 3000));
-    // Room again.
-    gateway.ack(0, 3000);
-    assert!(gateway.ledger.is_empty());
-    assert!(Gateway::promises(&gateway.data(1, 0, 1000), 1, 3000));
-    assert_eq!(gateway.ledger.len(), 1);
+    assert_eq!(gateway.failures[0].flows, [flow(1)]);
+    assert!(gateway.failures[0].to_string().contains("limit of 15000 B"));
+    assert!(!Gateway::promises(&gateway.data(1, 0, 1000), 1, 10_000));
+    // Room again: the mobile has what was held.
+    gateway.ack(0, 10_000);
+    assert!(Gateway::promises(&gateway.data(1, 0, 1000), 1, 10_000));
+    assert_eq!(gateway.ledger.len(), 2);
 }
 
 /// Runs in a process of its own, whose files may not grow beyond some KiB.

@@ -57,7 +57,10 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) fn start(dir: &Path, limit: u64) -> Self {
-        let config = MechanismConfig::MTcpPlus(Default::default());
+        Self::with(MechanismConfig::MTcpPlus(Default::default()), dir, limit)
+    }
+
+    pub(crate) fn with(config: MechanismConfig, dir: &Path, limit: u64) -> Self {
         let table = FlowTableConfig::default();
         let mut node = Mechanism::new(&config, table, Bytes(1 << 30)).unwrap();
         node.keep_journal();
@@ -67,25 +70,38 @@ impl Gateway {
 
     /// Takes over what is on file.
     pub(crate) fn take_over(dir: &Path, limit: u64) -> Self {
-        let mut gateway = Self::start(dir, limit);
+        Self::start(dir, limit).takes_over()
+    }
+
+    pub(crate) fn takes_over(self) -> Self {
+        let mut gateway = self;
         let loaded = gateway.ledger.load().unwrap();
-        assert!(loaded.skipped.is_empty(), "{:?}", loaded.skipped);
+        assert!(loaded.unreadable.is_empty(), "{:?}", loaded.unreadable);
+        assert!(loaded.refused.is_empty(), "{:?}", loaded.refused);
         for Saved { group, flow, snapshot } in loaded.connections {
             assert_eq!(group, GROUP);
-            assert!(gateway.node.restore(gateway.now, flow, snapshot.connection));
+            assert!(gateway.node.restore(gateway.now, flow, snapshot));
         }
         gateway.write(&mut Actions::new());
+        gateway.settle();
         gateway
     }
 
     fn write(&mut self, out: &mut Actions<SharedBytes>) {
         let notes: Vec<_> = self.node.drain_journal().collect();
-        for note in &notes {
-            if let Err(error) = self.ledger.note(GROUP, note) {
-                self.failures.push(error);
-                self.node.withhold(note.flow(), out);
+        if let Err(error) = self.ledger.write(GROUP, &notes) {
+            for flow in &error.flows {
+                self.node.withhold(flow, out);
             }
+            self.failures.push(error);
         }
+    }
+
+    fn settle(&mut self) {
+        for flow in self.ledger.settle().unwrap() {
+            self.node.note_anew(&flow);
+        }
+        self.write(&mut Actions::new());
     }
 
     fn call(
@@ -96,7 +112,7 @@ impl Gateway {
         act(&mut self.node, self.now, &mut out);
         self.write(&mut out);
         let actions = out.drain().collect();
-        self.ledger.settle().unwrap();
+        self.settle();
         actions
     }
 

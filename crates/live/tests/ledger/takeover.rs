@@ -2,8 +2,7 @@
 
 use crate::{FIXED_ISN, GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
-use airtcp_edge::m_tcp_plus::Note;
-use airtcp_edge::{Action, Side};
+use airtcp_edge::{Action, MechanismConfig, Note, Side};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -69,12 +68,12 @@ fn a_release_is_on_file_only_when_its_actions_were_carried_out() {
     let mut first = Gateway::start(dir.path(), LIMIT);
     first.underway(0);
     first.signal(LinkSignal::Down);
-    first.ledger.note(GROUP, &Note::Released(flow(0))).unwrap();
+    first.ledger.write(GROUP, &[Note::Released(flow(0))]).unwrap();
     assert_eq!(first.ledger.len(), 1);
     drop(first);
     let mut next = Gateway::take_over(dir.path(), LIMIT);
     assert_eq!(next.ledger.len(), 1);
-    next.ledger.note(GROUP, &Note::Released(flow(0))).unwrap();
+    next.ledger.write(GROUP, &[Note::Released(flow(0))]).unwrap();
     next.ledger.settle().unwrap();
     assert_eq!(next.ledger.len(), 0);
     drop(next);
@@ -82,20 +81,81 @@ fn a_release_is_on_file_only_when_its_actions_were_carried_out() {
 }
 
 #[test]
+fn what_was_frozen_without_a_promise_is_released_by_the_next_process() {
+    for config in [
+        MechanismConfig::MTcpPlus(Default::default()),
+        MechanismConfig::Holdover(Default::default()),
+    ] {
+        let dir = tempdir().unwrap();
+        let mut first = Gateway::with(config, dir.path(), LIMIT);
+        first.underway(0);
+        first.ack(0, 3000);
+        first.signal(LinkSignal::Down);
+        drop(first);
+        let mut next = Gateway::with(config, dir.path(), LIMIT).takes_over();
+        let back = next.signal(LinkSignal::Up);
+        let is_open = |action: &Action<_>| matches!(action, Action::Inject { to: Side::Fixed, segment } if segment.window > 0);
+        assert!(back.iter().any(is_open), "{back:?}");
+        assert!(next.ledger.is_empty());
+    }
+}
+
+#[test]
+fn holdover_s_copies_are_replayed_by_the_next_process() {
+    let (dir, config) = (tempdir().unwrap(), MechanismConfig::Holdover(Default::default()));
+    let mut first = Gateway::with(config, dir.path(), LIMIT);
+    first.underway(0);
+    first.signal(LinkSignal::Down);
+    first.data(0, 0, 1000);
+    drop(first);
+    let mut next = Gateway::with(config, dir.path(), LIMIT).takes_over();
+    assert_eq!(Gateway::replayed(&next.signal(LinkSignal::Up), 0), content(0, 3000));
+}
+
+/// Size of all files in this folder.
+fn on_disk(dir: &Path) -> u64 {
+    dir.read_dir().unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+#[test]
 fn files_stay_in_proportion_to_what_is_held() {
     let dir = tempdir().unwrap();
     let mut gateway = Gateway::start(dir.path(), LIMIT);
-    gateway.underway(0);
+    for n in 0..20 {
+        gateway.underway(n);
+    }
     gateway.signal(LinkSignal::Down);
-    let mut most = 0;
-    for _ in 0..1000 {
+    let (mut most, mut written) = (0, 0);
+    // One connection is busy, the others wait.
+    for _ in 0..40_000 {
         gateway.data(0, 1000, 1000);
+        written += 1000;
         most = most.max(gateway.ledger.size().get());
     }
-    assert!((8_000..32_000).contains(&most), "{most} B for 3000 held");
-    let on_disk: u64 =
-        dir.path().read_dir().unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
-    assert_eq!(on_disk, gateway.ledger.size().get(), "and are accounted for");
+    assert!((4 << 20..14 << 20).contains(&most), "{most} B, {written} written, for 60,000 held");
+    assert_eq!(on_disk(dir.path()), gateway.ledger.size().get(), "and are accounted for");
+    drop(gateway);
+    let mut next = Gateway::take_over(dir.path(), LIMIT);
+    let back = next.signal(LinkSignal::Up);
+    assert!((0..20).all(|n| Gateway::replayed(&back, n) == content(0, 3000)));
+}
+
+#[test]
+fn the_files_of_many_connections_are_few_and_small() {
+    let dir = tempdir().unwrap();
+    let mut gateway = Gateway::start(dir.path(), LIMIT);
+    let many = 5000;
+    for n in 0..many {
+        gateway.ack(n, 0);
+        gateway.data(n, 0, 0);
+    }
+    gateway.signal(LinkSignal::Down);
+    assert_eq!(gateway.ledger.len(), usize::from(many));
+    let (files, bytes) = (dir.path().read_dir().unwrap().count(), on_disk(dir.path()));
+    assert!(files <= 3, "{files}");
+    assert!(bytes <= 256 * u64::from(many), "{} B each", bytes / u64::from(many));
+    gateway.signal(LinkSignal::Up);
+    assert_eq!((gateway.ledger.len(), on_disk(dir.path())), (0, 0));
 }
 
 /// Runs a gateway in a process of its own, in this folder.

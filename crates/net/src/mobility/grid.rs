@@ -39,6 +39,12 @@ pub(crate) struct Grid {
     nearby: Vec<Nearby>,
 }
 
+/// Nanoseconds since the start of the run.
+#[inline]
+fn nanos(at: Instant) -> f64 {
+    at.as_nanos() as f64
+}
+
 /// Where a station is, and where it is entered; one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -46,8 +52,8 @@ struct Entry {
     /// Where its leg begins, and how far it leads.
     from: Position,
     along: Position,
-    /// When the leg begins, and how many nanoseconds it takes.
-    since: Instant,
+    /// When the leg begins, in nanoseconds, and how many it takes. (Exact for a hundred days.)
+    since: f64,
     takes: f64,
     /// When this entry must next be updated; [`Instant::MAX`] for never.
     due: Instant,
@@ -61,13 +67,14 @@ impl Entry {
         let Leg { from, since, to, until } = *leg;
         let along = Position { x: to.x - from.x, y: to.y - from.y };
         let takes = until.since(since).as_nanos() as f64;
-        Self { from, along, since, takes, due, cell: 0, place: 0 }
+        Self { from, along, since: nanos(since), takes, due, cell: 0, place: 0 }
     }
 
-    /// [`Leg::position`] during the leg, without a branch, which could not be predicted.
+    /// [`Leg::position`] at these [`nanos`] during the leg, without a branch, which could not be
+    /// predicted.
     #[inline]
-    fn position(&self, at: Instant) -> Position {
-        let done = at.since(self.since).as_nanos() as f64 / self.takes;
+    fn position(&self, at: f64) -> Position {
+        let done = (at - self.since) / self.takes;
         let Self { from, along, .. } = *self;
         Position { x: from.x + along.x * done, y: from.y + along.y * done }
     }
@@ -211,11 +218,12 @@ impl Grid {
     fn look_around(&self, station: u32, now: Instant, near: &mut Vec<u32>) -> Instant {
         near.clear();
         let own = &self.stations[station as usize];
-        let here = own.position(now);
+        let at = nanos(now);
+        let here = own.position(at);
         let mut until = Instant::MAX;
         for other in self.around(station) {
             let entry = &self.stations[other as usize];
-            let away = here.distance(entry.position(now)) - self.range;
+            let away = here.distance(entry.position(at)) - self.range;
             if away > ALMOST * self.range {
                 let soonest = away / (own.speed() + entry.speed());
                 // A float-to-integer cast rounds down and saturates. Rounding errors are smaller by
@@ -238,9 +246,10 @@ impl Grid {
         others: &[u32],
         distances: &mut Vec<f64>,
     ) {
-        let here = self.stations[station as usize].position(now);
+        let at = nanos(now);
+        let here = self.stations[station as usize].position(at);
         let squares = others.iter().map(|&other| {
-            let there = self.stations[other as usize].position(now);
+            let there = self.stations[other as usize].position(at);
             here.distance_squared(there)
         });
         distances.clear();

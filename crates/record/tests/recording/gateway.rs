@@ -32,6 +32,7 @@ pub(crate) fn setup(mechanism: MechanismConfig) -> Setup {
         name: "phones".into(),
         mechanism,
         flows: 100,
+        flows_per_mobile: 100,
         idle: Duration::from_secs(300),
         memory: Bytes(1 << 20),
     }
@@ -39,7 +40,8 @@ pub(crate) fn setup(mechanism: MechanismConfig) -> Setup {
 
 /// The flow table; the recording does not know its key.
 fn table(setup: &Setup) -> FlowTableConfig {
-    FlowTableConfig { limit: setup.flows, idle: setup.idle, hash_key: (3, 4) }
+    let &Setup { flows: limit, flows_per_mobile: per_mobile, idle, .. } = setup;
+    FlowTableConfig { limit, per_mobile, idle, hash_key: (3, 4) }
 }
 
 /// A connection through a mechanism that is recorded.

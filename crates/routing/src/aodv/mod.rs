@@ -29,31 +29,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use table::{Claim, Table};
 
-/// AODV on one node.
+/// AODV on one node. What each message needs comes first, on few cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Aodv {
     node: NodeId,
-    config: AodvConfig,
-    jitter: Stream,
     /// This node's own sequence number.
     seq: SeqNum,
-    last_request: u32,
-    table: Table,
-    seen: Seen,
-    searches: Vec<Search>,
-    buffer: Buffer,
+    config: Arc<AodvConfig>,
+    /// Neighbours that do not hear this node, and until when to ignore their requests (§6.8).
+    blacklist: Vec<(NodeId, Instant)>,
     /// Broadcasts to be relayed.
     later: Vec<(Instant, Arc<dyn router::Message>)>,
+    searches: Vec<Search>,
     /// Packets that left the buffer and follow others, each with its next hop.
     spaced: Vec<(Instant, NodeId, Data)>,
+    hellos: Hellos,
+    buffer: Buffer,
+    table: Table,
+    seen: Seen,
+    jitter: Stream,
+    last_request: u32,
     latencies: Latencies,
     requests: RateLimit,
     errors: RateLimit,
-    /// Neighbours that do not hear this node, and until when to ignore their requests (§6.8).
-    blacklist: Vec<(NodeId, Instant)>,
     /// Destinations whose route is gone, as transport was told.
     lost: BTreeSet<NodeId>,
-    hellos: Hellos,
 }
 
 /// HELLO messages, sent and received.
@@ -96,7 +97,7 @@ enum Phase {
 
 impl Aodv {
     /// AODV on `node`. `jitter` delays the broadcasts that the node relays.
-    pub fn new(node: NodeId, config: &AodvConfig, jitter: Stream) -> Self {
+    pub fn new(node: NodeId, config: Arc<AodvConfig>, jitter: Stream) -> Self {
         Self {
             node,
             jitter,
@@ -114,7 +115,7 @@ impl Aodv {
             blacklist: Vec::new(),
             lost: BTreeSet::new(),
             hellos: Hellos::default(),
-            config: config.clone(),
+            config,
         }
     }
 

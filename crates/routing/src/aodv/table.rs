@@ -13,8 +13,8 @@
 //! - data renews the route back to its source only if it came from the next hop of that route.
 
 use crate::NodeId;
+use crate::node_map::NodeMap;
 use airtcp_core::{Duration, Instant, SeqNum};
-use std::collections::BTreeMap;
 
 /// A route to one destination.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Route {
 
 #[derive(Debug)]
 pub(super) struct Table {
-    routes: BTreeMap<NodeId, Route>,
+    routes: NodeMap<Route>,
     delete_period: Duration,
     next_sweep: Instant,
 }
@@ -82,12 +82,12 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 impl Table {
     pub(super) fn new(delete_period: Duration) -> Self {
-        Self { routes: BTreeMap::new(), delete_period, next_sweep: Instant::ZERO }
+        Self { routes: NodeMap::new(), delete_period, next_sweep: Instant::ZERO }
     }
 
     /// The entry of a destination as it is now; `None` if there is none, or no longer.
     pub(super) fn get(&mut self, now: Instant, destination: NodeId) -> Option<&mut Route> {
-        let route = self.routes.get_mut(&destination)?;
+        let route = self.routes.get_mut(destination)?;
         if !route.is_known(now) && route.valid {
             route.invalidate(route.until + self.delete_period);
             route.precursors.clear();
@@ -103,14 +103,14 @@ impl Table {
 
     /// The next hop of the valid route to a destination.
     pub(super) fn next_hop(&self, now: Instant, destination: NodeId) -> Option<NodeId> {
-        let route = self.routes.get(&destination)?;
+        let route = self.routes.get(destination)?;
         (route.valid && route.is_known(now)).then_some(route.next_hop)
     }
 
     fn insert(&mut self, now: Instant, destination: NodeId, seq: Option<SeqNum>, claim: &Claim) {
         if self.next_sweep <= now {
             let delete_period = self.delete_period;
-            self.routes.retain(|_, route| {
+            self.routes.retain(|route| {
                 let valid_after = if route.valid { delete_period } else { Duration::ZERO };
                 route.is_known(now) || route.until + valid_after > now
             });
@@ -181,17 +181,18 @@ impl Table {
         }
     }
 
-    /// Invalidates the routes through a lost neighbour, and lists their destinations.
+    /// Invalidates the routes through a lost neighbour, and lists their destinations in ascending order.
     pub(super) fn break_link(&mut self, now: Instant, neighbour: NodeId) -> Vec<NodeId> {
         let forget = now + self.delete_period;
         let mut broken = Vec::new();
-        for (&destination, route) in &mut self.routes {
+        for (destination, route) in self.routes.iter_mut() {
             route.precursors.retain(|&node| node != neighbour);
             if route.valid && route.is_known(now) && route.next_hop == neighbour {
                 route.invalidate(forget);
                 broken.push(destination);
             }
         }
+        broken.sort_unstable();
         broken
     }
 

@@ -19,7 +19,7 @@ type Node = Script<Aodv>;
 const ME: u32 = 0;
 
 fn node_with(config: &AodvConfig) -> Node {
-    Script::new(Aodv::new(NodeId(ME), config, Stream::new(1, "jitter")))
+    Script::new(Aodv::new(NodeId(ME), Arc::new(config.clone()), Stream::new(1, "jitter")))
 }
 
 fn node() -> Node {
@@ -952,8 +952,9 @@ fn a_returned_packet_takes_a_route_found_since() {
 
 // Networks.
 
-fn aodv(config: &AodvConfig) -> impl Fn(u32) -> Aodv {
-    move |n| Aodv::new(NodeId(n), config, Stream::new(7, &format!("node/{n}/aodv")))
+fn aodv(config: &AodvConfig) -> impl Fn(u32) -> Aodv + use<> {
+    let config = Arc::new(config.clone());
+    move |n| Aodv::new(NodeId(n), Arc::clone(&config), Stream::new(7, &format!("node/{n}/aodv")))
 }
 
 /// The waits of §6.4 for the rings that fail, by distance, and the way of request and reply.

@@ -18,6 +18,7 @@ use airtcp_tcp::config::{
     DcaConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
 };
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const BASE: &str = r#"duration = "20 s"
 [[node]]
@@ -1428,7 +1429,7 @@ fn a_routing_protocol_is_its_preset_with_the_keys_of_the_file() {
     for preset in aodv::Preset::ALL {
         let name = [("routing.protocol", "aodv"), ("routing.preset", preset.word())];
         let expected = preset.config();
-        let routing = |config| RoutingConfig::Aodv(ByPreset(config));
+        let routing = |config| RoutingConfig::Aodv(ByPreset(Arc::new(config)));
         assert_eq!(with(&name).unwrap().routing, routing(expected.clone()));
         let changed = [("routing.ttl-start", "9"), ("routing.local-repair", "off")];
         let changed = with(&[&name[..], &changed[..]].concat()).unwrap().routing;

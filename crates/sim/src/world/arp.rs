@@ -25,9 +25,13 @@ impl World {
         observers: &mut Observers<'_>,
     ) {
         let state = &mut self.channels[channel as usize];
-        let neighbour = state.nodes[to.0 as usize];
+        let (node, neighbour) = (state.nodes[from.0 as usize], state.nodes[to.0 as usize]);
+        let arp = &mut state.arps[from.0 as usize];
+        if arp.knows(neighbour) {
+            return self.enqueue(node, channel, from, Receiver::Station(to), packet, observers);
+        }
         let mut actions = Vec::new();
-        state.arps[from.0 as usize].send(packet, neighbour, &mut actions);
+        arp.send(packet, neighbour, &mut actions);
         self.carry_out_arp(channel, from, actions, observers);
     }
 

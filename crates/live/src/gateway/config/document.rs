@@ -18,9 +18,6 @@ The shortest useful file (examples/gateway.toml has more):
 [[mobile]]
 name = "vehicles"
 addresses = ["10.8.0.0/24"]
-
-[signals]
-silence = "1 s"
 ```
 
 "#;

@@ -95,11 +95,11 @@ pub(super) static GATEWAY: Table = Table::new(
 
 /// The mechanisms that are offered for live traffic.
 const MECHANISMS: [Word; 5] =
-    choose(MechanismConfig::WORDS, ["m-tcp-plus", "holdover", "wake", "m-tcp", "packet-control"]);
+    choose(MechanismConfig::WORDS, ["wake", "holdover", "m-tcp-plus", "m-tcp", "packet-control"]);
 
 /// What live traffic asks of mechanisms beyond what a simulation does.
 const LIVE: &[Field] = &[
-    field("mechanism", Kind::Choice(&MECHANISMS), Is("m-tcp-plus"), "What to do for them."),
+    field("mechanism", Kind::Choice(&MECHANISMS), Is("wake"), "What to do for them."),
     field(
         "fifo",
         // An IP packet, as large as offloads make them.
@@ -120,6 +120,13 @@ const LIVE: &[Field] = &[
          is up. A group asks 10,000 times a second at most: where more than 1000 connections wait, less often.",
     )
     .source("RFC 9293 §3.8.4"),
+    field(
+        "max-down",
+        Kind::WordOr("never", &POSITIVE_TIME),
+        Is("24 h"),
+        "A connection whose mobile has been away for this long is reset, at both ends: a mobile that never \
+         comes back keeps its servers waiting no longer.",
+    ),
     field(
         "timer",
         SILENCE,

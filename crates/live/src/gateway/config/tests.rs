@@ -1,7 +1,7 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
 use super::*;
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit};
+use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, WakeConfig};
 
 const BASE: &str = r#"state = "/run/airtcp"
 [[mobile]]
@@ -53,9 +53,6 @@ fn train(keys: &str) -> Group {
 #[test]
 fn absent_keys_have_their_defaults() {
     let config = parse("[[mobile]]\nname = \"m\"\naddresses = [\"2001:db8::/32\"]").unwrap();
-    let nudge = Some(Duration::from_millis(100));
-    let mechanism =
-        MTcpPlusConfig { fifo: Bytes(4 << 20), resume: Resume::Flush, max_down: None, nudge };
     let expected = GatewayConfig {
         nfqueue: NfqueueConfig { queue: 77, length: 1024 },
         state: "/run/airtcp".into(),
@@ -63,13 +60,14 @@ fn absent_keys_have_their_defaults() {
         limits: Limits {
             memory: Bytes(128 << 20),
             flows: 100_000,
+            flows_per_mobile: 25_000,
             idle: Duration::from_secs(124 * 60),
         },
         groups: vec![Group {
             name: "m".to_owned(),
             addresses: vec!["2001:db8::/32".parse().unwrap()],
             interfaces: Vec::new(),
-            mechanism: MechanismConfig::MTcpPlus(mechanism),
+            mechanism: MechanismConfig::Wake(WakeConfig::default()),
             copy: CopyMode::Always,
             fast_path: FastPathMode::Auto,
         }],
@@ -87,9 +85,9 @@ state = "/dev/shm/airtcp"
 control = "/run/a.sock"
 record = "/var/tmp/a.pcapng"
 nfqueue = { queue = 65535, length = 200 }
-limits = { memory = "1 GiB", flows = 7, idle = "5 min" }
+limits = { memory = "1 GiB", flows = 7, flows-per-mobile = 3, idle = "5 min" }
 metrics = { listen = "[::1]:9100" }
-mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], copy = "when-fading" }]
+mobile = [{ name = "m", addresses = ["10.0.0.1", "10.1.0.0/16"], interfaces = ["eth0", "br-lan.7"], mechanism = "holdover", copy = "when-fading" }]
 [signals]
 carrier = true
 neighbour = true
@@ -107,7 +105,7 @@ lead = "0 s"
     assert_eq!(nfqueue, NfqueueConfig { queue: 65_535, length: 200 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
     let idle = Duration::from_secs(300);
-    assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, idle });
+    assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, flows_per_mobile: 3, idle });
     assert_eq!(metrics, Some("[::1]:9100".parse().unwrap()));
     assert_eq!(record, Some("/var/tmp/a.pcapng".into()));
     assert_eq!(groups[0].addresses, ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
@@ -136,8 +134,15 @@ lead = "0 s"
 fn mechanisms_take_their_settings_from_the_file() {
     let (fifo, minute) = (Bytes(4 << 20), Some(Duration::from_secs(60)));
     let ms = Duration::from_millis;
+    let (day, nudge) = (Some(Duration::from_secs(24 * 3600)), Some(ms(100)));
     assert_eq!(
-        train("fifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"").mechanism,
+        train("mechanism = \"holdover\"").mechanism,
+        MechanismConfig::Holdover(HoldoverConfig { fifo, max_down: day, nudge })
+    );
+    let keys =
+        "mechanism = \"m-tcp-plus\"\nfifo = \"64 KiB\"\nmax-down = \"1 min\"\nnudge = \"2 s\"";
+    assert_eq!(
+        train(keys).mechanism,
         MechanismConfig::MTcpPlus(MTcpPlusConfig {
             fifo: Bytes(64 << 10),
             resume: Resume::Flush,
@@ -151,7 +156,7 @@ fn mechanisms_take_their_settings_from_the_file() {
     );
     assert_eq!(
         train("mechanism = \"m-tcp\"").mechanism,
-        MechanismConfig::MTcp(MTcpConfig { fifo, ..MTcpConfig::default() })
+        MechanismConfig::MTcp(MTcpConfig { fifo, max_down: day, ..MTcpConfig::default() })
     );
     let keys = "mechanism = \"m-tcp\"\ntimer = \"1 s\"\nretransmit = \"all\"\nrelease = \"1 ms\"";
     assert_eq!(
@@ -161,7 +166,7 @@ fn mechanisms_take_their_settings_from_the_file() {
             retransmit: Retransmit::All,
             release: ms(1),
             fifo,
-            max_down: None,
+            max_down: day,
             ..MTcpConfig::default()
         })
     );
@@ -187,8 +192,8 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
         TRAIN,
         "name = \"train\"\nmechanism = \"m-tcp+\"",
         &[
-            "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"m-tcp-plus\", \
-           \"holdover\", \"wake\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
+            "g.toml:7:13: mobile.train.mechanism: \"m-tcp+\" is not a choice here (expected \"wake\", \
+           \"holdover\", \"m-tcp-plus\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
         ],
     );
     // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
@@ -318,20 +323,18 @@ fn interfaces_have_names_that_no_firewall_misreads() {
 #[test]
 fn a_fifo_fits_the_memory_and_holds_a_packet() {
     refuses(
-        SILENCE,
-        "silence = \"1 s\"\n[limits]\nmemory = \"1 MiB\"",
+        TRAIN,
+        "name = \"train\"\nmechanism = \"holdover\"\nfifo = \"256 MiB\"",
         &[
-            "g.toml:2:1: mobile.cab.fifo: 4194304 B for one connection is more than the 1048576 B for all \
-             (expected at most limits.memory)",
-            "g.toml:5:1: mobile.train.fifo: 4194304 B for one connection is more than the 1048576 B for all \
+            "g.toml:8:8: mobile.train.fifo: 268435456 B for one connection is more than the 134217728 B for all \
              (expected at most limits.memory)",
         ],
     );
     refuses(
         TRAIN,
-        "name = \"train\"\nfifo = \"8760 B\"",
+        "name = \"train\"\nmechanism = \"holdover\"\nfifo = \"8760 B\"",
         &[
-            "g.toml:7:8: mobile.train.fifo: \"8760 B\" is out of range (expected a size of at least 65536 B with its \
+            "g.toml:8:8: mobile.train.fifo: \"8760 B\" is out of range (expected a size of at least 65536 B with its \
            unit, such as \"100 MB\")",
         ],
     );
@@ -351,8 +354,7 @@ fn keys_of_another_mechanism_are_refused() {
         TRAIN,
         "name = \"train\"\ntimer = \"1 s\"",
         &[
-            "g.toml:7:1: mobile.train.timer: has no effect with mechanism = \"m-tcp-plus\" (expected mechanism = \
-           \"m-tcp\")",
+            "g.toml:7:1: mobile.train.timer: has no effect with mechanism = \"wake\" (expected mechanism = \"m-tcp\")",
         ],
     );
     // M-TCP withholds a byte at all times and Packet Control filters at all times.
@@ -522,10 +524,12 @@ fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted(
         let train = config.groups.iter().find(|group| group.name == "train").unwrap();
         (train.is_copied(), train.queued())
     };
-    assert_eq!(keys(""), (true, Queued::Watched), "M-TCP+, always");
-    assert_eq!(keys("mechanism = \"holdover\""), (true, Queued::Watched));
-    assert_eq!(keys("fast-path = \"off\""), (false, Queued::Always));
-    assert_eq!(keys("copy = \"when-fading\""), (false, Queued::Watched));
+    assert_eq!(keys(""), (true, Queued::Never), "wake");
+    assert_eq!(keys("mechanism = \"m-tcp-plus\""), (true, Queued::Watched), "always");
+    let holdover = "mechanism = \"holdover\"\n";
+    assert_eq!(keys(holdover), (true, Queued::Watched));
+    assert_eq!(keys(&format!("{holdover}fast-path = \"off\"")), (false, Queued::Always));
+    assert_eq!(keys(&format!("{holdover}copy = \"when-fading\"")), (false, Queued::Watched));
     assert_eq!(keys("mechanism = \"m-tcp\""), (false, Queued::Always), "it changes every ACK");
     let filter = "mechanism = \"packet-control\"\nthreshold = 10";
     assert_eq!(keys(filter), (false, Queued::Always));
@@ -534,7 +538,10 @@ fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted(
 #[test]
 fn what_nobody_would_report_is_a_caution() {
     let cautions = |text: &str| parse(text).unwrap().cautions();
-    let mobile = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
+    let wake = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
+    assert_eq!(cautions(wake), [""; 0], "it needs no signals");
+    assert_eq!(cautions(&format!("{wake}mechanism = \"m-tcp\"")), [""; 0]);
+    let mobile = &format!("{wake}mechanism = \"holdover\"\n");
     assert_eq!(
         cautions(mobile),
         [
@@ -542,7 +549,6 @@ fn what_nobody_would_report_is_a_caution() {
           [signals], at least silence)"
         ]
     );
-    assert_eq!(cautions(&format!("{mobile}mechanism = \"m-tcp\"")), [""; 0]);
     assert_eq!(cautions(&format!("{mobile}[signals]\nneighbour = true")), [""; 0]);
 
     let fading = format!("{mobile}copy = \"when-fading\"\n[signals]\n");
@@ -648,6 +654,6 @@ fn the_json_schema_describes_every_table() {
     assert_eq!(names, expected);
     let mobile = &schema["$defs"]["mobile"];
     assert_eq!(mobile["required"], serde_json::json!(["name", "addresses"]));
-    assert_eq!(mobile["properties"]["mechanism"]["default"], "m-tcp-plus");
+    assert_eq!(mobile["properties"]["mechanism"]["default"], "wake");
     assert_eq!(schema["$defs"]["signals.planned"]["properties"]["begin"]["format"], "date-time");
 }

@@ -45,8 +45,7 @@ pub struct Intercepted {
     /// Whether its checksums are there to be verified: offloads fill them in later, or have
     /// verified them.
     pub checksums: Checksums,
-    /// Payload bytes of each datagram, of a UDP packet that offloads made of several (known of
-    /// copies).
+    /// Payload bytes of each packet, of one that offloads made of several (known of copies).
     pub datagram: Option<u16>,
     /// What the kernel knew of the mobile, where it copies only what goes into a silence.
     pub silence: Option<Silence>,

@@ -5,7 +5,7 @@ use super::*;
 use crate::gateway::config::{CopyMode, FastPathMode, NfqueueConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
-use airtcp_edge::{MTcpPlusConfig, MechanismConfig, Snapshot};
+use airtcp_edge::{HoldoverConfig, MTcpPlusConfig, MechanismConfig, Snapshot};
 use airtcp_record::Contents;
 use airtcp_wire::{Checksums, decode};
 use std::cell::RefCell;
@@ -28,7 +28,12 @@ fn config(copy: CopyMode) -> GatewayConfig {
         nfqueue: NfqueueConfig { queue: 1, length: 100 },
         state: "/nowhere".into(),
         control: "/nowhere".into(),
-        limits: Limits { memory: Bytes(1 << 20), flows: 10, idle: Duration::from_secs(300) },
+        limits: Limits {
+            memory: Bytes(1 << 20),
+            flows: 10,
+            flows_per_mobile: 10,
+            idle: Duration::from_secs(300),
+        },
         groups: vec![group],
         signals: Signals::default(),
         metrics: None,
@@ -59,29 +64,38 @@ struct Written(Rc<RefCell<Notes>>);
 #[derive(Debug, Default)]
 struct Notes {
     is_full: bool,
-    connections: BTreeMap<Flow, m_tcp_plus::Snapshot<SharedBytes>>,
+    connections: BTreeMap<Flow, Snapshot<SharedBytes>>,
     released: Vec<Flow>,
+    /// To be written down anew.
+    due: Vec<Flow>,
 }
 
 impl Keeper for Written {
-    fn write(&mut self, _group: &str, note: &m_tcp_plus::Note<SharedBytes>) -> io::Result<()> {
-        let mut notes = self.0.borrow_mut();
-        if notes.is_full {
-            return Err(io::ErrorKind::StorageFull.into());
+    fn write(&mut self, _group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+        let mut written = self.0.borrow_mut();
+        if written.is_full {
+            let flows = notes.iter().map(|note| *note.flow()).collect();
+            let source = io::ErrorKind::StorageFull.into();
+            return Err(WriteError { flows, dir: "/nowhere".into(), source });
         }
-        match note.clone() {
-            Note::Committed(flow, snapshot) => drop(notes.connections.insert(flow, *snapshot)),
-            Note::Input(flow, input) => notes.connections.get_mut(&flow).unwrap().apply(input),
-            Note::Released(flow) => notes.released.push(flow),
+        for note in notes {
+            match note.clone() {
+                Note::Snapshot(flow, known) => drop(written.connections.insert(flow, *known)),
+                Note::Input(flow, input) => {
+                    written.connections.get_mut(&flow).unwrap().apply(input)
+                }
+                Note::Released(flow) => written.released.push(flow),
+            }
         }
         Ok(())
     }
 
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Vec<Flow> {
         let mut notes = self.0.borrow_mut();
         for flow in std::mem::take(&mut notes.released) {
             notes.connections.remove(&flow);
         }
+        std::mem::take(&mut notes.due)
     }
 }
 
@@ -91,6 +105,14 @@ impl Bench {
         let keeper = Box::new(written.clone());
         let dispatcher = Dispatcher::new(config, (1, 2), &|_| None, keeper).unwrap();
         Self { dispatcher, written, only_copies: false, now: Instant::ZERO, effects: Vec::new() }
+    }
+
+    /// Takes over what an earlier process wrote down.
+    fn take_over(&mut self, earlier: &mut Self) -> [usize; 2] {
+        let written = earlier.written.0.take().connections;
+        let saved = |(flow, snapshot)| Saved { group: "phones".to_owned(), flow, snapshot };
+        let connections = written.into_iter().map(saved).collect();
+        self.dispatcher.take_over(self.now, connections, Vec::new(), &mut self.effects)
     }
 
     fn packet(&mut self, packet: Vec<u8>) -> Verdict {
@@ -452,12 +474,7 @@ fn another_process_goes_on_with_what_was_promised() {
     first.signal(LinkSignal::Down);
     first.segment(&from_fixed(600, 50));
     let mut second = Bench::new(&config);
-    let written = first.written.0.take().connections;
-    for (flow, Snapshot { connection, .. }) in written {
-        let effects = &mut second.effects;
-        assert!(second.dispatcher.restore(second.now, "phones", flow, connection.clone(), effects));
-        assert!(!second.dispatcher.restore(second.now, "gone", flow, connection, effects));
-    }
+    assert_eq!(second.take_over(&mut first), [1, 0]);
     assert_eq!(second.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
     assert_eq!(second.written.0.borrow().connections.len(), 1, "and writes it down again");
     let (signal, source) = (LinkSignal::Up, SignalSource::Carrier);
@@ -465,6 +482,113 @@ fn another_process_goes_on_with_what_was_promised() {
     second.dispatcher.on_signal(second.now, signal, &mut second.effects);
     let replayed: Vec<u8> = second.injected().into_iter().flat_map(|(_, s)| s.payload).collect();
     assert_eq!(replayed, [from_fixed(500, 100).payload, from_fixed(600, 50).payload].concat());
+}
+
+#[test]
+fn a_frozen_connection_goes_on_in_another_process_though_nothing_was_promised() {
+    for mechanism in [
+        MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
+        MechanismConfig::Holdover(HoldoverConfig::default()),
+    ] {
+        let mut config = config(CopyMode::WhenFading);
+        config.groups[0].mechanism = mechanism;
+        let mut first = Bench::new(&config);
+        first.establish(100);
+        first.signal(LinkSignal::Fading);
+        first.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+        assert_eq!(first.dispatcher.status(first.now).committed, 0);
+        let mut second = Bench::new(&config);
+        assert_eq!(second.take_over(&mut first), [1, 0]);
+        second.effects.clear();
+        second.signal(LinkSignal::Up);
+        let [(to, update)] = &second.injected()[..] else { panic!("one ACK") };
+        assert_eq!((*to, update.ack), (Side::Fixed, Some(SeqNum(600))));
+        assert!(update.window > 0, "the window is open again");
+    }
+}
+
+/// What an earlier gateway with M-TCP+ froze, promising 100 bytes.
+fn frozen() -> Bench {
+    let mut first = Bench::new(&config(CopyMode::Always));
+    first.establish(100);
+    first.signal(LinkSignal::Down);
+    first
+}
+
+#[test]
+fn a_renamed_group_keeps_its_connections() {
+    let mut renamed = config(CopyMode::Always);
+    renamed.groups[0].name = "tablets".to_owned();
+    assert_eq!(Bench::new(&renamed).take_over(&mut frozen()), [1, 0]);
+}
+
+#[test]
+fn connections_that_no_group_can_go_on_with_are_reset_at_both_ends() {
+    let mut gone = config(CopyMode::Always);
+    gone.groups[0].addresses = vec!["10.9.0.0/24".parse().unwrap()];
+    let mut other = config(CopyMode::Always);
+    other.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
+    for config in [gone, other] {
+        let mut second = Bench::new(&config);
+        assert_eq!(second.take_over(&mut frozen()), [0, 1]);
+        second.effects.clear();
+        second.dispatcher.on_timer(second.now, &mut second.effects);
+        let injected = second.injected().into_iter().filter(|(_, s)| s.flags == Flags::RST);
+        let resets: Vec<_> = injected.map(|(to, s)| (to, s.flags, s.seq)).collect();
+        let expected = [(Side::Fixed, SeqNum(100)), (Side::Mobile, SeqNum(500))];
+        assert_eq!(resets, expected.map(|(to, seq)| (to, Flags::RST, seq)));
+        assert_eq!(second.dispatcher.counters.refused, 1);
+        assert_eq!(second.dispatcher.next_deadline(), Some(second.now + Duration::from_secs(1)));
+    }
+}
+
+#[test]
+fn what_the_hosts_of_an_unreadable_connection_send_is_refused_until_both_know() {
+    let mut bench = Bench::new(&config(CopyMode::WhenFading));
+    let refused = Refused { flow: flow(), why: "damaged".to_owned(), resets: None };
+    bench.dispatcher.take_over(bench.now, Vec::new(), vec![refused], &mut bench.effects);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+    bench.effects.clear();
+    assert_eq!(bench.segment(&from_fixed(599, 1)), Verdict::Drop);
+    assert_eq!(bench.segment(&from_mobile(100, 0)), Verdict::Drop);
+    let resets: Vec<_> = bench.injected().into_iter().map(|(to, s)| (to, s.flags, s.seq)).collect();
+    assert_eq!(
+        resets,
+        [
+            (Side::Fixed, Flags::RST, from_fixed(599, 1).ack.unwrap()),
+            (Side::Mobile, Flags::RST, from_mobile(100, 0).ack.unwrap())
+        ]
+    );
+    bench.now = bench.now + SETTLING * 2;
+    bench.effects.clear();
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: false }]);
+    assert_eq!(bench.written.0.borrow().released, [flow()]);
+}
+
+#[test]
+fn what_is_due_is_written_down_anew() {
+    let mut bench = frozen();
+    let mut written = bench.written.0.borrow_mut();
+    let known = written.connections.remove(&flow());
+    written.due.push(flow());
+    drop(written);
+    bench.dispatcher.settle();
+    assert_eq!(bench.written.0.borrow_mut().connections.remove(&flow()), known);
+}
+
+#[test]
+fn a_reload_that_drops_a_group_forgets_what_it_held_frozen() {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.establish(100);
+    bench.segment(&Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) });
+    bench.signal(LinkSignal::Down);
+    assert_eq!(bench.written.0.borrow().connections.len(), 1);
+    let mut renamed = config(CopyMode::Always);
+    renamed.groups[0].name = "tablets".to_owned();
+    bench.dispatcher.reload(bench.now, &renamed, &|_| None).unwrap();
+    bench.dispatcher.settle();
+    assert_eq!(bench.written.0.borrow().connections.len(), 0);
 }
 
 #[test]

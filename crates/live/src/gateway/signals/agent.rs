@@ -10,6 +10,8 @@
 //! - at most [`MOST_AGE`] old: it cannot be held back for longer;
 //! - at most [`MOST_AHEAD`] in the future. A gateway that has just started knows no earlier stamps,
 //!   but whatever its predecessor took is older than its start and this; so it takes nothing older.
+//!   The latest stamp taken is on file, in case the time of day was set back in between. A reload
+//!   changes none of this ([`Window`]).
 //!
 //! Time is the gateway's. An authentic report that is untimely is answered with a stamp that would
 //! do, so that an agent without the right time of day sends once more and is understood. What is
@@ -23,10 +25,12 @@ use airtcp_core::Duration;
 use airtcp_edge::MobileId;
 use nix::poll::PollTimeout;
 use std::collections::BTreeMap;
-use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
 
 /// An older report is not taken.
 pub const MOST_AGE: Duration = Duration::from_secs(30);
@@ -61,21 +65,59 @@ impl AgentCounters {
     }
 }
 
+/// Which stamps are taken. It outlives the listener.
+#[derive(Debug)]
+pub(crate) struct Window {
+    clock: Clock,
+    /// Nothing made before is taken.
+    since: Stamp,
+    /// Stamp of the last report taken, by key.
+    last: BTreeMap<KeyName, Stamp>,
+    /// Has the latest stamp that was taken.
+    file: PathBuf,
+}
+
+impl Window {
+    /// Of a gateway that starts, after others that used this file.
+    pub(crate) fn open(file: PathBuf) -> Self {
+        let latest = fs::read_to_string(&file).ok().and_then(|text| text.parse().ok());
+        let clock = Clock::start_after(Stamp(latest.unwrap_or(0)));
+        Self { clock, since: clock.now().after(MOST_AHEAD), last: BTreeMap::new(), file }
+    }
+
+    /// Of a gateway that started then.
+    #[cfg(test)]
+    pub(crate) fn since(start: Stamp) -> Arc<Mutex<Self>> {
+        let since = start.after(MOST_AHEAD);
+        Arc::new(Mutex::new(Self { since, ..Self::open("/nowhere/agents".into()) }))
+    }
+
+    /// A report with this stamp is taken.
+    fn take(&mut self, key: KeyName, stamp: Stamp) {
+        let is_latest = self.last.values().all(|&other| other < stamp);
+        self.last.insert(key, stamp);
+        let aside = self.file.with_extension("new");
+        if is_latest
+            && let Err(error) =
+                fs::write(&aside, stamp.0.to_string()).and_then(|()| fs::rename(&aside, &self.file))
+        {
+            tracing::warn!(file = %self.file.display(), %error, "the time of the latest report cannot be kept");
+        }
+    }
+}
+
 /// Decides about reports.
 #[derive(Debug)]
 pub(crate) struct Gate<'a> {
     keys: Keys,
     counters: &'a AgentCounters,
-    /// Nothing made before is taken.
-    since: Stamp,
-    /// Stamp of the last report taken, by key.
-    last: BTreeMap<KeyName, Stamp>,
+    window: Arc<Mutex<Window>>,
 }
 
 impl<'a> Gate<'a> {
-    /// Opens at `now`.
-    pub(crate) fn new(keys: Keys, now: Stamp, counters: &'a AgentCounters) -> Self {
-        Self { keys, counters, since: now.after(MOST_AHEAD), last: BTreeMap::new() }
+    /// Takes reports made with these keys.
+    pub(crate) fn new(keys: Keys, window: Arc<Mutex<Window>>, counters: &'a AgentCounters) -> Self {
+        Self { keys, counters, window }
     }
 
     /// Decides about a datagram: the report if it is to be acted on, and what to answer.
@@ -97,9 +139,9 @@ impl<'a> Gate<'a> {
             }
         };
         let key = keys.get(&report.key).expect("the report was opened with it");
-        let last = self.last.get(&report.key).copied();
-        let next =
-            last.map_or(self.since, |last| last.after(Duration::from_nanos(1)).max(self.since));
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, since) = (window.last.get(&report.key).copied(), window.since);
+        let next = last.map_or(since, |last| last.after(Duration::from_nanos(1)).max(since));
         let (stamp, clock) = (report.stamp, now.max(next));
         let is_timely =
             stamp >= next && stamp.after(MOST_AGE) >= now && stamp <= now.after(MOST_AHEAD);
@@ -118,7 +160,7 @@ impl<'a> Gate<'a> {
         if verdict != Verdict::Taken || last == Some(stamp) {
             return (None, Some(answer));
         }
-        self.last.insert(report.key.clone(), stamp);
+        window.take(report.key.clone(), stamp);
         (Some(report), Some(answer))
     }
 }
@@ -131,12 +173,13 @@ fn count(counter: &AtomicU64) {
 pub(super) fn listen(
     socket: &UdpSocket,
     keys: Keys,
+    window: Arc<Mutex<Window>>,
     counters: &AgentCounters,
     handle: &Handle,
     stop: &Stop,
 ) -> io::Result<()> {
-    let clock = Clock::start();
-    let mut gate = Gate::new(keys, clock.now(), counters);
+    let clock = window.lock().unwrap_or_else(PoisonError::into_inner).clock;
+    let mut gate = Gate::new(keys, window, counters);
     // One byte more than a message has, to see which are longer.
     let mut buffer = [0; MOST_BYTES + 1];
     while stop.wait(Some(socket.as_fd()), PollTimeout::NONE)? == Woken::Ready {
@@ -229,7 +272,7 @@ mod tests {
     #[test]
     fn a_fresh_report_is_taken_and_answered() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         let (taken, answer) = gate.receive(secs(10), &sealed(secs(10)));
         assert_eq!(taken, Some(report(secs(10))));
         let answer = Answer::open(&answer.unwrap(), &secret(PHONE)).unwrap();
@@ -240,7 +283,7 @@ mod tests {
     #[test]
     fn the_same_report_is_acted_on_once_and_answered_again() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         assert!(outcome(&mut gate, secs(10), &sealed(secs(10))).0);
         for now in [11, 1000] {
             let (acted, answer) = outcome(&mut gate, secs(now), &sealed(secs(10)));
@@ -259,7 +302,7 @@ mod tests {
             (report(secs(10)).seal(&secret(TRAIN)), "agent_reports_refused_forged"),
         ] {
             let counters = AgentCounters::default();
-            let mut gate = Gate::new(keys(), secs(0), &counters);
+            let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
             assert_eq!(outcome(&mut gate, secs(10), &datagram), (false, None));
             assert_eq!(counted(&counters), (reason, 1));
         }
@@ -268,7 +311,7 @@ mod tests {
     #[test]
     fn a_report_that_was_overtaken_or_replayed_is_untimely() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         assert!(outcome(&mut gate, secs(10), &sealed(secs(9))).0);
         assert!(outcome(&mut gate, secs(10), &sealed(secs(10))).0);
         assert_eq!(
@@ -280,7 +323,7 @@ mod tests {
     #[test]
     fn a_report_that_was_held_back_is_untimely() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         let untimely = (false, Some((Verdict::Untimely, secs(41))));
         assert_eq!(outcome(&mut gate, secs(41), &sealed(secs(10))), untimely);
         assert_eq!(counted(&counters), ("agent_reports_refused_untimely", 1));
@@ -290,7 +333,7 @@ mod tests {
     #[test]
     fn a_report_from_the_future_is_untimely() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         let untimely = (false, Some((Verdict::Untimely, secs(10))));
         assert_eq!(outcome(&mut gate, secs(10), &sealed(secs(12))), untimely);
         assert!(outcome(&mut gate, secs(10), &sealed(secs(11))).0, "1 s is allowed");
@@ -299,19 +342,54 @@ mod tests {
     #[test]
     fn a_restarted_gateway_takes_nothing_that_was_sent_before() {
         let counters = AgentCounters::default();
-        let mut first = Gate::new(keys(), secs(0), &counters);
+        let mut first = Gate::new(keys(), Window::since(secs(0)), &counters);
         assert!(outcome(&mut first, secs(10), &sealed(secs(11))).0, "as far ahead as can be");
         let (start, offered) = (Stamp(secs(10).0 + 1), Stamp(secs(11).0 + 1));
-        let mut second = Gate::new(keys(), start, &counters);
+        let mut second = Gate::new(keys(), Window::since(start), &counters);
         let untimely = (false, Some((Verdict::Untimely, offered)));
         assert_eq!(outcome(&mut second, start, &sealed(secs(11))), untimely);
         assert!(outcome(&mut second, start, &sealed(offered)).0);
     }
 
     #[test]
+    fn another_listener_goes_on_with_the_window() {
+        let (counters, window) = (AgentCounters::default(), Window::since(secs(0)));
+        let mut first = Gate::new(keys(), window.clone(), &counters);
+        assert!(outcome(&mut first, secs(10), &sealed(secs(10))).0);
+        let mut second = Gate::new(keys(), window, &counters);
+        let untimely = (false, Some((Verdict::Untimely, Stamp(secs(10).0 + 1))));
+        assert_eq!(outcome(&mut second, secs(10), &sealed(secs(9))), untimely);
+        assert!(outcome(&mut second, secs(10), &sealed(Stamp(secs(10).0 + 1))).0);
+    }
+
+    #[test]
+    fn a_time_of_day_that_was_set_back_makes_no_report_new_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("agents");
+        // As if it had been an hour later than it is.
+        let later = Clock::start().now().after(Duration::from_secs(3600));
+        let counters = AgentCounters::default();
+        let before = Window { since: later, ..Window::open(file.clone()) };
+        let mut gate = Gate::new(keys(), Arc::new(Mutex::new(before)), &counters);
+        assert!(outcome(&mut gate, later, &sealed(later)).0);
+        let after = Window::open(file);
+        let now = after.clock.now();
+        assert!(now >= later, "{now:?}, {later:?}");
+        let mut gate = Gate::new(keys(), Arc::new(Mutex::new(after)), &counters);
+        let (acted, answer) = outcome(&mut gate, now, &sealed(later));
+        let (verdict, offered) = answer.unwrap();
+        assert_eq!((acted, verdict), (false, Verdict::Untimely));
+        let soon = now.after(MOST_AHEAD);
+        assert!(
+            outcome(&mut gate, soon, &sealed(offered)).0,
+            "and what the answer offers is taken"
+        );
+    }
+
+    #[test]
     fn a_key_speaks_for_its_own_mobiles_only() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         let of = |mobiles: &[&str]| Report {
             mobiles: mobiles.iter().map(|m| m.parse().unwrap()).collect(),
             ..report(secs(10))
@@ -327,7 +405,7 @@ mod tests {
     #[test]
     fn keys_do_not_hinder_each_other() {
         let counters = AgentCounters::default();
-        let mut gate = Gate::new(keys(), secs(0), &counters);
+        let mut gate = Gate::new(keys(), Window::since(secs(0)), &counters);
         assert!(outcome(&mut gate, secs(10), &sealed(secs(10))).0);
         let train = Report {
             key: KeyName::new("train").unwrap(),

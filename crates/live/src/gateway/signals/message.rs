@@ -68,6 +68,12 @@ impl Clock {
     pub fn start() -> Self {
         Self { boot: nanos(ClockId::CLOCK_REALTIME).wrapping_sub(nanos(ClockId::CLOCK_BOOTTIME)) }
     }
+    /// Set by the time of day, unless that is before `known`: then it has been set back.
+    pub fn start_after(known: Stamp) -> Self {
+        let clock = Self::start();
+        let back = known.since(clock.now()).as_nanos();
+        Self { boot: clock.boot.wrapping_add(back) }
+    }
     /// What it shows.
     pub fn now(self) -> Stamp {
         Stamp(self.boot.wrapping_add(nanos(ClockId::CLOCK_BOOTTIME)))

@@ -14,7 +14,7 @@ mod timetable;
 
 use super::command::Handle;
 use super::config::{AgentConfig, Group, Signals};
-use agent::AgentCounters;
+use agent::{AgentCounters, Window};
 use keys::{Keys, KeysError};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -22,7 +22,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use timetable::Timetable;
 
@@ -64,25 +65,34 @@ fn listen_mend(error: &io::Error) -> &'static str {
 pub struct Running {
     handle: Handle,
     agent_counters: Arc<AgentCounters>,
+    /// Which reports of agents are taken.
+    window: Arc<Mutex<Window>>,
     /// Of the agents' listener, to be handed on when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
     sources: Sources,
 }
 
-/// Starts all sources that the configuration names.
+/// Starts all sources that the configuration names. In the folder `state` is what gateways before
+/// this one have to say.
 ///
 /// # Errors
 /// One of them cannot start; then none is started.
-pub fn start(signals: &Signals, groups: &[Group], handle: Handle) -> Result<Running, SignalsError> {
-    let sources = Sources::new()?;
-    let mut running = Running { handle, agent_counters: Arc::default(), socket: None, sources };
+pub fn start(
+    signals: &Signals,
+    groups: &[Group],
+    state: &Path,
+    handle: Handle,
+) -> Result<Running, SignalsError> {
+    let (sources, agent_counters) = (Sources::new()?, Arc::default());
+    let window = Arc::new(Mutex::new(Window::open(state.join("agents"))));
+    let mut running = Running { handle, agent_counters, window, socket: None, sources };
     running.restart(signals, groups)?;
     Ok(running)
 }
 
 impl Running {
-    /// Goes on with another configuration. Counters go on. Agents that report to the same address
-    /// have to repeat one message at most.
+    /// Goes on with another configuration. Counters go on, and no report of an agent that was taken
+    /// or is too old for that is taken now.
     ///
     /// # Errors
     /// As [`start`]; then the sources run on as they were.
@@ -98,8 +108,9 @@ impl Running {
             };
             socket = Some((*listen, open.try_clone()?));
             let (counters, handle) = (self.agent_counters.clone(), self.handle.clone());
+            let window = self.window.clone();
             sources.spawn("agents", move |stop| {
-                agent::listen(&open, keys, &counters, &handle, stop)
+                agent::listen(&open, keys, window, &counters, &handle, stop)
             })?;
         }
         if signals.carrier || signals.neighbour {

@@ -6,7 +6,6 @@ use crate::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channe
 use crate::gateway::config::PlannedOutage;
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_edge::MobileId;
-use std::path::Path;
 use tempfile::TempDir;
 
 const PHONE: &str = "phone 000102030405060708090a0b0c0d0e0f 10.0.0.7 ::7";
@@ -26,7 +25,7 @@ fn agents(keys: &Path) -> Signals {
 
 fn started(signals: &Signals) -> (Running, Inbox) {
     let (handle, inbox) = channel().unwrap();
-    (start(signals, &[], handle).unwrap(), inbox)
+    (start(signals, &[], Path::new("/nowhere"), handle).unwrap(), inbox)
 }
 
 /// The next signal.
@@ -129,7 +128,7 @@ fn a_port_in_use_is_named() {
         agent.listen = address;
     }
     let (handle, _inbox) = channel().unwrap();
-    let refused = start(&signals, &[], handle).unwrap_err().to_string();
+    let refused = start(&signals, &[], Path::new("/nowhere"), handle).unwrap_err().to_string();
     assert!(
         refused.starts_with(&format!("cannot listen for agents on {address} (UDP): ")),
         "{refused}"

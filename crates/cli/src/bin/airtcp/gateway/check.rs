@@ -65,10 +65,13 @@ fn describe(config: &GatewayConfig) -> String {
     for group in groups {
         describe_group(&mut out, group);
     }
-    let Limits { memory, flows, idle } = limits;
+    let Limits { memory, flows, flows_per_mobile, idle } = limits;
     let memory = size(*memory);
     let _ = writeln!(out, "limits of each group");
-    let _ = writeln!(out, "  {memory} of copies, {flows} connections, {idle} without traffic");
+    let _ = writeln!(
+        out,
+        "  {memory} of copies, {flows} connections, {flows_per_mobile} of one mobile, {idle} without traffic"
+    );
     let _ = writeln!(out, "signals");
     let _ = writeln!(out, "  airtcp gateway signal, by {}", control.display());
     describe_signals(&mut out, signals, groups);
@@ -204,6 +207,7 @@ mobile.cab: holdover
   copies always, at most 4 MiB a connection
   beside the kernel's forwarding where it can, while the mobile is in reach
   a mobile that is down is asked every 100 ms whether it is back
+  a connection is reset once its mobile has been away for 86400 s
 mobile.vehicles: m-tcp-plus
   10.8.0.0/24, 2001:db8:8::/64 behind wwan0
   copies always, at most 4 MiB a connection
@@ -214,7 +218,7 @@ mobile.mesh: packet-control
   10.9.0.0/16 behind mesh0
   duplicate ACKs that stand for a loss: 10
 limits of each group
-  64 MiB of copies, 20000 connections, 7440 s without traffic
+  64 MiB of copies, 20000 connections, 5000 of one mobile, 7440 s without traffic
 signals
   airtcp gateway signal, by /run/airtcp/gateway.sock
   airtcp agent, by UDP to 0.0.0.0:4711, keys in /etc/airtcp/agent.keys
