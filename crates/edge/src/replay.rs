@@ -79,9 +79,6 @@ struct Flight {
     window: u32,
     /// Slow start ends here.
     threshold: u32,
-    /// The first loss does not end it below half of what was under way before the outage, which
-    /// the path has carried (RFC 7661 §4.4.3 keeps more, after an idle time).
-    before: u32,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acknowledged: u32,
     rtt: Option<Rtt>,
@@ -199,11 +196,12 @@ impl Replay {
             self.probed = false;
             is_lost = flight.lose_before(now, last);
         } else if before.is_repeated_by(segment) && blocks.is_empty() {
-            self.duplicates = (self.duplicates + 1).min(DUPLICATES + 1);
-            is_lost = self.duplicates == DUPLICATES && flight.lose_first();
+            let is_third = self.duplicates + 1 == DUPLICATES;
+            self.duplicates = (self.duplicates + 1).min(DUPLICATES);
+            is_lost = is_third && flight.lose_first();
         }
         if is_lost {
-            flight.reduce(under_way);
+            flight.reduce(under_way, mobile.ack);
         } else {
             flight.grow(under_way, &delivered);
         }
@@ -233,10 +231,8 @@ impl Replay {
             self.deadline = now + self.timeout;
             return self.flight.as_mut().map_or(0, |flight| flight.probe(now, store, out));
         }
-        self.flight = None;
-        self.timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
-        self.deadline = now + self.timeout;
-        self.duplicates = 0;
+        let timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
+        *self = Self { deadline: now + timeout, timeout, ..Self::waiting(now) };
         store.resend_first(out)
     }
 }
@@ -260,7 +256,6 @@ impl Flight {
             reduced: 0,
             window: INITIAL_WINDOW * segment,
             threshold: u32::MAX,
-            before: store.held() as u32 / 2,
             acknowledged: 0,
             rtt: None,
         }
@@ -449,10 +444,14 @@ impl Flight {
         self.lost.insert(place, range);
     }
 
-    /// A loss (RFC 5681 §3.1, equation 4); `under_way`: bytes, before it was found.
-    fn reduce(&mut self, under_way: u32) {
+    /// A loss (RFC 5681 §3.1, equation 4); `under_way`: bytes, before it was found. The first one
+    /// does not end slow start below half of what is missing of what was held: the path has carried
+    /// that (RFC 7661 §4.4.3 keeps more, after an idle time).
+    fn reduce(&mut self, under_way: u32, ack: SeqNum) {
+        let is_first = self.threshold == u32::MAX;
+        let held = if is_first { self.until.later(ack).bytes_after(ack) } else { 0 };
         self.window = (under_way / 2).max(2 * self.segment);
-        self.threshold = self.window.max(std::mem::take(&mut self.before));
+        self.threshold = self.window.max(held / 2);
         self.acknowledged = 0;
         self.reduced = self.position;
     }

@@ -19,7 +19,6 @@ mod outages;
 mod packet_control;
 mod quic;
 mod recording;
-mod replays;
 mod report;
 mod testbed;
 mod traffic;
