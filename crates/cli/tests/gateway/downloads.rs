@@ -2,7 +2,6 @@
 //! link, and over one with the outages of a path in a simulated network of walkers. `studies/wake`
 //! compares mechanisms: over one with an outage, or several, by the kernel's TCP and by QUIC.
 
-use crate::lateness::DeadTime;
 use crate::outages::{Told, outage};
 use crate::quic;
 use crate::report;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The variable that asks for a download: `steady`, congestion control, Mbit/s, one-way delay in
 /// ms, queue in kB, size in MB; or `mobile`, congestion control, number of the walk; or `interrupted`,
 /// congestion control or QUIC stack, mechanism or `none`, what is told, seconds of the outage or
-/// `fading`, Mbit/s, one-way delay in ms, queue in round trips.
+/// `fading`, Mbit/s, one-way delay in ms.
 const ASKED: &str = "AIRTCP_DOWNLOAD";
 
 /// When the study looks at cwnd.
@@ -43,18 +42,11 @@ fn asked_for() {
             steady(sender, link, bytes);
         }
         ["mobile", sender, walk] => mobile(sender, walk),
-        ["interrupted", sender, mechanism, told, outages, rate, delay, queue] => {
+        ["interrupted", sender, mechanism, told, outages, rate, delay] => {
             let told = Told::parse(told).expect(told);
-            let [mbit, delay_ms] = [rate, delay].map(|number| number.parse().expect(number));
-            let queue = queue.parse().expect(queue);
-            let path = Path { mbit, delay_ms, queue };
-            let interruption = Interruption { outages: &lengths(outages), told };
-            let outcome = interrupted(sender, mechanism, interruption, path);
-            report::print(&serde_json::json!({
-                "dead_time": outcome.dead_time.map_or(0.0, |dead| dead.length.as_secs_f64()),
-                "transfer_time": outcome.transfer_time.as_secs_f64(),
-                "retransmissions": outcome.retransmissions,
-            }));
+            let mechanism = (mechanism != "none").then(|| format!("{mechanism:?}"));
+            let [rate, delay] = [rate, delay].map(|number| number.parse().expect(number));
+            interrupted(sender, mechanism, told, &lengths(outages), rate, delay);
         }
         _ => panic!("{ASKED}: {words:?}"),
     }
@@ -97,50 +89,23 @@ fn lengths(outages: &str) -> Vec<Duration> {
     }
 }
 
-/// A link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
-    pub(crate) mbit: u64,
-    /// One way.
-    pub(crate) delay_ms: u64,
-    /// In round trips.
-    pub(crate) queue: f64,
-}
-
-/// What happens to it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Interruption<'a> {
-    pub(crate) outages: &'a [Duration],
-    pub(crate) told: Told,
-}
-
-/// What came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Interrupted {
-    /// After the last outage.
-    pub(crate) dead_time: Option<DeadTime>,
-    /// From the first byte to the last.
-    pub(crate) transfer_time: Duration,
-    /// Of the fixed host's TCP.
-    pub(crate) retransmissions: u64,
-}
-
-/// Eight seconds' worth of bytes, by a congestion control or a QUIC stack, with a mechanism or
-/// `none`. The first outage begins 4 s after the first byte.
-pub(crate) fn interrupted(
+/// Eight seconds' worth of bytes over a queue of one and a half round trips. The first outage begins
+/// 4 s after the first byte.
+fn interrupted(
     sender: &'static str,
-    mechanism: &str,
-    Interruption { outages, told }: Interruption<'_>,
-    Path { mbit, delay_ms, queue }: Path,
-) -> Interrupted {
+    mechanism: Option<String>,
+    told: Told,
+    outages: &[Duration],
+    mbit: u64,
+    delay_ms: u64,
+) {
     const BEGIN: Duration = Duration::from_secs(4);
     const APART: Duration = Duration::from_millis(700);
     let bytes = mbit * 1_000_000;
-    let queue = ((mbit * delay_ms * 250) as f64 * queue).max(15_000.0) as u64;
+    let queue = (mbit * delay_ms * 375).max(15_000);
     let link = format!(
         "rate = \"{mbit} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {{ limit = \"{queue} B\" }}\n"
     );
-    let mechanism = (mechanism != "none").then(|| format!("{mechanism:?}"));
     let bed = Testbed::new(&Plan { link, mechanism, ..Plan::default() });
     let files = tempfile::tempdir_in("/dev/shm").unwrap();
     let download = match quic::stack(sender) {
@@ -169,15 +134,16 @@ pub(crate) fn interrupted(
         begin = up + APART;
     }
     let total: Duration = outages.iter().sum();
-    let dead_time = (!outages.is_empty())
+    let dead = (!outages.is_empty())
         .then(|| arrivals.dead_time(up, 2 * total + Duration::from_secs(60)))
         .flatten();
     let last = download.finish();
-    Interrupted {
-        dead_time,
-        transfer_time: last - first,
-        retransmissions: bed.fixed.counter("RetransSegs"),
-    }
+    let retransmissions = bed.fixed.counter("RetransSegs");
+    report::print(&serde_json::json!({
+        "dead_time": dead.map_or(0.0, |dead| dead.length.as_secs_f64()),
+        "transfer_time": (last - first).as_secs_f64(),
+        "retransmissions": retransmissions,
+    }));
 }
 
 /// By either transport.

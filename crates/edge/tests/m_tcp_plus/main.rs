@@ -6,7 +6,6 @@ mod connected;
 mod control;
 mod forged;
 mod meeting;
-mod replay;
 mod resuming;
 #[path = "../script/mod.rs"]
 mod script;
