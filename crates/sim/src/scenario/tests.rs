@@ -112,8 +112,8 @@ fn quantities_need_a_known_unit() {
         DURATION,
         "duration = \"20 S\"",
         &[
-            "t.toml:1:12: duration: \"20 S\" has an unknown unit (expected a unit of ns, us, µs, ms, s \
-             or min; did you mean `s`?)",
+            "t.toml:1:12: duration: \"20 S\" has an unknown unit (expected a unit of ns, us, µs, ms, s, \
+             min or h; did you mean `s`?)",
         ],
     );
     refuses(
