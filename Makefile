@@ -15,11 +15,14 @@ PURPOSE := simulate
 FEATURES := --no-default-features --features airtcp-cli/link
 endif
 
+# The longest tests are of real time, and mostly wait.
+TEST_THREADS := $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
+
 # Exit codes 3 and 4 of a study: it ran, and some claims are undecided or refuted. These are results.
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long bench bench-link bench-peers bench-gateway quic-peers study study-all fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long test-kernels bench bench-link bench-peers bench-gateway quic-peers study study-all fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +45,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(call stage,cargo clippy)
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(call stage,cargo test)
-	cargo test --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 	$(call stage,fuzz targets)
 	cargo check --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
 	$(call stage,ruff)
@@ -67,8 +70,12 @@ deny: ## licences, sources and advisories of the dependencies (needs cargo insta
 	cargo deny check licenses bans sources
 	cargo deny check advisories
 
-test-long: ## outages of three and ten minutes through the gateway (as root, 14 minutes)
+test-long: ## outages of minutes and mass outages, through the gateway (as root, a quarter of an hour)
 	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- --exact outages::long_outages
+	AIRTCP_LONG=1 cargo test --package airtcp-cli --test gateway -- mass:: --nocapture
+
+test-kernels: ## the gateway and its unit on Debian's kernels, in a virtual machine (as root, on an idle machine) [ARGS=PACKAGE]
+	scripts/test-kernels $(ARGS)
 
 bench: setup ## benchmarks of the crates (criterion, quick form)
 	cargo bench --workspace --bench '*' -- --quick --noplot

@@ -1,7 +1,7 @@
 //! The parser of the gateway's control socket on any line: no panic, a request survives being
 //! written and read again, and an error message is one line of bounded length.
 
-use airtcp_live::gateway::control::{LINE_LIMIT, MOBILES_LIMIT, Request};
+use airtcp_live::gateway::control::{LINE_LIMIT, MOBILES_LIMIT, Request, Whose};
 
 /// Panics when the parser breaks a promise on this line.
 pub(crate) fn check(line: &[u8]) {
@@ -10,7 +10,7 @@ pub(crate) fn check(line: &[u8]) {
             let written = request.line();
             assert_eq!(Request::parse(written.trim_end().as_bytes()), Ok(request));
             assert!(written.len() <= LINE_LIMIT && written.ends_with('\n'));
-            if let Request::Signal { mobiles, .. } = request {
+            if let Request::Signal { whose: Whose::Mobiles(mobiles), .. } = request {
                 assert!((1..=MOBILES_LIMIT).contains(&mobiles.hosts().count()), "{mobiles}");
             }
         }

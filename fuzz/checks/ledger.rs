@@ -62,7 +62,7 @@ fn go_on(saved: Saved) {
     assert!(mechanism.restore(now, *flow, snapshot.clone()));
     assert_eq!(mechanism.held(), mechanism.reports().map(|report| report.held).sum::<u64>());
     for signal in [LinkSignal::Down, LinkSignal::Up] {
-        mechanism.on_link(now, MobileId(flow.dst.ip), signal, &mut out);
+        mechanism.on_link(now, MobileId::Host(flow.dst.ip), signal, &mut out);
         now += Duration::from_secs(100);
         mechanism.on_timer(now, &mut out);
     }

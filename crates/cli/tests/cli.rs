@@ -155,7 +155,7 @@ fn out_collects_metrics_and_the_files_of_every_run() {
 #[test]
 fn every_example_gives_the_same_bytes_twice_and_with_more_threads() {
     let mut examples = files(&example(""));
-    examples.retain(|name| name.ends_with(".toml") && name != "gateway.toml");
+    examples.retain(|name| name.ends_with(".toml") && !name.starts_with("gateway"));
     assert!(examples.len() >= 6, "{examples:?}");
     for name in examples {
         // Long enough for the example's point, short enough for its packets in a file.

@@ -467,6 +467,8 @@ struct Sleeper {
     emulator: Child,
     /// The device outside.
     device: String,
+    /// Of the device: a name that is free again goes to the next link, which another test may make.
+    index: String,
     /// The process id of the command.
     command: String,
 }
@@ -487,25 +489,29 @@ impl Sleeper {
             text.push(byte[0].into());
         }
         let mut lines = text.lines().map(|l| l.trim().to_owned());
-        Self { emulator, device: lines.next().unwrap(), command: lines.next().unwrap() }
+        let device = lines.next().unwrap();
+        let index = interface_index(&device).unwrap();
+        Self { emulator, device, index, command: lines.next().unwrap() }
     }
 
+    /// The device and the command.
     fn exists(&self) -> [bool; 2] {
-        let device = Path::new("/sys/class/net").join(&self.device);
-        [device.exists(), Path::new("/proc").join(&self.command).exists()]
+        let device = interface_index(&self.device).is_ok_and(|index| index == self.index);
+        [device, Path::new("/proc").join(&self.command).exists()]
     }
 
     /// Waits until both are gone.
-    fn is_gone(&self) -> bool {
-        let until = Instant::now() + Duration::from_secs(3);
-        while Instant::now() < until {
-            if self.exists() == [false, false] {
-                return true;
-            }
+    fn assert_gone(&self) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while self.exists() != [false, false] {
+            assert!(Instant::now() < until, "the device, the command: {:?}", self.exists());
             std::thread::sleep(Duration::from_millis(20));
         }
-        false
     }
+}
+
+fn interface_index(device: &str) -> std::io::Result<String> {
+    std::fs::read_to_string(Path::new("/sys/class/net").join(device).join("ifindex"))
 }
 
 #[test]
@@ -517,7 +523,7 @@ fn kill_9_leaves_neither_device_nor_command() {
     assert_eq!(sleeper.exists(), [true, true]);
     sleeper.emulator.kill().unwrap();
     sleeper.emulator.wait().unwrap();
-    assert!(sleeper.is_gone());
+    sleeper.assert_gone();
 }
 
 #[test]
@@ -529,7 +535,7 @@ fn sigterm_goes_to_the_command() {
     let id = sleeper.emulator.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     assert_eq!(sleeper.emulator.wait().unwrap().code(), Some(128 + 15));
-    assert!(sleeper.is_gone());
+    sleeper.assert_gone();
 }
 
 #[test]

@@ -14,7 +14,8 @@ use std::process::{Command, Output};
 fn recording() -> Vec<u8> {
     let mechanism = MechanismConfig::MTcpPlus(MTcpPlusConfig::default());
     let (name, idle, memory) = ("phones".into(), Duration::from_secs(300), Bytes(1 << 20));
-    let setup = Setup { name, mechanism, flows: 10, flows_per_mobile: 10, idle, memory };
+    let (flows, flows_per_mobile, uplink) = (10, 10, None);
+    let setup = Setup { name, mechanism, flows, flows_per_mobile, uplink, idle, memory };
     let mut machine = Mechanism::new(&mechanism, FlowTableConfig::default(), memory).unwrap();
     let mut writer = Writer::new(Instant::ZERO, std::time::Duration::ZERO, Contents::Headers);
     writer.begin(Instant::ZERO, 0, &setup);
@@ -36,7 +37,7 @@ fn recording() -> Vec<u8> {
         actions.drain().for_each(drop);
     }
 
-    let (mobile, signal) = (MobileId(flow.dst.ip), LinkSignal::Down);
+    let (mobile, signal) = (MobileId::Host(flow.dst.ip), LinkSignal::Down);
     machine.on_link(Instant::from_secs(1), mobile, signal, &mut actions);
     let input = Input::Signal { mobile, signal };
     writer.step(Instant::from_secs(1), 0, &input, actions.as_slice());

@@ -18,12 +18,13 @@
 //! - Hash order has no effect: entries form a list in the order of use. The hash is keyed
 //!   (SipHash-1-3), so that nobody can choose colliding ports while the key is secret.
 
+use crate::interface::InterfaceName;
 use crate::middlebox::{MobileId, Side};
+use crate::unanswered::Unanswered;
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use hashlink::linked_hash_map::Entry as MapEntry;
 use siphasher::sip::SipHasher13;
-use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry as BTreeEntry};
 use std::hash::BuildHasher;
 
@@ -34,17 +35,28 @@ pub struct FlowTableConfig {
     pub limit: usize,
     /// Most connections of one mobile.
     pub per_mobile: usize,
+    /// All connections cross this uplink, and its state is that of all; `None`: each mobile host
+    /// has a link of its own.
+    pub uplink: Option<InterfaceName>,
     /// A connection without a segment for this long may be forgotten.
     pub idle: Duration,
     /// Key of the hash. Has no influence on results; on a live network it must be chosen at random.
     pub hash_key: (u64, u64),
 }
 
-/// 131,072 connections, all of one mobile if need be, 5 minutes, a fixed key.
+/// 131,072 connections, all of one mobile if need be, no uplink, 5 minutes, a fixed key.
 impl Default for FlowTableConfig {
     fn default() -> Self {
         let limit = 1 << 17;
-        Self { limit, per_mobile: limit, idle: Duration::from_secs(300), hash_key: (0, 0) }
+        let idle = Duration::from_secs(300);
+        Self { limit, per_mobile: limit, uplink: None, idle, hash_key: (0, 0) }
+    }
+}
+
+impl FlowTableConfig {
+    /// What takes a connection away when it goes; `flow` is that from the fixed to the mobile host.
+    pub fn mobile_of(&self, flow: &Flow) -> MobileId {
+        self.uplink.map_or(MobileId::Host(flow.dst.ip), MobileId::Uplink)
     }
 }
 
@@ -146,6 +158,11 @@ impl<S: FlowState> Tracked<'_, S> {
         &self.entry.state
     }
 
+    /// What takes the connection away when it goes.
+    pub fn mobile(&self) -> MobileId {
+        self.mobile
+    }
+
     /// Payload bytes held by all states of the table.
     pub fn all_held(&self) -> u64 {
         self.totals.held
@@ -214,16 +231,17 @@ pub struct FlowTable<S> {
     config: FlowTableConfig,
     /// By the flow from the fixed to the mobile host. Front: closed connections, then the longest
     /// idle one.
-    flows: LinkedHashMap<Flow, Entry<S>, Keyed>,
-    /// Connections that entered with their first segment, the oldest first; the other host may have
-    /// been heard since.
-    strangers: VecDeque<Flow>,
+    flows: Flows<S>,
+    /// Connections of which only one host was heard.
+    unanswered: Unanswered<Flow>,
     refused: u64,
     evicted: u64,
     totals: Totals,
     /// Interrupted connections that were forgotten, until somebody asks.
     forgotten: Vec<Flow>,
 }
+
+type Flows<S> = LinkedHashMap<Flow, Entry<S>, Keyed>;
 
 #[derive(Clone, Debug)]
 struct Entry<S> {
@@ -251,8 +269,15 @@ impl<S: FlowState> FlowTable<S> {
     /// An empty table.
     pub fn new(config: FlowTableConfig) -> Self {
         let flows = LinkedHashMap::with_hasher(Keyed(config.hash_key));
-        let (strangers, totals) = (VecDeque::new(), Totals::default());
-        Self { config, flows, strangers, refused: 0, evicted: 0, totals, forgotten: Vec::new() }
+        Self {
+            config,
+            flows,
+            unanswered: Unanswered::default(),
+            refused: 0,
+            evicted: 0,
+            totals: Totals::default(),
+            forgotten: Vec::new(),
+        }
     }
 
     /// The state of the connection that `segment` belongs to, new or known, with the segment taken
@@ -273,16 +298,17 @@ impl<S: FlowState> FlowTable<S> {
                 return None;
             }
             self.make_room(now);
-            let of_mobile = self.totals.of(mobile_of(&key));
+            let of_mobile = self.totals.of(self.config.mobile_of(&key));
             if self.flows.len() >= self.config.limit
                 || of_mobile.known as usize >= self.config.per_mobile
             {
                 self.refused += 1;
                 return None;
             }
-            self.strangers.push_back(key);
+            let is_unanswered = |key: &Flow| is_unanswered(&self.flows, key);
+            self.unanswered.push(key, self.config.limit, is_unanswered);
         }
-        let mobile = mobile_of(&key);
+        let mobile = self.config.mobile_of(&key);
         let mut entry = match self.flows.entry(key) {
             MapEntry::Occupied(entry) => entry,
             MapEntry::Vacant(vacant) => {
@@ -347,8 +373,9 @@ impl<S: FlowState> FlowTable<S> {
 
     /// A known connection, by its flow from the fixed to the mobile host.
     pub fn get(&mut self, key: &Flow) -> Option<Tracked<'_, S>> {
+        let mobile = self.config.mobile_of(key);
         let (entry, totals) = (self.flows.get_mut(key)?, &mut self.totals);
-        Some(Tracked { entry, totals, mobile: mobile_of(key), is_new: false })
+        Some(Tracked { entry, totals, mobile, is_new: false })
     }
 
     /// This connection is known and [committed](FlowState::is_committed).
@@ -359,17 +386,24 @@ impl<S: FlowState> FlowTable<S> {
     /// Puts a connection in the table, in the place of what was known of it. It enters even beyond
     /// the limit: what it promised counts for more.
     pub fn insert(&mut self, now: Instant, key: Flow, state: S) {
-        let mobile = mobile_of(&key);
+        let mobile = self.config.mobile_of(&key);
         self.totals.enter(mobile, &state);
         if let Some(known) = self.flows.insert(key, Entry::new(now, None, state)) {
             self.totals.leave(mobile, &known.state);
         }
     }
 
-    /// Goes on with other limits. The hash keeps its key. If the limit is lower, connections leave
-    /// when they may be forgotten.
+    /// Goes on with other limits. The hash keeps its key, and the link stays the same. If the limit
+    /// is lower, connections leave when they may be forgotten.
     pub fn reconfigure(&mut self, config: FlowTableConfig) {
-        self.config = FlowTableConfig { hash_key: self.config.hash_key, ..config };
+        let FlowTableConfig { hash_key, uplink, .. } = self.config;
+        self.config = FlowTableConfig { hash_key, uplink, ..config };
+    }
+
+    /// What takes a connection away when it goes; `key` is its flow from the fixed to the mobile
+    /// host.
+    pub fn mobile_of(&self, key: &Flow) -> MobileId {
+        self.config.mobile_of(key)
     }
 
     /// What there is to say about each connection, in the order of the list.
@@ -388,7 +422,7 @@ impl<S: FlowState> FlowTable<S> {
             && !entry.get().is_committed()
         {
             let state = entry.remove().state;
-            self.totals.leave(mobile_of(key), &state);
+            self.totals.leave(self.config.mobile_of(key), &state);
             self.forgotten.extend(state.is_interrupted().then_some(*key));
         }
     }
@@ -408,18 +442,8 @@ impl<S: FlowState> FlowTable<S> {
                 break;
             }
         }
-        let flows = &self.flows;
-        let is_stranger = |key: &Flow| {
-            flows.get(key).is_some_and(|entry| entry.only.is_some() && !entry.is_committed())
-        };
-        while self.strangers.front().is_some_and(|key| !is_stranger(key)) {
-            self.strangers.pop_front();
-        }
-        if self.strangers.len() > self.config.limit {
-            self.strangers.retain(is_stranger);
-        }
         if self.flows.len() >= self.config.limit
-            && let Some(key) = self.strangers.pop_front()
+            && let Some(key) = self.unanswered.pop(|key| is_unanswered(&self.flows, key))
         {
             self.evict(&key);
         }
@@ -498,9 +522,9 @@ impl<S: FlowState> Entry<S> {
     }
 }
 
-/// The mobile of a connection, by its flow from the fixed to the mobile host.
-fn mobile_of(key: &Flow) -> MobileId {
-    MobileId(key.dst.ip)
+/// Only one host of this connection was heard, so that it may make room.
+fn is_unanswered<S: FlowState>(flows: &Flows<S>, key: &Flow) -> bool {
+    flows.get(key).is_some_and(|entry| entry.only.is_some() && !entry.is_committed())
 }
 
 /// Builds keyed hashers.
@@ -528,7 +552,7 @@ mod tests {
 
     fn config(limit: usize) -> FlowTableConfig {
         let idle = Duration::from_secs(10);
-        FlowTableConfig { limit, per_mobile: 100, idle, hash_key: (1, 2) }
+        FlowTableConfig { limit, per_mobile: 100, uplink: None, idle, hash_key: (1, 2) }
     }
 
     /// A segment of connection `port` from the fixed host.
@@ -662,6 +686,20 @@ mod tests {
         assert_eq!(table.refused(), 1);
     }
 
+    #[test]
+    fn all_hosts_behind_an_uplink_are_one_mobile() {
+        let uplink = "wwan0".parse().ok();
+        let config = FlowTableConfig { per_mobile: 2, uplink, ..config(10) };
+        let mut table = FlowTable::<u32>::new(config);
+        for (port, last) in [(1, 2), (2, 3), (3, 4)] {
+            let mut segment = segment(port, ACK);
+            segment.flow.dst.ip = IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+            let tracked = table.track(s(0), Side::Fixed, &segment);
+            let mobile = tracked.map(|tracked| tracked.mobile());
+            assert_eq!(mobile, uplink.filter(|_| port < 3).map(MobileId::Uplink));
+        }
+    }
+
     /// A state that is closed when it says so.
     #[derive(Default)]
     struct Closing(bool);
@@ -707,12 +745,18 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_committed_connection_is_never_forgotten() {
-        let mut table = FlowTable::<Holding>::new(config(1));
+    /// A table with room for one connection, which is committed.
+    fn committed() -> (FlowTable<Holding>, Flow) {
+        let mut table = FlowTable::new(config(1));
         meet(&mut table, s(0), 1);
         let key = segment(1, ACK).flow;
-        table.get(&key).unwrap().with(s(0), |state| state.0 = 1000);
+        table.get(&key).unwrap().with(s(0), |state: &mut Holding| state.0 = 1000);
+        (table, key)
+    }
+
+    #[test]
+    fn a_committed_connection_is_never_forgotten() {
+        let (mut table, key) = committed();
         assert_eq!(table.held(), 1000);
         let syn = Segment { ack: None, ..segment(1, Flags::SYN) };
         assert!(table.track(s(1), Side::Fixed, &syn).is_some());
@@ -726,10 +770,7 @@ mod tests {
 
     #[test]
     fn a_whole_handshake_that_fits_forgets_even_a_committed_connection() {
-        let mut table = FlowTable::<Holding>::new(config(1));
-        meet(&mut table, s(0), 1);
-        let key = segment(1, ACK).flow;
-        table.get(&key).unwrap().with(s(0), |state| state.0 = 1000);
+        let (mut table, key) = committed();
         let numbered = |segment: Segment<Length>, seq: u32, ack: Option<u32>| Segment {
             seq: SeqNum(seq),
             ack: ack.map(SeqNum),
@@ -792,7 +833,7 @@ mod tests {
     #[test]
     fn a_mobile_is_interrupted_until_its_last_frozen_connection_ends_or_goes_on() {
         let mut table = FlowTable::<Frozen>::new(config(3));
-        let mobile = MobileId(segment(1, ACK).flow.dst.ip);
+        let mobile = MobileId::Host(segment(1, ACK).flow.dst.ip);
         for port in 1..=3 {
             let mut tracked = table.track(s(0), Side::Fixed, &segment(port, ACK)).unwrap();
             tracked.with(s(u64::from(port)), |state| state.0 = true);

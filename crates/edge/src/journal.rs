@@ -191,6 +191,11 @@ impl<P: Payload, C: FlowState + Clone, Config: Clone> Journal<P, C, Config> {
         }
     }
 
+    /// The next note of each connection will be a snapshot: the settings are others.
+    pub(crate) fn are_behind(&mut self) {
+        self.logged.values_mut().for_each(|logged| *logged = u64::MAX);
+    }
+
     /// All of an interrupted connection.
     pub(crate) fn note_snapshot(&mut self, flow: Flow, config: &Config, connection: &C) {
         self.logged.insert(flow, connection.held() as u64);

@@ -6,9 +6,11 @@
 //! after each call it carries out the [`Actions`], in order. A mechanism never sends anything
 //! itself.
 
+use crate::interface::InterfaceName;
 use airtcp_core::event::DropReason;
 use airtcp_core::{Flow, Instant, LinkSignal, Payload, Segment};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::net::IpAddr;
 
 /// One of the two sides of the edge node.
@@ -39,9 +41,26 @@ impl Side {
     }
 }
 
-/// A mobile host, by its address.
+/// What can go away: a mobile host, or all hosts behind an uplink.
+///
+/// On board of a vehicle the node's uplink is the wireless link. The network behind it is then the
+/// mobile side, and goes away as one; the hosts on board are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MobileId(pub IpAddr);
+pub enum MobileId {
+    /// A mobile host, by its address.
+    Host(IpAddr),
+    /// All hosts behind this interface of the node.
+    Uplink(InterfaceName),
+}
+
+impl fmt::Display for MobileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(ip) => ip.fmt(f),
+            Self::Uplink(interface) => interface.fmt(f),
+        }
+    }
+}
 
 /// One thing for the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,9 +138,11 @@ pub trait Middlebox<P: Payload> {
     /// A segment came in `from` one side, on its way to the other. It must appear once in `out`,
     /// forwarded or dropped, unless the mechanism keeps it for later.
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>);
-    /// The radio reported something about its link to `mobile`.
+    /// The radio reported something about its link to `mobile`. What there is to be done for more
+    /// connections than can be served in one call follows at [`Middlebox::next_deadline`], now.
     fn on_link(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal, out: &mut Actions<P>);
-    /// The deadline passed (an early or needless call changes nothing).
+    /// The deadline passed (an early or needless call changes nothing). Where much is due some of it
+    /// is left, and the next deadline has passed already.
     fn on_timer(&mut self, now: Instant, out: &mut Actions<P>);
     /// When to call [`Middlebox::on_timer`] next; `None` while no timer runs.
     fn next_deadline(&self) -> Option<Instant>;

@@ -2,19 +2,34 @@
 //!
 //! [`PerConnection`] keeps them in a [`FlowTable`], runs their timers, hands link signals to all
 //! connections of a mobile, bounds what they hold in all, and takes the notes of their [`Journal`].
+//!
+//! No call takes long, however many mobiles go away and come back at one instant: what is to be
+//! done for many connections is done in *turns* ([`TURN`]), and what is left is due at once. In
+//! between, the driver attends to packets. To a connection that is told of a signal in a later
+//! turn it is as if the signal had come that much later.
 
 use crate::belief::Doubts;
 use crate::connection::{Connection, Context};
-use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Tracked};
+use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
 use crate::journal::{Call, Input, Journal, Note, Snapshot};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
 use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment};
+use hashlink::LinkedHashMap;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Bound;
 
-/// Entries of connections that are no longer known, before these are looked for.
-const UNKNOWN_AT_LEAST: usize = 1024;
+/// Connections called in one turn, or a few more. Calling one takes some microseconds, and sending
+/// a packet about as long, so a full packet counts as one more.
+pub const TURN: usize = 256;
+
+/// Payload bytes of a full packet (Ethernet).
+const FULL_PACKET: usize = 1460;
+
+/// Connections that are looked at for each that begins, to find those that are no longer known: as
+/// many again can never pile up.
+const LOOKED_AT: usize = 2;
 
 /// A mechanism for all connections of an edge node.
 #[derive(Clone, Debug)]
@@ -22,10 +37,25 @@ pub struct PerConnection<P: Payload, C: Connection<P>> {
     connections: FlowTable<C>,
     /// To find those of a mobile; some may have been forgotten since.
     of_mobiles: BTreeSet<OfMobile>,
+    /// Where to look next for those that were.
+    looked_at: OfMobile,
+    /// Mobiles of whose last signal not all connections were told yet, the first to be told first.
+    telling: LinkedHashMap<MobileId, Telling, Keyed>,
+    /// What signals may still cost at this instant: all of one instant share a turn.
+    left: (Instant, usize),
     shared: Shared<P, C>,
     /// The last signal about each mobile that is out of reach: a connection that begins then must
     /// be told.
     signals: BTreeMap<MobileId, LinkSignal>,
+}
+
+/// The connections of a mobile are being told of a signal, in the order of [`OfMobile`].
+#[derive(Clone, Copy, Debug)]
+struct Telling {
+    signal: LinkSignal,
+    since: Instant,
+    /// The last one that was told.
+    last: Option<OfMobile>,
 }
 
 /// A flow from the fixed to the mobile host, in the order of the mobiles.
@@ -36,7 +66,11 @@ impl OfMobile {
     /// Before all connections of this mobile.
     fn first(mobile: MobileId) -> Self {
         let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        Self(Flow { src: Addr::new(any, 0), dst: Addr::new(mobile.0, 0) })
+        let dst = match mobile {
+            MobileId::Host(ip) => ip,
+            MobileId::Uplink(_) => any,
+        };
+        Self(Flow { src: Addr::new(any, 0), dst: Addr::new(dst, 0) })
     }
 }
 
@@ -74,6 +108,9 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         Self {
             connections: FlowTable::new(table),
             of_mobiles: BTreeSet::new(),
+            looked_at: OfMobile(Flow::default()),
+            telling: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
+            left: (Instant::ZERO, TURN),
             shared: Shared { config, counters, doubts, memory, deadlines, journal: None },
             signals: BTreeMap::new(),
         }
@@ -144,13 +181,18 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
         self.connections.reconfigure(table);
         self.shared.config = config;
         self.shared.memory = memory;
-        self.note_all();
+        if let Some(journal) = &mut self.shared.journal {
+            journal.are_behind();
+        }
     }
 
     /// Takes notes from now on: see [`journal`](crate::journal). Take them out after each call.
     pub fn keep_journal(&mut self) {
-        self.shared.journal = Some(Journal::default());
-        self.note_all();
+        let mut journal = Journal::default();
+        for (&flow, connection) in self.connections.iter() {
+            journal.note(flow, &self.shared.config, connection, None);
+        }
+        self.shared.journal = Some(journal);
     }
 
     /// Takes out the notes, first one first.
@@ -196,22 +238,66 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// A connection entered the table.
     fn enlist(&mut self, key: Flow) {
         self.of_mobiles.insert(OfMobile(key));
-        if self.of_mobiles.len() > 2 * self.connections.len() + UNKNOWN_AT_LEAST {
-            let connections = &self.connections;
-            self.of_mobiles.retain(|&OfMobile(key)| connections.contains(&key));
+        for _ in 0..LOOKED_AT {
+            let after = (Bound::Excluded(self.looked_at), Bound::Unbounded);
+            let next = self.of_mobiles.range(after).next().or(self.of_mobiles.first());
+            let Some(&next) = next else { return };
+            self.looked_at = next;
+            if !self.connections.contains(&next.0) {
+                self.of_mobiles.remove(&next);
+            }
         }
     }
 
-    /// Notes all there is to know about interrupted connections.
-    fn note_all(&mut self) {
-        let Some(journal) = &mut self.shared.journal else { return };
-        for (&flow, connection) in self.connections.iter() {
-            journal.note(flow, &self.shared.config, connection, None);
+    /// Tells connections of signals that they were not told of yet, at the cost of `left` at most;
+    /// what is left of that.
+    fn tell(&mut self, now: Instant, mut left: usize, out: &mut Actions<P>) -> usize {
+        while left > 0
+            && let Some((&mobile, telling)) = self.telling.iter_mut().next()
+        {
+            let begin = match telling.last {
+                Some(last) => Bound::Excluded(last),
+                None => Bound::Included(OfMobile::first(mobile)),
+            };
+            let mut others = self.of_mobiles.range((begin, Bound::Unbounded));
+            while left > 0 {
+                let is_its = |next: &&OfMobile| self.connections.mobile_of(&next.0) == mobile;
+                let Some(&next) = others.next().filter(is_its) else {
+                    self.telling.pop_front();
+                    left -= 1;
+                    break;
+                };
+                telling.last = Some(next);
+                let call = Call::Link(telling.signal);
+                let cost = self.connections.get(&next.0).map_or(1, |mut tracked| {
+                    self.shared.call_in_turn(now, next.0, &mut tracked, call, out)
+                });
+                left = left.saturating_sub(cost);
+            }
         }
+        left
     }
 }
 
 impl<P: Payload, C: Connection<P>> Shared<P, C> {
+    /// Calls into a connection as a part of a turn; what that cost, as [`TURN`] counts.
+    fn call_in_turn(
+        &mut self,
+        now: Instant,
+        key: Flow,
+        tracked: &mut Tracked<'_, C>,
+        call: Call<P>,
+        out: &mut Actions<P>,
+    ) -> usize {
+        let before = out.as_slice().len();
+        self.call(now, key, tracked, call, out);
+        let packets = |action: &Action<P>| match action {
+            Action::Inject { segment, .. } => segment.payload.len() / FULL_PACKET,
+            Action::Forward { .. } | Action::Drop { .. } => 0,
+        };
+        1 + out.as_slice()[before..].iter().map(packets).sum::<usize>()
+    }
+
     /// Calls into a connection, and takes note of a deadline that moved earlier. One that moved
     /// later is found by the earlier entry, as in any lazy timer queue.
     fn call(
@@ -248,7 +334,7 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
             return out.forward(from.opposite(), segment);
         };
         let is_new = tracked.is_new;
-        if is_new && let Some(&signal) = self.signals.get(&MobileId(key.dst.ip)) {
+        if is_new && let Some(&signal) = self.signals.get(&tracked.mobile()) {
             self.shared.call(now, key, &mut tracked, Call::Link(signal), out);
         }
         self.shared.call(now, key, &mut tracked, Call::Segment(from, segment), out);
@@ -282,22 +368,30 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
             LinkSignal::Up => self.signals.remove(&mobile),
             LinkSignal::Fading | LinkSignal::Down => self.signals.insert(mobile, signal),
         };
-        let (connections, shared) = (&mut self.connections, &mut self.shared);
-        let of_this = |&&OfMobile(key): &&OfMobile| key.dst.ip == mobile.0;
-        for &OfMobile(key) in self.of_mobiles.range(OfMobile::first(mobile)..).take_while(of_this) {
-            if let Some(mut tracked) = connections.get(&key) {
-                shared.call(now, key, &mut tracked, Call::Link(signal), out);
-            }
+        // The last signal counts, also for connections that were not told of the one before.
+        let is_first = self.telling.is_empty();
+        self.telling.replace(mobile, Telling { signal, since: now, last: None });
+        if self.left.0 != now {
+            self.left = (now, TURN);
+        }
+        if is_first {
+            self.left.1 = self.tell(now, self.left.1, out);
         }
     }
 
     fn on_timer(&mut self, now: Instant, out: &mut Actions<P>) {
-        while let Some(&(deadline, key)) = self.shared.deadlines.first()
+        let mut left = self.tell(now, TURN, out);
+        while left > 0
+            && let Some(&(deadline, key)) = self.shared.deadlines.first()
             && deadline <= now
         {
             self.shared.deadlines.pop_first();
-            let Some(mut tracked) = self.connections.get(&key) else { continue };
-            self.shared.call(now, key, &mut tracked, Call::Timer, out);
+            let Some(mut tracked) = self.connections.get(&key) else {
+                left -= 1;
+                continue;
+            };
+            let cost = self.shared.call_in_turn(now, key, &mut tracked, Call::Timer, out);
+            left = left.saturating_sub(cost);
             // Its entry is gone: a deadline that moved later, or not at all, needs one too.
             let next = tracked.state().next_deadline();
             self.shared.deadlines.extend(next.map(|deadline| (deadline, key)));
@@ -305,6 +399,8 @@ impl<P: Payload, C: Connection<P>> Middlebox<P> for PerConnection<P, C> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.shared.deadlines.first().map(|&(deadline, _)| deadline)
+        let telling = self.telling.front().map(|(_, telling)| telling.since);
+        let timer = self.shared.deadlines.first().map(|&(deadline, _)| deadline);
+        telling.into_iter().chain(timer).min()
     }
 }

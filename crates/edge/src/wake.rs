@@ -23,6 +23,12 @@
 //! of the tail (RFC 8985 §7); a QUIC sender that hears of its newest packet alone sees losses far
 //! apart in time, and takes them for persistent congestion (RFC 9002 §7.6).
 //!
+//! Over a long round trip a tail costs more. A TCP sender that gets an answer to its newest segment
+//! often takes its time-out for spurious (RFC 4015): its window is restored, and it goes on with new
+//! data. If the answer to the tail comes first, it sees its losses before anything new is in flight,
+//! and repairs them in a slow start of many round trips (RFC 6937). So where an answer once took
+//! more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
+//!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
 //! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
@@ -43,6 +49,7 @@
 use crate::counters::counters;
 use crate::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
+use crate::unanswered::Unanswered;
 use airtcp_core::{Addr, Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::{choice, settings};
@@ -72,8 +79,22 @@ const CALLERS: usize = 16;
 const RELEASED_AT_ONCE: usize = 16;
 const RELEASE_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Packets sent in one turn, or a few more, for each of which the driver attends to others: what is
+/// left is due at once.
+const TURN: u64 = 256;
+
 /// Flows of a mobile that may begin while it is silent: a flood of them displaces nothing.
 const NEW_IN_SILENCE: usize = 256;
+
+/// Round trip up to which a TCP flow's tail does not wait: a slow start costs less there than the
+/// wait would.
+const SHORT_PATH: Duration = Duration::from_millis(100);
+
+/// How long the tail waits on other paths for the sender to go on.
+const TAIL_WAIT: Duration = Duration::from_millis(200);
+
+/// What comes later is no measure for the round trip: there was an outage.
+const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 
 /// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
 /// network: what fits into an Ethernet frame.
@@ -163,6 +184,9 @@ pub struct Silence {
     pub since: Instant,
     /// How long its answers took; the longest of late.
     pub response: Duration,
+    /// The longest that one took, up to a second. About a round trip over the link; other answers
+    /// take less, because questions overlap.
+    pub round_trip: Duration,
     /// The packet's flow sent nothing while the mobile answered.
     pub is_flow_new: bool,
 }
@@ -265,8 +289,12 @@ impl<Q: Packet> Kept<Q> {
         place.push_back(copy);
     }
 
-    fn packets(&self) -> impl Iterator<Item = &Q> {
-        self.tail.iter().chain(&self.newest)
+    /// What is sent first, and whether the tail waits then.
+    fn first(&self, tail_waits: bool) -> (impl Iterator<Item = &Q>, bool) {
+        let is_tcp = self.newest.back().is_some_and(|packet| packet.seq_end().is_some());
+        let tail_waits = tail_waits && is_tcp;
+        let tail = self.tail.iter().filter(move |_| !tail_waits);
+        (tail.chain(&self.newest), tail_waits)
     }
 
     /// Whether its sender may wait for an answer since then.
@@ -286,12 +314,16 @@ struct Peer<Q> {
     waits_since: Option<Instant>,
     /// How long its answers took; the longest of late.
     response: Duration,
+    /// The longest that one took.
+    round_trip: Duration,
     /// When its link was reported down.
     down: Option<Instant>,
     calls: Option<Calls>,
     /// Flows still to be released.
     release: VecDeque<FlowId>,
     next_release: Option<Instant>,
+    /// Flows that were released without their tails, and when.
+    tails: VecDeque<(Instant, FlowId)>,
     /// Flows that began during this silence.
     new_in_silence: usize,
     /// The earliest entry among the deadlines.
@@ -316,10 +348,12 @@ impl<Q: Packet> Peer<Q> {
             is_known: false,
             waits_since: None,
             response: Duration::ZERO,
+            round_trip: Duration::ZERO,
             down,
             calls: None,
             release: VecDeque::new(),
             next_release: None,
+            tails: VecDeque::new(),
             new_in_silence: 0,
             armed: None,
         }
@@ -348,13 +382,20 @@ impl<Q: Packet> Peer<Q> {
             (None, Some(since)) => Some(since + self.threshold(config)),
             (None, None) => None,
         };
-        [call, self.next_release].into_iter().flatten().min()
+        [call, self.next_release, self.next_tail()].into_iter().flatten().min()
+    }
+
+    /// When the next tail has waited long enough.
+    fn next_tail(&self) -> Option<Instant> {
+        self.tails.front().map(|&(released, _)| released + TAIL_WAIT)
     }
 
     /// It was heard.
     fn on_heard(&mut self, now: Instant, config: &WakeConfig) {
         self.is_known = true;
         let (waited, threshold) = (self.waits_since.take(), self.threshold(config));
+        let answer = waited.map(|since| now.since(since)).filter(|&took| took <= LONGEST_ANSWER);
+        self.round_trip = self.round_trip.max(answer.unwrap_or_default());
         if let Some(calls) = self.calls.take() {
             self.down = None;
             if calls.released.is_none_or(|at| now.since(at) > threshold) {
@@ -399,14 +440,34 @@ impl<Q: Packet> Peer<Q> {
     fn release_all(&mut self, now: Instant, since: Instant) {
         self.release = self.waiting(since).map(|(&id, _)| id).collect();
         self.next_release = (!self.release.is_empty()).then_some(now);
+        self.tails.clear();
     }
 
     /// Sends what is kept of the next flows in line; how many packets.
     fn release_some(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let count = self.release.len().min(RELEASED_AT_ONCE);
-        let flows = self.release.drain(..count).filter_map(|id| self.flows.get(&id));
-        let sent = flows.flat_map(Kept::packets).map(send).count();
+        let waits = self.round_trip > SHORT_PATH;
+        let mut sent = 0;
+        for id in self.release.drain(..count) {
+            let Some(kept) = self.flows.get(&id) else { continue };
+            let (packets, tail_waits) = kept.first(waits);
+            sent += packets.map(&mut *send).count();
+            self.tails.extend(tail_waits.then_some((now, id)));
+        }
         self.next_release = (!self.release.is_empty()).then_some(now + RELEASE_INTERVAL);
+        sent as u64
+    }
+
+    /// Sends the tails that have waited long enough for senders that did not go on; how many
+    /// packets.
+    fn release_tails(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
+        let mut sent = 0;
+        while self.next_tail().is_some_and(|due| due <= now)
+            && let Some((released, id)) = self.tails.pop_front()
+        {
+            let kept = self.flows.get(&id).filter(|kept| kept.last <= released);
+            sent += kept.into_iter().flat_map(|kept| &kept.tail).map(&mut *send).count();
+        }
         sent as u64
     }
 
@@ -418,7 +479,8 @@ impl<Q: Packet> Peer<Q> {
         let latest = self.waiting(since).take(CALLERS);
         let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
         let caller = self.waiting(since).nth(turn % callers);
-        let sent = caller.into_iter().flat_map(|(_, kept)| kept.packets()).map(send).count();
+        let waits = self.round_trip > SHORT_PATH;
+        let sent = caller.map_or(0, |(_, kept)| kept.first(waits).0.map(send).count());
         let silence = now.since(since);
         let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
         let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
@@ -427,15 +489,22 @@ impl<Q: Packet> Peer<Q> {
     }
 }
 
+type Peers<Q> = LinkedHashMap<MobileId, Peer<Q>, Keyed>;
+
+/// This mobile was never heard.
+fn is_unheard<Q>(peers: &Peers<Q>, mobile: &MobileId) -> bool {
+    peers.get(mobile).is_some_and(|peer| !peer.is_known)
+}
+
 /// Wake for all flows of an edge node.
 #[derive(Clone, Debug)]
 pub struct Wake<Q> {
     config: WakeConfig,
     table: FlowTableConfig,
     /// Mobiles with flows; the longest idle one is at the front.
-    peers: LinkedHashMap<MobileId, Peer<Q>, Keyed>,
-    /// Those that entered unheard, the oldest first; they may have been heard since.
-    strangers: VecDeque<MobileId>,
+    peers: Peers<Q>,
+    /// Those that were never heard.
+    unanswered: Unanswered<MobileId>,
     /// Mobiles without, since when their links are down; the last to be told is at the back.
     away: LinkedHashMap<MobileId, Instant, Keyed>,
     flows: usize,
@@ -452,7 +521,7 @@ impl<Q: Packet> Wake<Q> {
             config,
             table,
             peers: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
-            strangers: VecDeque::new(),
+            unanswered: Unanswered::default(),
             away: LinkedHashMap::with_hasher(Keyed(table.hash_key)),
             flows: 0,
             refused: 0,
@@ -464,7 +533,8 @@ impl<Q: Packet> Wake<Q> {
     /// Goes on with other settings; what is kept stays.
     pub fn reconfigure(&mut self, config: WakeConfig, table: FlowTableConfig) {
         self.config = config;
-        self.table = FlowTableConfig { hash_key: self.table.hash_key, ..table };
+        let FlowTableConfig { hash_key, uplink, .. } = self.table;
+        self.table = FlowTableConfig { hash_key, uplink, ..table };
     }
 
     /// What was done since the start.
@@ -484,7 +554,8 @@ impl<Q: Packet> Wake<Q> {
 
     /// The mobile is silent or its link down, or its flows are being released.
     pub fn is_interrupted(&self, mobile: MobileId) -> bool {
-        let busy = |peer: &Peer<Q>| peer.is_silent() || peer.next_release.is_some();
+        let releases = |peer: &Peer<Q>| peer.next_release.is_some() || !peer.tails.is_empty();
+        let busy = |peer: &Peer<Q>| peer.is_silent() || releases(peer);
         self.away.contains_key(&mobile) || self.peers.get(&mobile).is_some_and(busy)
     }
 
@@ -506,13 +577,14 @@ impl<Q: Packet> Wake<Q> {
         let silence = packet.silence();
         let is_new = silence.map_or(silent, |silence| silence.is_flow_new);
         if !self.peers.contains_key(&mobile) {
-            self.drop_acquainted();
-            self.strangers.push_back(mobile);
+            let is_unheard = |mobile: &MobileId| is_unheard(&self.peers, mobile);
+            self.unanswered.push(mobile, self.table.limit, is_unheard);
         }
         let (key, away) = (Keyed(self.table.hash_key), &mut self.away);
         let peer = self.peers.entry(mobile).or_insert_with(|| Peer::new(key, away.remove(&mobile)));
-        if let (Some(Silence { since, response, .. }), None) = (silence, peer.calls) {
-            (peer.is_known, peer.waits_since, peer.response) = (true, Some(since), response);
+        if let (Some(silence), None) = (silence, peer.calls) {
+            (peer.is_known, peer.waits_since) = (true, Some(silence.since));
+            (peer.response, peer.round_trip) = (silence.response, silence.round_trip);
         }
         if let Some(Calls { since, next: next @ None, .. }) = &mut peer.calls {
             // It has been silent for long, but the sender still tries.
@@ -572,19 +644,27 @@ impl<Q: Packet> Wake<Q> {
         0
     }
 
-    /// The deadline passed: `send` is given what is to go to the link.
+    /// The deadline passed: `send` is given what is to go to the link, as far as a turn goes.
     pub fn on_deadline(&mut self, now: Instant, mut send: impl FnMut(&Q)) {
-        while let Some(&(due, mobile)) = self.deadlines.first()
+        let mut done = 0;
+        while done < TURN
+            && let Some(&(due, mobile)) = self.deadlines.first()
             && due <= now
         {
             self.deadlines.pop_first();
+            done += 1;
             let Some(peer) = self.peers.get_mut(&mobile) else { continue };
             if peer.armed == Some(due) {
                 peer.armed = None;
             }
             if peer.next_release.is_some_and(|due| due <= now) {
-                self.counters.packets_released += peer.release_some(now, &mut send);
+                let sent = peer.release_some(now, &mut send);
+                self.counters.packets_released += sent;
+                done += sent;
             }
+            let sent = peer.release_tails(now, &mut send);
+            self.counters.packets_released += sent;
+            done += sent;
             if peer.calls.is_none()
                 && let Some(since) = peer.waits_since
                 && since + peer.threshold(&self.config) <= now
@@ -593,7 +673,9 @@ impl<Q: Packet> Wake<Q> {
                 peer.calls = Some(Calls { since, next: Some(now), turn: 0, released: None });
             }
             if peer.calls.and_then(|calls| calls.next).is_some_and(|due| due <= now) {
-                self.counters.packets_called += peer.call(now, &self.config, &mut send);
+                let sent = peer.call(now, &self.config, &mut send);
+                self.counters.packets_called += sent;
+                done += sent;
             }
             self.arm(mobile);
         }
@@ -656,23 +738,11 @@ impl<Q: Packet> Wake<Q> {
         {
             return;
         }
-        self.drop_acquainted();
-        let Some(mobile) = self.strangers.pop_front() else { return };
+        let unheard = self.unanswered.pop(|mobile| is_unheard(&self.peers, mobile));
+        let Some(mobile) = unheard else { return };
         let Some(peer) = self.peers.remove(&mobile) else { return };
         self.flows -= peer.flows.len();
         peer.down.into_iter().for_each(|since| self.note_away(mobile, since));
-    }
-
-    /// The first of the strangers is one then.
-    fn drop_acquainted(&mut self) {
-        let peers = &self.peers;
-        let is_stranger = |mobile: &MobileId| peers.get(mobile).is_some_and(|peer| !peer.is_known);
-        while self.strangers.front().is_some_and(|mobile| !is_stranger(mobile)) {
-            self.strangers.pop_front();
-        }
-        if self.strangers.len() > self.table.limit {
-            self.strangers.retain(is_stranger);
-        }
     }
 
     /// Forgets the mobile's longest idle flow, if it is idle for long enough; whether it was.
@@ -738,7 +808,7 @@ impl<Q: Packet> Wake<Q> {
 
 impl<P: Payload> Middlebox<P> for Wake<Segment<P>> {
     fn on_segment(&mut self, now: Instant, from: Side, segment: Segment<P>, out: &mut Actions<P>) {
-        let mobile = MobileId(from.to_mobile(segment.flow).dst.ip);
+        let mobile = self.table.mobile_of(&from.to_mobile(segment.flow));
         if from == self.config.towards.side() {
             self.on_heard(now, mobile);
         } else {

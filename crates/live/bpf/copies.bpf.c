@@ -6,11 +6,13 @@
  *
  * Read first: crates/live/src/gateway/copies.rs, on how copies and queued packets go together.
  *
- * The program is attached to netfilter's FORWARD hook (Linux 6.4), before table mangle, where the
- * gateway's queue is. It sees the packets that would be queued, each once, with a mobile's own
- * address in both directions. It lets all of them pass.
+ * The programs are attached to netfilter's hooks (Linux 6.4), before table mangle, where the
+ * gateway's queue is: one to FORWARD, and for uplinks another to LOCAL_IN and LOCAL_OUT. They see
+ * the packets that would be queued, each once, with a mobile's own address in both directions, or
+ * that of a host on board. They let all of them pass.
  *
  * It copies what may be of interest; the daemon looks closer. Packets above 64 KiB are not copied.
+ * For a gateway that only observes it counts packets, too.
  */
 #include "ip.h"
 #include "kernel.h"
@@ -29,20 +31,47 @@ enum {
 	FROM_UNANSWERED_MOBILE,
 };
 
+struct treatment {
+	__u32 what;
+	/* In which group the mobile is: its place in `traffic`. */
+	__u32 group;
+};
+
 /* By the mobiles' addresses. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LPM_TRIE);
 	uint_field(map_flags, BPF_F_NO_PREALLOC);
 	uint_field(max_entries, 65536);
 	type_field(key, struct prefix);
-	type_field(value, __u32);
+	type_field(value, struct treatment);
 } mobiles SEC(".maps");
+
+/* What is copied of an uplink's packets, by its index. */
+struct uplink {
+	struct treatment treatment;
+	/* Stands for a mobile's address in other maps. */
+	struct address name;
+};
+
+struct {
+	uint_field(type, BPF_MAP_TYPE_HASH);
+	uint_field(max_entries, 256);
+	type_field(key, __u32);
+	type_field(value, struct uplink);
+} uplinks SEC(".maps");
 
 struct settings {
 	/* Packets of other protocols than TCP are copied of any mobile. */
 	__u64 any_protocol;
-	/* Nobody can choose flows that share a place in `seen`. */
+	/* There are uplinks. */
+	__u64 any_uplink;
+	/* Firewall mark of the gateway's own packets, and which of its bits count. */
+	__u64 mark;
+	__u64 mark_mask;
+	/* Nobody can choose flows that share a place in `seen` or `flows`. */
 	__u64 secret;
+	/* Packets are counted. */
+	__u64 observes;
 };
 
 struct {
@@ -80,6 +109,8 @@ struct presence {
 	__u64 last_sent;
 	/* How long answers took; the longest of late. */
 	__u64 response;
+	/* The longest that one took. */
+	__u64 round_trip;
 	/* The daemon got copies since an answer came last. */
 	__u64 is_told;
 };
@@ -135,6 +166,7 @@ struct copy {
 	/* As of the mobile's `presence`. */
 	__u64 waits_since;
 	__u64 response;
+	__u64 round_trip;
 };
 
 /* What a fast connection brings within some ten milliseconds. */
@@ -151,6 +183,43 @@ struct {
 	type_field(value, __u64);
 } missed SEC(".maps");
 
+/* What is counted of a group's packets, by protocol. */
+enum {
+	CLASS_TCP,
+	/* UDP port 443. */
+	CLASS_QUIC,
+	CLASS_OTHER,
+	CLASSES,
+};
+
+struct traffic {
+	__u64 packets;
+	__u64 bytes;
+	__u64 flows;
+};
+
+/* By group and class. The daemon makes it as large as it has to be. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, struct traffic);
+} traffic SEC(".maps");
+
+/* When a flow was seen last, in either direction, in units of SEEN_SHIFT, 0: never; by a hash of the
+   flow, of which several may share a place. As large as `seen`, or one element if nothing counts. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u32);
+} flows SEC(".maps");
+
+/* A flow that was not seen for so long, in those units, has ended (RFC 4787 section 4.3: 5 minutes). */
+#define FLOW_IDLE 280
+
+#define HTTPS 443
+
 /* ---- Structures of the kernel; libbpf finds where the fields are (CO-RE). ---- */
 
 struct net_device {
@@ -165,6 +234,7 @@ struct nf_hook_state {
 
 struct skb_shared_info {
 	__u16 gso_size;
+	__u16 gso_segs;
 } __attribute__((preserve_access_index));
 
 struct sk_buff {
@@ -176,6 +246,7 @@ struct sk_buff {
 	/* Of the skb_shared_info, from `head` on. */
 	unsigned int end;
 	unsigned char *head;
+	__u32 mark;
 	__u8 ip_summed : 2;
 	__u8 csum_valid : 1;
 } __attribute__((preserve_access_index));
@@ -196,12 +267,33 @@ enum {
 
 /* ---- */
 
-/* What is copied of a mobile's packets; NULL: it is no mobile. */
-static inline_always __u32 *of_mobile(const struct address *address)
+/* What is done with a mobile's packets; NULL: it is no mobile. */
+static inline_always struct treatment *of_mobile(const struct address *address)
 {
 	struct prefix prefix = { .bits = 128, .address = *address };
 
 	return bpf_map_lookup_elem(&mobiles, &prefix);
+}
+
+/* Of an interface; NULL: it is no uplink. */
+static inline_always const struct uplink *of_uplink(struct net_device *device)
+{
+	__u32 index;
+
+	if (!device)
+		return 0;
+	index = device->ifindex;
+	return bpf_map_lookup_elem(&uplinks, &index);
+}
+
+/* Multicast, broadcast or link-local. */
+static inline_always int is_of_link(const struct address *address)
+{
+	__u32 ipv4 = ntoh32(address->words[3]), first = ntoh32(address->words[0]);
+
+	if (!first && !address->words[1] && address->words[2] == ntoh32(0x0000ffff))
+		return ipv4 >= 0xe0000000 || ipv4 >> 16 == 0xa9fe;
+	return first >> 24 == 0xff || first >> 22 == 0xfe80 >> 6;
 }
 
 static inline_always struct settings *all_settings(void)
@@ -297,8 +389,11 @@ static inline_always int on_answer(const struct address *mobile, struct presence
 		__u64 lately = presence->response - presence->response / 8;
 
 		presence->waits_since = 0;
-		if (waited <= LONGEST_RESPONSE)
+		if (waited <= LONGEST_RESPONSE) {
 			presence->response = waited > lately ? waited : lately;
+			if (waited > presence->round_trip)
+				presence->round_trip = waited;
+		}
 	}
 	return presence->is_told != 0;
 }
@@ -339,21 +434,74 @@ static inline_always struct outgoing read_outgoing(struct sk_buff *skb, __u32 he
 	return read;
 }
 
-static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
-				    const struct address *target, const struct outgoing *read)
+/* A place in `seen` or `flows`. */
+static inline_always __u32 place_of(__u64 secret, const struct address *source,
+				    const struct address *target, __u32 ports, __u8 protocol)
 {
 	const __u64 odd = 0x9e3779b97f4a7c15;
-	__u64 hash = (secret ^ read->protocol) * odd;
+	__u64 hash = (secret ^ protocol) * odd;
 
 	for (int i = 0; i < 4; i++) {
 		hash = (hash ^ source->words[i]) * odd;
 		hash = (hash ^ target->words[i]) * odd;
 	}
-	hash = (hash ^ (hash >> 32) ^ read->tcp.ports) * odd;
+	hash = (hash ^ (hash >> 32) ^ ports) * odd;
+	return hash >> HASH_SHIFT;
+}
 
-	__u32 at = hash >> HASH_SHIFT;
+static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
+				    const struct address *target, const struct outgoing *read)
+{
+	__u32 at = place_of(secret, source, target, read->tcp.ports, read->protocol);
 
 	return bpf_map_lookup_elem(&seen, &at);
+}
+
+static inline_always __u32 segments(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = (const void *)(skb->head + skb->end);
+	__u16 count = 0;
+
+	bpf_probe_read_kernel(&count, sizeof(count), &info->gso_segs);
+	return count ? count : 1;
+}
+
+/* Counts a packet between a mobile and another host, whose transport header begins there. */
+static inline_always void count(struct sk_buff *skb, __u64 secret, __u32 group, __u32 header,
+				__u8 protocol, const struct address *mobile,
+				const struct address *other, int is_to_mobile)
+{
+	__u32 ports = 0, class = CLASS_OTHER;
+
+	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) {
+		read_bytes(skb, header, &ports, sizeof(ports));
+		ports = ntoh32(ports);
+		if (protocol == PROTOCOL_TCP)
+			class = CLASS_TCP;
+		else if (ports >> 16 == HTTPS || (ports & 0xffff) == HTTPS)
+			class = CLASS_QUIC;
+		/* The mobile's is the first in either direction. */
+		if (is_to_mobile)
+			ports = ports << 16 | ports >> 16;
+	}
+
+	__u32 at = group * CLASSES + class;
+	struct traffic *traffic_of = bpf_map_lookup_elem(&traffic, &at);
+
+	if (!traffic_of)
+		return;
+	traffic_of->packets += segments(skb);
+	traffic_of->bytes += skb->len;
+
+	__u32 place = place_of(secret, mobile, other, ports, protocol);
+	__u32 *last = bpf_map_lookup_elem(&flows, &place);
+	__u32 time = (bpf_ktime_get_ns() >> SEEN_SHIFT) + 1;
+
+	if (!last || *last == time)
+		return;
+	if (!*last || time - *last > FLOW_IDLE)
+		traffic_of->flows += 1;
+	*last = time;
 }
 
 /*
@@ -372,6 +520,7 @@ static inline_always int on_question(struct presence *presence, __u32 *seen, int
 		presence->waits_since = since = now;
 	head->waits_since = since;
 	head->response = presence->response;
+	head->round_trip = presence->round_trip;
 
 	__u64 waited = now - since;
 	__u32 time = now >> SEEN_SHIFT, earliest = (since - IDLE) >> SEEN_SHIFT;
@@ -387,8 +536,7 @@ static inline_always int on_question(struct presence *presence, __u32 *seen, int
 	return 0;
 }
 
-SEC("netfilter")
-int copy_forwarded(struct bpf_nf_ctx *ctx)
+static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 {
 	const struct nf_hook_state *state = ctx->state;
 	struct sk_buff *skb = ctx->skb;
@@ -403,7 +551,7 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 		struct ipv6_header v6;
 	} ip;
 
-	if (!wanted)
+	if (!wanted || (is_local && (skb->mark & wanted->mark_mask) == wanted->mark))
 		return NF_ACCEPT;
 	if (state->pf == NFPROTO_IPV4) {
 		if (read_bytes(skb, 0, &ip.v4, sizeof(ip.v4)))
@@ -425,15 +573,35 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	if (!is_tcp && !wanted->any_protocol)
 		return NF_ACCEPT;
 
-	const __u32 *of_target = of_mobile(&target);
-	const __u32 *what = of_target ? of_target : of_mobile(&source);
+	const struct treatment *of_target = is_local ? 0 : of_mobile(&target);
+	const struct treatment *treatment = of_target || is_local ? of_target : of_mobile(&source);
+	const struct address *mobile = of_target ? &target : &source;
+	int is_to_mobile = of_target != 0;
 
-	if (!what || (*what == OF_TCP && !is_tcp))
+	if (!treatment && wanted->any_uplink) {
+		const struct uplink *output = of_uplink(state->out);
+		const struct uplink *input = of_uplink(state->in);
+		const struct uplink *uplink = output ? output : input;
+
+		/* Nobody on board sends what goes from one to the other, and what stays on the link
+		   says nothing about what is beyond it. */
+		if (!uplink || (output && input) || is_of_link(&source) || is_of_link(&target))
+			return NF_ACCEPT;
+		treatment = &uplink->treatment;
+		mobile = &uplink->name;
+		is_to_mobile = output != 0;
+	}
+	if (!treatment || (treatment->what == OF_TCP && !is_tcp))
 		return NF_ACCEPT;
 
-	const struct address *mobile = of_target ? &target : &source;
-	int is_partial = *what == TO_SILENT_MOBILE || *what == FROM_UNANSWERED_MOBILE;
-	int is_answer = !of_target == (*what == TO_SILENT_MOBILE);
+	if (wanted->observes)
+		count(skb, wanted->secret, treatment->group, header, protocol,
+		      is_to_mobile ? &target : &source, is_to_mobile ? &source : &target,
+		      is_to_mobile);
+
+	__u32 what = treatment->what;
+	int is_partial = what == TO_SILENT_MOBILE || what == FROM_UNANSWERED_MOBILE;
+	int is_answer = is_to_mobile != (what == TO_SILENT_MOBILE);
 	struct presence *presence = is_partial ? bpf_map_lookup_elem(&presences, mobile) : 0;
 
 	if (presence && !is_answer && is_answer_due(presence))
@@ -484,4 +652,17 @@ int copy_forwarded(struct bpf_nf_ctx *ctx)
 	if (copy(&head, &packet) && answered)
 		answered->is_told = 0;
 	return NF_ACCEPT;
+}
+
+SEC("netfilter")
+int copy_forwarded(struct bpf_nf_ctx *ctx)
+{
+	return copy_one(ctx, 0);
+}
+
+/* Of this host's own connections. */
+SEC("netfilter")
+int copy_local(struct bpf_nf_ctx *ctx)
+{
+	return copy_one(ctx, 1);
 }

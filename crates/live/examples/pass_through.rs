@@ -6,7 +6,7 @@
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
 use airtcp_live::gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, Signals,
+    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_live::gateway::datapath::Verdict;
 use airtcp_live::gateway::datapath::nfqueue::Nfqueue;
@@ -24,13 +24,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut queue = Nfqueue::open(QUEUE, LENGTH)?;
     let config = GatewayConfig {
         nfqueue: NfqueueConfig { queue: QUEUE, length: LENGTH },
+        mode: Mode::default(),
+        mark: Mark::default(),
         state: "/run/airtcp".into(),
         control: "/run/airtcp/control".into(),
         limits: Limits { memory: Bytes::ZERO, flows: 0, flows_per_mobile: 0, idle: Duration::ZERO },
         groups: vec![Group {
             name: "mobiles".into(),
-            addresses: vec![mobiles.parse()?],
-            interfaces: Vec::new(),
+            members: Members::Mobiles { addresses: vec![mobiles.parse()?], interfaces: Vec::new() },
             mechanism: MechanismConfig::PacketControl { threshold: 3 },
             copy: CopyMode::Always,
             fast_path: Default::default(),

@@ -8,7 +8,7 @@ use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
 use airtcp_live::agent::program::Program as Source;
 use airtcp_live::agent::{self, AgentConfig as Reporter, Answered};
 use airtcp_live::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
-use airtcp_live::gateway::config::{AgentConfig, CopyMode, Group, Signals};
+use airtcp_live::gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
 use airtcp_live::gateway::signals::keys::{Key, KeyName};
 use airtcp_live::gateway::signals::{self, Running};
 use nix::sched::{CloneFlags, setns};
@@ -88,8 +88,10 @@ impl Net {
     fn start(&self, signals: &Signals) -> (Running, Inbox) {
         let group = Group {
             name: "mobiles".to_owned(),
-            addresses: vec!["10.0.0.0/24".parse().unwrap()],
-            interfaces: vec!["wlan0".to_owned()],
+            members: Members::Mobiles {
+                addresses: vec!["10.0.0.0/24".parse().unwrap()],
+                interfaces: vec!["wlan0".to_owned()],
+            },
             mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
             copy: CopyMode::Always,
             fast_path: Default::default(),
@@ -116,7 +118,7 @@ impl Drop for Net {
 fn expect(inbox: &Inbox, signal: LinkSignal, source: SignalSource) {
     let command = inbox.commands.recv_timeout(Duration::from_secs(8));
     let Ok(Command::Signal(said)) = command else { panic!("{command:?} instead of {signal:?}") };
-    let mobile = MobileId("10.0.0.7".parse().unwrap());
+    let mobile = MobileId::Host("10.0.0.7".parse().unwrap());
     assert_eq!(said, MobileSignal { mobile, signal, source });
 }
 

@@ -39,7 +39,7 @@ fn memory_of_a_flow(protocol: u8, packet: impl Fn(Flow, u32) -> Bytes) -> f64 {
             silence: None,
         };
         let kept = Kept::new(FlowId { protocol, flow }, &intercepted).unwrap();
-        let mobile = MobileId(flow.dst.ip);
+        let mobile = MobileId::Host(flow.dst.ip);
         wake.on_sent(now, mobile, &kept);
         wake.on_signal(now, mobile, LinkSignal::Down);
     };

@@ -356,9 +356,13 @@ fn read_input(fields: &Fields) -> Result<Input<Segment<Length>>, FieldError> {
     })? {
         return Ok(Input::Timer);
     }
-    let mobile = fields.read("mobile", "an IP address", |ip| ip.parse().ok())?;
+    let mobile = |text: &str| {
+        let host = text.parse().map(MobileId::Host).ok();
+        host.or_else(|| text.parse().map(MobileId::Uplink).ok())
+    };
+    let mobile = fields.read("mobile", "an IP address or an interface", mobile)?;
     let signal = fields.read("signal", "fading, down or up", LinkSignal::named)?;
-    Ok(Input::Signal { mobile: MobileId(mobile), signal })
+    Ok(Input::Signal { mobile, signal })
 }
 
 /// The actions, as runs.

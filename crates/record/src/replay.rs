@@ -225,7 +225,7 @@ impl fmt::Display for ShownInput<'_> {
                 write!(f, "{} host, a copy: {} {segment}", side_name(*from), segment.flow)
             }
             Input::Signal { mobile, signal } => {
-                write!(f, "the link to {} is {}", mobile.0, signal.name())
+                write!(f, "the link to {mobile} is {}", signal.name())
             }
             Input::Timer => write!(f, "timer"),
         }

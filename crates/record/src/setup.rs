@@ -2,7 +2,7 @@
 
 use crate::fields::{FieldError, Fields};
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::{FlowTableConfig, MechanismConfig};
+use airtcp_edge::{FlowTableConfig, InterfaceName, MechanismConfig};
 use airtcp_settings::schema::{Field, Kind, Table};
 use airtcp_settings::{Decoded, Reader, Settings, Value};
 use std::cell::{Cell, RefCell};
@@ -18,6 +18,8 @@ pub struct Setup {
     pub flows: usize,
     /// Most connections known of one mobile.
     pub flows_per_mobile: usize,
+    /// The link is this uplink, for all connections; `None`: each mobile has one of its own.
+    pub uplink: Option<InterfaceName>,
     /// A connection without a segment for this long may be forgotten.
     pub idle: Duration,
     /// Most payload bytes held in total.
@@ -29,16 +31,19 @@ static MECHANISM: Table = Table::new("mechanism", "What a group runs.", Mechanis
 impl Setup {
     /// The flow table of the mechanism. Its hash key does not influence what a mechanism does.
     pub(crate) fn table(&self) -> FlowTableConfig {
-        let &Self { flows: limit, flows_per_mobile: per_mobile, idle, .. } = self;
-        FlowTableConfig { limit, per_mobile, idle, hash_key: (0, 0) }
+        let &Self { flows: limit, flows_per_mobile: per_mobile, uplink, idle, .. } = self;
+        FlowTableConfig { limit, per_mobile, uplink, idle, hash_key: (0, 0) }
     }
 
     /// Adds the setup to the fields.
     pub(crate) fn put(&self, fields: &mut Fields) {
-        let Self { name, mechanism, flows, flows_per_mobile, idle, memory } = self;
+        let Self { name, mechanism, flows, flows_per_mobile, uplink, idle, memory } = self;
         fields.put("name", name);
         fields.put("flows", flows);
         fields.put("flows-per-mobile", flows_per_mobile);
+        if let Some(uplink) = uplink {
+            fields.put("uplink", uplink);
+        }
         fields.put("idle", nanoseconds(*idle));
         fields.put("memory", memory);
         let mut settings = Vec::new();
@@ -60,6 +65,10 @@ impl Setup {
                 Some(_) => fields.number("flows-per-mobile")?,
                 // Recordings were once without this bound.
                 None => usize::MAX,
+            },
+            uplink: match fields.find("uplink") {
+                Some(_) => Some(fields.read("uplink", "an interface", |name| name.parse().ok())?),
+                None => None,
             },
             idle: decode(&Duration::KIND, "idle", fields.get("idle")?)?,
             memory: decode(&Bytes::KIND, "memory", fields.get("memory")?)?,
@@ -198,11 +207,13 @@ mod tests {
             }),
             MechanismConfig::Snoop(SnoopConfig::default()),
         ] {
+            let uplink = nudge.map(|_| "wwan0".parse().unwrap());
             let setup = Setup {
                 name: "phones in the train".into(),
                 mechanism,
                 flows: 1000,
                 flows_per_mobile: 100,
+                uplink,
                 idle: Duration::from_secs(300),
                 memory: Bytes(1 << 26),
             };

@@ -123,12 +123,12 @@ impl Writer {
             }
             Input::Signal { mobile, signal } => {
                 let signal = signal.name();
-                let message = format!("group {group}: the link to {} is {signal}", mobile.0);
+                let message = format!("group {group}: the link to {mobile} is {signal}");
                 let fields = Fields::default()
                     .with("entry", "input")
                     .with("group", group)
                     .with("input", "signal")
-                    .with("mobile", mobile.0)
+                    .with("mobile", mobile)
                     .with("signal", signal)
                     .with("actions", summary);
                 self.journal(now, &message, fields);

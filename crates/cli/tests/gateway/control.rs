@@ -4,16 +4,15 @@ use crate::host::Host;
 use airtcp_core::LinkSignal;
 use airtcp_emu::control::{Directions, Order};
 use airtcp_live::gateway::command::Status;
-use airtcp_live::gateway::control::{Answer, AskError, Request, ask};
+use airtcp_live::gateway::control::{Answer, AskError, Request, Whose, ask};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, mkfifo};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -74,16 +73,21 @@ struct Files {
     config: PathBuf,
     control: PathBuf,
     log: PathBuf,
+    /// The variable PATH.
+    path: String,
 }
 
 impl Gateway {
-    /// Starts it and waits until it works. `config` has everything but the paths.
-    pub(crate) fn start(host: &Host, config: &str, folder: &Path) -> Self {
+    /// Starts it and waits until it works. `config` has everything but the paths; programs in
+    /// `tools` come before those of the machine.
+    pub(crate) fn start(host: &Host, config: &str, folder: &Path, tools: Option<&Path>) -> Self {
         let [control, state, file, log] =
             ["gateway.sock", "state", "gateway.toml", "gateway.log"].map(|name| folder.join(name));
         let paths = format!("state = {state:?}\ncontrol = {control:?}\n");
         std::fs::write(&file, paths + config).unwrap();
-        let files = Files { config: file, control, log };
+        let machine = std::env::var("PATH").unwrap_or_default();
+        let path = tools.map_or(machine.clone(), |tools| format!("{}:{machine}", tools.display()));
+        let files = Files { config: file, control, log, path };
         Self { process: files.start(host).into(), files }
     }
 
@@ -92,9 +96,9 @@ impl Gateway {
         *self.process.lock().unwrap() = self.files.start(host);
     }
 
-    /// Tells it something about a mobile.
-    pub(crate) fn signal(&self, mobile: IpAddr, signal: LinkSignal) {
-        let answer = self.ask(&Request::Signal { mobiles: mobile.into(), signal });
+    /// Tells it something about a mobile, by its address, or about an uplink, by its interface.
+    pub(crate) fn signal(&self, whose: &str, signal: LinkSignal) {
+        let answer = self.ask(&Request::Signal { whose: Whose::parse(whose).unwrap(), signal });
         assert_eq!(answer, Answer::Done {}, "{}", self.log());
     }
 
@@ -109,6 +113,28 @@ impl Gateway {
     pub(crate) fn reload(&self, from: &str, to: &str) {
         self.configure(from, to);
         assert_eq!(self.ask(&Request::Reload), Answer::Done {}, "{}", self.log());
+    }
+
+    /// Replaces a piece of its configuration and has it read again, which it refuses; why.
+    pub(crate) fn reload_error(&self, from: &str, to: &str) -> String {
+        self.configure(from, to);
+        match ask(&self.files.control, &Request::Reload) {
+            Err(AskError::Refused(message)) => message,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// What `airtcp gateway` says to these arguments about it.
+    pub(crate) fn airtcp(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
+        command.arg("gateway").args(args).arg("--control").arg(&self.files.control);
+        command.output().unwrap()
+    }
+
+    /// Runs it until it ends by itself.
+    pub(crate) fn run(&self, host: &Host) -> Output {
+        let mut command = host.command(&[env!("CARGO_BIN_EXE_airtcp"), "gateway", "--config"]);
+        command.arg(&self.files.config).output().unwrap()
     }
 
     /// What it is doing.
@@ -201,6 +227,7 @@ impl Files {
             .command(&["nice", "-n", unit("Nice="), "setpriv", &capabilities(), "--"])
             .args([env!("CARGO_BIN_EXE_airtcp"), "gateway", "--config"])
             .arg(&self.config)
+            .env("PATH", &self.path)
             .stderr(log)
             .spawn();
         let mut process = Process(child.unwrap());

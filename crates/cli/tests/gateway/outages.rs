@@ -373,16 +373,18 @@ fn parse(line: &'static str) -> Option<Case> {
     Some(Case { mechanism: (mechanism != "none").then_some(mechanism), congestion, outage, told })
 }
 
-/// The variable that asks for the tests of `make test-long`.
-pub(crate) const LONG: &str = "AIRTCP_LONG";
+/// Whether the tests of `make test-long` are asked for, and possible.
+pub(crate) fn is_long_possible() -> bool {
+    let is_asked_for = std::env::var_os("AIRTCP_LONG").is_some();
+    if !is_asked_for {
+        airtcp_testing::skip("`make test-long`, as it takes long");
+    }
+    is_asked_for && possible()
+}
 
 #[test]
 fn long_outages() {
-    if std::env::var_os(LONG).is_none() {
-        airtcp_testing::skip("14 minutes: `make test-long` runs it");
-        return;
-    }
-    if !possible() {
+    if !is_long_possible() {
         return;
     }
     let mut cases = grid(Some("m-tcp-plus"), &[Told::Timely], &[180, 600]);

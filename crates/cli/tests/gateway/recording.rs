@@ -47,7 +47,7 @@ fn record(mechanism: &str, file: &Path) {
     drop(bed);
 }
 
-fn expect_same_actions(mechanism: &str, file: &Path) {
+pub(crate) fn expect_same_actions(mechanism: &str, file: &Path) {
     let replay = Command::new(env!("CARGO_BIN_EXE_airtcp")).arg("replay").arg(file).output();
     let replay = replay.unwrap();
     let told = [replay.stdout, replay.stderr].map(|text| String::from_utf8(text).unwrap());

@@ -84,6 +84,15 @@ pub(crate) fn packet_control(recovery: &str, is_on: bool, goodput: f64, retransm
     note(&PACKET_CONTROL, &format!("{recovery},{is_on},{goodput:.2},{retransmissions}"));
 }
 
+/// Tells what a gateway that observes says would have been saved, of seconds that a download waited.
+pub(crate) fn observed(dead: f64, saved: [f64; 2]) {
+    let [least, most] = saved;
+    let _ = writeln!(
+        std::io::stderr(),
+        "measured: dead time {dead:.3} s, would have been saved: {least:.3} to {most:.3} s"
+    );
+}
+
 /// Tells how long a transfer stood still while the daemon was stopped.
 pub(crate) fn stall(gap: Duration) {
     let _ = writeln!(std::io::stderr(), "measured: stopped daemon, no byte for {gap:?}");

@@ -1,5 +1,6 @@
 //! The testbed: fixed host - wire - gateway - emulated wireless link - mobile host. A gateway in a
-//! bridge has a router behind it, which has the link.
+//! bridge has a router behind it, which has the link. One on board is beyond it: fixed host -
+//! wire - router - emulated wireless link - gateway - wire - mobile host.
 
 use crate::control::{Emulator, Gateway};
 use crate::host::Host;
@@ -8,7 +9,7 @@ use airtcp_core::LinkSignal;
 use airtcp_testing::skip;
 use nix::unistd::Pid;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
@@ -21,6 +22,13 @@ pub(crate) const ROUTER: [&str; 2] = ["10.7.0.1", "fd00:7::1"];
 const BRIDGE: [&str; 2] = ["10.7.0.3", "fd00:7::3"];
 /// The mobile's, which `airtcp link` gives it.
 pub(crate) const MOBILE: [&str; 2] = ["100.64.0.2", "fd4c:91e7:3b0a::2"];
+/// The mobile's and the gateway's at the wire on board.
+const ON_BOARD: [&str; 2] = ["10.8.0.2", "fd00:8::2"];
+const BOARD: [&str; 2] = ["10.8.0.1", "fd00:8::1"];
+/// Where all addresses on board are.
+const ALL_ON_BOARD: [&str; 2] = ["10.8.0.0/24", "fd00:8::/64"];
+/// The interface of the emulated link, at both ends.
+pub(crate) const LINK: &str = "airtcp0";
 
 /// Testbeds at the same time: they mostly wait, but the emulators must keep up.
 const ROOM: usize = 8;
@@ -34,6 +42,16 @@ pub(crate) enum Place {
     Masquerading,
     /// A bridge.
     Bridge,
+    /// The router on board, with the link as its uplink.
+    OnBoard,
+    /// The same, and it masquerades the host on board.
+    OnBoardMasquerading,
+}
+
+impl Place {
+    fn is_on_board(self) -> bool {
+        matches!(self, Self::OnBoard | Self::OnBoardMasquerading)
+    }
 }
 
 /// What a testbed is made of.
@@ -54,6 +72,10 @@ pub(crate) struct Plan {
     pub(crate) sysctls: Vec<(&'static str, &'static str)>,
     /// The fixed host hands whole super-packets to the wire.
     pub(crate) offload: bool,
+    /// Folder with programs that the gateway uses in place of those of the machine.
+    pub(crate) tools: Option<PathBuf>,
+    /// The mechanism of another gateway, in the router at the network's edge.
+    pub(crate) opposite: Option<String>,
 }
 
 impl Default for Plan {
@@ -68,6 +90,8 @@ impl Default for Plan {
             ipv6: false,
             sysctls: Vec::new(),
             offload: true,
+            tools: None,
+            opposite: None,
         }
     }
 }
@@ -90,14 +114,16 @@ impl Plan {
 pub(crate) struct Testbed {
     // In this order they go.
     daemon: Option<Gateway>,
+    opposite: Option<Gateway>,
     link: Emulator,
     pub(crate) fixed: Host,
     pub(crate) gateway: Host,
     pub(crate) mobile: Host,
-    /// Behind a bridge.
+    /// Behind a bridge, or opposite of a gateway on board.
     _router: Option<Host>,
+    place: Place,
     ipv6: bool,
-    _files: tempfile::TempDir,
+    _files: [tempfile::TempDir; 2],
     _permit: Permit,
 }
 
@@ -106,9 +132,15 @@ impl Testbed {
     pub(crate) fn new(plan: &Plan) -> Self {
         let permit = Permit::wait();
         let [fixed, gateway, mobile] = ["fixed", "gateway", "mobile"].map(Host::new);
-        let behind = (plan.place == Place::Bridge).then(|| Host::new("router"));
+        let is_on_board = plan.place.is_on_board();
+        let behind = (plan.place == Place::Bridge || is_on_board).then(|| Host::new("router"));
         let router = behind.as_ref().unwrap_or(&gateway);
-        if let Some(router) = &behind {
+        if is_on_board {
+            join(&fixed, router, "wire");
+            join(&mobile, &gateway, "wire");
+            attach(&mobile, ON_BOARD);
+            attach(&gateway, BOARD);
+        } else if let Some(router) = &behind {
             // The bridge has the wire's name.
             gateway.ip(&["link", "add", "wire", "type", "bridge"]);
             for (host, port) in [(&fixed, "left"), (router, "right")] {
@@ -129,45 +161,73 @@ impl Testbed {
         }
         for sysctl in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
             router.sysctl(sysctl, "1");
+            if is_on_board {
+                gateway.sysctl(sysctl, "1");
+            }
         }
         for (host, (name, value)) in
             [&fixed, &mobile].into_iter().flat_map(|h| plan.sysctls.iter().map(move |s| (h, s)))
         {
             host.sysctl(name, value);
         }
-        let files = tempfile::tempdir_in("/dev/shm").unwrap();
-        let link = Emulator::start(&mobile, router, &plan.link, files.path());
-        for (family, via) in ["-4", "-6"].iter().zip(ROUTER) {
+        let files = [(); 2].map(|()| tempfile::tempdir_in("/dev/shm").unwrap());
+        let vehicle = if is_on_board { &gateway } else { &mobile };
+        let link = Emulator::start(vehicle, router, &plan.link, files[0].path());
+        for (n, (family, via)) in ["-4", "-6"].iter().zip(ROUTER).enumerate() {
+            if is_on_board {
+                fixed.ip(&[family, "route", "add", "default", "via", via]);
+                mobile.ip(&[family, "route", "add", "default", "via", BOARD[n]]);
+                gateway.ip(&[family, "route", "add", "default", "dev", LINK]);
+                if plan.place == Place::OnBoard {
+                    router.ip(&[family, "route", "add", ALL_ON_BOARD[n], "dev", LINK]);
+                }
+                continue;
+            }
             if plan.place != Place::Masquerading {
                 fixed.ip(&[family, "route", "add", "default", "via", via]);
             }
             if behind.is_some() {
                 gateway.ip(&[family, "route", "add", "default", "via", via]);
             }
-            mobile.ip(&[family, "route", "add", "default", "dev", "airtcp0"]);
+            mobile.ip(&[family, "route", "add", "default", "dev", LINK]);
         }
-        if plan.place == Place::Masquerading {
+        let masqueraded = match plan.place {
+            Place::Masquerading => Some("wire"),
+            Place::OnBoardMasquerading => Some(LINK),
+            Place::Router | Place::Bridge | Place::OnBoard => None,
+        };
+        if let Some(output) = masqueraded {
             for iptables in ["iptables", "ip6tables"] {
-                let rule = ["-t", "nat", "-A", "POSTROUTING", "-o", "wire", "-j", "MASQUERADE"];
+                let rule = ["-t", "nat", "-A", "POSTROUTING", "-o", output, "-j", "MASQUERADE"];
                 let status = gateway.command(&[&[iptables], &rule[..]].concat()).status().unwrap();
                 assert!(status.success(), "{iptables}");
             }
         }
+        let group = |mechanism: &str, [ipv4, ipv6]: [&str; 2]| {
+            format!(
+                "[[mobile]]\nname = \"phones\"\naddresses = [\"{ipv4}\", \"{ipv6}\"]\nmechanism = {mechanism}\n"
+            )
+        };
+        let tools = plan.tools.as_deref();
         let daemon = plan.mechanism.as_ref().map(|mechanism| {
-            let [ipv4, ipv6] = MOBILE;
-            let group = format!(
-                "{}\n[[mobile]]\nname = \"phones\"\naddresses = [\"{ipv4}\", \"{ipv6}\"]\nmechanism = {mechanism}\n",
-                plan.config
-            );
-            Gateway::start(&gateway, &group, files.path())
+            let group = match is_on_board {
+                true => format!("[[uplink]]\ninterface = \"{LINK}\"\nmechanism = {mechanism}\n"),
+                false => group(mechanism, MOBILE),
+            };
+            Gateway::start(&gateway, &format!("{}\n{group}", plan.config), files[0].path(), tools)
+        });
+        let opposite = plan.opposite.as_ref().map(|mechanism| {
+            Gateway::start(router, &group(mechanism, ALL_ON_BOARD), files[1].path(), tools)
         });
         Self {
             daemon,
+            opposite,
             link,
             fixed,
             gateway,
             mobile,
             _router: behind,
+            place: plan.place,
             ipv6: plan.ipv6,
             _files: files,
             _permit: permit,
@@ -186,9 +246,17 @@ impl Testbed {
         Transfer::start((&self.mobile, mobile), (&self.fixed, fixed), load)
     }
 
+    /// A transfer from the gateway on board, by one of its own connections.
+    pub(crate) fn upload_of_gateway(&self, load: &Load) -> Transfer {
+        let [fixed, _] = self.addresses();
+        let own = MOBILE[usize::from(self.ipv6)].parse().unwrap();
+        Transfer::start((&self.gateway, own), (&self.fixed, fixed), load)
+    }
+
     /// The fixed host's and the mobile's.
     pub(crate) fn addresses(&self) -> [IpAddr; 2] {
-        [FIXED, MOBILE].map(|pair| pair[usize::from(self.ipv6)].parse().unwrap())
+        let mobile = if self.place.is_on_board() { ON_BOARD } else { MOBILE };
+        [FIXED, mobile].map(|pair| pair[usize::from(self.ipv6)].parse().unwrap())
     }
 
     /// Takes the link down or up; when that was.
@@ -224,10 +292,14 @@ impl Testbed {
         self.daemon.as_ref().and_then(Gateway::child)
     }
 
-    /// Tells the gateway about the mobile, if there is a gateway.
+    /// Tells the gateways about the mobile or the uplink, if there are any.
     pub(crate) fn signal(&self, signal: LinkSignal) {
-        if let Some(daemon) = &self.daemon {
-            daemon.signal(self.addresses()[1], signal);
+        let mobile = self.addresses()[1].to_string();
+        let whose = if self.place.is_on_board() { LINK } else { &mobile };
+        for (daemon, whose) in [(&self.daemon, whose), (&self.opposite, &mobile)] {
+            if let Some(daemon) = daemon {
+                daemon.signal(whose, signal);
+            }
         }
     }
 }

@@ -47,7 +47,10 @@ fn expect_woken(bed: &Testbed, transfer: Transfer, told: Told, harm: impl FnOnce
 }
 
 /// UDP packets to `mobile`, one for each of these ports.
-fn udp(mobile: IpAddr, ports: impl Iterator<Item = u16>) -> impl Iterator<Item = Vec<u8>> {
+pub(crate) fn udp(
+    mobile: IpAddr,
+    ports: impl Iterator<Item = u16>,
+) -> impl Iterator<Item = Vec<u8>> {
     // Not an address that answers.
     let from = IpAddr::V4(Ipv4Addr::new(10, 7, 0, 9));
     ports.map(move |port| {
@@ -147,7 +150,7 @@ fn packets_shorter_than_their_headers_pass_and_are_counted() {
         packet.extend([0; 4]);
         packet
     };
-    let received = || bed.mobile.within(received_datagrams);
+    let received = || bed.mobile.within(|| ip_counter("InReceives"));
     // What is left of the download has come.
     thread::sleep(Duration::from_millis(500));
     let before = received();
@@ -161,12 +164,12 @@ fn packets_shorter_than_their_headers_pass_and_are_counted() {
     }
 }
 
-/// IP packets that a host received.
-fn received_datagrams() -> u64 {
+/// A counter of the calling thread's namespace for IPv4, by its name in /proc/net/snmp.
+pub(crate) fn ip_counter(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
     let mut lines = text.lines().filter(|line| line.starts_with("Ip:"));
     let [names, values] = [(); 2].map(|()| lines.next().unwrap().split_whitespace());
-    names.zip(values).find(|(name, _)| *name == "InReceives").unwrap().1.parse().unwrap()
+    names.zip(values).find(|(found, _)| *found == name).unwrap().1.parse().unwrap()
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl<M: Middlebox<Length>> Script<M> {
 
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
         let mut out = Actions::new();
-        self.machine.on_link(self.now, MobileId(self.hosts.flow.dst.ip), signal, &mut out);
+        self.machine.on_link(self.now, MobileId::Host(self.hosts.flow.dst.ip), signal, &mut out);
         out.drain().map(|action| self.describe(&action, None)).collect()
     }
 

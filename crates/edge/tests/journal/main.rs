@@ -43,7 +43,7 @@ impl Driver {
     }
 
     pub(crate) fn signal(&mut self, hosts: &Hosts, signal: LinkSignal) -> Actions<Length> {
-        let mobile = MobileId(hosts.flow.dst.ip);
+        let mobile = MobileId::Host(hosts.flow.dst.ip);
         self.call(|node, now, out| node.on_link(now, mobile, signal, out))
     }
 

@@ -47,7 +47,7 @@ impl Through {
     }
 
     fn mobile(&self) -> MobileId {
-        MobileId(self.hosts.flow.dst.ip)
+        MobileId::Host(self.hosts.flow.dst.ip)
     }
 
     fn signal(&mut self, at: u64, signal: LinkSignal) {

@@ -168,7 +168,7 @@ fn a_successor_goes_on_where_the_first_was_killed() {
     driver.now = Instant::from_secs(100);
     let mut next = driver.successor();
     assert_eq!((next.node.flows(), next.node.held()), (1, 3000));
-    let mobile = MobileId(hosts.flow.dst.ip);
+    let mobile = MobileId::Host(hosts.flow.dst.ip);
     assert!(next.node.is_interrupted(mobile));
     let report = next.node.reports().next().unwrap();
     assert_eq!(

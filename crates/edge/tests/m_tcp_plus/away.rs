@@ -414,8 +414,11 @@ fn connections_that_went_down_together_ask_one_after_the_other() {
             node.on_segment(Instant::ZERO, from, segment, &mut out);
         }
     }
-    let mobile = MobileId(template.fixed(0, 0).flow.dst.ip);
+    let mobile = MobileId::Host(template.fixed(0, 0).flow.dst.ip);
     node.on_link(Instant::ZERO, mobile, LinkSignal::Down, &mut out);
+    while node.next_deadline() == Some(Instant::ZERO) {
+        node.on_timer(Instant::ZERO, &mut out);
+    }
     out.drain().for_each(drop);
     let (mut asked, mut most) = (0, 0);
     while let Some(due) = node.next_deadline().filter(|&due| due < Instant::from_secs(6)) {

@@ -178,7 +178,7 @@ fn real_bytes_are_replayed_like_lengths() {
     let data = bytes(template.fixed(0, 0), b"hello");
     node.on_segment(s(0), Side::Mobile, bytes(template.mobile(0), b""), &mut out);
     node.on_segment(s(0), Side::Fixed, data.clone(), &mut out);
-    let mobile = airtcp_edge::MobileId(data.flow.dst.ip);
+    let mobile = airtcp_edge::MobileId::Host(data.flow.dst.ip);
     node.on_link(s(1), mobile, LinkSignal::Down, &mut out);
     assert_eq!(out.drain().len(), 4);
     node.on_link(s(2), mobile, LinkSignal::Up, &mut out);

@@ -465,7 +465,7 @@ fn pure_acks_from_the_fixed_host_pass() {
 fn link_signals_and_timers_do_nothing() {
     let mut s = Script::new(6, 0);
     let mut out = Actions::<Length>::new();
-    let mobile = MobileId(s.fixed(0, 0).flow.dst.ip);
+    let mobile = MobileId::Host(s.fixed(0, 0).flow.dst.ip);
     for signal in [LinkSignal::Fading, LinkSignal::Down, LinkSignal::Up] {
         s.filter.on_link(Instant::ZERO, mobile, signal, &mut out);
     }

@@ -341,7 +341,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
             }
             Arrival::Signal(signal) => {
                 self.trace.push(format!("{} {signal:?}", self.now));
-                let mobile = MobileId(flow().dst.ip);
+                let mobile = MobileId::Host(flow().dst.ip);
                 self.node(None, |node, now, out| node.on_link(now, mobile, signal, out))
             }
             Arrival::MobileSignal(signal) => {
@@ -398,7 +398,7 @@ fn can_deliver_custody<M: Middlebox<Vec<u8>> + Clone>(
     let mut now = now;
     let mut out = Actions::new();
     let mut received = Replayed::new(&observer);
-    node.on_link(now, MobileId(flow().dst.ip), LinkSignal::Up, &mut out);
+    node.on_link(now, MobileId::Host(flow().dst.ip), LinkSignal::Up, &mut out);
     for _ in 0..1_000 {
         if received.next >= observer.told {
             return Ok(());

@@ -77,7 +77,7 @@ impl<M: Middlebox<Length>> Script<M> {
 
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
         let mut out = Actions::new();
-        self.node.on_link(self.now, MobileId(self.hosts.flow.dst.ip), signal, &mut out);
+        self.node.on_link(self.now, MobileId::Host(self.hosts.flow.dst.ip), signal, &mut out);
         out.drain().map(|action| self.show(&action)).collect()
     }
 
@@ -137,7 +137,7 @@ impl<M: Middlebox<Length>> Script<M> {
     /// The segments that the node made itself at this signal.
     pub(crate) fn injected_by(&mut self, signal: LinkSignal) -> Vec<Seg> {
         let mut out = Actions::new();
-        self.node.on_link(self.now, MobileId(self.hosts.flow.dst.ip), signal, &mut out);
+        self.node.on_link(self.now, MobileId::Host(self.hosts.flow.dst.ip), signal, &mut out);
         injections(out.drain().collect())
     }
 

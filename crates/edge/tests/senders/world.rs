@@ -192,7 +192,7 @@ impl<M: Middlebox<Length>> World<M> {
         match arrival {
             Arrival::Node(side, segment) => self.node.on_segment(now, side, segment, &mut out),
             Arrival::Signal(signal) => {
-                let mobile = MobileId(self.ends[1].flow().src.ip);
+                let mobile = MobileId::Host(self.ends[1].flow().src.ip);
                 self.node.on_link(now, mobile, signal, &mut out);
             }
             Arrival::End(i, segment) => {

@@ -92,7 +92,7 @@ impl Node {
 
     pub(crate) fn with(config: WakeConfig, table: FlowTableConfig) -> Self {
         let (wake, now) = (Wake::new(config, table), Instant::ZERO);
-        Self { wake, now, origin: now, mobile: MobileId(ip(MOBILE)) }
+        Self { wake, now, origin: now, mobile: MobileId::Host(ip(MOBILE)) }
     }
 
     /// The mobile has been heard, and nothing waits.
@@ -138,9 +138,14 @@ impl Node {
         all
     }
 
+    /// Milliseconds since the start.
+    pub(crate) fn ms(&self) -> u64 {
+        self.now.since(self.origin).as_millis()
+    }
+
     /// What is sent at once.
     pub(crate) fn sends(&mut self) -> Vec<String> {
-        let now = self.now.since(self.origin).as_millis();
+        let now = self.ms();
         let prefix = format!("{now} ");
         let strip = |line: String| line.strip_prefix(&prefix).map_or(line.clone(), str::to_owned);
         self.until(now).into_iter().map(strip).collect()

@@ -1,19 +1,21 @@
 //! With a data path that shows only what goes to silent mobiles, and says what it knows of them.
 
 use crate::{Named, Node, tcp, udp};
-use airtcp_core::{Duration, LinkSignal};
+use airtcp_core::{Duration, Instant, LinkSignal};
 use airtcp_edge::Silence;
+
+/// Answers took so many milliseconds.
+fn silence(since: Instant, answers: u64, is_flow_new: bool) -> Silence {
+    let response = Duration::from_millis(answers);
+    Silence { since, response, round_trip: response, is_flow_new }
+}
 
 impl Node {
     /// A packet to a mobile that has not answered for so many milliseconds, with answers that took
     /// 40 ms before.
     fn send_into_silence(&mut self, ms: u64, packet: Named) {
         let since = self.now - Duration::from_millis(ms);
-        let response = Duration::from_millis(40);
-        self.send(Named {
-            silence: Some(Silence { since, response, is_flow_new: false }),
-            ..packet
-        });
+        self.send(Named { silence: Some(silence(since, 40, false)), ..packet });
     }
 }
 
@@ -36,9 +38,7 @@ fn a_packet_that_is_shown_late_is_called_with_at_once() {
 #[test]
 fn how_long_answers_take_is_taken_over() {
     let mut node = Node::known();
-    let silence =
-        Silence { since: node.now, response: Duration::from_millis(600), is_flow_new: false };
-    node.send(Named { silence: Some(silence), ..udp(443, "x") });
+    node.send(Named { silence: Some(silence(node.now, 600, false)), ..udp(443, "x") });
     assert!(node.until(899).is_empty());
     assert_eq!(node.until(900), ["900 x"], "one and a half times 600 ms");
 }
@@ -71,9 +71,7 @@ fn what_was_kept_in_an_earlier_silence_is_not_sent_in_a_later_one() {
 #[test]
 fn a_flood_leaves_room_for_flows_that_were_there_before_and_are_shown_late() {
     let mut node = Node::known();
-    let silence =
-        |is_flow_new| Some(Silence { since: node.now, response: Duration::ZERO, is_flow_new });
-    let (flood, known) = (silence(true), silence(false));
+    let [flood, known] = [true, false].map(|is_new| Some(silence(node.now, 0, is_new)));
     for port in 1000..3000 {
         node.send(Named { silence: flood, ..udp(port, "flood") });
     }
@@ -88,7 +86,7 @@ fn a_flood_leaves_room_for_flows_that_were_there_before_and_are_shown_late() {
 fn flows_of_a_flood_neither_call_nor_are_released_before_others() {
     let mut node = Node::known();
     node.send_into_silence(0, udp(443, "known"));
-    let flood = Some(Silence { since: node.now, response: Duration::ZERO, is_flow_new: true });
+    let flood = Some(silence(node.now, 0, true));
     for port in 1000..1050 {
         node.send(Named { silence: flood, ..udp(port, "flood") });
     }
@@ -96,4 +94,15 @@ fn flows_of_a_flood_neither_call_nor_are_released_before_others() {
     assert_eq!(node.until(500), ["300 1000", "400 known", "500 1000"]);
     node.hear();
     assert_eq!(node.sends()[..3], ["1000", "known", "flood"]);
+}
+
+#[test]
+fn the_round_trip_is_taken_over() {
+    let mut node = Node::known();
+    let slow = Some(silence(node.now, 120, false));
+    node.send(Named { silence: slow, ..tcp(80, 1000) });
+    node.until(1_000);
+    node.send(tcp(80, 500));
+    node.hear();
+    assert_eq!(node.sends(), ["500"], "the tail waits");
 }

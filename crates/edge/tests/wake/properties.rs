@@ -55,7 +55,7 @@ proptest! {
                     prop_assert_eq!(out.drain().collect::<Vec<_>>(), vec![forward]);
                 }
                 Step::Signal(mobile, signal) => {
-                    wake.on_link(now, MobileId(crate::ip(mobile)), signal, &mut out);
+                    wake.on_link(now, MobileId::Host(crate::ip(mobile)), signal, &mut out);
                 }
                 Step::Wait(ms) => {
                     let end = now + Duration::from_millis(ms);

@@ -163,9 +163,9 @@ fn of_mobiles_without_flows_no_more_are_remembered_than_of_flows() {
     let table = FlowTableConfig { limit: 2, ..FlowTableConfig::default() };
     let mut node = Node::with(WakeConfig::default(), table);
     for last in [10, 11, 12] {
-        node.wake.on_signal(node.now, MobileId(ip(last)), LinkSignal::Down);
+        node.wake.on_signal(node.now, MobileId::Host(ip(last)), LinkSignal::Down);
     }
-    let is_away = |last| node.wake.is_interrupted(MobileId(ip(last)));
+    let is_away = |last| node.wake.is_interrupted(MobileId::Host(ip(last)));
     assert_eq!([10, 11, 12].map(is_away), [false, true, true]);
 }
 
@@ -287,7 +287,7 @@ fn a_scan_of_mobiles_that_do_not_exist_displaces_nothing() {
     let mut node = Node::with(WakeConfig::default(), table);
     node.answered(tcp(80, 1000));
     for last in 10..200 {
-        node.wake.on_sent(node.now, MobileId(ip(last)), &udp(1, "scan"));
+        node.wake.on_sent(node.now, MobileId::Host(ip(last)), &udp(1, "scan"));
     }
     node.answered(tcp(81, 2000));
     assert_eq!((node.wake.flows(), node.wake.segments_refused()), (3, 0));
@@ -299,16 +299,21 @@ fn a_scan_of_mobiles_that_do_not_exist_displaces_nothing() {
     assert_eq!(node.sends(), ["2100", "1100"]);
 }
 
-#[test]
-fn of_one_mobile_no_more_flows_are_kept_than_it_may_have() {
-    let idle = Duration::from_secs(10);
-    let table = FlowTableConfig { per_mobile: 2, idle, ..FlowTableConfig::default() };
+/// Three flows come where there is room for two, until one was idle for ten seconds.
+fn one_too_many(table: FlowTableConfig) -> Node {
+    let table = FlowTableConfig { idle: Duration::from_secs(10), ..table };
     let mut node = Node::with(WakeConfig::default(), table);
     for port in [1, 2, 3] {
         node.answered(udp(port, "x"));
     }
     assert_eq!((node.wake.flows(), node.wake.segments_refused()), (2, 1));
-    node.wake.on_sent(node.now, MobileId(ip(200)), &udp(1, "another mobile"));
+    node
+}
+
+#[test]
+fn of_one_mobile_no_more_flows_are_kept_than_it_may_have() {
+    let mut node = one_too_many(FlowTableConfig { per_mobile: 2, ..FlowTableConfig::default() });
+    node.wake.on_sent(node.now, MobileId::Host(ip(200)), &udp(1, "another mobile"));
     assert_eq!(node.wake.segments_refused(), 1);
     node.until(10_000);
     node.answered(udp(3, "x"));
@@ -317,13 +322,7 @@ fn of_one_mobile_no_more_flows_are_kept_than_it_may_have() {
 
 #[test]
 fn at_the_limit_the_longest_idle_flow_makes_room() {
-    let idle = Duration::from_secs(10);
-    let table = FlowTableConfig { limit: 2, idle, ..FlowTableConfig::default() };
-    let mut node = Node::with(WakeConfig::default(), table);
-    for port in [1, 2, 3] {
-        node.answered(udp(port, "x"));
-    }
-    assert_eq!((node.wake.flows(), node.wake.segments_refused()), (2, 1));
+    let mut node = one_too_many(FlowTableConfig { limit: 2, ..FlowTableConfig::default() });
     node.until(10_000);
     node.answered(udp(3, "x"));
     assert_eq!((node.wake.flows(), node.wake.segments_refused()), (2, 1));
@@ -353,9 +352,74 @@ fn of_a_segment_to_be_segmented_the_tail_is_its_end_and_the_newest_its_beginning
         node.on_segment(Instant::ZERO, Side::Fixed, segment, &mut out);
     }
     out.drain().for_each(drop);
-    node.on_link(Instant::ZERO, MobileId(ip(MOBILE)), LinkSignal::Up, &mut out);
+    node.on_link(Instant::ZERO, MobileId::Host(ip(MOBILE)), LinkSignal::Up, &mut out);
     node.on_timer(Instant::ZERO, &mut out);
     let inject = |segment| Action::Inject { to: Side::Mobile, segment };
     let sent = [segment(70_000 - 1_460, 1_460), segment(10_000, 1_460)].map(inject);
     assert_eq!(out.as_slice(), sent);
+}
+
+impl Node {
+    /// A mobile that answered after so many milliseconds, and is told to be back after an outage in
+    /// which a tail (1000) was sent, and a segment (500) again.
+    fn back(answer: u64) -> Self {
+        let mut node = Self::known();
+        node.send(tcp(80, 1));
+        node.until(node.ms() + answer);
+        node.hear();
+        node.signal(LinkSignal::Down);
+        node.send(tcp(80, 1000));
+        node.until(node.ms() + 500);
+        node.send(tcp(80, 500));
+        node.signal(LinkSignal::Up);
+        node
+    }
+}
+
+#[test]
+fn over_a_short_path_the_tail_goes_first() {
+    assert_eq!(Node::back(100).sends(), ["1000", "500"]);
+}
+
+#[test]
+fn over_a_long_path_the_tail_waits_for_the_sender_to_go_on() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    let up = node.ms();
+    node.hear();
+    assert!(node.wake.is_interrupted(node.mobile));
+    assert_eq!(node.until(up + 200), [format!("{} 1000", up + 200)]);
+    assert!(!node.wake.is_interrupted(node.mobile));
+}
+
+#[test]
+fn a_sender_that_goes_on_needs_no_tail() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    node.hear();
+    node.until(node.ms() + 100);
+    node.answered(tcp(80, 1500));
+    assert!(node.until(node.ms() + 1_000).is_empty());
+}
+
+#[test]
+fn over_a_long_path_calls_are_without_the_tail() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    let calls = node.until(node.ms() + 150);
+    assert!(calls.len() == 1 && calls[0].ends_with(" 500"), "{calls:?}");
+}
+
+#[test]
+fn other_protocols_are_released_in_order_of_time_over_any_path() {
+    let mut node = Node::known();
+    node.send(udp(443, "1"));
+    node.until(node.ms() + 150);
+    node.hear();
+    node.signal(LinkSignal::Down);
+    node.send(udp(443, "2"));
+    node.until(node.ms() + 500);
+    node.send(udp(443, "3"));
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["2", "3"]);
 }

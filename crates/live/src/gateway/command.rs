@@ -1,8 +1,9 @@
 //! What the rest of the daemon asks of the loop, and what it answers.
 
-use super::config::GatewayConfig;
+use super::config::{GatewayConfig, uplink_of};
+use super::datapath::rules::RulesError;
 use airtcp_core::LinkSignal;
-use airtcp_edge::MobileId;
+use airtcp_edge::{InterfaceName, MobileId};
 use nix::sys::eventfd::EventFd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,11 +16,15 @@ use std::sync::mpsc;
 pub enum Command {
     /// A source reports something about the link to a mobile.
     Signal(MobileSignal),
+    /// The interface of an uplink has this index from now on; none: it is gone.
+    Interface(InterfaceName, Option<u32>),
     /// What the gateway is doing now.
     Status(mpsc::Sender<Status>),
     /// Goes on with another configuration; mechanisms keep the flows that they know. The answer
     /// says why it was refused.
     Reload(Box<GatewayConfig>, mpsc::Sender<Result<(), String>>),
+    /// The rules for that configuration are in force, or why they are not.
+    Replaced(Result<(), RulesError>),
     /// Answers when all commands before it are done.
     Ping(mpsc::Sender<()>),
     /// Ends the loop. Flows are left to the hosts, except connections with acknowledged bytes held
@@ -27,7 +32,7 @@ pub enum Command {
     Stop,
 }
 
-/// What a source says about a mobile.
+/// What a source says about a mobile, or about an uplink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MobileSignal {
     /// About which mobile.
@@ -72,7 +77,7 @@ impl SignalSource {
 /// What the gateway is doing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Of each group of mobiles, in the order of the configuration.
+    /// Of each group of mobiles, then of each uplink, in the order of the configuration.
     pub groups: Vec<GroupStatus>,
     /// Connections known, the longest known first; at most as many as [`Status::LISTED`].
     pub flows: Vec<FlowStatus>,
@@ -82,17 +87,25 @@ pub struct Status {
     pub committed: u64,
     /// Payload bytes held.
     pub held: u64,
-    /// Mobiles that are not in reach, by address, with the last signal ("fading", "down").
+    /// Mobiles that are not in reach, by address, and uplinks, by interface, with the last signal
+    /// ("fading", "down").
     pub away: BTreeMap<String, String>,
     /// Counters of the queue and the dispatcher, by the names of their metrics.
     pub counters: BTreeMap<String, u64>,
     /// Signals taken, by source and signal ("control", "down").
     pub signals: BTreeMap<String, BTreeMap<String, u64>>,
+    /// What it saw, if it only observes.
+    pub report: Option<Report>,
 }
 
 impl Status {
     /// Most connections listed.
     pub const LISTED: usize = 1000;
+
+    /// Interfaces of the uplinks.
+    pub fn uplinks(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().filter_map(|group| uplink_of(&group.name))
+    }
 }
 
 /// What the gateway is doing for one group of mobiles.
@@ -113,6 +126,90 @@ pub struct GroupStatus {
     pub segments_refused: u64,
     /// What the mechanism counted.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// What a gateway that only observes has seen, and what it would have been good for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// For how long it has looked.
+    pub seconds: f64,
+    /// Each group of mobiles, in the order of the configuration.
+    pub groups: Vec<GroupReport>,
+}
+
+/// What was seen of one group of mobiles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupReport {
+    /// Its name.
+    pub name: String,
+    /// Mobiles that are away now.
+    pub away: u64,
+    /// Outages that a signal told of.
+    pub outages_told: u64,
+    /// Outages that were noticed because a mobile did not answer.
+    pub outages_silent: u64,
+    /// Seconds of all outages that are over.
+    pub outage_seconds: f64,
+    /// Seconds of the longest of them.
+    pub longest_outage: f64,
+    /// TCP.
+    pub tcp: ProtocolReport,
+    /// UDP port 443.
+    pub quic: ProtocolReport,
+    /// All other protocols; whether their flows stall is not known.
+    pub other: ProtocolReport,
+}
+
+/// What was seen of one protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProtocolReport {
+    /// Packets in both directions.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Flows, about.
+    pub flows: u64,
+    /// Flows that were sent something while their mobile was away, each once an outage.
+    pub stalled: u64,
+    /// Of these, flows that went on when it was back.
+    pub resumed: u64,
+    /// Seconds that a gateway would have saved these, all together, at least.
+    pub saved_least: f64,
+    /// The same, at most.
+    pub saved_most: f64,
+}
+
+impl GroupReport {
+    /// Each protocol with its name.
+    pub fn protocols(&self) -> [(&'static str, &ProtocolReport); 3] {
+        [("tcp", &self.tcp), ("quic", &self.quic), ("other", &self.other)]
+    }
+
+    /// Adds what was seen of another group.
+    pub fn add(&mut self, other: &Self) {
+        self.away += other.away;
+        self.outages_told += other.outages_told;
+        self.outages_silent += other.outages_silent;
+        self.outage_seconds += other.outage_seconds;
+        self.longest_outage = self.longest_outage.max(other.longest_outage);
+        self.tcp.add(&other.tcp);
+        self.quic.add(&other.quic);
+        self.other.add(&other.other);
+    }
+}
+
+impl ProtocolReport {
+    /// Adds what was seen elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        let Self { packets, bytes, flows, stalled, resumed, saved_least, saved_most } = self;
+        *packets += other.packets;
+        *bytes += other.bytes;
+        *flows += other.flows;
+        *stalled += other.stalled;
+        *resumed += other.resumed;
+        *saved_least += other.saved_least;
+        *saved_most += other.saved_most;
+    }
 }
 
 /// What the gateway is doing for one connection.

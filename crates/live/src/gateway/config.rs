@@ -13,25 +13,31 @@ pub use document::{json_schema, markdown};
 
 use airtcp_config::ConfigError;
 use airtcp_core::{Bytes, Duration};
-use airtcp_edge::MechanismConfig;
+use airtcp_edge::{InterfaceName, MechanismConfig, MobileId};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
 use ipnet::IpNet;
-use std::net::{IpAddr, SocketAddr};
+use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What the gateway is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
+    /// Whether it acts on what it sees.
+    pub mode: Mode,
     /// The queue in which packets wait for the gateway.
     pub nfqueue: NfqueueConfig,
+    /// What packets of the gateway's own making are marked with.
+    pub mark: Mark,
     /// Folder in memory (tmpfs) for what must survive a crash.
     pub state: PathBuf,
     /// Unix socket of `airtcp gateway status` and `signal`.
     pub control: PathBuf,
     /// Bounds on what is kept.
     pub limits: Limits,
-    /// Which mobiles, with which mechanism; the first that matches counts.
+    /// Which mobiles, with which mechanism, then the uplinks; the first that matches counts.
     pub groups: Vec<Group>,
     /// Sources of link signals besides the control socket.
     pub signals: Signals,
@@ -53,19 +59,22 @@ impl GatewayConfig {
 
     /// Settings that are allowed but perhaps not meant, a line each.
     pub fn cautions(&self) -> Vec<String> {
+        if self.mode == Mode::Observe {
+            return self.without_effect();
+        }
         let Signals { agent, carrier, neighbour, timetable, silence } = &self.signals;
         let mut cautions = Vec::new();
-        for Group { name, addresses, interfaces, mechanism, copy, fast_path: _ } in &self.groups {
-            let is_covered =
-                |mobile: &IpAddr| addresses.iter().any(|prefix| prefix.contains(mobile));
-            let mut planned = timetable.iter().filter(|outage| is_covered(&outage.mobile));
-            let reported = agent.is_some()
-                || *neighbour
+        for group in &self.groups {
+            let (is_uplink, table) = (group.uplink().is_some(), group.title());
+            let mut planned = timetable.iter().filter(|outage| group.has(outage.mobile));
+            let by_agent = agent.is_some() && !is_uplink;
+            let reported = by_agent
+                || (*neighbour && !is_uplink)
                 || silence.is_some()
-                || (*carrier && !interfaces.is_empty())
+                || (*carrier && (is_uplink || !group.interfaces().is_empty()))
                 || planned.clone().next().is_some();
-            let announced = agent.is_some() || planned.any(|outage| !outage.lead.is_zero());
-            match (mechanism, copy) {
+            let announced = by_agent || planned.any(|outage| !outage.lead.is_zero());
+            match (&group.mechanism, &group.copy) {
                 // They need no signals.
                 (
                     MechanismConfig::PacketControl { .. }
@@ -74,21 +83,56 @@ impl GatewayConfig {
                     _,
                 ) => {}
                 (_, CopyMode::WhenFading) if !announced => cautions.push(format!(
-                    "mobile.{name}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
+                    "{table}: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
                      (expected signals.agent, or signals.planned with a lead)"
                 )),
                 (_, CopyMode::WhenFading) if silence.is_some() => cautions.push(format!(
-                    "mobile.{name}: signals.silence notices nothing before another signal, as copies are taken when \
+                    "{table}: signals.silence notices nothing before another signal, as copies are taken when \
                      fading"
                 )),
                 _ if !reported => cautions.push(format!(
-                    "mobile.{name}: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
+                    "{table}: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
                      [signals], at least silence)"
                 )),
                 _ => {}
             }
         }
         cautions
+    }
+}
+
+impl GatewayConfig {
+    /// What a gateway that only observes does not do, a line each.
+    fn without_effect(&self) -> Vec<String> {
+        let observing = "while mode = \"observe\"";
+        let of_group = |group: &Group| match group.mechanism {
+            MechanismConfig::Wake(_) => None,
+            _ => Some(format!(
+                "{}: {} has no effect {observing}",
+                group.title(),
+                group.mechanism.word()
+            )),
+        };
+        let keys = [
+            ("record", self.record.is_some()),
+            ("nfqueue", self.nfqueue != NfqueueConfig::default()),
+            ("mark", self.mark != Mark::default()),
+        ];
+        let of_keys = keys.into_iter().filter(|(_, is_set)| *is_set);
+        let of_keys = of_keys.map(|(key, _)| format!("{key}: it has no effect {observing}"));
+        self.groups.iter().filter_map(of_group).chain(of_keys).collect()
+    }
+}
+
+choice! {
+    /// Whether the gateway acts on what it sees.
+    #[default(Protect)]
+    pub enum Mode {
+        /// does for each group what its mechanism says
+        Protect = "protect",
+        /// lets everything pass untouched, and says what it would have been good for (`airtcp
+        /// gateway report`): mechanisms and their keys wait for the other mode (Linux 6.4)
+        Observe = "observe",
     }
 }
 
@@ -130,15 +174,65 @@ settings! {
     }
 }
 
-/// Mobiles that are treated alike.
+/// A firewall mark, and which of a packet's bits it is compared with. Others use the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The packet's bits under the mask.
+    pub value: u32,
+    /// Which bits count.
+    pub mask: u32,
+}
+
+impl Mark {
+    /// The gateway's, unless the file has another: the letters "airt".
+    const DEFAULT: &'static str = "0x61697274";
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self::DEFAULT.parse().expect("it is a mark")
+    }
+}
+
+/// As iptables and `ip rule` write it.
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mask {
+            u32::MAX => write!(f, "{:#x}", self.value),
+            mask => write!(f, "{:#x}/{mask:#x}", self.value),
+        }
+    }
+}
+
+/// "VALUE" or "VALUE/MASK", decimal or hexadecimal ("0x10/0xf0"); the error says what is wrong.
+impl FromStr for Mark {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        let (value, mask) = text.split_once('/').unwrap_or((text, "0xffffffff"));
+        let (Some(value), Some(mask)) = (number(value), number(mask)) else {
+            return Err("is not a mark".to_owned());
+        };
+        match (value, value & !mask) {
+            (0, _) => Err("is 0, as the mark of packets that nobody marked".to_owned()),
+            (_, 0) => Ok(Self { value, mask }),
+            (_, others) => Err(format!("has bits that the mask does not have ({others:#x})")),
+        }
+    }
+}
+
+/// Mobiles that are treated alike, or an uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Its name in status and metrics.
+    /// Its name in status, metrics and on file. An uplink's is that of [`uplink_name`], which no
+    /// group of mobiles can have.
     pub name: String,
-    /// Addresses of the mobiles, behind any translation (as the mobiles know them).
-    pub addresses: Vec<IpNet>,
-    /// Interfaces behind which they are; empty: any.
-    pub interfaces: Vec<String>,
+    /// Who can go away.
+    pub members: Members,
     /// What to do for them.
     pub mechanism: MechanismConfig,
     /// When to take copies.
@@ -147,7 +241,78 @@ pub struct Group {
     pub fast_path: FastPathMode,
 }
 
+/// Who can go away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// Mobiles, each on a link of its own.
+    Mobiles {
+        /// Their addresses, behind any translation (as the mobiles know them).
+        addresses: Vec<IpNet>,
+        /// Interfaces behind which they are; empty: any.
+        interfaces: Vec<String>,
+    },
+    /// All hosts behind this interface, together: this host is on board.
+    Uplink(InterfaceName),
+}
+
+/// Name of the group that an uplink is.
+pub fn uplink_name(interface: InterfaceName) -> String {
+    format!("{UPLINK}{interface}")
+}
+
+/// Before the interface in [`uplink_name`].
+const UPLINK: &str = "uplink.";
+
+/// The interface, if a group of this name is or was an uplink.
+pub fn uplink_of(group: &str) -> Option<&str> {
+    group.strip_prefix(UPLINK)
+}
+
 impl Group {
+    /// What diagnostics call it.
+    fn title(&self) -> String {
+        match self.members {
+            Members::Mobiles { .. } => format!("mobile.{}", self.name),
+            Members::Uplink(_) => self.name.clone(),
+        }
+    }
+
+    /// Addresses of mobiles.
+    pub fn addresses(&self) -> &[IpNet] {
+        match &self.members {
+            Members::Mobiles { addresses, .. } => addresses,
+            Members::Uplink(_) => &[],
+        }
+    }
+
+    /// Interfaces behind which mobiles are; none: any.
+    pub fn interfaces(&self) -> &[String] {
+        match &self.members {
+            Members::Mobiles { interfaces, .. } => interfaces,
+            Members::Uplink(_) => &[],
+        }
+    }
+
+    /// The interface, of an uplink.
+    pub fn uplink(&self) -> Option<InterfaceName> {
+        match self.members {
+            Members::Mobiles { .. } => None,
+            Members::Uplink(interface) => Some(interface),
+        }
+    }
+
+    /// Whether this can go away by itself and is of this group, as far as its address says.
+    pub fn has(&self, mobile: MobileId) -> bool {
+        match (&self.members, mobile) {
+            (Members::Mobiles { addresses, .. }, MobileId::Host(ip)) => {
+                addresses.iter().any(|net| net.contains(&ip))
+            }
+            (Members::Uplink(own), MobileId::Uplink(interface)) => *own == interface,
+            (Members::Mobiles { .. }, MobileId::Uplink(_))
+            | (Members::Uplink(_), MobileId::Host(_)) => false,
+        }
+    }
+
     /// Whether packets of a mobile in reach go on at once, and the gateway gets
     /// [copies](super::copies).
     pub fn is_copied(&self) -> bool {
@@ -218,7 +383,7 @@ choice! {
 pub struct Signals {
     /// `airtcp agent` on the mobiles.
     pub agent: Option<AgentConfig>,
-    /// Carrier of the groups' interfaces: down for all mobiles behind one.
+    /// Carrier of the groups' interfaces: down for all mobiles behind one, and for uplinks.
     pub carrier: bool,
     /// State of the mobiles in the neighbour table.
     pub neighbour: bool,
@@ -240,8 +405,8 @@ pub struct AgentConfig {
 /// An outage known beforehand (a tunnel, a satellite below the horizon).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedOutage {
-    /// Of which mobile.
-    pub mobile: IpAddr,
+    /// Of which mobile or uplink.
+    pub mobile: MobileId,
     /// First time it begins, in seconds since 1970 (UTC).
     pub begin: u64,
     /// How long it lasts.

@@ -3,6 +3,7 @@
 //! ```text
 //! → {"status":{}}                                        ← {"status":{"groups":[…],"flows":[…],…}}
 //! → {"signal":{"mobile":"10.0.0.7","signal":"down"}}     ← {"done":{}}
+//! → {"signal":{"uplink":"wwan0","signal":"down"}}        ← {"done":{}}
 //! → {"reload":{}}                                        ← {"done":{}}
 //! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
 //! ```
@@ -12,6 +13,7 @@
 
 use super::command::Status;
 use airtcp_core::LinkSignal;
+use airtcp_edge::{InterfaceName, MobileId};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -38,15 +40,46 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Request {
     /// What it is doing.
     Status,
-    /// To take note of something about the links to some mobiles.
+    /// To take note of something about the links to some mobiles, or about an uplink.
     Signal {
-        /// Which: an address, or a prefix with at most [`MOBILES_LIMIT`] of them.
-        mobiles: IpNet,
+        /// Which.
+        whose: Whose,
         /// What.
         signal: LinkSignal,
     },
     /// To read its configuration again.
     Reload,
+}
+
+/// Whose links a signal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The mobiles of an address, or of a prefix with at most [`MOBILES_LIMIT`] of them.
+    Mobiles(IpNet),
+    /// The uplink by this interface.
+    Uplink(InterfaceName),
+}
+
+impl Whose {
+    /// Reads an address, a prefix, or the interface of an uplink.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let is_number = |c: char| c.is_ascii_digit() || ".:/".contains(c);
+        match text.parse() {
+            Ok(uplink) if !text.chars().all(is_number) => Ok(Self::Uplink(uplink)),
+            _ => mobiles(text).map(Self::Mobiles),
+        }
+    }
+
+    /// All of them.
+    pub fn ids(self) -> Box<dyn Iterator<Item = MobileId>> {
+        match self {
+            Self::Mobiles(net) => Box::new(net.hosts().map(MobileId::Host)),
+            Self::Uplink(interface) => Box::new(std::iter::once(MobileId::Uplink(interface))),
+        }
+    }
 }
 
 /// What the gateway answers.
@@ -74,6 +107,20 @@ const REQUESTS: [&str; 3] = ["status", "signal", "reload"];
 pub fn signal(name: &str) -> Result<LinkSignal, String> {
     LinkSignal::named(name)
         .ok_or_else(|| unknown("signal", name, &LinkSignal::ALL.map(LinkSignal::name)))
+}
+
+fn uplink(text: &str) -> Result<InterfaceName, String> {
+    text.parse().map_err(|_| {
+        format!("uplink {text:?}: expected the name of an interface, such as \"wwan0\"")
+    })
+}
+
+/// No uplink has this interface; `known` do.
+pub fn unknown_uplink(interface: InterfaceName, known: &[&str]) -> String {
+    match known {
+        [] => format!("no uplink {:?}: there is no [[uplink]]", interface.as_str()),
+        known => unknown("uplink", interface.as_str(), known),
+    }
 }
 
 /// The mobiles of an address or a prefix.
@@ -129,7 +176,7 @@ impl Request {
     }
 
     fn with(name: &str, arguments: &Map<String, Value>) -> Result<Self, String> {
-        let known: &[&str] = if name == "signal" { &["mobile", "signal"] } else { &[] };
+        let known: &[&str] = if name == "signal" { &["mobile", "uplink", "signal"] } else { &[] };
         if let Some(key) = arguments.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(unknown("key", key, known));
         }
@@ -141,10 +188,14 @@ impl Request {
         Ok(match name {
             "status" => Self::Status,
             "reload" => Self::Reload,
-            _ => Self::Signal {
-                mobiles: mobiles(text("mobile")?)?,
-                signal: signal(text("signal")?)?,
-            },
+            _ => {
+                let whose = match (arguments.contains_key("mobile"), arguments.get("uplink")) {
+                    (true, Some(_)) => return Err("a mobile or an uplink, not both".to_owned()),
+                    (false, Some(_)) => Whose::Uplink(uplink(text("uplink")?)?),
+                    (_, None) => Whose::Mobiles(mobiles(text("mobile")?)?),
+                };
+                Self::Signal { whose, signal: signal(text("signal")?)? }
+            }
         })
     }
 
@@ -153,12 +204,15 @@ impl Request {
         let value = match self {
             Self::Status => json!({"status": {}}),
             Self::Reload => json!({"reload": {}}),
-            Self::Signal { mobiles, signal } => {
+            Self::Signal { whose: Whose::Mobiles(mobiles), signal } => {
                 let mobile = match mobiles.prefix_len() == mobiles.max_prefix_len() {
                     true => mobiles.addr().to_string(),
                     false => mobiles.to_string(),
                 };
                 json!({"signal": {"mobile": mobile, "signal": signal.name()}})
+            }
+            Self::Signal { whose: Whose::Uplink(uplink), signal } => {
+                json!({"signal": {"uplink": uplink.as_str(), "signal": signal.name()}})
             }
         };
         format!("{value}\n")
@@ -269,14 +323,38 @@ mod tests {
         for request in [
             Request::Status,
             Request::Reload,
-            Request::Signal { mobiles: mobiles("10.0.0.7").unwrap(), signal: LinkSignal::Down },
-            Request::Signal { mobiles: mobiles("fd00::/120").unwrap(), signal: LinkSignal::Fading },
+            about("10.0.0.7", LinkSignal::Down),
+            about("fd00::/120", LinkSignal::Fading),
+            about("wwan0", LinkSignal::Up),
         ] {
             assert_eq!(Request::parse(request.line().trim_end().as_bytes()), Ok(request));
         }
-        let down =
-            Request::Signal { mobiles: mobiles("10.0.0.7").unwrap(), signal: LinkSignal::Down };
+        let down = about("10.0.0.7", LinkSignal::Down);
         assert_eq!(down.line(), "{\"signal\":{\"mobile\":\"10.0.0.7\",\"signal\":\"down\"}}\n");
+    }
+
+    fn about(whose: &str, signal: LinkSignal) -> Request {
+        Request::Signal { whose: Whose::parse(whose).unwrap(), signal }
+    }
+
+    #[test]
+    fn what_is_no_address_may_be_an_uplink() {
+        let uplink = |name: &str| Whose::Uplink(name.parse().unwrap());
+        for name in ["wwan0", "ppp0", "eth0.7", "fe"] {
+            assert_eq!(Whose::parse(name), Ok(uplink(name)));
+        }
+        for wrong in ["10.0.7", "10.0.0.7/33", "fd00::/64", "fd00:::1", "a b"] {
+            let error = Whose::parse(wrong).unwrap_err();
+            assert!(error.starts_with(&format!("mobile {wrong:?}: ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_uplink_that_is_not_there_is_refused_with_those_that_are() {
+        let interface = "wan0".parse().unwrap();
+        let unknown = |known: &[&str]| unknown_uplink(interface, known);
+        assert_eq!(unknown(&["wwan0", "eth7"]), r#"unknown uplink "wan0"; did you mean "wwan0"?"#);
+        assert_eq!(unknown(&[]), r#"no uplink "wan0": there is no [[uplink]]"#);
     }
 
     #[test]
@@ -316,6 +394,14 @@ mod tests {
         assert_eq!(
             signal(r#""mobile":"10.0.0.7","signal":"dwon""#),
             r#"signal: unknown signal "dwon"; did you mean "down"?"#
+        );
+        assert_eq!(
+            signal(r#""mobile":"10.0.0.7","uplink":"wwan0","signal":"up""#),
+            "signal: a mobile or an uplink, not both"
+        );
+        assert_eq!(
+            signal(r#""uplink":"a b","signal":"up""#),
+            r#"signal: uplink "a b": expected the name of an interface, such as "wwan0""#
         );
         assert_eq!(
             signal(r#""mobile":"10.0.7","signal":"up""#),

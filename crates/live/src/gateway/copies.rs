@@ -16,30 +16,34 @@
 //! Wake never needs the packets themselves, and while a mobile answers not even copies: the program
 //! notes when the mobile was sent something and when it was heard, and copies what is sent once an
 //! answer is overdue (docs/wake.md says why that is enough), with what it knows ([`Silence`]).
-//! Mobiles that are reported fading or down are copied in full.
+//! Mobiles that are reported fading or down are copied in full. A gateway that only observes sees the
+//! same, and the program counts packets for it.
+//!
+//! An uplink is to the program what a mobile is, by its interface instead of an address; its
+//! packets are also those of this host's own connections.
 //!
 //! If this process is too slow or stopped, the ring buffer fills up and copies are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
-use super::config::{FastPathMode, GatewayConfig, Group};
+use super::config::{FastPathMode, GatewayConfig, Group, Mark, Mode};
 use super::datapath::Intercepted;
 use super::datapath::buffers::Spares;
+use super::driver::interface;
 use crate::bpf::{self, map, mapped, prefix};
 use crate::netlink::u32_at;
 use airtcp_core::Instant;
-use airtcp_edge::{MechanismConfig, Silence, Towards};
+use airtcp_edge::{InterfaceName, MechanismConfig, MobileId, Silence, Towards};
 use airtcp_wire::Checksums;
 use ipnet::IpNet;
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts,
-    Object, ProgramMut, RingBuffer, RingBufferBuilder,
+    Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT,
+    NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts, Object, ProgramMut, RingBuffer, RingBufferBuilder,
 };
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,8 +61,12 @@ const BATCH: usize = 256;
 /// How often to look for more while copies come: a wake-up for each would cost more than the copy.
 const INTERVAL: Duration = Duration::from_micros(500);
 
+/// Before the name of an uplink where an address may stand, 16 bytes: no host has a multicast
+/// address (RFC 4291 §2.7).
+const UPLINK: u8 = 0xff;
+
 /// Bytes of a `struct copy`.
-const HEAD: usize = 40;
+const HEAD: usize = 48;
 
 /// The only key of a map with one element.
 const ONLY: [u8; 4] = [0; 4];
@@ -92,11 +100,66 @@ impl What {
     fn or(self, other: Self) -> Self {
         if self == other { self } else { Self::OfAllProtocols }
     }
+}
 
-    const fn bytes(self) -> [u8; 4] {
-        (self as u32).to_ne_bytes()
+/// The program's `struct treatment`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Treatment {
+    what: What,
+    /// Index of the first group that has the mobile.
+    group: u32,
+}
+
+impl Treatment {
+    /// For mobiles that are in a later group, too.
+    fn or(self, later: Self) -> Self {
+        Self { what: self.what.or(later.what), ..self }
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        [self.what as u32, self.group].map(u32::to_ne_bytes).concat()
     }
 }
+
+/// What was counted of a group's packets of one protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets, as they are on the wire.
+    pub packets: u64,
+    /// Their bytes from the IP header on.
+    pub bytes: u64,
+    /// Flows, about: two of them may be taken for one.
+    pub flows: u64,
+}
+
+impl Traffic {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, u64::wrapping_add)
+    }
+
+    /// What has come since.
+    #[must_use]
+    pub fn minus(self, earlier: Self) -> Self {
+        self.with(earlier, u64::wrapping_sub)
+    }
+
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            packets: of(self.packets, other.packets),
+            bytes: of(self.bytes, other.bytes),
+            flows: of(self.flows, other.flows),
+        }
+    }
+}
+
+/// Protocols that the program counts apart: TCP, QUIC, others.
+const CLASSES: usize = 3;
+/// Groups that packets can be counted of, at least: a reload may bring some.
+const GROUPS: usize = 64;
+/// Places of flows in the program's maps.
+const PLACES: u32 = 1 << 18;
 
 /// The [`Copier`], if any group gets copies.
 #[derive(Debug, Default)]
@@ -117,7 +180,9 @@ impl Copies {
         if !is_wanted || self.copier.is_some() {
             return (config, Prepared(None));
         }
-        match Copier::start() {
+        let observes = config.mode == Mode::Observe;
+        let counted = observes.then(|| config.groups.len().max(GROUPS));
+        match Copier::start(config.mark, counted) {
             Ok(copier) => (config, Prepared(Some(copier))),
             Err(error) => {
                 tracing::info!(
@@ -133,10 +198,10 @@ impl Copies {
 
     /// Goes on with a configuration that came out of [`Copies::prepare`].
     pub fn commit(&mut self, config: &GatewayConfig, Prepared(copier): Prepared) {
-        let mobiles = wanted(config);
-        self.copier = copier.or(self.copier.take()).filter(|_| !mobiles.is_empty());
+        let wanted = wanted(config);
+        self.copier = copier.or(self.copier.take()).filter(|_| !wanted.is_empty());
         if let Some(copier) = &mut self.copier
-            && let Err(error) = copier.configure(mobiles)
+            && let Err(error) = copier.configure(wanted)
         {
             tracing::error!("packets are not copied as they should be: {error}");
         }
@@ -153,13 +218,30 @@ impl Copies {
         self.copier.as_ref()?.switch().inspect_err(failed).ok()
     }
 
+    /// An uplink has this index from now on; none: the interface is gone.
+    pub fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) {
+        if let Some(copier) = &mut self.copier
+            && let Err(error) = copier.set_index(uplink, index)
+        {
+            tracing::error!(%uplink, "packets are not copied as they should be: {error}");
+        }
+    }
+
     /// Copies all packets of a mobile from now on, also if it answers; or no longer.
-    pub fn set_full(&self, mobile: IpAddr, on: bool) {
+    pub fn set_full(&self, mobile: MobileId, on: bool) {
         if let Some(copier) = &self.copier
             && let Err(error) = copier.set_full(mobile, on)
         {
             tracing::error!(%mobile, "packets are not copied as they should be: {error}");
         }
+    }
+
+    /// What was counted of the packets of each group, in the order of the configuration, TCP, QUIC
+    /// and others; nothing unless the gateway observes.
+    pub fn traffic(&self) -> Vec<[Traffic; CLASSES]> {
+        let failed = |error: &_| tracing::error!("packets are not counted: {error}");
+        let counted = self.copier.as_ref().map(|copier| copier.traffic().inspect_err(failed));
+        counted.and_then(Result::ok).unwrap_or_default()
     }
 
     /// Packets of which no copy could be made for want of room; `None` without copies.
@@ -177,14 +259,34 @@ pub struct Copier {
     /// Reads `copies` into `taken`.
     ring: RingBuffer<'static>,
     taken: Rc<RefCell<Vec<Intercepted>>>,
-    mobiles: BTreeMap<IpNet, What>,
-    /// One for each IP version.
-    _links: [Link; 2],
+    wanted: Wanted,
+    mark: Mark,
+    /// Groups whose packets are counted.
+    counted: Option<usize>,
+    /// Indices of uplinks that are there.
+    indices: BTreeMap<InterfaceName, u32>,
+    /// For each IP version, where packets are forwarded; and where this host's own are, if there
+    /// are uplinks.
+    _forwarded: [Link; 2],
+    local: Vec<Link>,
+}
+
+/// What is to be copied.
+#[derive(Debug, Default)]
+struct Wanted {
+    mobiles: BTreeMap<IpNet, Treatment>,
+    uplinks: BTreeMap<InterfaceName, Treatment>,
+}
+
+impl Wanted {
+    fn is_empty(&self) -> bool {
+        self.mobiles.is_empty() && self.uplinks.is_empty()
+    }
 }
 
 impl fmt::Debug for Copier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copier").field("mobiles", &self.mobiles).finish_non_exhaustive()
+        f.debug_struct("Copier").field("wanted", &self.wanted).finish_non_exhaustive()
     }
 }
 
@@ -211,12 +313,23 @@ impl Taken {
 }
 
 impl Copier {
-    /// Puts the program to work in the calling thread's network namespace; it copies nothing yet.
+    /// Puts the program to work in the calling thread's network namespace; it copies nothing yet. It
+    /// counts the packets of so many groups, if at all.
     ///
     /// # Errors
     /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.
-    fn start() -> libbpf_rs::Result<Self> {
-        let object = bpf::open(OBJECT)?.load()?;
+    fn start(mark: Mark, counted: Option<usize>) -> libbpf_rs::Result<Self> {
+        let mut object = bpf::open(OBJECT)?;
+        for mut map in object.maps_mut() {
+            match (map.name().to_str(), counted) {
+                (Some("traffic"), Some(groups)) => {
+                    map.set_max_entries((groups * CLASSES) as u32)?
+                }
+                (Some("flows"), Some(_)) => map.set_max_entries(PLACES)?,
+                _ => {}
+            }
+        }
+        let object = object.load()?;
         let copies = MapHandle::try_from(&map(&object, "copies"))?;
         let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
         let spares = Arc::<Spares>::default();
@@ -229,34 +342,58 @@ impl Copier {
             }
         })?;
         let ring = builder.build()?;
-        let attach = |protocol_family| {
-            let hooknum = NF_INET_FORWARD;
-            let place = NetfilterOpts {
-                protocol_family,
-                hooknum,
-                priority: PRIORITY,
-                ..Default::default()
-            };
-            program(&object, "copy_forwarded").attach_netfilter_with_opts(place)
-        };
-        let links = [attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?];
-        Ok(Self { object, copies, ring, taken, mobiles: BTreeMap::new(), _links: links })
+        let _forwarded = attach(&object, "copy_forwarded", NF_INET_FORWARD)?;
+        let (wanted, indices, local) = (Wanted::default(), BTreeMap::new(), Vec::new());
+        Ok(Self { object, copies, ring, taken, wanted, mark, counted, indices, _forwarded, local })
     }
 
-    /// Copies the packets of these mobiles from now on.
-    fn configure(&mut self, mobiles: BTreeMap<IpNet, What>) -> libbpf_rs::Result<()> {
-        let any_protocol = mobiles.values().any(|&what| what != What::OfTcp);
+    /// Copies the packets of these mobiles and uplinks from now on.
+    fn configure(&mut self, wanted: Wanted) -> libbpf_rs::Result<()> {
+        let Wanted { mobiles, uplinks } = &wanted;
+        let mut all = mobiles.values().chain(uplinks.values());
+        let any_protocol = u64::from(all.any(|treatment| treatment.what != What::OfTcp));
+        let any_uplink = u64::from(!uplinks.is_empty());
+        let Mark { value, mask } = self.mark;
         let secret = RandomState::new().build_hasher().finish();
-        let settings = [u64::from(any_protocol), secret].map(u64::to_ne_bytes).concat();
+        let observes = u64::from(self.counted.is_some());
+        let settings =
+            [any_protocol, any_uplink, u64::from(value), u64::from(mask), secret, observes];
+        let settings = settings.map(u64::to_ne_bytes).concat();
         map(&self.object, "settings").update(&ONLY, &settings, MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
-        for (net, what) in &mobiles {
-            map.update(&prefix(*net), &what.bytes(), MapFlags::ANY)?;
+        for (net, treatment) in mobiles {
+            map.update(&prefix(*net), &treatment.bytes(), MapFlags::ANY)?;
         }
-        for net in self.mobiles.keys().filter(|net| !mobiles.contains_key(net)) {
+        for net in self.wanted.mobiles.keys().filter(|net| !mobiles.contains_key(net)) {
             map.delete(&prefix(*net))?;
         }
-        self.mobiles = mobiles;
+        if uplinks.is_empty() {
+            self.local.clear();
+        } else if self.local.is_empty() {
+            for hook in [NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT] {
+                self.local.extend(attach(&self.object, "copy_local", hook)?);
+            }
+        }
+        let before = std::mem::replace(&mut self.wanted, wanted).uplinks;
+        let all: BTreeSet<_> = before.keys().chain(self.wanted.uplinks.keys()).copied().collect();
+        for uplink in all {
+            self.set_index(uplink, interface(uplink.as_str()))?;
+        }
+        Ok(())
+    }
+
+    fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) -> libbpf_rs::Result<()> {
+        let treatment = self.wanted.uplinks.get(&uplink);
+        let index = index.filter(|_| treatment.is_some());
+        let uplinks = map(&self.object, "uplinks");
+        if let Some(old) = self.indices.remove(&uplink).filter(|old| Some(*old) != index) {
+            uplinks.delete(&old.to_ne_bytes())?;
+        }
+        if let (Some(index), Some(treatment)) = (index, treatment) {
+            let value = [&treatment.bytes()[..], &key(MobileId::Uplink(uplink))].concat();
+            uplinks.update(&index.to_ne_bytes(), &value, MapFlags::ANY)?;
+            self.indices.insert(uplink, index);
+        }
         Ok(())
     }
 
@@ -281,7 +418,31 @@ impl Copier {
         Ok(of_processors.into_iter().flatten().map(count).sum())
     }
 
-    fn set_full(&self, mobile: IpAddr, on: bool) -> libbpf_rs::Result<()> {
+    fn traffic(&self) -> libbpf_rs::Result<Vec<[Traffic; CLASSES]>> {
+        let map = map(&self.object, "traffic");
+        let of_place = |place: usize| -> libbpf_rs::Result<Traffic> {
+            let of_processors = map.lookup_percpu(&(place as u32).to_ne_bytes(), MapFlags::ANY)?;
+            let read = |bytes: Vec<u8>| {
+                let number = |at: usize| {
+                    let bytes = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+                    bytes.map_or(0, u64::from_ne_bytes)
+                };
+                Traffic { packets: number(0), bytes: number(8), flows: number(16) }
+            };
+            Ok(of_processors
+                .into_iter()
+                .flatten()
+                .map(read)
+                .fold(Traffic::default(), Traffic::plus))
+        };
+        let of_group = |group: usize| -> libbpf_rs::Result<[Traffic; CLASSES]> {
+            let of_class = |class| of_place(group * CLASSES + class);
+            Ok([of_class(0)?, of_class(1)?, of_class(2)?])
+        };
+        (0..self.counted.unwrap_or(0)).map(of_group).collect()
+    }
+
+    fn set_full(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
         treat(&map(&self.object, "watched"), mobile, on.then_some(&COPIED))
     }
 
@@ -306,14 +467,14 @@ impl CopySwitch {
     ///
     /// # Errors
     /// There is no room for so many mobiles.
-    pub fn set(&self, mobile: IpAddr, on: bool) -> libbpf_rs::Result<()> {
+    pub fn set(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
         treat(&self.0, mobile, (!on).then_some(&QUEUED))
     }
 }
 
 /// Treats a mobile otherwise than the others, or no longer.
-fn treat(watched: &impl MapCore, mobile: IpAddr, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
-    let key = mapped(mobile);
+fn treat(watched: &impl MapCore, mobile: MobileId, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
+    let key = key(mobile);
     match how {
         Some(how) => watched.update(&key, how, MapFlags::ANY),
         None => match watched.delete(&key) {
@@ -323,18 +484,46 @@ fn treat(watched: &impl MapCore, mobile: IpAddr, how: Option<&[u8]>) -> libbpf_r
     }
 }
 
-/// What is to be copied of each prefix: a longer one has what the shorter ones around it have too,
-/// whose groups may be behind another interface.
-fn wanted(config: &GatewayConfig) -> BTreeMap<IpNet, What> {
-    let copied = config.groups.iter().filter(|group| group.is_copied());
-    let all: Vec<(IpNet, What)> = copied
-        .flat_map(|group| group.addresses.iter().map(|&net| (net, What::of(group))))
+/// What stands for a mobile in the program's maps.
+fn key(mobile: MobileId) -> [u8; 16] {
+    match mobile {
+        MobileId::Host(ip) => mapped(ip),
+        MobileId::Uplink(interface) => {
+            let mut key = [UPLINK; 16];
+            key[1..].copy_from_slice(&interface.padded());
+            key
+        }
+    }
+}
+
+/// What is to be copied of each uplink, and of each prefix: a longer one has what the shorter ones
+/// around it have too, whose groups may be behind another interface.
+fn wanted(config: &GatewayConfig) -> Wanted {
+    let copied = || (0..).zip(&config.groups).filter(|(_, group)| group.is_copied());
+    let treatment = |group, of: &Group| Treatment { what: What::of(of), group };
+    let uplinks = copied().filter_map(|(n, group)| Some((group.uplink()?, treatment(n, group))));
+    let all: Vec<(IpNet, Treatment)> = copied()
+        .flat_map(|(n, group)| {
+            let treatment = treatment(n, group);
+            group.addresses().iter().map(move |&net| (net, treatment))
+        })
         .collect();
     let of = |net: &IpNet| {
         let around = all.iter().filter(|(other, _)| other.contains(net));
-        around.map(|&(_, what)| what).reduce(What::or)
+        around.map(|&(_, treatment)| treatment).reduce(Treatment::or)
     };
-    all.iter().filter_map(|(net, _)| Some((*net, of(net)?))).collect()
+    let mobiles = all.iter().filter_map(|(net, _)| Some((*net, of(net)?))).collect();
+    Wanted { mobiles, uplinks: uplinks.collect() }
+}
+
+/// Puts a program at a hook, for both IP versions.
+fn attach(object: &Object, name: &str, hooknum: i32) -> libbpf_rs::Result<[Link; 2]> {
+    let attach = |protocol_family| {
+        let priority = PRIORITY;
+        let place = NetfilterOpts { protocol_family, hooknum, priority, ..Default::default() };
+        program(object, name).attach_netfilter_with_opts(place)
+    };
+    Ok([attach(NFPROTO_IPV4)?, attach(NFPROTO_IPV6)?])
 }
 
 fn program<'a>(object: &'a Object, name: &str) -> ProgramMut<'a> {
@@ -347,9 +536,11 @@ fn copy(record: &[u8], spares: &Arc<Spares>) -> Option<Intercepted> {
     let field = |at| u32_at(head, at);
     let nanos = |at| u64::from_ne_bytes(head[at..at + 8].try_into().expect("8 bytes"));
     let interface = |at| field(at).filter(|&index| index != 0);
+    let duration = |at| airtcp_core::Duration::from_nanos(nanos(at));
     let silence = |is_flow_new| Silence {
         since: Instant::from_nanos(nanos(24)),
-        response: airtcp_core::Duration::from_nanos(nanos(32)),
+        response: duration(32),
+        round_trip: duration(40),
         is_flow_new,
     };
     Some(Intercepted {

@@ -4,8 +4,8 @@
 //! Everything that may fail for lack of a privilege or a kernel feature comes before anything is
 //! changed. The rules, the only part that changes the way of packets, come last and go first.
 
-use super::command::{self, Command, Handle};
-use super::config::{GatewayConfig, Limits, NfqueueConfig};
+use super::command::{self, Command, Handle, Inbox};
+use super::config::{GatewayConfig, Limits, Mode, NfqueueConfig};
 use super::copies::Copies;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
@@ -13,20 +13,22 @@ use super::dispatch::{DispatchError, Dispatcher, Keeper};
 use super::driver::{Driver, interface, now};
 use super::ledger::{Ledger, OpenError, WriteError};
 use super::notify;
+use super::observe::Observation;
 use super::payload::SharedBytes;
 use super::record::Recorder;
 use super::server::{Listeners, Server, ServerError};
+use super::signals::agent::AgentCounters;
 use super::signals::{self, Running, SignalsError};
 use airtcp_core::{Bytes, Flow};
 use airtcp_edge::Note;
 use airtcp_record::Contents;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals as OsSignals;
+use signal_hook::iterator::{Handle as OsHandle, Signals as OsSignals};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// Why there is no gateway.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +54,12 @@ pub enum DaemonError {
     /// See there.
     #[error(transparent)]
     Signals(#[from] SignalsError),
+    /// It is to observe, and so could not go on with what an earlier gateway was doing.
+    #[error(
+        "an earlier gateway left {0} connections that it held up for mobiles that were away: run it with mode = \"protect\" until \
+         `airtcp gateway status` shows none, then observe"
+    )]
+    Held(usize),
     /// No more threads or file descriptors, or the queue broke.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -62,6 +70,7 @@ const ON_FILE: u64 = 4096;
 
 /// What the service manager shows.
 const SERVING: &str = "packets come through the gateway";
+const OBSERVING: &str = "packets pass untouched, and are looked at";
 
 /// Reads the configuration, for the first time and again.
 pub type Read = dyn Fn() -> Result<GatewayConfig, String> + Send + Sync;
@@ -89,6 +98,13 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
         tracing::error!(path = %path.display(), why = %why, "what an earlier gateway wrote down cannot be read, or not all of it");
     }
     let listeners = Listeners::open(&config.control, config.metrics)?;
+    if config.mode == Mode::Observe {
+        let held = saved.connections.len() + saved.refused.len();
+        return match held {
+            0 => observe(config, read, listeners, beat),
+            held => Err(DaemonError::Held(held)),
+        };
+    }
     let mut copies = Copies::default();
     let (config, prepared) = copies.prepare(config);
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
@@ -98,48 +114,95 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     }
     let NfqueueConfig { queue, length } = config.nfqueue;
     let queue = Nfqueue::open(queue, length)?;
-    let (handle, inbox) = command::channel()?;
-    let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let sources = signals::start(&config.signals, &config.groups, &config.state, handle.clone())?;
-    let agents = sources.agent_counters();
-    let reload = Arc::new(reloader(read, handle.clone(), sources, config.clone()));
-    let _server = Server::start(listeners, handle.clone(), {
-        let reload = reload.clone();
-        move || reload()
-    })?;
-    let watch = os_signals.handle();
-    let attendant = thread::Builder::new().name("gateway-signals".to_owned()).spawn(move || {
-        for signal in os_signals.forever() {
-            if signal != SIGHUP {
-                handle.send(Command::Stop);
-            } else if let Err(error) = reload() {
-                tracing::error!("the configuration stays as it was: {error}");
-            }
-        }
-    })?;
+    queue.set_mark(config.mark)?;
+    let threads = Threads::start(read, listeners, &config)?;
     copies.commit(&config, prepared);
     let mut rules = Rules::install(&config)?;
     rules.set_copies(copies.switch());
     tracing::info!(backend = %rules.backend(), groups = config.groups.len(), "packets come through the gateway");
     let rules = Watcher::new(rules, |error| {
         tracing::error!("packets of mobiles are not watched as they should be: {error}")
-    });
+    })?;
     let mut effects = Vec::new();
     let [taken, refused] =
         dispatcher.take_over(now(), saved.connections, saved.refused, &mut effects);
     if taken + refused > 0 {
         tracing::info!(taken, refused, "took over connections of an earlier gateway");
     }
-    let mut driver = Driver::new(dispatcher, queue, rules, copies, agents, config);
+    let (agents, own) = (threads.agents.clone(), threads.handle.clone());
+    let mut driver = Driver::new(dispatcher, queue, rules, copies, own, agents, config);
     driver.carry_out(&mut effects);
     notify::ready(SERVING);
-    let ended = driver.run(&inbox, beat);
+    let ended = driver.run(&threads.inbox, beat);
     notify::stopping();
     driver.finish();
     drop(driver);
-    watch.close();
-    let _ = attendant.join();
+    threads.end();
     Ok(ended?)
+}
+
+/// Runs a gateway that only looks.
+fn observe(
+    config: GatewayConfig,
+    read: Arc<Read>,
+    listeners: Listeners,
+    beat: &mut dyn FnMut(),
+) -> Result<(), DaemonError> {
+    let threads = Threads::start(read, listeners, &config)?;
+    let mut observation = Observation::start(config, hash_key(), threads.agents.clone())?;
+    tracing::info!("packets pass untouched: the gateway observes");
+    notify::ready(OBSERVING);
+    let ended = observation.run(&threads.inbox, beat);
+    notify::stopping();
+    drop(observation);
+    threads.end();
+    Ok(ended?)
+}
+
+/// What runs beside the loop: sources of signals, the control socket, the metrics.
+struct Threads {
+    inbox: Inbox,
+    handle: Handle,
+    agents: Arc<AgentCounters>,
+    _server: Server,
+    watch: OsHandle,
+    attendant: JoinHandle<()>,
+}
+
+impl Threads {
+    fn start(
+        read: Arc<Read>,
+        listeners: Listeners,
+        config: &GatewayConfig,
+    ) -> Result<Self, DaemonError> {
+        let (handle, inbox) = command::channel()?;
+        let mut os_signals = OsSignals::new([SIGTERM, SIGINT, SIGHUP])?;
+        let sources =
+            signals::start(&config.signals, &config.groups, &config.state, handle.clone())?;
+        let agents = sources.agent_counters();
+        let reload = Arc::new(reloader(read, handle.clone(), sources, config.clone()));
+        let _server = Server::start(listeners, handle.clone(), {
+            let reload = reload.clone();
+            move || reload()
+        })?;
+        let (watch, own) = (os_signals.handle(), handle.clone());
+        let attendant =
+            thread::Builder::new().name("gateway-signals".to_owned()).spawn(move || {
+                for signal in os_signals.forever() {
+                    if signal != SIGHUP {
+                        handle.send(Command::Stop);
+                    } else if let Err(error) = reload() {
+                        tracing::error!("the configuration stays as it was: {error}");
+                    }
+                }
+            })?;
+        Ok(Self { inbox, handle: own, agents, _server, watch, attendant })
+    }
+
+    fn end(self) {
+        self.watch.close();
+        let _ = self.attendant.join();
+    }
 }
 
 /// Reads the configuration again, starts the sources of signals that it names, and hands it to the
@@ -170,7 +233,10 @@ fn reloader(
             }
             taken
         });
-        notify::ready(SERVING);
+        notify::ready(match old.mode {
+            Mode::Protect => SERVING,
+            Mode::Observe => OBSERVING,
+        });
         result
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! Read first: `airtcp_edge::middlebox` (the contract), [`datapath`](super::datapath).
 //!
-//! A packet belongs to a group of mobiles by its addresses (and interfaces), and is handed to that
-//! group's mechanism as a [`Segment`]. What the mechanism forwards passes as it came, byte for
-//! byte; what it drops or keeps is dropped; what it makes itself is cut to the receiver's MSS
-//! (copies may be super-packets of segmentation offload) and encoded. Whatever is not a TCP
-//! segment, is malformed, or belongs to a connection on which only the hosts can send valid
-//! segments (MPTCP, TCP-AO, MD5) passes untouched.
+//! A packet belongs to a group of mobiles by its addresses (and interfaces), or else to the uplink
+//! that it crosses, and is handed to that group's mechanism as a [`Segment`]. What the mechanism
+//! forwards passes as it came, byte for byte; what it drops or keeps is dropped; what it makes
+//! itself is cut to the receiver's MSS (copies may be super-packets of segmentation offload) and
+//! encoded. Whatever is not a TCP segment, is malformed, or belongs to a connection on which only
+//! the hosts can send valid segments (MPTCP, TCP-AO, MD5) passes untouched.
 //!
 //! [`Wake`] is about packets of all protocols: a group with it has its packets copied as [`Kept`],
 //! and none of them ever waits.
 
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
-use super::config::{GatewayConfig, Group, Limits, Queued};
-use super::datapath::{Intercepted, Verdict};
+use super::config::{GatewayConfig, Group, Limits, Members, Queued, uplink_of};
+use super::datapath::{Intercepted, Verdict, Way};
 use super::hosts::HostPair;
 use super::kept::{Kept, Sent};
 use super::ledger::format::Saved;
@@ -24,9 +24,10 @@ use super::payload::SharedBytes;
 use super::record::{self, Recorder};
 use super::refusals::Refusals;
 use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_edge::per_connection::TURN;
 use airtcp_edge::{
-    Action, Actions, FlowId, FlowPhase, FlowReport, FlowTableConfig, Mechanism, MechanismConfig,
-    Middlebox, MobileId, Note, ReconfigureError, Side, ThresholdTooSmall, Wake,
+    Action, Actions, FlowId, FlowPhase, FlowReport, FlowTableConfig, InterfaceName, Mechanism,
+    MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, ThresholdTooSmall, Wake,
 };
 use airtcp_record::Input;
 use airtcp_wire::{Checksums, DecodeError, Decoded, checksummed, decode_with, encode, outline};
@@ -63,6 +64,8 @@ pub enum Effect {
     Inject {
         /// Out of this side.
         to: Side,
+        /// How it gets there.
+        way: Way,
         /// From the IP header on.
         packet: Vec<u8>,
     },
@@ -108,9 +111,71 @@ struct ActiveGroup {
     /// In a recording.
     id: u32,
     config: Group,
-    /// Indices of the group's interfaces; empty: any.
-    interfaces: Vec<u32>,
+    place: Place,
     machine: Machine,
+}
+
+/// Where a group's packets pass.
+pub(super) enum Place {
+    /// Indices of the interfaces behind which the mobiles are; empty: any.
+    Mobiles(Vec<u32>),
+    /// Index of the uplink's interface, while there is one.
+    Uplink(Option<u32>),
+}
+
+impl Place {
+    /// `index` finds interfaces by name.
+    pub(super) fn new(
+        group: &Group,
+        index: &dyn Fn(&str) -> Option<u32>,
+    ) -> Result<Self, DispatchError> {
+        let find = |interface: &String| {
+            index(interface).ok_or_else(|| DispatchError::Interface {
+                group: group.name.clone(),
+                interface: interface.clone(),
+            })
+        };
+        Ok(match &group.members {
+            Members::Mobiles { interfaces, .. } => {
+                Self::Mobiles(interfaces.iter().map(find).collect::<Result<_, _>>()?)
+            }
+            Members::Uplink(interface) => Self::Uplink(index(interface.as_str())),
+        })
+    }
+
+    /// Whether a mobile with this address, behind this interface, is of the group.
+    fn has(&self, group: &Group, ip: IpAddr, interface: Option<u32>) -> bool {
+        let Self::Mobiles(interfaces) = self else { return false };
+        let is_there = |index| interfaces.contains(&index);
+        group.has(MobileId::Host(ip)) && (interfaces.is_empty() || interface.is_none_or(is_there))
+    }
+
+    /// Whether this is the interface of the uplink.
+    fn is_uplink(&self, interface: Option<u32>) -> bool {
+        matches!(*self, Self::Uplink(index) if index.is_some() && index == interface)
+    }
+}
+
+/// The group that a packet belongs to, and from which side it comes. Nobody on board sends what goes
+/// from one uplink to another.
+pub(super) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
+    groups: impl Fn() -> G,
+    flow: &Flow,
+    packet: &Intercepted,
+) -> Option<(usize, Side)> {
+    let find = |ip: IpAddr, interface: Option<u32>| {
+        groups().position(|(group, place)| place.has(group, ip, interface))
+    };
+    let crosses = |interface| groups().position(|(_, place)| place.is_uplink(interface));
+    let to_mobile = find(flow.dst.ip, packet.output).map(|n| (n, Side::Fixed));
+    let from_mobile = || find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile));
+    to_mobile.or_else(from_mobile).or_else(|| {
+        match (crosses(packet.output), crosses(packet.input)) {
+            (Some(n), None) => Some((n, Side::Fixed)),
+            (None, Some(n)) => Some((n, Side::Mobile)),
+            (None, None) | (Some(_), Some(_)) => None,
+        }
+    })
 }
 
 /// What is at work for a group.
@@ -172,6 +237,12 @@ pub enum DispatchError {
         /// Name of the group.
         group: String,
     },
+    /// This machine makes no copies in the kernel.
+    #[error(
+        "mode = \"observe\" needs copies of packets, which this machine cannot make (Linux 6.4, CAP_BPF and CAP_PERFMON; \
+         `airtcp doctor` tells what is missing)"
+    )]
+    NothingToSee,
     /// It has connections with acknowledged bytes held only by the gateway.
     #[error(
         "group {group:?} cannot be removed or change its mechanism now: {committed} of its connections \
@@ -257,9 +328,9 @@ impl Dispatcher {
         let begin = |(id, group)| ActiveGroup::new(id, group, table, config, index);
         let mut groups: Vec<ActiveGroup> =
             (self.next_id..).zip(&config.groups).map(begin).collect::<Result<_, _>>()?;
-        for old in &self.groups {
+        for old in self.groups.iter().filter(|old| !groups.iter().any(|new| new.succeeds(old))) {
             let committed = old.machine.reports().filter(|report| report.committed).count();
-            if committed > 0 && !groups.iter().any(|new| new.succeeds(old)) {
+            if committed > 0 {
                 let group = old.config.name.clone();
                 return Err(DispatchError::Committed { group, committed });
             }
@@ -269,7 +340,10 @@ impl Dispatcher {
             let memory = config.limits.memory;
             let mut is_kept = false;
             if let Some(old) = self.groups.iter_mut().find(|old| new.succeeds(old))
-                && old.machine.reconfigure(&new.config.mechanism, table, memory).is_ok()
+                && old
+                    .machine
+                    .reconfigure(&new.config.mechanism, of_group(table, &new.config), memory)
+                    .is_ok()
             {
                 is_kept = true;
                 new.id = old.id;
@@ -309,9 +383,14 @@ impl Dispatcher {
     ) -> [usize; 2] {
         let (mut taken, mut failed) = (0, refused);
         for Saved { group, flow, snapshot } in connections {
-            let has = |known: &ActiveGroup| known.has_address(flow.dst.ip);
+            let has = |known: &ActiveGroup| known.config.has(known.mobile_of(&flow));
             let named = self.groups.iter().position(|own| own.config.name == group && has(own));
-            let found = named.or_else(|| self.groups.iter().position(has));
+            // Of an uplink's connections the other host is fixed.
+            let is_mobile = |own: &ActiveGroup| own.config.uplink().is_none() && has(own);
+            let found = named.or_else(|| {
+                let other = self.groups.iter().position(is_mobile);
+                other.filter(|_| uplink_of(&group).is_none())
+            });
             let restored = found.filter(|&n| match &mut self.groups[n].machine {
                 Machine::Segments(mechanism) => mechanism.restore(now, flow, snapshot.clone()),
                 Machine::Packets(..) => false,
@@ -321,10 +400,11 @@ impl Dispatcher {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.restore(now, self.groups[n].id, 1);
                 }
-                self.watch(now, n, MobileId(flow.dst.ip), effects);
+                self.watch(now, n, self.groups[n].mobile_of(&flow), effects);
             } else {
                 let word = snapshot.config().word();
                 let why = match found {
+                    None if uplink_of(&group).is_some() => format!("{group:?} is gone"),
                     None => format!("no group has the mobile (it was in {group:?})"),
                     Some(n) => {
                         let own = &self.groups[n].config;
@@ -343,8 +423,11 @@ impl Dispatcher {
             tracing::error!(%flow, why, "a connection of an earlier gateway is reset");
             self.counters.refused += 1;
             self.refusals.add(now, flow, resets, self.table.idle);
+            let is_mobile = self.group_of_mobile(&flow).is_some();
             for n in 0..self.groups.len() {
-                self.watch(now, n, MobileId(flow.dst.ip), effects);
+                if !is_mobile || self.groups[n].config.uplink().is_none() {
+                    self.watch(now, n, self.groups[n].mobile_of(&flow), effects);
+                }
             }
         }
         counts
@@ -354,7 +437,7 @@ impl Dispatcher {
     pub fn status(&self, now: Instant) -> Status {
         let away = self.mobiles.away();
         let mut status = Status {
-            away: away.map(|(id, signal)| (id.0.to_string(), signal.name().to_owned())).collect(),
+            away: away.map(|(id, signal)| (id.to_string(), signal.name().to_owned())).collect(),
             counters: self.counters.by_name(),
             ..Status::default()
         };
@@ -426,7 +509,8 @@ impl Dispatcher {
         if !self.refusals.is_empty()
             && let Some((to, reset)) = self.refusals.on_segment(&flow, from, &segment)
         {
-            self.counters.inject(to, &reset, effects);
+            let way = self.groups[n].way(to);
+            self.counters.inject(to, way, &reset, effects);
             self.counters.dropped += 1;
             return Verdict::Drop;
         }
@@ -443,13 +527,11 @@ impl Dispatcher {
         if hosts.learns_from(from, &segment, intercepted.datagram) {
             self.host_pair(flow).learn(from, &segment, intercepted.datagram);
         }
-        let mobile = MobileId(flow.dst.ip);
+        let mobile = self.groups[n].mobile_of(&flow);
         match from {
-            // Who has never answered may not exist: a scan finds few that do.
-            Side::Fixed
-                if segment.seq_len() > 0 && self.groups[n].machine.is_mobile_heard(&flow) =>
-            {
-                self.mobiles.sent(now, mobile);
+            Side::Fixed if segment.seq_len() > 0 => {
+                let machine = &self.groups[n].machine;
+                self.mobiles.sent(now, mobile, || machine.is_mobile_heard(&flow));
             }
             Side::Fixed => {}
             Side::Mobile => {
@@ -497,18 +579,20 @@ impl Dispatcher {
         }
     }
 
-    /// The deadline passed.
+    /// The deadline passed: does a part of what is due, for packets must not wait long. If more is,
+    /// the next deadline has passed too.
     pub fn on_timer(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        while let Some((mobile, signal)) = self.mobiles.silent(now) {
+        while effects.len() < TURN
+            && let Some((mobile, signal)) = self.mobiles.silent(now)
+        {
             *self.signals.entry((SignalSource::Silence, signal.name())).or_default() += 1;
             self.tell(now, mobile, signal, effects);
         }
-        for n in 0..self.groups.len() {
-            let machine = &mut self.groups[n].machine;
-            if machine.next_deadline().is_none_or(|due| due > now) {
-                continue;
-            }
-            match machine {
+        let deadlines = self.groups.iter().map(|group| group.machine.next_deadline()).zip(0..);
+        let first = deadlines.filter_map(|(due, n)| Some((due?, n))).min();
+        if let Some((_, n)) = first.filter(|&(due, _)| due <= now) {
+            let ways = [Side::Fixed, Side::Mobile].map(|side| self.groups[n].way(side));
+            match &mut self.groups[n].machine {
                 Machine::Segments(mechanism) => {
                     mechanism.on_timer(now, &mut self.actions);
                     self.note_step(now, n, &Input::Timer);
@@ -521,10 +605,7 @@ impl Dispatcher {
                             self.actions.inject(to, segment.clone());
                         }
                         Sent::Packet(packet) => match checksummed(packet) {
-                            Ok(packet) => {
-                                effects.push(Effect::Inject { to, packet });
-                                counters.injected += 1;
-                            }
+                            Ok(packet) => counters.send(to, ways[to as usize], packet, effects),
                             Err(_) => counters.unsendable += 1,
                         },
                     });
@@ -535,7 +616,8 @@ impl Dispatcher {
         if self.refusals.next_deadline().is_some_and(|due| due <= now) {
             let mut over = Vec::new();
             for (to, segment) in self.refusals.on_timer(now, &mut over) {
-                self.counters.inject(to, &segment, effects);
+                let way = self.way_of(&to.opposite().to_mobile(segment.flow), to);
+                self.counters.inject(to, way, &segment, effects);
             }
             let notes: Vec<_> = over.into_iter().map(Note::Released).collect();
             self.keeper.write("", &notes).unwrap_or_else(tell_unwritten);
@@ -560,8 +642,8 @@ impl Dispatcher {
         }
         let Ok((protocol, flow)) = outline(&intercepted.packet) else { return false };
         let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
+        let mobile = mobile_of(&self.groups[n].config, &from.to_mobile(flow));
         let Machine::Packets(wake, to) = &mut self.groups[n].machine else { return false };
-        let mobile = MobileId(from.to_mobile(flow).dst.ip);
         if from == *to {
             wake.on_heard(now, mobile);
         } else {
@@ -581,11 +663,19 @@ impl Dispatcher {
 
     /// The group that a packet belongs to, and from which side it comes.
     fn concerns(&self, flow: &Flow, packet: &Intercepted) -> Option<(usize, Side)> {
-        let find = |ip: IpAddr, interface: Option<u32>| {
-            self.groups.iter().position(|group| group.has(ip, interface))
-        };
-        let to_mobile = find(flow.dst.ip, packet.output).map(|n| (n, Side::Fixed));
-        to_mobile.or_else(|| find(flow.src.ip, packet.input).map(|n| (n, Side::Mobile)))
+        concerns(|| self.groups.iter().map(|group| (&group.config, &group.place)), flow, packet)
+    }
+
+    /// How a packet of a connection of no group leaves, as far as its addresses say.
+    fn way_of(&self, flow: &Flow, to: Side) -> Option<Way> {
+        let uplink = || self.groups.iter().find(|group| group.config.uplink().is_some());
+        let group = self.group_of_mobile(flow).or_else(uplink);
+        group.map_or(Some(way(to)), |group| group.way(to))
+    }
+
+    /// The group that has the mobile, if that is what the flow goes to.
+    fn group_of_mobile(&self, flow: &Flow) -> Option<&ActiveGroup> {
+        self.groups.iter().find(|group| group.config.has(MobileId::Host(flow.dst.ip)))
     }
 
     /// A packet is larger than the first link takes. Returns smaller ones in its place; none if
@@ -604,7 +694,7 @@ impl Dispatcher {
         }
         let mut effects = Vec::new();
         for piece in pieces(segment, largest) {
-            self.counters.inject(to, &piece, &mut effects);
+            self.counters.inject(to, Some(way(to)), &piece, &mut effects);
         }
         let packet = |effect| match effect {
             Effect::Inject { packet, .. } => Some(packet),
@@ -617,6 +707,15 @@ impl Dispatcher {
         self.hosts.entry(flow).or_insert_with(HostPair::default)
     }
 
+    /// The interface of an uplink has this index from now on; none: it is gone.
+    pub fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) {
+        for group in &mut self.groups {
+            if group.config.uplink() == Some(uplink) {
+                group.place = Place::Uplink(index);
+            }
+        }
+    }
+
     /// Tells the mechanisms of a mobile.
     fn tell(
         &mut self,
@@ -626,7 +725,7 @@ impl Dispatcher {
         effects: &mut Vec<Effect>,
     ) {
         for n in 0..self.groups.len() {
-            if !self.groups[n].has_address(mobile.0) {
+            if !self.groups[n].config.has(mobile) {
                 continue;
             }
             if signal != LinkSignal::Up {
@@ -725,14 +824,15 @@ impl Dispatcher {
                 Action::Inject { to, segment } => {
                     let flow = to.opposite().to_mobile(segment.flow);
                     let hosts = self.hosts.entry(flow).or_insert_with(HostPair::default);
+                    let group = &self.groups[n];
                     // Wake calls a mobile that may be away by the same packet.
-                    let is_replay = matches!(self.groups[n].machine, Machine::Segments(_));
+                    let is_replay = matches!(group.machine, Machine::Segments(_));
                     if to == Side::Mobile && is_replay && !segment.payload.is_empty() {
-                        let is_in_reach = !self.mobiles.is_away(MobileId(flow.dst.ip));
+                        let is_in_reach = !self.mobiles.is_away(group.mobile_of(&flow));
                         hosts.note_replayed(segment.seq, is_in_reach);
                     }
                     for piece in pieces(segment, hosts.largest(to)) {
-                        self.counters.inject(to, &piece, effects);
+                        self.counters.inject(to, group.way(to), &piece, effects);
                     }
                 }
             }
@@ -754,15 +854,24 @@ fn tell_unwritten(error: WriteError) {
 
 impl Counters {
     /// Has a segment sent, as one packet.
-    fn inject(&mut self, to: Side, segment: &Segment<SharedBytes>, effects: &mut Vec<Effect>) {
+    fn inject(
+        &mut self,
+        to: Side,
+        way: Option<Way>,
+        segment: &Segment<SharedBytes>,
+        effects: &mut Vec<Effect>,
+    ) {
         let mut packet = Vec::new();
         match encode(segment, &mut packet) {
-            Ok(()) => {
-                effects.push(Effect::Inject { to, packet });
-                self.injected += 1;
-            }
+            Ok(()) => self.send(to, way, packet, effects),
             Err(_) => self.unsendable += 1,
         }
+    }
+
+    /// Has a packet sent. Without a way it is lost, as on a link that is down.
+    fn send(&mut self, to: Side, way: Option<Way>, packet: Vec<u8>, effects: &mut Vec<Effect>) {
+        effects.extend(way.map(|way| Effect::Inject { to, way, packet }));
+        self.injected += u64::from(way.is_some());
     }
 
     fn by_name(self) -> BTreeMap<String, u64> {
@@ -803,15 +912,23 @@ impl ActiveGroup {
         config: &GatewayConfig,
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, DispatchError> {
-        let machine = Machine::new(group, table, config)?;
-        let find = |interface: &String| {
-            index(interface).ok_or_else(|| DispatchError::Interface {
-                group: group.name.clone(),
-                interface: interface.clone(),
-            })
-        };
-        let interfaces = group.interfaces.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self { id, config: group.clone(), interfaces, machine })
+        let machine = Machine::new(group, of_group(table, group), config)?;
+        let place = Place::new(group, index)?;
+        Ok(Self { id, config: group.clone(), place, machine })
+    }
+
+    /// What takes a connection away when it goes; `flow` is that from the fixed to the mobile host.
+    fn mobile_of(&self, flow: &Flow) -> MobileId {
+        mobile_of(&self.config, flow)
+    }
+
+    /// How packets leave; `None`: not at all, there is no such interface.
+    fn way(&self, to: Side) -> Option<Way> {
+        match (&self.place, to) {
+            (Place::Mobiles(_), _) => Some(way(to)),
+            (Place::Uplink(_), Side::Fixed) => Some(Way::Untracked),
+            (Place::Uplink(index), Side::Mobile) => index.map(Way::Uplink),
+        }
     }
 
     /// The same group, perhaps with other settings.
@@ -822,7 +939,7 @@ impl ActiveGroup {
 
     /// What begins, or ends, to show all about a mobile to a mechanism that needs that in outages.
     fn watches(&self, mobile: MobileId, on: bool) -> Option<Effect> {
-        if !self.has_address(mobile.0) {
+        if !self.config.has(mobile) {
             return None;
         }
         match (&self.machine, self.config.queued()) {
@@ -831,15 +948,19 @@ impl ActiveGroup {
             (_, Queued::Always | Queued::Never) => None,
         }
     }
+}
 
-    fn has_address(&self, ip: IpAddr) -> bool {
-        self.config.addresses.iter().any(|net| net.contains(&ip))
+/// How packets leave a router at the network's edge.
+fn way(to: Side) -> Way {
+    match to {
+        Side::Fixed => Way::Tracked,
+        Side::Mobile => Way::Untracked,
     }
+}
 
-    fn has(&self, ip: IpAddr, interface: Option<u32>) -> bool {
-        let is_there = |index| self.interfaces.contains(&index);
-        self.has_address(ip) && (self.interfaces.is_empty() || interface.is_none_or(is_there))
-    }
+/// What takes a connection of this group away when it goes.
+pub(super) fn mobile_of(group: &Group, flow: &Flow) -> MobileId {
+    group.uplink().map_or(MobileId::Host(flow.dst.ip), MobileId::Uplink)
 }
 
 impl Machine {
@@ -934,9 +1055,16 @@ impl Machine {
     }
 }
 
-fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
+pub(super) fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     let &Limits { flows: limit, flows_per_mobile: per_mobile, idle, .. } = limits;
-    FlowTableConfig { limit, per_mobile, idle, hash_key }
+    FlowTableConfig { limit, per_mobile, uplink: None, idle, hash_key }
+}
+
+/// An uplink may have all connections.
+pub(super) fn of_group(table: FlowTableConfig, group: &Group) -> FlowTableConfig {
+    let uplink = group.uplink();
+    let per_mobile = if uplink.is_some() { table.limit } else { table.per_mobile };
+    FlowTableConfig { per_mobile, uplink, ..table }
 }
 
 /// Cuts a segment so that payload and options of each piece fit in `mss` (RFC 6691). FIN and PSH

@@ -2,13 +2,17 @@
 //!
 //! The order keeps promises: what a mechanism noted in its journal is in the
 //! [`Keeper`](super::dispatch::Keeper) before any of its actions is carried out.
+//!
+//! A round of the loop is short, so that no packet waits long and the supervisor hears the heart:
+//! it takes a bounded number of packets, copies and commands, and one turn of what is due (see
+//! [`Dispatcher::on_timer`]). Signals of one round have the same time, so that they share a turn.
 
-use super::command::{Command, Inbox};
+use super::command::{Command, Handle, Inbox};
 use super::config::GatewayConfig;
-use super::copies::{Copies, Taken};
-use super::datapath::Intercepted;
+use super::copies::{Copies, Prepared, Taken};
 use super::datapath::nfqueue::Nfqueue;
 use super::datapath::rules::Watcher;
+use super::datapath::{Intercepted, Way};
 use super::dispatch::{Dispatcher, Effect};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
@@ -16,11 +20,15 @@ use airtcp_edge::Side;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// The loop shows at least this often that it is alive.
-const HEARTBEAT: Duration = Duration::from_millis(50);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// Commands obeyed in one round.
+const COMMANDS: usize = 256;
+
 /// The gateway's time: nanoseconds of the kernel's monotonic clock since boot, the same before and
 /// after a restart of the daemon.
 pub fn now() -> Instant {
@@ -33,6 +41,24 @@ pub fn interface(name: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(name).ok()
 }
 
+/// Refuses a configuration in which something changes that cannot while a gateway runs.
+pub(super) fn refuse_fixed(old: &GatewayConfig, new: &GatewayConfig) -> Result<(), String> {
+    let GatewayConfig { mode, nfqueue, mark, state, control, metrics, record, .. } = old;
+    let fixed = [
+        ("mode", *mode == new.mode),
+        ("nfqueue", *nfqueue == new.nfqueue),
+        ("mark", *mark == new.mark),
+        ("state", *state == new.state),
+        ("control", *control == new.control),
+        ("metrics", *metrics == new.metrics),
+        ("record", *record == new.record),
+    ];
+    match fixed.into_iter().find(|(_, is_same)| !is_same) {
+        Some((key, _)) => Err(format!("{key} cannot change while the gateway runs: restart it")),
+        None => Ok(()),
+    }
+}
+
 /// A dispatcher and what connects it to the network.
 pub struct Driver {
     dispatcher: Dispatcher,
@@ -42,21 +68,33 @@ pub struct Driver {
     queue: Nfqueue,
     agents: Arc<AgentCounters>,
     config: GatewayConfig,
+    reload: Option<Reload>,
+    /// The way to this loop.
+    handle: Handle,
     injections_failed: u64,
 }
 
+/// A configuration that waits for its rules.
+struct Reload {
+    config: GatewayConfig,
+    prepared: Prepared,
+    answer: mpsc::Sender<Result<(), String>>,
+}
+
 impl Driver {
-    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `agents` are
-    /// shown in the status.
+    /// Ready to run with this configuration, which came out of [`Copies::prepare`]. `handle` leads
+    /// to the inbox that it will be run with; `agents` are shown in the status.
     pub fn new(
         dispatcher: Dispatcher,
         queue: Nfqueue,
         rules: Watcher,
         copies: Copies,
+        handle: Handle,
         agents: Arc<AgentCounters>,
         config: GatewayConfig,
     ) -> Self {
-        Self { dispatcher, rules, copies, queue, agents, config, injections_failed: 0 }
+        let (reload, injections_failed) = (None, 0);
+        Self { dispatcher, rules, copies, queue, agents, config, reload, handle, injections_failed }
     }
 
     /// Runs until it is asked to [stop](Command::Stop). Calls `beat` often as long as it is alive.
@@ -65,12 +103,15 @@ impl Driver {
     /// The queue is broken.
     pub fn run(&mut self, inbox: &Inbox, beat: &mut dyn FnMut()) -> io::Result<()> {
         let (mut batch, mut copies, mut effects) = (Vec::new(), Vec::new(), Vec::new());
-        let mut taken = Taken::None;
+        let (mut commands, mut taken) = (Vec::new(), Taken::None);
+        let mut is_behind = false;
         loop {
             beat();
-            let timeout = self.dispatcher.next_deadline().map_or(HEARTBEAT, |due| {
-                Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT)
-            });
+            let timeout = match self.dispatcher.next_deadline() {
+                _ if is_behind => Duration::ZERO,
+                Some(due) => Duration::from_nanos(due.since(now()).as_nanos()).min(HEARTBEAT),
+                None => HEARTBEAT,
+            };
             let wake = inbox.wake.as_fd();
             match (self.copies.copier(), taken) {
                 (Some(copier), Taken::None) => {
@@ -101,16 +142,18 @@ impl Driver {
                 // Before looking at the commands: one that comes later must wake the loop again.
                 let _ = inbox.wake.read();
             }
-            while let Ok(command) = inbox.commands.try_recv() {
-                match command {
-                    Command::Stop => return self.queue.flush(),
-                    // Packets that passed before the signal count before it.
-                    Command::Signal(_) => {
-                        self.take_copies(&mut copies, &mut effects)?;
-                    }
-                    _ => {}
+            commands.extend(inbox.commands.try_iter().take(COMMANDS));
+            is_behind = commands.len() == COMMANDS;
+            if commands.iter().any(|command| matches!(command, Command::Signal(_))) {
+                // Packets that passed before the signal count before it.
+                self.take_copies(&mut copies, &mut effects)?;
+            }
+            let time = now();
+            for command in commands.drain(..) {
+                if matches!(command, Command::Stop) {
+                    return self.queue.flush();
                 }
-                self.obey(command, &mut effects);
+                self.obey(time, command, &mut effects);
             }
             self.queue.flush()?;
             self.dispatcher.rest();
@@ -132,15 +175,22 @@ impl Driver {
         Ok(taken)
     }
 
-    fn obey(&mut self, command: Command, effects: &mut Vec<Effect>) {
+    fn obey(&mut self, now: Instant, command: Command, effects: &mut Vec<Effect>) {
         match command {
             Command::Signal(signal) => {
-                self.dispatcher.on_signal(now(), signal, effects);
+                self.dispatcher.on_signal(now, signal, effects);
                 self.carry_out(effects);
             }
+            Command::Interface(uplink, index) => {
+                self.dispatcher.set_index(uplink, index);
+                self.copies.set_index(uplink, index);
+            }
             Command::Status(answer) => {
-                let mut status = self.dispatcher.status(now());
-                let own = [("injections_failed", self.injections_failed)];
+                let mut status = self.dispatcher.status(now);
+                let own = [
+                    ("injections_failed", self.injections_failed),
+                    ("rules_mended", self.rules.mended()),
+                ];
                 for (name, count) in own.into_iter().chain(self.agents.read()) {
                     status.counters.insert(name.to_owned(), count);
                 }
@@ -150,8 +200,15 @@ impl Driver {
                 // Whoever asked may have gone.
                 let _ = answer.send(status);
             }
-            Command::Reload(config, answer) => {
-                let _ = answer.send(self.reload(*config));
+            Command::Reload(config, answer) => self.begin_reload(*config, answer),
+            Command::Replaced(result) => {
+                if let Some(reload) = self.reload.take() {
+                    let answer = reload.answer.clone();
+                    let _ = answer.send(match result {
+                        Ok(()) => self.end_reload(now, reload),
+                        Err(error) => Err(error.to_string()),
+                    });
+                }
             }
             Command::Ping(answer) => {
                 let _ = answer.send(());
@@ -160,22 +217,33 @@ impl Driver {
         }
     }
 
-    fn reload(&mut self, config: GatewayConfig) -> Result<(), String> {
-        let GatewayConfig { nfqueue, state, control, metrics, record, .. } = &self.config;
-        let fixed = [
-            ("nfqueue", *nfqueue == config.nfqueue),
-            ("state", *state == config.state),
-            ("control", *control == config.control),
-            ("metrics", *metrics == config.metrics),
-            ("record", *record == config.record),
-        ];
-        if let Some((key, _)) = fixed.into_iter().find(|(_, is_same)| !is_same) {
-            return Err(format!("{key} cannot change while the gateway runs: restart it"));
+    /// Has the rules for another configuration put in force. Meanwhile packets go on.
+    fn begin_reload(&mut self, config: GatewayConfig, answer: mpsc::Sender<Result<(), String>>) {
+        let refused = refuse_fixed(&self.config, &config)
+            .err()
+            .or_else(|| self.reload.is_some().then(|| "another reload is under way".to_owned()));
+        if let Some(why) = refused {
+            let _ = answer.send(Err(why));
+            return;
         }
         let (config, prepared) = self.copies.prepare(config);
-        self.rules.replace(&config).map_err(|error| error.to_string())?;
-        if let Err(error) = self.dispatcher.reload(now(), &config, &interface) {
-            self.rules.replace(&self.config).map_err(|error| error.to_string())?;
+        let handle = self.handle.clone();
+        self.rules.replace(&config, move |result| {
+            // The loop may have ended.
+            let _ = handle.send(Command::Replaced(result));
+        });
+        self.reload = Some(Reload { config, prepared, answer });
+    }
+
+    /// Goes on with another configuration whose rules are in force.
+    fn end_reload(&mut self, now: Instant, reload: Reload) -> Result<(), String> {
+        let Reload { config, prepared, .. } = reload;
+        if let Err(error) = self.dispatcher.reload(now, &config, &interface) {
+            self.rules.replace(&self.config, |result| {
+                if let Err(error) = result {
+                    tracing::error!("the rules of the configuration that stays: {error}");
+                }
+            });
             return Err(error.to_string());
         }
         self.copies.commit(&config, prepared);
@@ -208,15 +276,15 @@ impl Driver {
     }
 
     /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
-    fn inject(&mut self, to: Side, packet: &[u8]) {
-        let Err(error) = self.queue.inject(to, packet) else { return };
+    fn inject(&mut self, to: Side, way: Way, packet: &[u8]) {
+        let Err(error) = self.queue.inject(way, packet) else { return };
         let smaller = match error.raw_os_error() {
             Some(libc::EMSGSIZE) => self.dispatcher.cut_smaller(to, packet),
             _ => Vec::new(),
         };
         self.injections_failed += u64::from(smaller.is_empty());
         for packet in smaller {
-            self.inject(to, &packet);
+            self.inject(to, way, &packet);
         }
     }
 
@@ -224,9 +292,9 @@ impl Driver {
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
-                Effect::Inject { to, packet } => self.inject(to, &packet),
-                Effect::Watch { mobile, watched } => self.rules.watch(mobile.0, watched),
-                Effect::CopyAll { mobile, on } => self.copies.set_full(mobile.0, on),
+                Effect::Inject { to, way, packet } => self.inject(to, way, &packet),
+                Effect::Watch { mobile, watched } => self.rules.watch(mobile, watched),
+                Effect::CopyAll { mobile, on } => self.copies.set_full(mobile, on),
             }
         }
         self.dispatcher.settle();

@@ -4,8 +4,8 @@
 //! the one that promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow
 //! Prometheus' conventions: base units, `_total` for what only grows.
 
-use super::command::{GroupStatus, Status};
-use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use super::command::{GroupReport, GroupStatus, ProtocolReport, Status};
+use prometheus::{CounterVec, GaugeVec, Opts, Registry, TextEncoder};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -41,6 +41,10 @@ enum Source {
     Away,
     /// Signals, by source and signal.
     Signals,
+    /// Something that was seen of each group, if the gateway only observes.
+    Seen(fn(&GroupReport) -> f64),
+    /// Something that was seen of each group's packets, by protocol.
+    SeenOf(fn(&ProtocolReport) -> f64),
 }
 
 const fn metric(name: &'static str, source: Source, help: &'static str) -> Metric {
@@ -49,7 +53,7 @@ const fn metric(name: &'static str, source: Source, help: &'static str) -> Metri
 
 /// All metrics.
 const METRICS: &[Metric] = {
-    use Source::{Away, Counter, Gateway, Group, Mechanism, Signals};
+    use Source::{Away, Counter, Gateway, Group, Mechanism, Seen, SeenOf, Signals};
     &[
         metric("flows", Group(|group| group.flows), "Connections known"),
         metric("held_bytes", Group(|group| group.held), "Payload bytes held now"),
@@ -110,6 +114,11 @@ const METRICS: &[Metric] = {
             "missed_copies_total",
             Counter("copies_missed"),
             "Packets that went on without a copy for M-TCP+ or holdover because the gateway was too slow",
+        ),
+        metric(
+            "mended_rules_total",
+            Counter("rules_mended"),
+            "Times that firewall rules which another program had removed were put in force again",
         ),
         metric(
             "unkept_promises_total",
@@ -288,11 +297,62 @@ const METRICS: &[Metric] = {
             Mechanism("met_again"),
             "Times that both hosts of a connection had gone on without the gateway, which then began afresh",
         ),
+        metric(
+            "observed_away_mobiles",
+            Seen(|group| group.away as f64),
+            "Mobiles that are away, as a gateway that only observes sees it",
+        ),
+        metric(
+            "observed_told_outages_total",
+            Seen(|group| group.outages_told as f64),
+            "Outages that a signal told of",
+        ),
+        metric(
+            "observed_silent_outages_total",
+            Seen(|group| group.outages_silent as f64),
+            "Outages that were noticed because a mobile did not answer",
+        ),
+        metric(
+            "observed_outage_seconds_total",
+            Seen(|group| group.outage_seconds),
+            "Length of all outages that are over",
+        ),
+        metric(
+            "observed_packets_total",
+            SeenOf(|protocol| protocol.packets as f64),
+            "Packets from and to mobiles",
+        ),
+        metric("observed_bytes_total", SeenOf(|protocol| protocol.bytes as f64), "Their bytes"),
+        metric(
+            "observed_flows_total",
+            SeenOf(|protocol| protocol.flows as f64),
+            "Flows from and to mobiles, about",
+        ),
+        metric(
+            "observed_stalled_flows_total",
+            SeenOf(|protocol| protocol.stalled as f64),
+            "Flows that were sent something while their mobile was away, each once an outage",
+        ),
+        metric(
+            "observed_resumed_flows_total",
+            SeenOf(|protocol| protocol.resumed as f64),
+            "Of these, flows that went on when it was back",
+        ),
+        metric(
+            "observed_least_saved_seconds_total",
+            SeenOf(|protocol| protocol.saved_least),
+            "What a gateway would have saved these flows, all together, at least",
+        ),
+        metric(
+            "observed_most_saved_seconds_total",
+            SeenOf(|protocol| protocol.saved_most),
+            "What a gateway would have saved these flows, all together, at most",
+        ),
     ]
 };
 
 /// Labels with their values, and the value.
-type Sample<'a> = (Vec<&'a str>, u64);
+type Sample<'a> = (Vec<&'a str>, f64);
 
 impl Source {
     fn labels(self) -> &'static [&'static str] {
@@ -301,17 +361,20 @@ impl Source {
             Self::Counter(_) | Self::Gateway(_) => &[],
             Self::Away => &["signal"],
             Self::Signals => &["source", "signal"],
+            Self::Seen(_) => &["group"],
+            Self::SeenOf(_) => &["group", "protocol"],
         }
     }
 
-    fn samples(self, status: &Status) -> Vec<Sample<'_>> {
+    fn samples<'a>(self, status: &'a Status) -> Vec<Sample<'a>> {
         let of_groups = |value: &dyn Fn(&GroupStatus) -> Option<u64>| {
             let sample = |group: &'_ GroupStatus| value(group);
             status
                 .groups
                 .iter()
                 .filter_map(|group| {
-                    Some((vec![group.name.as_str(), group.mechanism.as_str()], sample(group)?))
+                    let labels = vec![group.name.as_str(), group.mechanism.as_str()];
+                    Some((labels, sample(group)? as f64))
                 })
                 .collect()
         };
@@ -319,23 +382,36 @@ impl Source {
             Self::Group(value) => of_groups(&|group| Some(value(group))),
             Self::Mechanism(name) => of_groups(&|group| group.counters.get(name).copied()),
             Self::Counter(name) => {
-                status.counters.get(name).map(|value| (vec![], *value)).into_iter().collect()
+                status.counters.get(name).map(|value| (vec![], *value as f64)).into_iter().collect()
             }
-            Self::Gateway(value) => vec![(vec![], value(status))],
+            Self::Gateway(value) => vec![(vec![], value(status) as f64)],
             Self::Away => {
                 let mut away: BTreeMap<&str, u64> = BTreeMap::new();
                 for signal in status.away.values() {
                     *away.entry(signal).or_default() += 1;
                 }
-                away.into_iter().map(|(signal, mobiles)| (vec![signal], mobiles)).collect()
+                away.into_iter().map(|(signal, mobiles)| (vec![signal], mobiles as f64)).collect()
             }
             Self::Signals => status
                 .signals
                 .iter()
                 .flat_map(|(source, signals)| {
-                    signals.iter().map(move |(signal, n)| (vec![source.as_str(), signal], *n))
+                    let labels = move |signal| vec![source.as_str(), signal];
+                    signals.iter().map(move |(signal, n)| (labels(signal), *n as f64))
                 })
                 .collect(),
+            Self::Seen(value) => {
+                let groups = status.report.iter().flat_map(|report| &report.groups);
+                groups.map(|group| (vec![group.name.as_str()], value(group))).collect()
+            }
+            Self::SeenOf(value) => {
+                let groups = status.report.iter().flat_map(|report| &report.groups);
+                let of_group = |group: &'a GroupReport| {
+                    let label = |name| vec![group.name.as_str(), name];
+                    group.protocols().map(|(name, seen)| (label(name), value(seen)))
+                };
+                groups.flat_map(of_group).collect()
+            }
         }
     }
 }
@@ -350,15 +426,14 @@ impl Metric {
         let options = Opts::new(self.name, self.help).namespace(NAMESPACE);
         let (labels, samples) = (self.source.labels(), self.source.samples(status));
         if self.is_counter() {
-            let family = IntCounterVec::new(options, labels)?;
+            let family = CounterVec::new(options, labels)?;
             for (values, value) in samples {
                 family.get_metric_with_label_values(&values)?.inc_by(value);
             }
             registry.register(Box::new(family))
         } else {
-            let family = IntGaugeVec::new(options, labels)?;
+            let family = GaugeVec::new(options, labels)?;
             for (values, value) in samples {
-                let value = i64::try_from(value).unwrap_or(i64::MAX);
                 family.get_metric_with_label_values(&values)?.add(value);
             }
             registry.register(Box::new(family))
@@ -397,6 +472,7 @@ pub fn markdown() -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::Report;
     use super::*;
     use crate::gateway::payload::SharedBytes;
     use airtcp_core::Bytes;
@@ -480,6 +556,29 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
         );
     }
 
+    fn observed() -> Report {
+        let quic = ProtocolReport { bytes: 1_500, saved_most: 2.5, ..ProtocolReport::default() };
+        let group = GroupReport {
+            name: "cars".to_owned(),
+            quic,
+            outage_seconds: 9.5,
+            ..GroupReport::default()
+        };
+        Report { seconds: 60.0, groups: vec![group] }
+    }
+
+    #[test]
+    fn what_was_observed_is_told_by_group_and_protocol() {
+        let text = text(&Status { report: Some(observed()), ..Status::default() });
+        for line in [
+            "airtcp_gateway_observed_outage_seconds_total{group=\"cars\"} 9.5\n",
+            "airtcp_gateway_observed_bytes_total{group=\"cars\",protocol=\"quic\"} 1500\n",
+            "airtcp_gateway_observed_most_saved_seconds_total{group=\"cars\",protocol=\"quic\"} 2.5\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+    }
+
     #[test]
     fn every_counter_of_every_mechanism_is_a_metric() {
         let configs = [
@@ -521,7 +620,7 @@ airtcp_gateway_signals_total{signal="up",source="control"} 1
             airtcp_testing::skip("promtool (package prometheus)");
             return;
         };
-        let mut status = busy();
+        let mut status = Status { report: Some(observed()), ..busy() };
         // One sample of each metric.
         for metric in METRICS {
             match metric.source {

@@ -95,17 +95,17 @@ impl Mobiles {
         (after != before || after == LinkSignal::Up && knows_best).then_some(after)
     }
 
-    /// Data was sent to a mobile.
-    pub fn sent(&mut self, now: Instant, mobile: MobileId) {
-        if self.deadlines.len() >= MOST_OWING {
+    /// Data was sent to a mobile. `answers` is asked, if it matters, whether the mobile has ever
+    /// answered: one that has not may not exist.
+    pub fn sent(&mut self, now: Instant, mobile: MobileId, answers: impl FnOnce() -> bool) {
+        let known = self.known.get(&mobile);
+        let counts = self.silence.is_some() || known.is_some_and(|known| known.is_heard);
+        let is_noted = known.is_some_and(|known| known.owes_since.is_some() && known.is_watched);
+        if !counts || is_noted || self.deadlines.len() >= MOST_OWING || !answers() {
             return;
         }
-        let known = match (self.known.get_mut(&mobile), self.silence) {
-            (Some(known), None) if known.is_heard => known,
-            (_, None) => return,
-            (_, Some(_)) => self.known.entry(mobile).or_default(),
-        };
         let silence = self.silence.unwrap_or(SILENCE_WHEN_DOWN);
+        let known = self.known.entry(mobile).or_default();
         known.owes_since.get_or_insert(now);
         if !known.is_watched {
             known.is_watched = true;
@@ -193,7 +193,7 @@ mod tests {
     use LinkSignal::{Down, Fading, Up};
     use SignalSource::{Agent, Carrier, Control, Neighbour};
 
-    const MOBILE: MobileId = MobileId(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const MOBILE: MobileId = MobileId::Host(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
     fn says(mobiles: &mut Mobiles, source: SignalSource, signal: LinkSignal) -> Option<LinkSignal> {
         mobiles.note(MobileSignal { mobile: MOBILE, signal, source })
@@ -248,10 +248,10 @@ mod tests {
     #[test]
     fn a_mobile_that_owes_an_answer_for_too_long_is_down_until_it_is_heard() {
         let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
-        mobiles.sent(ms(0), MOBILE);
+        mobiles.sent(ms(0), MOBILE, || true);
         assert_eq!(mobiles.heard(MOBILE), None);
-        mobiles.sent(ms(300), MOBILE);
-        mobiles.sent(ms(400), MOBILE);
+        mobiles.sent(ms(300), MOBILE, || true);
+        mobiles.sent(ms(400), MOBILE, || true);
         assert_eq!(mobiles.silent(ms(700)), None, "it was heard after the first");
         assert_eq!(mobiles.next_deadline(), Some(ms(800)));
         assert_eq!(mobiles.silent(ms(800)), Some((MOBILE, Down)));
@@ -265,25 +265,32 @@ mod tests {
         for silence in [None, Some(Duration::from_secs(1))] {
             let mut mobiles = Mobiles::new(silence);
             assert_eq!(says(&mut mobiles, Agent, Down), Some(Down));
-            mobiles.sent(ms(100), MOBILE);
+            mobiles.sent(ms(100), MOBILE, || true);
             assert_eq!(mobiles.heard(MOBILE), None, "an answer");
-            mobiles.sent(ms(500), MOBILE);
+            mobiles.sent(ms(500), MOBILE, || true);
             assert_eq!(mobiles.silent(ms(1400)), None);
             assert_eq!(mobiles.silent(ms(1500)), Some((MOBILE, Down)));
-            mobiles.sent(ms(1600), MOBILE);
+            mobiles.sent(ms(1600), MOBILE, || true);
             assert_eq!(mobiles.silent(ms(9000)), None, "told once");
             assert_eq!(says(&mut mobiles, Agent, Up), Some(Up));
             mobiles.heard(MOBILE);
-            mobiles.sent(ms(9000), MOBILE);
+            mobiles.sent(ms(9000), MOBILE, || true);
             let when_up = silence.map(|_| (MOBILE, Down));
             assert_eq!(mobiles.silent(ms(10_000)), when_up);
         }
     }
 
     #[test]
+    fn who_never_answered_owes_nothing() {
+        let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
+        mobiles.sent(ms(0), MOBILE, || false);
+        assert_eq!((mobiles.next_deadline(), mobiles.known.len()), (None, 0));
+    }
+
+    #[test]
     fn who_owes_nothing_may_be_silent() {
         let mut mobiles = Mobiles::new(Some(Duration::from_millis(500)));
-        mobiles.sent(ms(0), MOBILE);
+        mobiles.sent(ms(0), MOBILE, || true);
         mobiles.heard(MOBILE);
         assert_eq!(mobiles.silent(ms(10_000)), None);
         assert_eq!((mobiles.next_deadline(), mobiles.known.len()), (None, 0));

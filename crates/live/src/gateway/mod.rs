@@ -4,7 +4,7 @@
 //! verdicts and packets out; no I/O), [`hosts`] (how large packets may be), [`mobiles`] (which mobiles are away, when sources disagree),
 //! [`datapath`] (how packets come and go), [`copies`] (of what the kernel forwards by itself; [`kept`]: of any protocol),
 //! [`ledger`] (what outlives the process; [`refusals`]: what cannot be taken over),
-//! [`driver`] (the loop), [`command`] (what the rest of the
+//! [`driver`] (the loop), [`observe`] (the loop of a gateway that only looks), [`command`] (what the rest of the
 //! daemon asks of the loop), [`signals`] (who says when a mobile is out of reach), [`daemon`] (all
 //! of it put together). Around it: [`supervisor`] (restarts the daemon), [`server`] (the control
 //! socket, whose language is [`control`], and the [`metrics`]), [`notify`] and [`log`] (systemd).
@@ -29,6 +29,7 @@ pub mod log;
 pub mod metrics;
 pub mod mobiles;
 pub mod notify;
+pub mod observe;
 pub mod payload;
 pub mod record;
 pub mod refusals;

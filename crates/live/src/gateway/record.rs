@@ -44,7 +44,11 @@ pub fn setup(group: &Group, limits: &Limits) -> Setup {
         name: group.name.clone(),
         mechanism: group.mechanism,
         flows: limits.flows,
-        flows_per_mobile: limits.flows_per_mobile,
+        flows_per_mobile: match group.uplink() {
+            None => limits.flows_per_mobile,
+            Some(_) => limits.flows,
+        },
+        uplink: group.uplink(),
         idle: limits.idle,
         memory: limits.memory,
     }
@@ -212,6 +216,7 @@ mod tests {
             mechanism: MECHANISM,
             flows: 10,
             flows_per_mobile: 5,
+            uplink: None,
             idle: airtcp_core::Duration::from_secs(300),
             memory: Bytes(1 << 20),
         }
@@ -246,7 +251,7 @@ mod tests {
             };
             actions.drain().for_each(drop);
             for &signal in signals {
-                let mobile = MobileId(flow().dst.ip);
+                let mobile = MobileId::Host(flow().dst.ip);
                 mechanism.on_link(now, mobile, signal, &mut actions);
                 recorder.step(now, 0, &Input::Signal { mobile, signal }, actions.as_slice());
                 actions.drain().for_each(drop);

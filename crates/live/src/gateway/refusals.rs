@@ -12,6 +12,7 @@
 
 use super::payload::SharedBytes;
 use airtcp_core::{Duration, Flags, Flow, Instant, Segment, SeqNum};
+use airtcp_edge::per_connection::TURN;
 use airtcp_edge::{MobileId, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,10 +87,12 @@ impl Refusals {
         Some((from, Segment { flow, seq, ack, flags: Flags::RST, ..Segment::default() }))
     }
 
-    /// What is due: segments to send. Connections that are done with are appended to `over`.
+    /// What is due, as far as a turn goes: segments to send. Connections that are done with are
+    /// appended to `over`.
     pub fn on_timer(&mut self, now: Instant, over: &mut Vec<Flow>) -> Vec<Injection> {
         let mut out = Vec::new();
-        while let Some(&(due, flow)) = self.due.first()
+        while out.len() + over.len() < TURN
+            && let Some(&(due, flow)) = self.due.first()
             && due <= now
         {
             self.due.pop_first();
@@ -115,9 +118,12 @@ impl Refusals {
         self.due.first().map(|&(due, _)| due)
     }
 
-    /// Connections of this mobile are being reset.
+    /// Connections of this mobile, or that may cross this uplink, are being reset.
     pub fn concern(&self, mobile: MobileId) -> bool {
-        self.known.keys().any(|flow| flow.dst.ip == mobile.0)
+        match mobile {
+            MobileId::Host(ip) => self.known.keys().any(|flow| flow.dst.ip == ip),
+            MobileId::Uplink(_) => !self.known.is_empty(),
+        }
     }
 
     /// No connection is being reset.
@@ -220,10 +226,10 @@ mod tests {
     #[test]
     fn it_ends_with_patience() {
         let (mut refusals, mut over) = (refusals(None), Vec::new());
-        assert!(refusals.concern(MobileId(flow().dst.ip)));
+        assert!(refusals.concern(MobileId::Host(flow().dst.ip)));
         refusals.on_timer(s(1000), &mut over);
         assert_eq!((over, refusals.next_deadline()), (vec![flow()], None));
-        assert!(!refusals.concern(MobileId(flow().dst.ip)));
+        assert!(!refusals.concern(MobileId::Host(flow().dst.ip)));
     }
 
     #[test]

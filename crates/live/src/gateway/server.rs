@@ -8,9 +8,8 @@
 //! and their time are bounded, and the loop is asked by one client at a time.
 
 use super::command::{Command, Handle, MobileSignal, SignalSource, Status};
-use super::control::{Answer, LINE_LIMIT, Request};
+use super::control::{Answer, LINE_LIMIT, Request, Whose, unknown_uplink};
 use super::metrics;
-use airtcp_edge::MobileId;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE};
@@ -216,9 +215,16 @@ impl Gateway {
                 Some(status) => Answer::Status(Box::new(status)),
                 None => unresponsive(),
             },
-            Request::Signal { mobiles, signal } => {
+            Request::Signal { whose, signal } => {
+                if let Whose::Uplink(interface) = whose {
+                    let Some(status) = self.status() else { return unresponsive() };
+                    let known: Vec<&str> = status.uplinks().collect();
+                    if !known.contains(&interface.as_str()) {
+                        return Answer::Error { message: unknown_uplink(interface, &known) };
+                    }
+                }
                 let source = SignalSource::Control;
-                let sent = mobiles.hosts().map(MobileId).all(|mobile| {
+                let sent = whose.ids().all(|mobile| {
                     self.handle.send(Command::Signal(MobileSignal { mobile, signal, source }))
                 });
                 // The command is carried out in any case, and a client cannot send more than the

@@ -9,13 +9,13 @@
 mod copies;
 
 use airtcp_core::{Bytes, Duration as Span, Segment};
-use airtcp_edge::{MechanismConfig, Side};
+use airtcp_edge::{MechanismConfig, MobileId};
 use airtcp_live::gateway::config::{
-    CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, Signals,
+    CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_live::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_live::gateway::datapath::rules::{self, Rules, Watcher};
-use airtcp_live::gateway::datapath::{Intercepted, Verdict};
+use airtcp_live::gateway::datapath::{Intercepted, Verdict, Way};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;
@@ -204,11 +204,26 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
+/// The testbed's mobiles, behind this interface.
+fn behind(interface: &str) -> Members {
+    mobiles(&["10.99.2.0/24", "fd99:2::/64"], interface)
+}
+
+fn host(mobile: &str) -> MobileId {
+    MobileId::Host(mobile.parse().unwrap())
+}
+
+fn mobiles(addresses: &[&str], interface: &str) -> Members {
+    Members::Mobiles {
+        addresses: addresses.iter().map(|net| net.parse().unwrap()).collect(),
+        interfaces: vec![interface.into()],
+    }
+}
+
 fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
     Group {
         name: name.into(),
-        addresses: addresses.iter().map(|net| net.parse().unwrap()).collect(),
-        interfaces: vec!["mobile".into()],
+        members: mobiles(addresses, "mobile"),
         mechanism: MechanismConfig::PacketControl { threshold: 3 },
         copy,
         fast_path: Default::default(),
@@ -218,6 +233,8 @@ fn group(name: &str, addresses: &[&str], copy: CopyMode) -> Group {
 fn config(queue: u16, length: u32, groups: Vec<Group>) -> GatewayConfig {
     GatewayConfig {
         nfqueue: NfqueueConfig { queue, length },
+        mode: Mode::default(),
+        mark: Mark::default(),
         state: "/nonexistent".into(),
         control: "/nonexistent".into(),
         limits: Limits { memory: Bytes(0), flows: 0, flows_per_mobile: 0, idle: Span::ZERO },
@@ -433,17 +450,17 @@ fn retransmitted(net: &Net) -> usize {
 /// Drops what either host sends, every time, and sends the same on its behalf.
 fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     let segment = segment(packet);
-    let to = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
-        Side::Mobile
+    let way = if MOBILE.contains(&segment.flow.dst.ip.to_string().as_str()) {
+        Way::Untracked
     } else {
-        Side::Fixed
+        Way::Tracked
     };
     if segment.payload.is_empty() {
         return Verdict::Pass;
     }
     let mut bytes = Vec::new();
     encode(&segment, &mut bytes).unwrap();
-    path.inject(to, &bytes).unwrap();
+    path.inject(way, &bytes).unwrap();
     Verdict::Drop
 }
 
@@ -480,6 +497,31 @@ fn injected_segments_arrive_in_a_router() {
         return;
     }
     let net = Net::new();
+    for address in FIXED {
+        injected_segments_arrive(&net, address, Gateway::new(&net, Box::new(replace)), always());
+    }
+}
+
+#[test]
+fn injected_segments_are_routed_by_their_source() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    // Only what one host sends to the other finds a way.
+    net.sh(
+        "g",
+        "for v in -4 -6; do
+             one=10.99.1.0/24 two=10.99.2.0/24
+             [ $v = -4 ] || one=fd99:1::/64 two=fd99:2::/64
+             ip $v rule add from $one to $two lookup 7
+             ip $v rule add from $two to $one lookup 7
+             ip $v route add $one dev fixed table 7
+             ip $v route add $two dev mobile table 7
+             ip $v route del $one dev fixed
+             ip $v route del $two dev mobile
+         done",
+    );
     for address in FIXED {
         injected_segments_arrive(&net, address, Gateway::new(&net, Box::new(replace)), always());
     }
@@ -524,7 +566,7 @@ fn injected_segments_arrive_in_a_bridge_with_an_address() {
         return;
     }
     let mut all = always();
-    all.groups[0].interfaces = vec!["bridge".into()];
+    all.groups[0].members = behind("bridge");
     {
         let gateway = Gateway::new(&net, pass());
         let _rules = install(&net, all.clone());
@@ -623,7 +665,7 @@ fn a_reload_changes_the_rules_and_a_refused_one_does_not() {
     let before = ours(&net);
     rules.change(|rules| {
         let mut bad = always();
-        bad.groups[0].interfaces = vec!["x -j DROP".into()];
+        bad.groups[0].members = behind("x -j DROP");
         let error = rules.replace(&bad).unwrap_err().to_string();
         assert!(error.contains("\"x -j DROP\" cannot be the name of an interface"), "{error}");
     });
@@ -655,7 +697,7 @@ fn only_watched_mobiles_come(net: &Net, gateway: &Gateway, config: GatewayConfig
     let mut rules = install(net, config);
     let mut come = |watch: Option<bool>| {
         if let Some(on) = watch {
-            let mobiles = MOBILE.map(|mobile| mobile.parse().unwrap());
+            let mobiles = MOBILE.map(host);
             rules.change(move |rules| {
                 // Signals repeat.
                 rules.watch(&mobiles, on).unwrap();
@@ -684,12 +726,12 @@ fn a_watched_mobile_stays_watched_over_a_reload() {
     };
     let mut rules = install(&net, fading("10.99.2.0/24"));
     rules.change(move |rules| {
-        rules.watch(&[MOBILE[0].parse().unwrap()], true).unwrap();
+        rules.watch(&[host(MOBILE[0])], true).unwrap();
         rules.replace(&fading("10.99.0.0/16")).unwrap();
     });
     let text = ours(&net).join("\n");
     assert!(text.contains("-A AIRTCP-WATCHED -s 10.99.2.2/32"), "{text}");
-    rules.change(|rules| rules.watch(&[MOBILE[0].parse().unwrap()], false).unwrap());
+    rules.change(|rules| rules.watch(&[host(MOBILE[0])], false).unwrap());
     assert!(!ours(&net).join("\n").contains("-A AIRTCP-WATCHED"));
 }
 
@@ -700,9 +742,10 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
     }
     let net = Net::new();
     let fading = || config(QUEUE, 10, vec![group("all", &["10.99.0.0/16"], CopyMode::WhenFading)]);
-    let mobile = |number: u8| IpAddr::from([10, 99, 2, number]);
+    let mobile = |number: u8| MobileId::Host(IpAddr::from([10, 99, 2, number]));
     let watcher = in_gateway(&net, move || {
-        let watcher = Watcher::new(Rules::install(&fading()).unwrap(), |error| panic!("{error}"));
+        let watcher =
+            Watcher::new(Rules::install(&fading()).unwrap(), |error| panic!("{error}")).unwrap();
         for number in 0..200 {
             watcher.watch(mobile(number), true);
         }
@@ -710,11 +753,14 @@ fn of_changes_that_come_faster_than_rules_can_the_last_counts() {
             watcher.watch(mobile(number), false);
         }
         // Done after all that was asked before.
-        watcher.replace(&fading()).unwrap();
+        let (answer, done) = std::sync::mpsc::channel();
+        watcher.replace(&fading(), move |result| answer.send(result).unwrap());
+        done.recv().unwrap().unwrap();
         watcher
     });
     let watched = ours(&net).into_iter().filter(|line| line.starts_with("-A AIRTCP-WATCHED -s"));
     assert_eq!(watched.count(), 3);
+    assert_eq!(watcher.mended(), 0, "nobody else changes anything");
     drop(watcher);
     assert_eq!(ours(&net), Vec::<String>::new());
 }

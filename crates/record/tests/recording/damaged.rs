@@ -82,7 +82,11 @@ fn a_wrong_word_is_reported_with_what_was_expected() {
             "actions=inject,divert!",
             "actions=inject,divert!: expected such as 2*inject,drop",
         ),
-        ("MOBILE=10.0.0.2", "MOBILE=10.0.0.x", "mobile=10.0.0.x: expected an IP address"),
+        (
+            "MOBILE=10.0.0.2",
+            "MOBILE=10.0.0/2",
+            "mobile=10.0.0/2: expected an IP address or an interface",
+        ),
         ("AIRTCP_RESUME", "AIRTCP_RESUMI", "resume is missing"),
     ] {
         let message = error(&replaced(&file(), old, new));

@@ -33,6 +33,7 @@ pub(crate) fn setup(mechanism: MechanismConfig) -> Setup {
         mechanism,
         flows: 100,
         flows_per_mobile: 100,
+        uplink: None,
         idle: Duration::from_secs(300),
         memory: Bytes(1 << 20),
     }
@@ -40,8 +41,8 @@ pub(crate) fn setup(mechanism: MechanismConfig) -> Setup {
 
 /// The flow table; the recording does not know its key.
 fn table(setup: &Setup) -> FlowTableConfig {
-    let &Setup { flows: limit, flows_per_mobile: per_mobile, idle, .. } = setup;
-    FlowTableConfig { limit, per_mobile, idle, hash_key: (3, 4) }
+    let &Setup { flows: limit, flows_per_mobile: per_mobile, uplink, idle, .. } = setup;
+    FlowTableConfig { limit, per_mobile, uplink, idle, hash_key: (3, 4) }
 }
 
 /// A connection through a mechanism that is recorded.
@@ -118,7 +119,7 @@ impl Gateway {
     }
 
     pub(crate) fn signal(&mut self, signal: LinkSignal) {
-        let mobile = MobileId(self.flow.dst.ip);
+        let mobile = MobileId::Host(self.flow.dst.ip);
         self.mechanism.on_link(self.now, mobile, signal, &mut self.actions);
         self.record(&Input::Signal { mobile, signal });
     }

@@ -239,7 +239,7 @@ impl World {
                 let Some(outage) = outage(mobile) else { continue };
                 let [edge, name] = [mechanism.node, mobile].map(|n| &self.node_names[n.0 as usize]);
                 let stream = Stream::new(self.seed, &format!("node/{edge}/signal/{name}"));
-                let listener = Listener::Mechanism(m, MobileId(addr::of_node(mobile)));
+                let listener = Listener::Mechanism(m, MobileId::Host(addr::of_node(mobile)));
                 feeds.push(Feed::new(listener, &outage.schedule, signal, stream));
             }
         }

@@ -2,12 +2,12 @@
 
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, NfqueueConfig,
-    PlannedOutage, Signals,
+    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, NfqueueConfig,
+    PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
 use airtcp_core::Duration;
-use airtcp_edge::MechanismConfig;
+use airtcp_edge::{InterfaceName, MechanismConfig, MobileId};
 use airtcp_settings::{Name, Settings};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
@@ -33,12 +33,22 @@ fn gateway(top: &Section<'_>) -> Option<GatewayConfig> {
     }
     let record = path(top, "record");
     let nfqueue = NfqueueConfig::read(&top.merged("nfqueue"), None);
+    let mode = top.get("mode");
+    let mark = top.get::<Name>("mark").and_then(|text| top.parse("mark", &text, str::parse));
     let limits = Limits::read(&top.merged("limits"), None);
-    let groups = groups(&top.elements("mobile"), limits);
+    let (mobiles, uplinks) = (top.elements("mobile"), top.elements("uplink"));
+    if mobiles.is_empty() && uplinks.is_empty() && top.problems_found() == 0 {
+        let expected = "at least one [[mobile]] or [[uplink]] table";
+        top.push(top.problem("mobile", "missing").expected(expected));
+    }
+    let mut groups = groups(&mobiles, limits);
+    add_uplinks(&mut groups, &uplinks, limits);
     let signals = signals(&top.merged("signals"), &groups);
     let metrics = top.chosen("metrics").map(|metrics| listen(&metrics));
     Some(GatewayConfig {
         nfqueue: nfqueue?,
+        mode: mode?,
+        mark: mark?,
         state: state??,
         control: control??,
         limits: limits?,
@@ -110,9 +120,42 @@ fn groups(sections: &[Section<'_>], limits: Option<Limits>) -> Vec<Group> {
         }
         let Some((mechanism, copy, fast_path)) = treatment else { continue };
         let addresses = addresses.into_iter().map(|(_, prefix)| prefix).collect();
-        groups.push(Group { name, addresses, interfaces, mechanism, copy, fast_path });
+        let members = Members::Mobiles { addresses, interfaces };
+        groups.push(Group { name, members, mechanism, copy, fast_path });
     }
     groups
+}
+
+fn add_uplinks(groups: &mut Vec<Group>, sections: &[Section<'_>], limits: Option<Limits>) {
+    for section in sections {
+        let interface = section
+            .get::<Name>("interface")
+            .and_then(|text| section.parse("interface", &text, uplink));
+        let treatment = treatment(section, limits);
+        let Some(interface) = interface else { continue };
+        let refuse = |message: String, expected: &str| {
+            section.push(section.problem("interface", message).expected(expected));
+        };
+        for group in groups.iter() {
+            if group.uplink() == Some(interface) {
+                refuse(format!("a second uplink {interface}"), "each interface once");
+            }
+            if group.interfaces().iter().any(|name| name == interface.as_str()) {
+                let message = format!("mobile.{} is behind {interface}", group.name);
+                refuse(message, "mobiles behind one interface, the network behind another");
+            }
+        }
+        let Some((mechanism, copy, fast_path)) = treatment else { continue };
+        let (name, members) = (uplink_name(interface), Members::Uplink(interface));
+        groups.push(Group { name, members, mechanism, copy, fast_path });
+    }
+}
+
+fn uplink(text: &str) -> Result<InterfaceName, String> {
+    match text.parse::<InterfaceName>() {
+        Ok(_) if text == "lo" => Err("leads to this host itself".to_owned()),
+        other => other.map_err(|error| error.to_string()),
+    }
 }
 
 /// Notes that a group has a prefix, and refuses one that could never count, or stands for
@@ -152,12 +195,8 @@ fn interfaces(section: &Section<'_>) -> Option<Vec<String>> {
     let names = section.get::<Option<Vec<Name>>>("interfaces")?.unwrap_or_default();
     let read = |name: &Name| {
         section.parse("interfaces", name, |text| {
-            // Some of what the kernel would allow means something else to iptables or nftables.
-            let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            let fits = (1..=15).contains(&text.len()) && text.chars().all(allowed);
-            let reserved = text == "." || text == ".." || text.starts_with('-');
-            let is_name = fits && !reserved;
-            is_name.then(|| text.to_owned()).ok_or_else(|| "is not an interface".to_owned())
+            let name = text.parse::<InterfaceName>().map_err(|error| error.to_string())?;
+            Ok(name.to_string())
         })
     };
     names.iter().map(read).collect::<Vec<_>>().into_iter().collect()
@@ -210,7 +249,8 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
         section.elements("planned").iter().map(|outage| planned(outage, groups)).collect();
     // If groups could not be read, this complaint would be wrong.
     let whole = section.problems_found() == 0;
-    if carrier == Some(true) && whole && groups.iter().all(|group| group.interfaces.is_empty()) {
+    let has_place = |group: &Group| !group.interfaces().is_empty() || group.uplink().is_some();
+    if carrier == Some(true) && whole && !groups.iter().any(has_place) {
         let problem = section.problem("carrier", "no group says behind which interface it is");
         section.push(problem.expected("interfaces in a [[mobile]]"));
     }
@@ -226,23 +266,48 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
     })
 }
 
+/// The mobile or the uplink that is named.
+fn of_whom(section: &Section<'_>) -> Option<MobileId> {
+    let mobile = section.get::<Option<Name>>("mobile")?;
+    let interface = section.get::<Option<Name>>("uplink")?;
+    match (mobile, interface) {
+        (Some(text), None) => {
+            let read = |text: &str| text.parse().map_err(|_| "is not an IP address".to_owned());
+            section.parse("mobile", &text, read).map(MobileId::Host)
+        }
+        (None, Some(text)) => section.parse("uplink", &text, uplink).map(MobileId::Uplink),
+        (None, None) => {
+            section.push(section.problem("mobile", "missing").expected("`mobile` or `uplink`"));
+            None
+        }
+        (Some(_), Some(_)) => {
+            let problem = section.problem("uplink", "there is a `mobile` too");
+            section.push(problem.expected("one of them"));
+            None
+        }
+    }
+}
+
 fn planned(section: &Section<'_>, groups: &[Group]) -> Option<PlannedOutage> {
-    let text = section.get::<Name>("mobile");
-    let mobile = text.as_ref().and_then(|text| {
-        let read = |text: &str| text.parse().map_err(|_| "is not an IP address".to_owned());
-        section.parse("mobile", text, read)
-    });
+    let mobile = of_whom(section);
     let begin = section.get::<Moment>("begin");
     let length = section.get::<Duration>("length");
     let every = section.get::<Option<Duration>>("every");
     let lead = section.get::<Duration>("lead");
     let (mobile, Moment(begin)) = (mobile?, begin?);
     let (length, every, lead) = (length?, every?, lead?);
-    let in_a_group =
-        groups.iter().flat_map(|group| &group.addresses).any(|prefix| prefix.contains(&mobile));
-    if section.problems_found() == 0 && !in_a_group {
-        let problem = section.problem("mobile", format!("{mobile} is in no group"));
-        section.push(problem.expected("an address of a [[mobile]]"));
+    if section.problems_found() == 0 && !groups.iter().any(|group| group.has(mobile)) {
+        let (problem, expected) = match mobile {
+            MobileId::Host(_) => (
+                section.problem("mobile", format!("{mobile} is in no group")),
+                "an address of a [[mobile]]",
+            ),
+            MobileId::Uplink(_) => (
+                section.problem("uplink", format!("there is no uplink {mobile}")),
+                "the interface of an [[uplink]]",
+            ),
+        };
+        section.push(problem.expected(expected));
     }
     if let Some(every) = every
         && every <= length + lead

@@ -1,6 +1,6 @@
 //! The schema of the gateway's file: every table, key, type, default, meaning and source, once.
 
-use super::{CopyMode, FastPathMode, Limits, NfqueueConfig};
+use super::{CopyMode, FastPathMode, Limits, Mark, Mode, NfqueueConfig};
 use airtcp_core::Duration;
 use airtcp_edge::MechanismConfig;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
@@ -20,6 +20,12 @@ static LISTEN: TextKind = TextKind {
     plural: "addresses and ports",
     expected: "an address and a port from 1 to 65535, such as \"127.0.0.1:9000\" or \"[::1]:9000\"",
     expected_plural: "addresses with ports",
+};
+static MARK: TextKind = TextKind {
+    name: "firewall mark",
+    plural: "firewall marks",
+    expected: "a value above 0, perhaps with a mask that covers it, such as \"0x10\" or \"0x10/0xf0\"",
+    expected_plural: "firewall marks",
 };
 static ADDRESS: TextKind = TextKind {
     name: "IP address",
@@ -46,12 +52,20 @@ pub(super) static GATEWAY: Table = Table::new(
     "gateway",
     "The top level of the file.",
     &[Key::Fields(&[
+        field("mode", Mode::KIND, Is("protect"), "Whether the gateway acts on what it sees."),
         field(
             "mobile",
             Kind::Tables(&MOBILE),
-            Required,
+            Absent("none"),
             "Groups of mobiles that are treated alike.",
         ),
+        field(
+            "uplink",
+            Kind::Tables(&UPLINK),
+            Absent("none"),
+            "The wireless links of the vehicle that this host is on board of.",
+        )
+        .named_by(&["interface"]),
         field(
             "signals",
             Kind::Table(&SIGNALS),
@@ -69,6 +83,14 @@ pub(super) static GATEWAY: Table = Table::new(
             Kind::Table(NfqueueConfig::TABLE),
             Absent("its defaults"),
             "The netfilter queue.",
+        ),
+        field(
+            "mark",
+            Kind::Text(&MARK),
+            Is(Mark::DEFAULT),
+            "Firewall mark of the packets that the gateway itself sends to mobiles or over uplinks, by which they are exempted from \
+             connection tracking or from its own queue. Choose another if rules of yours use some of its bits; those of the gateway \
+             look only at the bits of the mask.",
         ),
         field("metrics", Kind::Table(&METRICS), Absent("not served"), "Prometheus' metrics."),
         field(
@@ -163,17 +185,54 @@ static MOBILE: Table = Table::new(
             &["resume", "detect"],
             &[Key::Instead { fields: LIVE, keys: MechanismConfig::KEYS }],
         ),
-        Key::Fields(&[
-            field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
-                .only("mechanism", MechanismConfig::WATCHING),
-            field(
-                "fast-path",
-                FastPathMode::KIND,
-                Is("auto"),
-                "Whether packets go on without waiting for the gateway.",
-            )
-            .only("mechanism", MechanismConfig::WATCHING),
-        ]),
+        Key::Fields(WATCHED),
+    ],
+);
+
+/// For mechanisms that only watch while a mobile is in reach.
+const WATCHED: &[Field] = &[
+    field("copy", CopyMode::KIND, Is("always"), "When to take copies.")
+        .only("mechanism", MechanismConfig::WATCHING),
+    field(
+        "fast-path",
+        FastPathMode::KIND,
+        Is("auto"),
+        "Whether packets go on without waiting for the gateway.",
+    )
+    .only("mechanism", MechanismConfig::WATCHING),
+];
+
+/// The mechanisms that are offered for uplinks: against outages.
+const UPLINK_MECHANISMS: [Word; 3] =
+    choose(MechanismConfig::WORDS, ["wake", "holdover", "m-tcp-plus"]);
+
+static UPLINK: Table = Table::new(
+    "uplink",
+    "A wireless link by which a vehicle, a robot or a till reaches the network; the gateway is on board, in its router or in \
+     the sender itself. All hosts behind the interface go away together, and are to status and signals as one mobile; \
+     `limits.flows-per-mobile` does not bound them. Connections of hosts on board and of this host are served alike. \
+     Those of a mobile of a group are that group's.",
+    &[
+        Key::Fields(&[field(
+            "interface",
+            Kind::Text(&INTERFACE),
+            Required,
+            "Interface of this host. It may come and go: while there is none of the name, the link is down.",
+        )]),
+        Key::Without(
+            // What is towards the link is kept here as everywhere.
+            &["resume", "detect", "towards"],
+            &[Key::Instead {
+                fields: &[field(
+                    "mechanism",
+                    Kind::Choice(&UPLINK_MECHANISMS),
+                    Is("wake"),
+                    "What to do for the hosts on board.",
+                )],
+                keys: &[Key::Instead { fields: LIVE, keys: MechanismConfig::KEYS }],
+            }],
+        ),
+        Key::Fields(WATCHED),
     ],
 );
 
@@ -192,7 +251,7 @@ static SIGNALS: Table = Table::new(
             "carrier",
             Kind::Bool,
             Is("false"),
-            "An interface of a group without carrier: all its mobiles are down.",
+            "An interface of a group without carrier: all its mobiles are down. An uplink without carrier is down.",
         ),
         field(
             "neighbour",
@@ -229,7 +288,8 @@ static PLANNED: Table = Table::new(
     "signals.planned",
     "An outage known beforehand: a tunnel, a satellite below the horizon.",
     &[Key::Fields(&[
-        field("mobile", Kind::Text(&ADDRESS), Required, "Of which mobile."),
+        field("mobile", Kind::Text(&ADDRESS), Absent("of an `uplink`"), "Of which mobile."),
+        field("uplink", Kind::Text(&INTERFACE), Absent("of a `mobile`"), "Of which uplink: its interface."),
         field("begin", Kind::Moment, Required, "When it begins, the first time.")
             .source("RFC 3339"),
         field("length", POSITIVE_TIME, Required, "How long it lasts."),
@@ -238,7 +298,7 @@ static PLANNED: Table = Table::new(
             "lead",
             TIME,
             Is("200 ms"),
-            "How long before it the mobile is reported as fading; 0: not at all. More than a round trip, and no more than \
+            "How long before it the mobile (or uplink) is reported as fading; 0: not at all. More than a round trip, and no more than \
              needed: a sender that is frozen waits.",
         )
         .source("M-TCP+ §3"),

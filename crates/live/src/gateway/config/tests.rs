@@ -55,6 +55,8 @@ fn absent_keys_have_their_defaults() {
     let config = parse("[[mobile]]\nname = \"m\"\naddresses = [\"2001:db8::/32\"]").unwrap();
     let expected = GatewayConfig {
         nfqueue: NfqueueConfig { queue: 77, length: 1024 },
+        mode: Mode::default(),
+        mark: Mark::default(),
         state: "/run/airtcp".into(),
         control: "/run/airtcp/gateway.sock".into(),
         limits: Limits {
@@ -65,8 +67,10 @@ fn absent_keys_have_their_defaults() {
         },
         groups: vec![Group {
             name: "m".to_owned(),
-            addresses: vec!["2001:db8::/32".parse().unwrap()],
-            interfaces: Vec::new(),
+            members: Members::Mobiles {
+                addresses: vec!["2001:db8::/32".parse().unwrap()],
+                interfaces: Vec::new(),
+            },
             mechanism: MechanismConfig::Wake(WakeConfig::default()),
             copy: CopyMode::Always,
             fast_path: FastPathMode::Auto,
@@ -84,6 +88,8 @@ fn every_key_arrives() {
 state = "/dev/shm/airtcp"
 control = "/run/a.sock"
 record = "/var/tmp/a.pcapng"
+mark = "0x10/240"
+mode = "observe"
 nfqueue = { queue = 65535, length = 200 }
 limits = { memory = "1 GiB", flows = 7, flows-per-mobile = 3, idle = "5 min" }
 metrics = { listen = "[::1]:9100" }
@@ -100,19 +106,31 @@ length = "40 s"
 every = "1 min"
 lead = "0 s"
 "#;
-    let GatewayConfig { nfqueue, state, control, limits, groups, signals, metrics, record } =
-        parse(text).unwrap();
+    let GatewayConfig {
+        mode,
+        nfqueue,
+        mark,
+        state,
+        control,
+        limits,
+        groups,
+        signals,
+        metrics,
+        record,
+    } = parse(text).unwrap();
     assert_eq!(nfqueue, NfqueueConfig { queue: 65_535, length: 200 });
+    assert_eq!(mode, Mode::Observe);
+    assert_eq!(mark, Mark { value: 0x10, mask: 0xf0 });
     assert_eq!((state, control), ("/dev/shm/airtcp".into(), "/run/a.sock".into()));
     let idle = Duration::from_secs(300);
     assert_eq!(limits, Limits { memory: Bytes(1 << 30), flows: 7, flows_per_mobile: 3, idle });
     assert_eq!(metrics, Some("[::1]:9100".parse().unwrap()));
     assert_eq!(record, Some("/var/tmp/a.pcapng".into()));
-    assert_eq!(groups[0].addresses, ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
-    assert_eq!(groups[0].interfaces, ["eth0", "br-lan.7"]);
+    assert_eq!(groups[0].addresses(), ["10.0.0.1/32", "10.1.0.0/16"].map(|p| p.parse().unwrap()));
+    assert_eq!(groups[0].interfaces(), ["eth0", "br-lan.7"]);
     assert_eq!(groups[0].copy, CopyMode::WhenFading);
     let planned = PlannedOutage {
-        mobile: "10.1.2.3".parse().unwrap(),
+        mobile: MobileId::Host("10.1.2.3".parse().unwrap()),
         begin: 10,
         length: Duration::from_secs(40),
         every: Some(Duration::from_secs(60)),
@@ -196,6 +214,13 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
            \"holdover\", \"m-tcp-plus\", \"m-tcp\" or \"packet-control\"; did you mean `m-tcp`?)",
         ],
     );
+    refuses(
+        "state = \"/run/airtcp\"",
+        "mode = \"obsrve\"",
+        &[
+            "g.toml:1:8: mode: \"obsrve\" is not a choice here (expected \"protect\" or \"observe\"; did you mean `observe`?)",
+        ],
+    );
     // Snoop would retransmit what an outage swallowed, and nothing more: it is for the simulator.
     assert!(with(TRAIN, "name = \"train\"\nmechanism = \"snoop\"").is_err());
 }
@@ -204,7 +229,7 @@ fn unknown_keys_and_words_are_refused_with_the_nearest_known_one() {
 fn groups_need_a_name_and_addresses() {
     assert_eq!(
         parse("").unwrap_err().to_string(),
-        "g.toml:1:1: mobile: missing (expected at least one [[mobile]] table)"
+        "g.toml:1:1: mobile: missing (expected at least one [[mobile]] or [[uplink]] table)"
     );
     refuses(
         PREFIX,
@@ -320,6 +345,104 @@ fn interfaces_have_names_that_no_firewall_misreads() {
     }
 }
 
+/// BASE with an uplink of these keys before the signals.
+#[track_caller]
+fn with_uplink(keys: &str) -> Result<GatewayConfig, ConfigError> {
+    with("[signals]", &format!("[[uplink]]\n{keys}\n[signals]"))
+}
+
+#[track_caller]
+fn refuses_uplink(keys: &str, expected: &str) {
+    let found = with_uplink(keys).expect_err(keys).to_string();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn an_uplink_is_a_group_by_itself_and_needs_no_mobiles() {
+    let config = parse("[[uplink]]\ninterface = \"wwan0\"").unwrap();
+    let expected = Group {
+        name: "uplink.wwan0".to_owned(),
+        members: Members::Uplink("wwan0".parse().unwrap()),
+        mechanism: MechanismConfig::Wake(WakeConfig::default()),
+        copy: CopyMode::Always,
+        fast_path: FastPathMode::Auto,
+    };
+    assert_eq!(config.groups, [expected]);
+    let config = with_uplink("interface = \"ppp0\"\nmechanism = \"holdover\"").unwrap();
+    let names: Vec<&str> = config.groups.iter().map(|group| group.name.as_str()).collect();
+    assert_eq!(names, ["cab", "train", "uplink.ppp0"]);
+    assert!(matches!(config.groups[2].mechanism, MechanismConfig::Holdover(_)));
+}
+
+#[test]
+fn an_uplink_that_cannot_work_is_refused() {
+    refuses_uplink(
+        "",
+        "g.toml:9:1: uplink.0.interface: missing (expected the name of an interface: 1 to 15 letters, digits, `-`, \
+         `_` or `.`)",
+    );
+    refuses_uplink(
+        "interface = \"lo\"",
+        "g.toml:10:13: uplink.lo.interface: \"lo\" leads to this host itself (expected the name of an interface: 1 \
+         to 15 letters, digits, `-`, `_` or `.`)",
+    );
+    refuses_uplink(
+        "interface = \"wwan0\"",
+        "g.toml:10:13: uplink.wwan0.interface: mobile.train is behind wwan0 (expected mobiles behind one interface, \
+         the network behind another)",
+    );
+    refuses_uplink(
+        "interface = \"ppp0\"\n[[uplink]]\ninterface = \"ppp0\"",
+        "g.toml:12:13: uplink.ppp0.interface: a second uplink ppp0 (expected each interface once)",
+    );
+    refuses_uplink(
+        "interface = \"ppp0\"\nmechanism = \"m-tcp\"",
+        "g.toml:11:13: uplink.ppp0.mechanism: \"m-tcp\" is not a choice here (expected \"wake\", \"holdover\" or \
+         \"m-tcp-plus\")",
+    );
+    assert!(with_uplink("interface = \"ppp0\"\ntowards = \"network\"").is_err());
+}
+
+#[test]
+fn a_planned_outage_is_of_a_mobile_or_an_uplink() {
+    let planned = |whose: &str| with("mobile = \"10.0.0.9\"", whose);
+    let error = |whose: &str| planned(whose).unwrap_err().to_string();
+    let uplink = "\n[[uplink]]\ninterface = \"ppp0\"";
+    let config =
+        parse(&format!("{}{uplink}", BASE.replace("mobile = \"10.0.0.9\"", "uplink = \"ppp0\"")));
+    let outage = &config.unwrap().signals.timetable[0];
+    assert_eq!(outage.mobile, MobileId::Uplink("ppp0".parse().unwrap()));
+    assert_eq!(
+        error("uplink = \"ppp0\""),
+        "g.toml:12:10: signals.planned.0.uplink: there is no uplink ppp0 (expected the interface of an [[uplink]])"
+    );
+    assert_eq!(
+        error(""),
+        "g.toml:11:1: signals.planned.0.mobile: missing (expected `mobile` or `uplink`)"
+    );
+    assert_eq!(
+        error("mobile = \"10.0.0.9\"\nuplink = \"ppp0\""),
+        "g.toml:13:10: signals.planned.0.uplink: there is a `mobile` too (expected one of them)"
+    );
+}
+
+#[test]
+fn an_uplink_is_told_of_by_the_sources_that_know_it() {
+    let cautions = |signals: &str| {
+        let text = format!(
+            "[[uplink]]\ninterface = \"wwan0\"\nmechanism = \"holdover\"\n[signals]\n{signals}"
+        );
+        parse(&text).unwrap().cautions()
+    };
+    let unheard = "uplink.wwan0: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
+                   [signals], at least silence)";
+    assert_eq!(cautions(""), [unheard]);
+    assert_eq!(cautions("neighbour = true"), [unheard]);
+    for signals in ["carrier = true", "silence = \"1 s\""] {
+        assert_eq!(cautions(signals), Vec::<String>::new());
+    }
+}
+
 #[test]
 fn a_fifo_fits_the_memory_and_holds_a_packet() {
     refuses(
@@ -397,6 +520,28 @@ fn silence_is_longer_than_an_ack_may_be_delayed() {
            \"200 ms\")",
         ],
     );
+}
+
+#[test]
+fn a_mark_is_in_its_mask_and_not_that_of_unmarked_packets() {
+    let of = |mark: &str| with("state = \"/run/airtcp\"", &format!("mark = \"{mark}\""));
+    let marks = ["7", "0x10/0xf0"].map(|mark| of(mark).unwrap().mark);
+    let expected = [Mark { value: 7, mask: u32::MAX }, Mark { value: 0x10, mask: 0xf0 }];
+    assert_eq!(marks, expected);
+    let why = |mark: &str| of(mark).expect_err(mark).to_string();
+    for (mark, message) in [
+        ("0", "is 0, as the mark of packets that nobody marked"),
+        ("0x110/0xf0", "has bits that the mask does not have (0x100)"),
+        ("0x100000000", "is not a mark"),
+        ("red", "is not a mark"),
+        ("1/", "is not a mark"),
+    ] {
+        let line = format!(
+            "g.toml:1:8: mark: \"{mark}\" {message} (expected a value above 0, perhaps with a mask that covers it, such \
+             as \"0x10\" or \"0x10/0xf0\")"
+        );
+        assert_eq!(why(mark), line);
+    }
 }
 
 #[test]
@@ -536,6 +681,24 @@ fn packets_wait_for_mechanisms_that_do_more_than_watch_and_where_that_is_wanted(
 }
 
 #[test]
+fn what_has_no_effect_while_the_gateway_observes_is_a_caution() {
+    let with = |keys: &str| format!("mode = \"observe\"\n{keys}\n{BASE}");
+    let cautions = |text: &str| parse(text).unwrap().cautions();
+    assert_eq!(cautions(&with("")), [""; 0]);
+    let text = with("record = \"/a.pcapng\"\nmark = \"7\"\nnfqueue = { queue = 3 }")
+        .replace(TRAIN, &format!("{TRAIN}\nmechanism = \"m-tcp-plus\""));
+    assert_eq!(
+        cautions(&text),
+        [
+            "mobile.train: m-tcp-plus has no effect while mode = \"observe\"",
+            "record: it has no effect while mode = \"observe\"",
+            "nfqueue: it has no effect while mode = \"observe\"",
+            "mark: it has no effect while mode = \"observe\"",
+        ]
+    );
+}
+
+#[test]
 fn what_nobody_would_report_is_a_caution() {
     let cautions = |text: &str| parse(text).unwrap().cautions();
     let wake = "[[mobile]]\nname = \"m\"\naddresses = [\"10.0.0.7\"]\n";
@@ -629,11 +792,13 @@ fn the_example_in_the_documentation_is_right() {
 }
 
 #[test]
-fn the_example_file_is_right() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gateway.toml");
-    let config = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!(config.groups.len(), 3);
-    assert_eq!(config.cautions(), [""; 0]);
+fn the_example_files_are_right() {
+    for (name, groups) in [("gateway", 3), ("gateway-on-board", 2)] {
+        let path = format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let config = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(config.groups.len(), groups);
+        assert_eq!(config.cautions(), [""; 0]);
+    }
 }
 
 #[test]
@@ -650,6 +815,7 @@ fn the_json_schema_describes_every_table() {
         "signals",
         "signals.agent",
         "signals.planned",
+        "uplink",
     ];
     assert_eq!(names, expected);
     let mobile = &schema["$defs"]["mobile"];

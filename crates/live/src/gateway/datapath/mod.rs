@@ -13,13 +13,18 @@
 //!   taken for the first of a new connection whose answers clash with the old one's packets, and be
 //!   given another port. A firewall mark exempts it.
 //!
+//! On board it is the other way round: the hosts on board, which are fixed, may be translated
+//! towards the uplink. A packet over the uplink has the mark too, by which it is not taken for one
+//! of this host's own connections, and it is tracked all the same. It leaves by that interface
+//! whatever the routes say: marks and rules that lead others there are not known here.
+//!
 //! # Bridges
 //! With `br_netfilter` a bridge's packets pass through FORWARD too. Their interfaces are the
 //! bridge, not its ports, and the bridge needs an address and routes to both sides, for the
 //! injected packets.
 
 pub(super) mod buffers;
-pub(super) mod inject;
+pub(in crate::gateway) mod inject;
 pub mod nfqueue;
 pub mod rules;
 
@@ -49,6 +54,17 @@ pub struct Intercepted {
     pub datagram: Option<u16>,
     /// What the kernel knew of the mobile, where it copies only what goes into a silence.
     pub silence: Option<Silence>,
+}
+
+/// How a packet of the gateway's own making leaves this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By the routes, as a part of its connection.
+    Tracked,
+    /// By the routes, unseen by connection tracking.
+    Untracked,
+    /// By an uplink with this index, as a part of its connection.
+    Uplink(u32),
 }
 
 /// What becomes of an intercepted packet.

@@ -14,9 +14,9 @@
 
 use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
-use super::{Intercepted, PacketId, Verdict};
+use super::{Intercepted, PacketId, Verdict, Way};
+use crate::gateway::config::Mark;
 use crate::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
-use airtcp_edge::Side;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 use nix::errno::Errno;
@@ -117,7 +117,8 @@ pub struct Nfqueue {
 
 impl Nfqueue {
     /// Listens to queue number `queue`, in which at most `length` packets wait; beyond them,
-    /// packets pass without being seen. The namespace is the calling thread's.
+    /// packets pass without being seen. The namespace is the calling thread's. What it injects to
+    /// mobiles has the default [`Mark`].
     ///
     /// # Errors
     /// See [`NfqueueError`].
@@ -139,7 +140,19 @@ impl Nfqueue {
             .map_err(|error| NfqueueError::new("sending packets (raw sockets)", error))?;
         let spares = Arc::<Spares>::default();
         let slots = (0..BATCH).map(|_| Slot::new(spares.clone())).collect();
-        Ok(Self { netlink, queue, slots, injector, verdicts: Vec::new(), passed: None })
+        let queue = Self { netlink, queue, slots, injector, verdicts: Vec::new(), passed: None };
+        queue.set_mark(Mark::default())?;
+        Ok(queue)
+    }
+
+    /// Gives what it injects to mobiles another mark from now on.
+    ///
+    /// # Errors
+    /// See [`NfqueueError`].
+    pub fn set_mark(&self, mark: Mark) -> Result<(), NfqueueError> {
+        self.injector
+            .set_mark(mark)
+            .map_err(|error| NfqueueError::new("marking packets (SO_MARK)", error))
     }
 
     /// Reads what is there without waiting; whether anything was.
@@ -215,9 +228,9 @@ impl Nfqueue {
     ///
     /// # Errors
     /// The packet could not be sent, at once or at all; others may.
-    pub fn inject(&mut self, to: Side, packet: &[u8]) -> io::Result<()> {
+    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
         self.flush()?;
-        self.injector.send(to, packet)
+        self.injector.send(way, packet)
     }
 
     /// Lets all decisions take effect.

@@ -2,7 +2,7 @@
 //! host.
 
 use super::*;
-use crate::gateway::config::{CopyMode, FastPathMode, NfqueueConfig, Signals};
+use crate::gateway::config::{CopyMode, FastPathMode, Mark, Mode, NfqueueConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
 use airtcp_edge::{HoldoverConfig, MTcpPlusConfig, MechanismConfig, Snapshot};
@@ -11,21 +11,27 @@ use airtcp_wire::{Checksums, decode};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-const MOBILE: MobileId = MobileId(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
+const MOBILE: MobileId = MobileId::Host(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));
+/// Interfaces that are there; the first has index 1.
+const INTERFACES: [&str; 3] = ["lan0", "wwan0", "wwan1"];
 /// To the fixed and the mobile host; other MSS values than the default, to tell them apart.
 const MSS: [u16; 2] = [1000, 500];
 
 fn config(copy: CopyMode) -> GatewayConfig {
     let group = Group {
         name: "phones".to_owned(),
-        addresses: vec!["10.0.0.0/24".parse().unwrap()],
-        interfaces: Vec::new(),
+        members: Members::Mobiles {
+            addresses: vec!["10.0.0.0/24".parse().unwrap()],
+            interfaces: Vec::new(),
+        },
         mechanism: MechanismConfig::MTcpPlus(MTcpPlusConfig::default()),
         copy,
         fast_path: Default::default(),
     };
     GatewayConfig {
         nfqueue: NfqueueConfig { queue: 1, length: 100 },
+        mode: Mode::default(),
+        mark: Mark::default(),
         state: "/nowhere".into(),
         control: "/nowhere".into(),
         limits: Limits {
@@ -53,6 +59,8 @@ struct Bench {
     written: Written,
     /// Packets have gone on when they come.
     only_copies: bool,
+    /// Over which interface packets come from each side.
+    over: [Option<u32>; 2],
     /// What the fixed and the mobile host offer.
     mss: [u16; 2],
     /// Payload bytes of the packets that offloads will make of each.
@@ -107,25 +115,38 @@ impl Bench {
     fn new(config: &GatewayConfig) -> Self {
         let written = Written::default();
         let keeper = Box::new(written.clone());
-        let dispatcher = Dispatcher::new(config, (1, 2), &|_| None, keeper).unwrap();
+        let index = |name: &str| INTERFACES.iter().position(|&n| n == name).map(|n| n as u32 + 1);
+        let dispatcher = Dispatcher::new(config, (1, 2), &index, keeper).unwrap();
         let (now, effects) = (Instant::ZERO, Vec::new());
-        Self { dispatcher, written, only_copies: false, mss: MSS, part: None, now, effects }
+        let (mss, part, over) = (MSS, None, [None; 2]);
+        Self { dispatcher, written, only_copies: false, over, mss, part, now, effects }
     }
 
-    /// Takes over what an earlier process wrote down.
+    /// Takes over what an earlier process wrote down of this group.
     fn take_over(&mut self, earlier: &mut Self) -> [usize; 2] {
+        self.take_over_group("phones", earlier)
+    }
+
+    fn take_over_group(&mut self, group: &str, earlier: &mut Self) -> [usize; 2] {
         let written = earlier.written.0.take().connections;
-        let saved = |(flow, snapshot)| Saved { group: "phones".to_owned(), flow, snapshot };
+        let saved = |(flow, snapshot)| Saved { group: group.to_owned(), flow, snapshot };
         let connections = written.into_iter().map(saved).collect();
         self.dispatcher.take_over(self.now, connections, Vec::new(), &mut self.effects)
     }
 
     fn packet(&mut self, packet: Vec<u8>) -> Verdict {
+        let (_, Flow { src, .. }) = outline(&packet).unwrap_or_default();
+        let is_from_mobile = src.port == flow().dst.port;
+        let [from_fixed, from_mobile] = self.over;
+        let (input, output) = match is_from_mobile {
+            true => (from_mobile, from_fixed),
+            false => (from_fixed, from_mobile),
+        };
         let intercepted = Intercepted {
             id: (!self.only_copies).then_some(PacketId(1)),
             packet: packet.into(),
-            input: None,
-            output: None,
+            input,
+            output,
             checksums: Checksums::Verify,
             datagram: self.part,
             silence: None,
@@ -138,7 +159,11 @@ impl Bench {
     }
 
     fn signal(&mut self, signal: LinkSignal) {
-        let signal = MobileSignal { mobile: MOBILE, signal, source: SignalSource::Control };
+        self.signal_about(MOBILE, signal);
+    }
+
+    fn signal_about(&mut self, mobile: MobileId, signal: LinkSignal) {
+        let signal = MobileSignal { mobile, signal, source: SignalSource::Control };
         self.dispatcher.on_signal(self.now, signal, &mut self.effects);
     }
 
@@ -160,7 +185,7 @@ impl Bench {
 
     fn injected(&mut self) -> Vec<(Side, Segment<Vec<u8>>)> {
         let inject = |effect| match effect {
-            Effect::Inject { to, packet } => {
+            Effect::Inject { to, packet, .. } => {
                 Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
             }
             Effect::Watch { .. } | Effect::CopyAll { .. } => None,
@@ -177,7 +202,7 @@ fn encoded(segment: &Segment<Vec<u8>>) -> Vec<u8> {
 
 fn flow() -> Flow {
     let fixed = Addr::new("192.0.2.1".parse().unwrap(), 80);
-    Flow { src: fixed, dst: Addr::new(MOBILE.0, 5000) }
+    Flow { src: fixed, dst: Addr::new("10.0.0.7".parse().unwrap(), 5000) }
 }
 
 fn from_fixed(seq: u32, len: usize) -> Segment<Vec<u8>> {
@@ -558,7 +583,8 @@ fn a_renamed_group_keeps_its_connections() {
 #[test]
 fn connections_that_no_group_can_go_on_with_are_reset_at_both_ends() {
     let mut gone = config(CopyMode::Always);
-    gone.groups[0].addresses = vec!["10.9.0.0/24".parse().unwrap()];
+    let addresses = vec!["10.9.0.0/24".parse().unwrap()];
+    gone.groups[0].members = Members::Mobiles { addresses, interfaces: Vec::new() };
     let mut other = config(CopyMode::Always);
     other.groups[0].mechanism = MechanismConfig::Holdover(HoldoverConfig::default());
     for config in [gone, other] {
@@ -702,4 +728,167 @@ fn the_status_tells_what_is_done_for_whom() {
     assert_eq!((flow.state.as_str(), flow.since), ("frozen", Some(2.0)));
     assert_eq!((flow.fixed.as_str(), flow.mobile.as_str()), ("192.0.2.1:80", "10.0.0.7:5000"));
     assert_eq!(status.groups[0].counters["freezes"], 1);
+}
+
+/// On board: 192.0.2.1 is behind lan0, and 10.0.0.7 behind wwan0, the uplink.
+fn on_board(mechanism: MechanismConfig) -> GatewayConfig {
+    let mut config = config(CopyMode::WhenFading);
+    let group = &mut config.groups[0];
+    group.members = Members::Uplink(wwan0());
+    (group.name, group.mechanism) = ("uplink.wwan0".to_owned(), mechanism);
+    config
+}
+
+fn wwan0() -> InterfaceName {
+    "wwan0".parse().unwrap()
+}
+
+fn bench_on_board() -> Bench {
+    let bench = Bench::new(&on_board(MechanismConfig::MTcpPlus(MTcpPlusConfig::default())));
+    Bench { over: [Some(1), Some(2)], ..bench }
+}
+
+#[test]
+fn a_signal_about_an_uplink_is_for_all_connections_over_it() {
+    let mut bench = bench_on_board();
+    bench.establish(100);
+    bench.signal_about(MOBILE, LinkSignal::Down);
+    assert_eq!(bench.effects, [], "one host beyond it is none of ours");
+    let another = |segment: Segment<Vec<u8>>| {
+        let other = |addr: Addr| match addr == flow().dst {
+            true => Addr::new("10.0.0.8".parse().unwrap(), addr.port),
+            false => addr,
+        };
+        let Flow { src, dst } = segment.flow;
+        Segment { flow: Flow { src: other(src), dst: other(dst) }, ..segment }
+    };
+    bench.segment(&another(from_mobile(100, 1)));
+    bench.segment(&another(from_fixed(500, 1)));
+    bench.segment(&another(Segment { ack: Some(SeqNum(501)), ..from_mobile(101, 0) }));
+    bench.signal_about(MobileId::Uplink(wwan0()), LinkSignal::Down);
+    let status = bench.dispatcher.status(bench.now);
+    let states: Vec<_> = status.flows.iter().map(|flow| flow.state.as_str()).collect();
+    assert_eq!((&states[..], status.committed), (&["frozen"; 2][..], 1));
+    assert_eq!(status.away["wwan0"], "down");
+    let watch = Effect::Watch { mobile: MobileId::Uplink(wwan0()), watched: true };
+    assert!(bench.effects.contains(&watch), "{:?}", bench.effects);
+}
+
+#[test]
+fn what_does_not_cross_the_uplink_is_left_alone() {
+    // Another uplink; from one to the other; the hosts on board among each other.
+    for over in [[Some(1), Some(3)], [Some(1), None]] {
+        let mut bench = Bench { over, ..bench_on_board() };
+        bench.establish(100);
+        let counters = bench.dispatcher.counters;
+        assert_eq!((counters.passed, counters.unconcerned), (0, 4), "{over:?}");
+    }
+    let mut both = on_board(MechanismConfig::MTcpPlus(MTcpPlusConfig::default()));
+    let members = Members::Uplink("wwan1".parse().unwrap());
+    both.groups.push(Group { members, name: "uplink.wwan1".to_owned(), ..both.groups[0].clone() });
+    let mut bench = Bench { over: [Some(3), Some(2)], ..Bench::new(&both) };
+    bench.establish(100);
+    assert_eq!(bench.dispatcher.counters.unconcerned, 4);
+}
+
+#[test]
+fn a_mobile_of_a_group_is_not_the_uplinks() {
+    let mut both = on_board(MechanismConfig::Holdover(HoldoverConfig::default()));
+    let mut phones = config(CopyMode::WhenFading).groups.remove(0);
+    let addresses = vec!["192.0.2.0/24".parse().unwrap()];
+    phones.members = Members::Mobiles { addresses, interfaces: Vec::new() };
+    both.groups.insert(0, phones);
+    let mut bench = Bench { over: [Some(1), Some(2)], ..Bench::new(&both) };
+    bench.establish(100);
+    let groups = bench.dispatcher.status(bench.now).groups;
+    assert_eq!([groups[0].flows, groups[1].flows], [1, 0]);
+}
+
+#[test]
+fn packets_over_the_uplink_leave_by_it_while_it_is_there() {
+    let ways = |bench: &mut Bench| {
+        let way = |effect| match effect {
+            Effect::Inject { to, way, .. } => Some((to, way)),
+            _ => None,
+        };
+        let mut ways: Vec<_> = bench.effects.drain(..).filter_map(way).collect();
+        ways.dedup();
+        ways
+    };
+    let mut bench = bench_on_board();
+    let uplink = MobileId::Uplink(wwan0());
+    bench.establish(100);
+    bench.signal_about(uplink, LinkSignal::Down);
+    assert_eq!(ways(&mut bench), [(Side::Fixed, Way::Untracked)]);
+    bench.dispatcher.set_index(wwan0(), None);
+    bench.signal_about(uplink, LinkSignal::Up);
+    assert_eq!(ways(&mut bench), [], "nowhere to send it");
+    bench.dispatcher.set_index(wwan0(), Some(9));
+    bench.now = bench.dispatcher.next_deadline().unwrap();
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+    assert_eq!(ways(&mut bench), [(Side::Mobile, Way::Uplink(9))]);
+}
+
+#[test]
+fn an_uplink_takes_its_own_connections_over_and_no_others() {
+    let frozen = || {
+        let mut first = bench_on_board();
+        first.establish(100);
+        first.signal_about(MobileId::Uplink(wwan0()), LinkSignal::Down);
+        first
+    };
+    let mut second = bench_on_board();
+    assert_eq!(second.take_over_group("uplink.wwan0", &mut frozen()), [1, 0]);
+    let watch = Effect::Watch { mobile: MobileId::Uplink(wwan0()), watched: true };
+    assert!(second.effects.contains(&watch), "{:?}", second.effects);
+    assert_eq!(bench_on_board().take_over_group("uplink.wwan1", &mut frozen()), [0, 1]);
+    assert_eq!(bench_on_board().take_over_group("phones", &mut frozen()), [0, 1]);
+    let mut mobiles = Bench::new(&config(CopyMode::WhenFading));
+    assert_eq!(mobiles.take_over_group("uplink.wwan0", &mut frozen()), [0, 1]);
+}
+
+#[test]
+fn connections_over_an_uplink_that_nobody_can_go_on_with_are_reset_at_both_ends() {
+    let mut second = bench_on_board();
+    let refused = Refused { flow: flow(), why: "damaged".to_owned(), resets: None };
+    second.dispatcher.take_over(second.now, Vec::new(), vec![refused], &mut second.effects);
+    let watch = Effect::Watch { mobile: MobileId::Uplink(wwan0()), watched: true };
+    assert_eq!(second.effects, [watch]);
+    assert_eq!(second.segment(&from_fixed(599, 1)), Verdict::Drop);
+    let Some(Effect::Inject { to, way, .. }) = second.effects.pop() else { panic!("a reset") };
+    assert_eq!((to, way), (Side::Fixed, Way::Untracked));
+    second.dispatcher.on_timer(second.now, &mut second.effects);
+    let over = |effect: &Effect| {
+        matches!(effect, Effect::Inject { to: Side::Mobile, way: Way::Uplink(2), .. })
+    };
+    assert!(second.effects.iter().any(over), "{:?}", second.effects);
+}
+
+#[test]
+fn a_connection_of_a_mobile_that_is_refused_is_none_of_the_uplinks() {
+    let mut both = config(CopyMode::WhenFading);
+    both.groups.extend(on_board(both.groups[0].mechanism).groups);
+    let mut bench = Bench::new(&both);
+    let refused = Refused { flow: flow(), why: "damaged".to_owned(), resets: None };
+    bench.dispatcher.take_over(bench.now, Vec::new(), vec![refused], &mut bench.effects);
+    assert_eq!(bench.effects, [Effect::Watch { mobile: MOBILE, watched: true }]);
+}
+
+#[test]
+fn wake_on_board_hears_the_network_as_one() {
+    let mut config = on_board(MechanismConfig::Wake(Default::default()));
+    (config.groups[0].copy, config.groups[0].fast_path) = (CopyMode::Always, FastPathMode::Auto);
+    let mut bench = Bench { only_copies: true, over: [Some(1), Some(2)], ..Bench::new(&config) };
+    bench.segment(&from_fixed(500, 100));
+    bench.now = bench.dispatcher.next_deadline().unwrap();
+    bench.dispatcher.on_timer(bench.now, &mut bench.effects);
+    let is_called = |effect: &Effect| {
+        matches!(effect, Effect::Inject { to: Side::Mobile, way: Way::Uplink(2), .. })
+    };
+    assert!(bench.effects.iter().all(is_called) && !bench.effects.is_empty());
+    // Any host beyond the uplink is enough.
+    let mut other = from_mobile(1, 1);
+    other.flow.src.ip = "10.0.0.8".parse().unwrap();
+    bench.segment(&other);
+    assert_eq!(bench.dispatcher.status(bench.now).groups[0].counters["releases"], 1);
 }

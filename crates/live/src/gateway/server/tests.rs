@@ -1,9 +1,10 @@
 //! The server with a loop that is a thread of the test.
 
 use super::*;
-use crate::gateway::command::{Inbox, channel};
-use crate::gateway::control::{AskError, ask, mobiles};
+use crate::gateway::command::{GroupStatus, Inbox, channel};
+use crate::gateway::control::{AskError, ask};
 use airtcp_core::LinkSignal;
+use airtcp_edge::MobileId;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -26,7 +27,9 @@ impl Fixture {
             while let Ok(command) = inbox.commands.recv() {
                 match command {
                     Command::Status(answer) => {
+                        let name = "uplink.wwan0".to_owned();
                         let _ = answer.send(Status {
+                            groups: vec![GroupStatus { name, ..GroupStatus::default() }],
                             flow_count: 7,
                             committed: 3,
                             ..Status::default()
@@ -34,7 +37,10 @@ impl Fixture {
                     }
                     Command::Signal(signal) => told.send(signal).unwrap(),
                     Command::Ping(answer) => drop(answer.send(())),
-                    Command::Reload(..) | Command::Stop => {}
+                    Command::Interface(..)
+                    | Command::Reload(..)
+                    | Command::Replaced(..)
+                    | Command::Stop => {}
                 }
             }
         });
@@ -107,9 +113,9 @@ fn the_status_is_what_the_loop_says() {
 fn a_signal_is_with_the_loop_before_it_is_answered() {
     let fixture = Fixture::new();
     let signal = LinkSignal::Down;
-    let request = Request::Signal { mobiles: mobiles("10.0.0.7").unwrap(), signal };
+    let request = Request::Signal { whose: Whose::parse("10.0.0.7").unwrap(), signal };
     assert_eq!(ask(&fixture.path(), &request).unwrap(), Answer::Done {});
-    let mobile = MobileId([10, 0, 0, 7].into());
+    let mobile = MobileId::Host([10, 0, 0, 7].into());
     let expected = MobileSignal { mobile, signal, source: SignalSource::Control };
     assert_eq!(fixture.signals.try_recv(), Ok(expected));
 }
@@ -118,13 +124,26 @@ fn a_signal_is_with_the_loop_before_it_is_answered() {
 fn a_prefix_stands_for_the_hosts_in_it() {
     let fixture = Fixture::new();
     let request =
-        Request::Signal { mobiles: mobiles("10.0.0.0/29").unwrap(), signal: LinkSignal::Up };
+        Request::Signal { whose: Whose::parse("10.0.0.0/29").unwrap(), signal: LinkSignal::Up };
     ask(&fixture.path(), &request).unwrap();
-    let hosts: Vec<_> = fixture.signals.try_iter().map(|signal| signal.mobile.0).collect();
-    assert_eq!(
-        hosts,
-        (1..=6).map(|host| [10, 0, 0, host].into()).collect::<Vec<std::net::IpAddr>>()
-    );
+    let hosts: Vec<_> = fixture.signals.try_iter().map(|signal| signal.mobile).collect();
+    let expected = (1..=6).map(|host| MobileId::Host([10, 0, 0, host].into()));
+    assert_eq!(hosts, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_signal_about_an_uplink_that_is_not_there_is_refused() {
+    let fixture = Fixture::new();
+    let about = |uplink: &str| {
+        let signal = LinkSignal::Down;
+        ask(&fixture.path(), &Request::Signal { whose: Whose::parse(uplink).unwrap(), signal })
+    };
+    assert_eq!(about("wwan0").unwrap(), Answer::Done {});
+    let uplink = MobileId::Uplink("wwan0".parse().unwrap());
+    assert_eq!(fixture.signals.try_recv().unwrap().mobile, uplink);
+    let error = about("wan0").unwrap_err().to_string();
+    assert!(error.ends_with("unknown uplink \"wan0\"; did you mean \"wwan0\"?"), "{error}");
+    assert!(fixture.signals.try_recv().is_err());
 }
 
 #[test]

@@ -194,7 +194,7 @@ pub(super) fn listen(
         if let Some(Report { key, signal, mobiles, .. }) = report {
             tracing::info!(key = key.as_str(), ?signal, ?mobiles, "an agent reports");
             for mobile in mobiles {
-                let mobile = MobileId(mobile);
+                let mobile = MobileId::Host(mobile);
                 let signal = MobileSignal { mobile, signal, source: SignalSource::Agent };
                 handle.send(Command::Signal(signal));
             }

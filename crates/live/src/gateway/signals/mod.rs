@@ -1,10 +1,10 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
 //! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
-//! kernel about carriers and neighbours, `timetable` knows outages beforehand. Each is a thread
-//! that sends [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its
-//! view in full when it begins: an earlier gateway may have ended with another one. Sources do not
-//! know of each other; the loop resolves their contradictions.
+//! kernel about carriers, neighbours and uplinks, `timetable` knows outages beforehand. Each is a
+//! thread that sends [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells
+//! it its view in full when it begins: an earlier gateway may have ended with another one. Sources
+//! do not know of each other; the loop resolves their contradictions.
 
 pub mod agent;
 pub mod keys;
@@ -113,7 +113,8 @@ impl Running {
                 agent::listen(&open, keys, window, &counters, &handle, stop)
             })?;
         }
-        if signals.carrier || signals.neighbour {
+        let has_uplinks = groups.iter().any(|group| group.uplink().is_some());
+        if signals.carrier || signals.neighbour || has_uplinks {
             let (handle, watch) = (self.handle.clone(), netlink::Watch::new(signals, groups));
             let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
             sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;

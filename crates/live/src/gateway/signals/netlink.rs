@@ -10,6 +10,9 @@
 //! neighbours (PPP, tunnels, satellite modems) need them. An interface that does not exist has no
 //! carrier; one that comes back under its name is the same to us.
 //!
+//! An uplink is down without carrier, too. When its interface is made anew it has another index,
+//! which the loop is told first.
+//!
 //! *Neighbour.* One that failed to answer is down, and up again when its address is known once
 //! more: the kernel learns it from the mobile only. But a frozen connection sends it nothing, so
 //! the kernel would not ask. As long as a neighbour is down, [`Watch::probes`] has the kernel ask
@@ -22,7 +25,7 @@ use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
 use crate::gateway::config::{Group, Signals};
 use crate::netlink::{Message, Netlink, attributes, messages, name, u16_at, u32_at};
 use airtcp_core::{Duration, LinkSignal};
-use airtcp_edge::MobileId;
+use airtcp_edge::{InterfaceName, MobileId};
 use hashlink::LinkedHashMap;
 use ipnet::IpNet;
 use nix::poll::PollTimeout;
@@ -108,6 +111,8 @@ pub(super) struct Watch {
     carrier: bool,
     neighbour: bool,
     places: Vec<Place>,
+    /// With the index that was last told; `None`: it is not there.
+    uplinks: BTreeMap<InterfaceName, Option<u32>>,
     /// Interfaces there are: name and whether they have a carrier.
     links: BTreeMap<u32, (String, bool)>,
     /// Mobiles that were seen as neighbours: by the name of which interface.
@@ -115,7 +120,7 @@ pub(super) struct Watch {
     /// Neighbours that fail to answer.
     failed: BTreeMap<IpAddr, Failed>,
     /// The last report about a mobile.
-    said: BTreeMap<(IpAddr, SignalSource), LinkSignal>,
+    said: BTreeMap<(MobileId, SignalSource), LinkSignal>,
 }
 
 /// Where a group's mobiles are.
@@ -136,13 +141,14 @@ impl Watch {
     /// Knows nothing yet.
     pub(super) fn new(signals: &Signals, groups: &[Group]) -> Self {
         let place = |group: &Group| Place {
-            addresses: group.addresses.clone(),
-            interfaces: group.interfaces.clone(),
+            addresses: group.addresses().to_vec(),
+            interfaces: group.interfaces().to_vec(),
         };
         Self {
             carrier: signals.carrier,
             neighbour: signals.neighbour,
-            places: groups.iter().map(place).collect(),
+            places: groups.iter().filter(|group| group.uplink().is_none()).map(place).collect(),
+            uplinks: groups.iter().filter_map(Group::uplink).map(|uplink| (uplink, None)).collect(),
             links: BTreeMap::new(),
             neighbours: LinkedHashMap::new(),
             failed: BTreeMap::new(),
@@ -182,18 +188,43 @@ impl Watch {
         let listed = listed.flat_map(|place| place.addresses.iter().filter(|net| is_single(net)));
         let mobiles: Vec<IpAddr> =
             listed.map(IpNet::addr).chain(self.neighbours.keys().copied()).collect();
-        mobiles.into_iter().filter_map(|mobile| self.review_one(mobile)).collect()
+        let uplinks: Vec<_> = self.uplinks.keys().copied().collect();
+        let of_uplinks: Vec<_> =
+            uplinks.into_iter().filter_map(|uplink| self.review_uplink(uplink)).collect();
+        let of_mobiles = mobiles.into_iter().filter_map(|mobile| self.review_one(mobile));
+        of_uplinks.into_iter().chain(of_mobiles).collect()
+    }
+
+    /// What is new to be said about the carrier of an uplink.
+    fn review_uplink(&mut self, uplink: InterfaceName) -> Option<MobileSignal> {
+        let is_up = self.has_carrier(uplink.as_str());
+        self.say(MobileId::Uplink(uplink), SignalSource::Carrier, is_up)
+    }
+
+    fn has_carrier(&self, name: &str) -> bool {
+        self.links.values().any(|(link, carrier)| link == name && *carrier)
+    }
+
+    /// Uplinks whose index is another than the one told last.
+    fn moved(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
+        let mut moved = Vec::new();
+        for (uplink, told) in &mut self.uplinks {
+            let named = self.links.iter().find(|(_, (name, _))| name == uplink.as_str());
+            let index = named.map(|(&index, _)| index);
+            if std::mem::replace(told, index) != index {
+                moved.push((*uplink, index));
+            }
+        }
+        moved
     }
 
     /// What is new to be said about the carrier of one mobile.
     fn review_one(&mut self, mobile: IpAddr) -> Option<MobileSignal> {
-        let has_carrier =
-            |name: &String| self.links.values().any(|(link, carrier)| link == name && *carrier);
         let is_up = match self.neighbours.get(&mobile) {
-            Some(interface) => has_carrier(interface),
-            None => self.place(mobile)?.interfaces.iter().any(has_carrier),
+            Some(interface) => self.has_carrier(interface),
+            None => self.place(mobile)?.interfaces.iter().any(|name| self.has_carrier(name)),
         };
-        self.say(mobile, SignalSource::Carrier, is_up)
+        self.say(MobileId::Host(mobile), SignalSource::Carrier, is_up)
     }
 
     fn neighbour(
@@ -229,6 +260,7 @@ impl Watch {
                 let (since, probe) = (now, now.after(SHORTEST_PROBE));
                 self.failed.entry(mobile).or_insert(Failed { since, probe });
             }
+            let mobile = MobileId::Host(mobile);
             signals.extend(self.say(mobile, SignalSource::Neighbour, answers));
         }
         signals
@@ -238,15 +270,15 @@ impl Watch {
         let Some((mobile, _)) = self.neighbours.pop_front() else { return };
         self.failed.remove(&mobile);
         for source in [SignalSource::Carrier, SignalSource::Neighbour] {
-            self.said.remove(&(mobile, source));
+            self.said.remove(&(MobileId::Host(mobile), source));
         }
     }
 
     /// Reports it unless that was the last report anyway.
-    fn say(&mut self, mobile: IpAddr, source: SignalSource, is_up: bool) -> Option<MobileSignal> {
+    fn say(&mut self, mobile: MobileId, source: SignalSource, is_up: bool) -> Option<MobileSignal> {
         let signal = if is_up { LinkSignal::Up } else { LinkSignal::Down };
         let is_new = self.said.insert((mobile, source), signal) != Some(signal);
-        is_new.then_some(MobileSignal { mobile: MobileId(mobile), signal, source })
+        is_new.then_some(MobileSignal { mobile, signal, source })
     }
 
     /// Where the group of a mobile is: that of the first that matches.
@@ -345,7 +377,8 @@ impl Listener {
                 links.insert(index, (name, has_carrier));
             }
         }
-        send(handle, self.watch.all_links(links));
+        let signals = self.watch.all_links(links);
+        self.send(handle, signals);
         for (kind, body) in self.questions.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
             self.take(handle, event(kind, &body));
         }
@@ -354,15 +387,21 @@ impl Listener {
 
     fn take(&mut self, handle: &Handle, event: Option<Event>) {
         if let Some(event) = event {
-            send(handle, self.watch.take(self.clock.now(), event));
+            let signals = self.watch.take(self.clock.now(), event);
+            self.send(handle, signals);
         }
     }
-}
 
-fn send(handle: &Handle, signals: Vec<MobileSignal>) {
-    for signal in signals {
-        tracing::info!(mobile = %signal.mobile.0, signal = ?signal.signal, source = ?signal.source, "the kernel reports");
-        handle.send(Command::Signal(signal));
+    fn send(&mut self, handle: &Handle, signals: Vec<MobileSignal>) {
+        // First: what a signal leads to may leave by this interface.
+        for (uplink, index) in self.watch.moved() {
+            tracing::info!(%uplink, index, "the interface of an uplink");
+            handle.send(Command::Interface(uplink, index));
+        }
+        for signal in signals {
+            tracing::info!(mobile = %signal.mobile, signal = ?signal.signal, source = ?signal.source, "the kernel reports");
+            handle.send(Command::Signal(signal));
+        }
     }
 }
 
@@ -387,15 +426,19 @@ fn probe(index: u32, mobile: IpAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::config::Members;
     use LinkSignal::{Down, Up};
     use SignalSource::{Carrier, Neighbour};
     use airtcp_edge::MechanismConfig;
 
     fn group(addresses: &[&str], interfaces: &[&str]) -> Group {
+        let network = |a: &&str| super::super::keys::network(a).unwrap();
         Group {
             name: "mobiles".to_owned(),
-            addresses: addresses.iter().map(|a| super::super::keys::network(a).unwrap()).collect(),
-            interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
+            members: Members::Mobiles {
+                addresses: addresses.iter().map(network).collect(),
+                interfaces: interfaces.iter().map(|&i| i.to_owned()).collect(),
+            },
             mechanism: MechanismConfig::MTcpPlus(Default::default()),
             copy: Default::default(),
             fast_path: Default::default(),
@@ -423,7 +466,7 @@ mod tests {
     /// What is said about an event: the mobile, what, by whom.
     fn said(watch: &mut Watch, event: Event) -> Vec<(String, LinkSignal, SignalSource)> {
         let signals = watch.take(START, event).into_iter();
-        signals.map(|s| (s.mobile.0.to_string(), s.signal, s.source)).collect()
+        signals.map(|s| (s.mobile.to_string(), s.signal, s.source)).collect()
     }
 
     fn word(
@@ -487,8 +530,23 @@ mod tests {
         let groups = [group(&["10.0.0.7"], &["wlan0"]), group(&["10.0.0.8"], &["none0"])];
         let told =
             Watch::new(&signals, &groups).all_links([(2, ("wlan0".to_owned(), true))].into());
-        let told: Vec<_> = told.into_iter().map(|s| (s.mobile.0.to_string(), s.signal)).collect();
+        let told: Vec<_> = told.into_iter().map(|s| (s.mobile.to_string(), s.signal)).collect();
         assert_eq!(told, [("10.0.0.7".to_owned(), Up), ("10.0.0.8".to_owned(), Down)]);
+    }
+
+    #[test]
+    fn an_uplink_without_carrier_is_down_and_its_index_is_told_when_it_changes() {
+        let uplink: InterfaceName = "wlan0".parse().unwrap();
+        let own = Group { members: Members::Uplink(uplink), ..group(&[], &[]) };
+        let mut watch = watch(&[group(&["10.0.0.0/24"], &["wlan1"]), own]);
+        assert_eq!(watch.moved(), [(uplink, Some(2))]);
+        assert_eq!(said(&mut watch, link(2, "wlan0", false)), [word("wlan0", Down, Carrier)]);
+        assert_eq!(said(&mut watch, link(2, "wlan0", true)), [word("wlan0", Up, Carrier)]);
+        assert_eq!(watch.moved(), []);
+        said(&mut watch, Event::LinkGone { index: 2 });
+        assert_eq!(watch.moved(), [(uplink, None)]);
+        assert_eq!(said(&mut watch, link(9, "wlan0", true)), [word("wlan0", Up, Carrier)]);
+        assert_eq!(watch.moved(), [(uplink, Some(9))]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn next(inbox: &Inbox) -> MobileSignal {
 }
 
 fn said(mobile: &str, signal: LinkSignal, source: SignalSource) -> MobileSignal {
-    MobileSignal { mobile: MobileId(mobile.parse().unwrap()), signal, source }
+    MobileSignal { mobile: MobileId::Host(mobile.parse().unwrap()), signal, source }
 }
 
 /// An agent with the key in `text` that says `signal` once.
@@ -149,7 +149,7 @@ fn sources_that_are_dropped_have_stopped() {
 fn the_timetable_says_what_holds_and_what_changes() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let timetable = vec![PlannedOutage {
-        mobile: "10.0.0.7".parse().unwrap(),
+        mobile: MobileId::Host("10.0.0.7".parse().unwrap()),
         begin: now.as_secs() - 10,
         length: Duration::from_secs(12),
         every: None,

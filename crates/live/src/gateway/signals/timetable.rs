@@ -47,7 +47,7 @@ impl Timetable {
         let mut view = View { signals: BTreeMap::new(), next: None };
         for outage in &self.0 {
             let (signal, next) = state(outage, now);
-            let known = view.signals.entry(MobileId(outage.mobile)).or_insert(signal);
+            let known = view.signals.entry(outage.mobile).or_insert(signal);
             *known = worse(*known, signal);
             view.next = view.next.into_iter().chain(next).min();
         }
@@ -138,11 +138,11 @@ mod tests {
     use airtcp_core::Duration;
     use proptest::prelude::*;
 
-    const MOBILE: MobileId = MobileId(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const MOBILE: MobileId = MobileId::Host(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
     fn outage(begin: u64, length: u64, every: Option<u64>, lead: u64) -> PlannedOutage {
         PlannedOutage {
-            mobile: MOBILE.0,
+            mobile: MOBILE,
             begin,
             length: Duration::from_secs(length),
             every: every.map(Duration::from_secs),

@@ -6,8 +6,8 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{MechanismConfig, WakeConfig};
 use airtcp_live::gateway::config::{
-    AgentConfig, CopyMode, GatewayConfig, Group, Limits, NfqueueConfig, PlannedOutage, Queued,
-    Signals,
+    AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
+    PlannedOutage, Queued, Signals, uplink_of,
 };
 use airtcp_live::gateway::datapath::rules;
 use airtcp_live::gateway::signals::keys::Keys;
@@ -31,10 +31,13 @@ pub(super) fn check(path: &Path) -> i32 {
         complain(&format!("{}: {caution}", path.display()));
     }
     // Without the right to ask the kernel, or on another machine, the rest is still of use.
-    let rules = rules::text(&config).unwrap_or_else(|error| {
-        complain(&format!("the rules are not known: {error}"));
-        String::new()
-    });
+    let rules = match config.mode {
+        Mode::Observe => String::new(),
+        Mode::Protect => rules::text(&config).unwrap_or_else(|error| {
+            complain(&format!("the rules are not known: {error}"));
+            String::new()
+        }),
+    };
     print(&format!("{}{}", describe(&config), describe_rules(&rules)))
 }
 
@@ -59,9 +62,26 @@ pub(super) fn read(path: &Path) -> Result<GatewayConfig, String> {
 
 /// What the gateway would do.
 fn describe(config: &GatewayConfig) -> String {
-    let GatewayConfig { nfqueue, state, control, limits, groups, signals, metrics, record } =
-        config;
+    let GatewayConfig {
+        mode,
+        nfqueue,
+        mark,
+        state,
+        control,
+        limits,
+        groups,
+        signals,
+        metrics,
+        record,
+    } = config;
     let mut out = String::new();
+    if *mode == Mode::Observe {
+        let _ = writeln!(out, "mode: observe");
+        let _ = writeln!(
+            out,
+            "  everything passes untouched; `airtcp gateway report` says what this would be good for:"
+        );
+    }
     for group in groups {
         describe_group(&mut out, group);
     }
@@ -77,6 +97,7 @@ fn describe(config: &GatewayConfig) -> String {
     describe_signals(&mut out, signals, groups);
     let NfqueueConfig { queue, length } = nfqueue;
     let _ = writeln!(out, "nfqueue\n  queue {queue}, at most {length} packets waiting");
+    let _ = writeln!(out, "packets of its own\n  mark {mark}");
     let _ = writeln!(out, "state\n  {}", state.display());
     if let Some(address) = metrics {
         let _ = writeln!(out, "metrics\n  http://{address}/metrics");
@@ -94,14 +115,22 @@ fn describe_rules(rules: &str) -> String {
 }
 
 fn describe_group(out: &mut String, group: &Group) {
-    let Group { name, addresses, interfaces, mechanism, copy, fast_path: _ } = group;
-    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    let behind = match interfaces.as_slice() {
-        [] => "any interface".to_owned(),
-        names => names.join(", "),
+    let Group { name, members, mechanism, copy, fast_path: _ } = group;
+    let word = mechanism.word();
+    let _ = match members {
+        Members::Mobiles { addresses, interfaces } => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            let behind = match interfaces.as_slice() {
+                [] => "any interface".to_owned(),
+                names => names.join(", "),
+            };
+            writeln!(out, "mobile.{name}: {word}\n  {} behind {behind}", addresses.join(", "))
+        }
+        Members::Uplink(interface) => writeln!(
+            out,
+            "{name}: {word}\n  all behind {interface}, as one; for the hosts on board and this one"
+        ),
     };
-    let _ = writeln!(out, "mobile.{name}: {}", mechanism.word());
-    let _ = writeln!(out, "  {} behind {behind}", addresses.join(", "));
     if let MechanismConfig::PacketControl { threshold } = mechanism {
         let _ = writeln!(out, "  duplicate ACKs that stand for a loss: {threshold}");
         return;
@@ -143,8 +172,9 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
         let _ = writeln!(out, "  airtcp agent, by UDP to {listen}, keys in {}", keys.display());
     }
     if *carrier {
-        let mut names: Vec<&str> =
-            groups.iter().flat_map(|group| &group.interfaces).map(String::as_str).collect();
+        let of_mobiles = groups.iter().flat_map(Group::interfaces).map(String::as_str);
+        let of_uplinks = groups.iter().filter_map(|group| uplink_of(&group.name));
+        let mut names: Vec<&str> = of_mobiles.chain(of_uplinks).collect();
         names.sort_unstable();
         names.dedup();
         let _ = writeln!(out, "  carrier of {}", names.join(", "));
@@ -227,12 +257,21 @@ signals
   planned: 10.8.0.20 for 40 s from 2026-05-01T04:30:00Z, every 1200 s, announced 200 ms before
 nfqueue
   queue 77, at most 1024 packets waiting
+packets of its own
+  mark 0x61697274
 state
   /run/airtcp
 metrics
   http://127.0.0.1:9100/metrics
 ";
         assert_eq!(describe(&config), expected);
+    }
+
+    #[test]
+    fn a_gateway_that_observes_says_so_first() {
+        let config = GatewayConfig::parse("g.toml", &format!("mode = \"observe\"\n{MOBILE}"));
+        let text = describe(&config.unwrap());
+        assert!(text.starts_with("mode: observe\n  everything passes untouched"), "{text}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `airtcp gateway`: runs a gateway, or talks to a running one.
 
 mod check;
+mod report;
 mod run;
 mod status;
 
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_live::gateway::command::Status;
-use airtcp_live::gateway::control::{self, Answer, AskError, Request};
+use airtcp_live::gateway::control::{self, Answer, AskError, Request, Whose};
 use airtcp_live::gateway::{config, metrics};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -34,9 +35,12 @@ enum Command {
     },
     /// Shows what a running gateway does: its groups, mobiles out of reach, connections.
     Status(status::StatusArgs),
-    /// Tells a running gateway about the link to a mobile.
+    /// Shows what a gateway with `mode = "observe"` has seen and what it would have been good for.
+    Report(report::ReportArgs),
+    /// Tells a running gateway about the link to a mobile, or about an uplink.
     Signal {
-        /// Address of the mobile, or a prefix of up to 256 addresses.
+        /// Address of the mobile, or a prefix of up to 256 addresses; or the interface of an
+        /// uplink.
         mobile: String,
         /// fading: an outage is likely; down: out of reach; up: in reach.
         #[arg(value_name = "fading|down|up")]
@@ -109,10 +113,10 @@ pub(crate) fn run(args: &GatewayArgs) -> i32 {
     match command {
         Command::CheckConfig { file } => check::check(file),
         Command::Status(args) => status::status(args),
+        Command::Report(args) => report::report(args),
         Command::Signal { mobile, signal, socket } => {
-            let request = control::mobiles(mobile).and_then(|mobiles| {
-                Ok(Request::Signal { mobiles, signal: control::signal(signal)? })
-            });
+            let request = Whose::parse(mobile)
+                .and_then(|whose| Ok(Request::Signal { whose, signal: control::signal(signal)? }));
             match request {
                 Ok(request) => socket.order(&request),
                 Err(message) => {

@@ -168,6 +168,7 @@ mod tests {
             away: BTreeMap::from([("10.0.0.7".to_owned(), "down".to_owned())]),
             counters: counters(&[("packets_passed", 812)]),
             signals: BTreeMap::from([("control".to_owned(), counters(&[("down", 1)]))]),
+            report: None,
         };
         assert_eq!(
             tables(&status),

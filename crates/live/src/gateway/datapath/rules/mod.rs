@@ -2,21 +2,25 @@
 //!
 //! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts
 //! them in force and removes them when it is dropped; [`Watcher`] changes them without delaying
-//! packets. After a crash they do no harm (`bypass`: without a listener packets pass), and the next
+//! packets, and mends them when another program removed them (`guard`). After a crash they do no harm (`bypass`: without a listener packets pass), and the next
 //! start replaces them.
 //!
 //! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
-//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. While nothing
-//! is to be queued, packets do not pass through the rules. There is one set of rules, and so one
-//! gateway, in a network namespace. Beside it there may be the [`AckRules`] of one `airtcp delack`.
+//! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. Packets of no
+//! mobile that cross an uplink are queued likewise, also where this host's own connections begin
+//! and end (INPUT, OUTPUT). While nothing is to be queued, packets do not pass through the rules.
+//! There is one set of rules, and so one gateway, in a network namespace. Beside it there may be
+//! the [`AckRules`] of one `airtcp delack`.
 
+mod guard;
 mod iptables;
 mod nftables;
 mod watcher;
 
-use crate::gateway::config::{GatewayConfig, Queued};
+use crate::gateway::config::{GatewayConfig, Mark, Queued};
 use crate::gateway::copies::CopySwitch;
 use airtcp_core::Flow;
+use airtcp_edge::{InterfaceName, MobileId};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
@@ -91,10 +95,24 @@ impl Backend {
     }
     /// Goes from the rules of `before` to those of `after`, where these mobiles are watched, or no
     /// more.
-    fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[IpAddr]) -> Result<(), String> {
+    fn watch(self, before: &Wanted, after: &Wanted, mobiles: &[MobileId]) -> Result<(), String> {
         match self {
             Self::Nftables => nftables::watch(before, after, mobiles),
             Self::Iptables => iptables::watch(before, after, mobiles),
+        }
+    }
+    /// Whether all rules are in force that should be: no chain lacks a rule, or its way in.
+    fn is_whole(self, wanted: &Wanted) -> Result<bool, String> {
+        match self {
+            Self::Nftables => nftables::is_whole(wanted),
+            Self::Iptables => iptables::is_whole(wanted),
+        }
+    }
+    /// The tables that have them.
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Self::Nftables => &["airtcp"],
+            Self::Iptables => &["raw", "mangle"],
         }
     }
     fn install_acks(self, wanted: &AckSelection) -> Result<(), String> {
@@ -124,9 +142,12 @@ struct Wanted {
     /// Number of the queue.
     queue: u16,
     groups: Vec<Selection>,
+    uplinks: Vec<(InterfaceName, Queued)>,
     /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
-    watched: BTreeSet<IpAddr>,
-    /// Packets injected to mobiles are exempted from connection tracking.
+    watched: BTreeSet<MobileId>,
+    /// Mark of the gateway's own packets on whose way it must not look at them.
+    mark: Mark,
+    /// Packets with the mark are exempted from connection tracking.
     notrack: bool,
 }
 
@@ -227,19 +248,20 @@ struct Selection {
 
 impl Wanted {
     fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let mut groups = Vec::new();
+        let (mut groups, mut uplinks) = (Vec::new(), Vec::new());
         for group in &config.groups {
-            let names = group.interfaces.iter();
-            if let Some(name) = names.into_iter().find(|name| !is_interface(name)) {
+            let names = group.interfaces();
+            if let Some(name) = names.iter().find(|name| !is_interface(name)) {
                 return Err(RulesError::Interface(name.clone()));
             }
-            let interfaces: Vec<_> = if group.interfaces.is_empty() {
+            let interfaces: Vec<_> = if names.is_empty() {
                 vec![None]
             } else {
-                group.interfaces.iter().cloned().map(Some).collect()
+                names.iter().cloned().map(Some).collect()
             };
             let queued = group.queued();
-            for &addresses in &group.addresses {
+            uplinks.extend(group.uplink().map(|uplink| (uplink, queued)));
+            for &addresses in group.addresses() {
                 for interface in &interfaces {
                     let interface = interface.clone();
                     groups.push(Selection { addresses, interface, queued });
@@ -247,18 +269,49 @@ impl Wanted {
             }
         }
         let queue = config.nfqueue.queue;
-        Ok(Self { queue, groups, watched: BTreeSet::new(), notrack: true })
+        let (watched, mark) = (BTreeSet::new(), config.mark);
+        Ok(Self { queue, groups, uplinks, watched, mark, notrack: true })
     }
 
     /// Whether any packet of an IP version may have to be queued.
     fn queues(&self, ipv4: bool) -> bool {
-        let is_watched = self.watched.iter().any(|mobile| mobile.is_ipv4() == ipv4);
+        let is_watched = self.hosts().any(|mobile| mobile.is_ipv4() == ipv4);
         let groups = self.groups.iter().filter(|group| group.addresses.addr().is_ipv4() == ipv4);
-        groups.map(|group| group.queued).any(|queued| match queued {
-            Queued::Always => true,
-            Queued::Watched => is_watched,
-            Queued::Never => false,
-        })
+        self.queues_uplinks() || queues(groups.map(|group| group.queued), is_watched)
+    }
+
+    /// Whether any packet over an uplink may have to be queued.
+    fn queues_uplinks(&self) -> bool {
+        let is_watched = self.watched.iter().any(|mobile| uplink(mobile).is_some());
+        queues(self.uplinks.iter().map(|&(_, queued)| queued), is_watched)
+    }
+
+    /// Watched mobiles that are hosts.
+    fn hosts(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.watched.iter().filter_map(host)
+    }
+}
+
+/// Whether packets of groups like these may have to be queued, some of whose mobiles are watched.
+fn queues(mut groups: impl Iterator<Item = Queued>, is_watched: bool) -> bool {
+    groups.any(|queued| match queued {
+        Queued::Always => true,
+        Queued::Watched => is_watched,
+        Queued::Never => false,
+    })
+}
+
+fn host(mobile: &MobileId) -> Option<IpAddr> {
+    match mobile {
+        MobileId::Host(ip) => Some(*ip),
+        MobileId::Uplink(_) => None,
+    }
+}
+
+fn uplink(mobile: &MobileId) -> Option<InterfaceName> {
+    match mobile {
+        MobileId::Host(_) => None,
+        MobileId::Uplink(interface) => Some(*interface),
     }
 }
 
@@ -321,7 +374,7 @@ impl Rules {
         self.switch_copies(self.wanted.watched.iter(), false);
     }
 
-    fn switch_copies<'a>(&self, mobiles: impl IntoIterator<Item = &'a IpAddr>, on: bool) {
+    fn switch_copies<'a>(&self, mobiles: impl IntoIterator<Item = &'a MobileId>, on: bool) {
         if let Some(copies) = &self.copies {
             for mobile in mobiles {
                 if let Err(error) = copies.set(*mobile, on) {
@@ -338,7 +391,7 @@ impl Rules {
     ///
     /// # Errors
     /// The rules were refused: nothing has changed.
-    pub fn watch(&mut self, mobiles: &[IpAddr], on: bool) -> Result<(), RulesError> {
+    pub fn watch(&mut self, mobiles: &[MobileId], on: bool) -> Result<(), RulesError> {
         let mut news: Vec<_> =
             mobiles.iter().copied().filter(|m| self.wanted.watched.contains(m) != on).collect();
         news.sort_unstable();
@@ -370,9 +423,27 @@ impl Rules {
         changed.map_err(RulesError::Refused)
     }
 
+    /// Puts the rules in force again if another program removed some of them; whether one had.
+    ///
+    /// # Errors
+    /// Some are missing still, or it cannot be seen whether they are.
+    pub fn mend(&mut self) -> Result<bool, RulesError> {
+        let is_whole = || self.backend.is_whole(&self.wanted).map_err(RulesError::Refused);
+        if is_whole()? {
+            return Ok(false);
+        }
+        self.backend.install(&self.wanted).map_err(RulesError::Refused)?;
+        match is_whole()? {
+            true => Ok(true),
+            false => Err(RulesError::Refused("another program removes the rules".to_owned())),
+        }
+    }
+
     /// Whether any group is [`Queued::Watched`].
     pub fn needs_watching(&self) -> bool {
-        self.wanted.groups.iter().any(|group| group.queued == Queued::Watched)
+        let mobiles = self.wanted.groups.iter().map(|group| group.queued);
+        let uplinks = self.wanted.uplinks.iter().map(|&(_, queued)| queued);
+        mobiles.chain(uplinks).any(|queued| queued == Queued::Watched)
     }
 
     /// What set the rules.
@@ -485,9 +556,33 @@ mod tests {
                 group("10.0.0.0/8", Some("wlan0"), Queued::Always),
                 group("fd00:1::/64", None, Queued::Always),
             ],
-            watched: ["10.1.2.3".parse().unwrap()].into(),
+            uplinks: Vec::new(),
+            watched: [mobile("10.1.2.3")].into(),
+            mark: Mark::default(),
             notrack: true,
         }
+    }
+
+    pub(super) fn mobile(address: &str) -> MobileId {
+        MobileId::Host(address.parse().unwrap())
+    }
+
+    /// One uplink that is watched, another whose packets are all queued, and a mobile behind a
+    /// third interface.
+    pub(super) fn on_board() -> Wanted {
+        let [wwan0, wwan1] = ["wwan0", "wwan1"].map(|name| name.parse().unwrap());
+        let mut wanted = wanted();
+        wanted.groups.drain(2..);
+        wanted.groups.remove(0);
+        let uplinks = vec![(wwan0, Queued::Watched), (wwan1, Queued::Always)];
+        Wanted { uplinks, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
+    }
+
+    /// The uplink that is watched, alone: not, and watched.
+    pub(super) fn uplink_idle_and_not() -> [Wanted; 2] {
+        let mut watching = Wanted { groups: Vec::new(), ..on_board() };
+        watching.uplinks.truncate(1);
+        [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
     }
 
     /// The ACKs to some peers, on the ports of the web.

@@ -1,11 +1,17 @@
-//! Rules that change while packets go on.
+//! Rules that change, and are mended, while packets go on.
 
+use super::guard::Guard;
 use super::{Rules, RulesError};
 use crate::gateway::config::GatewayConfig;
 use crate::gateway::copies::CopySwitch;
+use airtcp_edge::MobileId;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 
 /// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should
@@ -14,26 +20,45 @@ use std::thread::{self, JoinHandle};
 pub struct Watcher {
     /// Taken to end the thread.
     requests: Option<Sender<Request>>,
+    /// Readable while there may be requests.
+    wake: Arc<EventFd>,
+    mended: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
 enum Request {
-    Watch(IpAddr, bool),
+    Watch(MobileId, bool),
     Copies(Option<CopySwitch>),
-    Replace(Box<GatewayConfig>, Sender<Result<(), RulesError>>),
+    Replace(Box<GatewayConfig>, Done),
 }
 
+/// Hears in the thread what became of a request.
+type Done = Box<dyn FnOnce(Result<(), RulesError>) + Send>;
+
 impl Watcher {
-    /// Takes `rules` over; `failed` hears what could not be watched, in the thread.
-    pub fn new(rules: Rules, failed: impl FnMut(RulesError) + Send + 'static) -> Self {
+    /// Takes `rules` over; `failed` hears what could not be watched or mended, in the thread.
+    ///
+    /// # Errors
+    /// No more file descriptors.
+    pub fn new(rules: Rules, failed: impl FnMut(RulesError) + Send + 'static) -> io::Result<Self> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let wake = Arc::new(EventFd::from_flags(flags)?);
+        let mended = Arc::<AtomicU64>::default();
         let (requests, asked) = mpsc::channel();
-        let thread = thread::spawn(move || work(rules, failed, &asked));
-        Self { requests: Some(requests), thread: Some(thread) }
+        let thread = thread::spawn({
+            let (wake, mended) = (wake.clone(), mended.clone());
+            move || work(rules, failed, &asked, &wake, &mended)
+        });
+        Ok(Self { requests: Some(requests), wake, mended, thread: Some(thread) })
+    }
+
+    /// How often rules that another program had removed were put in force again.
+    pub fn mended(&self) -> u64 {
+        self.mended.load(Ordering::Relaxed)
     }
 
     /// Begins or ends to queue a mobile's packets, soon; see [`Rules::watch`].
-    pub fn watch(&self, mobile: IpAddr, on: bool) {
+    pub fn watch(&self, mobile: MobileId, on: bool) {
         self.send(Request::Watch(mobile, on));
     }
 
@@ -42,20 +67,22 @@ impl Watcher {
         self.send(Request::Copies(copies));
     }
 
-    /// Goes on with the rules for another configuration, and waits for them.
-    ///
-    /// # Errors
-    /// As [`Rules::replace`].
-    pub fn replace(&self, config: &GatewayConfig) -> Result<(), RulesError> {
-        let (answer, done) = mpsc::channel();
-        self.send(Request::Replace(Box::new(config.clone()), answer));
-        done.recv().unwrap_or_else(|_| Err(RulesError::Refused("the rules are gone".into())))
+    /// Goes on with the rules for another configuration, soon; `done` hears in the thread whether
+    /// they are in force, as [`Rules::replace`] says.
+    pub fn replace(
+        &self,
+        config: &GatewayConfig,
+        done: impl FnOnce(Result<(), RulesError>) + Send + 'static,
+    ) {
+        self.send(Request::Replace(Box::new(config.clone()), Box::new(done)));
     }
 
     fn send(&self, request: Request) {
         if let Some(requests) = &self.requests {
             // The thread ends after us.
             let _ = requests.send(request);
+            // A full counter is readable all the same.
+            let _ = self.wake.write(1);
         }
     }
 }
@@ -63,41 +90,77 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.requests = None;
+        let _ = self.wake.write(1);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn work(mut rules: Rules, mut failed: impl FnMut(RulesError), asked: &Receiver<Request>) {
-    while let Ok(first) = asked.recv() {
-        // All waiting requests become one change; of each mobile, the last one counts.
-        let mut watched = BTreeMap::new();
-        let (mut replace, mut copies) = (None, None);
-        for request in std::iter::once(first).chain(asked.try_iter()) {
-            match request {
-                Request::Watch(mobile, on) => drop(watched.insert(mobile, on)),
-                Request::Copies(switch) => copies = Some(switch),
-                Request::Replace(config, answer) => {
-                    replace = Some((config, answer));
-                    break;
-                }
+fn work(
+    mut rules: Rules,
+    mut failed: impl FnMut(RulesError),
+    asked: &Receiver<Request>,
+    wake: &EventFd,
+    mended: &AtomicU64,
+) {
+    let mut guard = Guard::new(rules.backend());
+    loop {
+        // Before looking for requests: one that comes later must wake the thread again.
+        let _ = wake.read();
+        loop {
+            match asked.try_recv() {
+                Ok(first) => change(&mut rules, first, asked, &mut failed),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return,
             }
         }
-        if let Some(copies) = copies {
-            rules.set_copies(copies);
+        if guard.is_due() {
+            let found = rules.mend();
+            guard.found(matches!(found, Ok(false)), found.is_ok());
+            match found {
+                Ok(false) => {}
+                Ok(true) => {
+                    mended.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(
+                        "another program removed rules of the gateway: they are in force again"
+                    );
+                }
+                Err(error) => failed(error),
+            }
         }
-        for on in [true, false] {
-            let mobiles: Vec<_> = watched
-                .iter()
-                .filter(|(_, is_on)| **is_on == on)
-                .map(|(mobile, _)| *mobile)
-                .collect();
-            rules.watch(&mobiles, on).unwrap_or_else(&mut failed);
+        guard.wait(wake.as_fd());
+    }
+}
+
+/// Makes one change of all waiting requests; of each mobile, the last one counts.
+fn change(
+    rules: &mut Rules,
+    first: Request,
+    asked: &Receiver<Request>,
+    failed: &mut impl FnMut(RulesError),
+) {
+    let mut watched = BTreeMap::new();
+    let (mut replace, mut copies) = (None, None);
+    for request in std::iter::once(first).chain(asked.try_iter()) {
+        match request {
+            Request::Watch(mobile, on) => drop(watched.insert(mobile, on)),
+            Request::Copies(switch) => copies = Some(switch),
+            Request::Replace(config, done) => {
+                replace = Some((config, done));
+                break;
+            }
         }
-        if let Some((config, answer)) = replace {
-            // Whoever asked may have given up.
-            let _ = answer.send(rules.replace(&config));
-        }
+    }
+    if let Some(copies) = copies {
+        rules.set_copies(copies);
+    }
+    for on in [true, false] {
+        let mobiles: Vec<_> =
+            watched.iter().filter(|(_, is_on)| **is_on == on).map(|(mobile, _)| *mobile).collect();
+        rules.watch(&mobiles, on).unwrap_or_else(&mut *failed);
+    }
+    if let Some((config, done)) = replace {
+        done(rules.replace(&config));
     }
 }

@@ -1,0 +1,92 @@
+//! Firewall rules that other programs flush in the middle of an outage.
+
+use crate::outages::{Told, WORST, outage, sleep_until};
+use crate::testbed::{Plan, Testbed, possible};
+use crate::transfer::Load;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SIZE: u64 = 4_000_000;
+const OUTAGE: Duration = Duration::from_secs(5);
+/// After the outage began.
+const FLUSHED: Duration = Duration::from_secs(2);
+
+/// What a firewall does when it starts anew.
+const NFT: &str = "nft flush ruleset";
+const IPTABLES: &str =
+    "for table in filter raw mangle; do iptables -t $table -F; iptables -t $table -X; done";
+const LEGACY: &str = "for table in filter raw mangle; do iptables-legacy -t $table -F; iptables-legacy -t $table -X; done";
+
+/// A folder with the programs of one kind of iptables, and an `nft` that can do nothing.
+fn only_iptables(kind: &str) -> Option<tempfile::TempDir> {
+    let program = Path::new("/usr/sbin").join(format!("xtables-{kind}-multi"));
+    let works = Command::new(format!("iptables-{kind}")).args(["-t", "mangle", "-S"]).output();
+    if !program.exists() || !works.is_ok_and(|output| output.status.success()) {
+        airtcp_testing::skip(&format!("iptables-{kind}"));
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["iptables", "ip6tables"] {
+        for suffix in ["", "-save", "-restore"] {
+            let path = folder.path().join(format!("{name}{suffix}"));
+            std::os::unix::fs::symlink(&program, path).unwrap();
+        }
+    }
+    std::os::unix::fs::symlink("/bin/false", folder.path().join("nft")).unwrap();
+    Some(folder)
+}
+
+/// A download goes through an outage of whose end nobody tells: only the mobile's answers to what
+/// the gateway asks it show that, and they come by the rules. These are flushed in the outage.
+fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
+    let tools = tools.as_ref().map(|folder| folder.path().to_owned());
+    let bed = Testbed::new(&Plan { tools, ..Plan::with("\"m-tcp-plus\"") });
+    let transfer = bed.download(&Load::of(SIZE));
+    transfer.wait_for(SIZE / 2);
+    let begin = Instant::now() + Duration::from_millis(300);
+    let up = thread::scope(|scope| {
+        scope.spawn(|| {
+            sleep_until(begin + FLUSHED);
+            let status = bed.gateway.command(&["sh", "-c", flush]).status().unwrap();
+            assert!(status.success(), "{flush}");
+            let flushed = Instant::now();
+            bed.daemon().wait_until(|status| status.counters.get("rules_mended") == Some(&1));
+            let took = flushed.elapsed();
+            assert!(took < Duration::from_secs(1), "{flush}: {took:?}");
+        });
+        outage(&bed, begin, OUTAGE, Told::NoUp, || {})
+    });
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    let log = bed.daemon().log();
+    assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{flush}: {dead:?}\n{log}");
+    assert!(log.contains("another program removed rules"), "{log}");
+    assert_eq!(transfer.finish(), SIZE);
+    assert_eq!(bed.daemon().status().counters["rules_mended"], 1, "once was enough");
+}
+
+#[test]
+fn rules_that_nft_flushes_in_an_outage_are_back_within_a_second() {
+    if possible() {
+        expect_mended(None, NFT);
+    }
+}
+
+#[test]
+fn rules_that_iptables_flushes_in_an_outage_are_back_within_a_second() {
+    if possible()
+        && let Some(tools) = only_iptables("nft")
+    {
+        expect_mended(Some(tools), IPTABLES);
+    }
+}
+
+#[test]
+fn rules_that_iptables_legacy_flushes_in_an_outage_are_back_within_a_second() {
+    if possible()
+        && let Some(tools) = only_iptables("legacy")
+    {
+        expect_mended(Some(tools), LEGACY);
+    }
+}

@@ -1,0 +1,328 @@
+//! On board: uploads through a gateway whose uplink is the wireless link.
+//!
+//! The bars are those of downloads (`outages`).
+
+use crate::lateness::DeadTime;
+use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, WORST, outage, sleep_until};
+use crate::recording;
+use crate::testbed::{LINK, Place, Plan, Testbed, has_congestion_control, possible};
+use crate::transfer::{Load, Transfer};
+use nix::sys::signal::Signal;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Uploaded around an outage.
+const SIZE: u64 = 8_000_000;
+/// When the outage begins, after the connection opened.
+const BEGIN: Duration = Duration::from_secs(4);
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    /// A host behind the router on board.
+    Behind,
+    /// The same, and the router masquerades it.
+    Masqueraded,
+    /// The router on board itself.
+    Gateway,
+}
+
+/// One upload with one outage.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    mechanism: Option<&'static str>,
+    sender: Sender,
+    congestion: &'static str,
+    outage: Duration,
+    told: Told,
+}
+
+impl Case {
+    fn plan(&self) -> Plan {
+        let mechanism = self.mechanism.map(|name| format!("{name:?}"));
+        let place = match self.sender {
+            Sender::Masqueraded => Place::OnBoardMasquerading,
+            Sender::Behind | Sender::Gateway => Place::OnBoard,
+        };
+        Plan { mechanism, place, ..Plan::default() }
+    }
+
+    fn start(&self, bed: &Testbed) -> Transfer {
+        let load = load(self.congestion);
+        match self.sender {
+            Sender::Behind | Sender::Masqueraded => bed.upload(&load),
+            Sender::Gateway => bed.upload_of_gateway(&load),
+        }
+    }
+
+    /// From the end of the outage to the first new byte.
+    fn dead_time(&self) -> Option<DeadTime> {
+        let bed = Testbed::new(&self.plan());
+        let transfer = self.start(&bed);
+        let opened = Instant::now();
+        transfer.wait_for(500_000);
+        sleep_until(opened + BEGIN - Duration::from_millis(200));
+        let up = outage(&bed, opened + BEGIN, self.outage, self.told, || {});
+        let dead = transfer.dead_time(up, 2 * self.outage + Duration::from_secs(60));
+        assert_eq!(transfer.finish(), SIZE);
+        println!("{self:?}: {dead:?}");
+        dead
+    }
+}
+
+/// What is uploaded: who sends opens the connection.
+fn load(congestion: &'static str) -> Load {
+    let first_sequence = Some(u32::MAX - 1_000_000);
+    Load { bytes: Some(SIZE), first_sequence, ..Load::endless(congestion) }
+}
+
+/// Each congestion control with each of these.
+fn grid(
+    mechanism: Option<&'static str>,
+    senders: &[Sender],
+    lengths: &[u64],
+    told: Told,
+) -> Vec<Case> {
+    let controls = ["reno", "cubic", "bbr"].into_iter().filter(|name| has_congestion_control(name));
+    let mut cases = Vec::new();
+    for congestion in controls {
+        for &sender in senders {
+            for &seconds in lengths {
+                let outage = Duration::from_secs(seconds);
+                cases.push(Case { mechanism, sender, congestion, outage, told });
+            }
+        }
+    }
+    cases
+}
+
+/// Runs the cases, and expects no dead time above this.
+fn expect_within(cases: &[Case], most: Duration) {
+    thread::scope(|scope| {
+        let runs: Vec<_> = cases.iter().map(|case| scope.spawn(|| case.dead_time())).collect();
+        for (case, run) in cases.iter().zip(runs) {
+            let dead = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            assert!(dead.is_some_and(|dead| dead.is_within(most)), "{case:?}: {dead:?}");
+        }
+    });
+}
+
+/// A gateway on board with this mechanism, and more of its configuration.
+fn on_board(mechanism: &str, config: &str) -> Plan {
+    let config = config.to_owned();
+    Plan { config, place: Place::OnBoard, ..Plan::with(mechanism) }
+}
+
+/// Makes an outage in an upload, with `harm` two seconds after it began, and expects data soon
+/// after.
+fn expect_resumed(bed: &Testbed, transfer: Transfer, told: Told, harm: impl FnOnce() + Send) {
+    transfer.wait_for(SIZE / 4);
+    let begin = Instant::now() + Duration::from_millis(200);
+    let up = thread::scope(|scope| {
+        scope.spawn(|| {
+            sleep_until(begin + Duration::from_secs(2));
+            harm();
+        });
+        outage(bed, begin, Duration::from_secs(5), told, || {})
+    });
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(
+        dead.is_some_and(|dead| dead.is_within(WORST)),
+        "{dead:?}: {:?}",
+        bed.daemon().status()
+    );
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+const ALL: [Sender; 3] = [Sender::Behind, Sender::Masqueraded, Sender::Gateway];
+
+#[test]
+fn wake_on_board_told_in_time_resumes_uploads_within_some_round_trips() {
+    if !possible() {
+        return;
+    }
+    expect_within(&grid(Some("wake"), &ALL, &[5], Told::Timely), WAKE_TOLD);
+}
+
+#[test]
+fn wake_on_board_never_told_resumes_uploads_within_a_round_trip_and_150_ms() {
+    if !possible() {
+        return;
+    }
+    expect_within(&grid(Some("wake"), &ALL, &[3], Told::Nothing), WAKE_UNTOLD);
+}
+
+#[test]
+fn without_a_gateway_an_upload_waits_for_the_senders_timer() {
+    if !possible() {
+        return;
+    }
+    for case in grid(None, &[Sender::Behind], &[5], Told::Nothing) {
+        let dead = case.dead_time();
+        assert!(dead.is_none_or(|dead| !dead.is_within(WORST)), "{case:?}: {dead:?}");
+    }
+}
+
+#[test]
+fn holdover_on_board_resumes_uploads_within_a_round_trip() {
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(Some("holdover"), &ALL, &[5], Told::Timely);
+    cases.extend(grid(Some("holdover"), &[Sender::Masqueraded], &[5], Told::Late));
+    expect_within(&cases, WORST);
+}
+
+#[test]
+fn m_tcp_plus_on_board_resumes_uploads_within_a_round_trip() {
+    if !possible() {
+        return;
+    }
+    let mut cases = grid(Some("m-tcp-plus"), &ALL, &[5], Told::Timely);
+    cases.extend(grid(Some("m-tcp-plus"), &[Sender::Gateway], &[5], Told::NoUp));
+    expect_within(&cases, WORST);
+}
+
+#[test]
+fn an_uplink_that_is_down_is_named_and_its_senders_are_frozen() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&on_board("\"m-tcp-plus\"", ""));
+    let (own, behind) = (bed.upload_of_gateway(&load("cubic")), bed.upload(&load("cubic")));
+    own.wait_for(SIZE / 4);
+    expect_resumed(&bed, behind, Told::Timely, || {
+        let status = bed.daemon().status();
+        let name = format!("uplink.{LINK}");
+        assert_eq!(status.groups[0].name, name);
+        assert_eq!(status.away.get(LINK).map(String::as_str), Some("down"), "{status:?}");
+        assert!(status.flows.iter().all(|f| f.state == "frozen" && f.group == name), "{status:?}");
+    });
+    assert_eq!(own.finish(), SIZE);
+}
+
+#[test]
+fn the_silence_of_an_uplink_freezes_its_senders() {
+    if !possible() {
+        return;
+    }
+    let bed = Testbed::new(&on_board("\"holdover\"", "[signals]\nsilence = \"400 ms\"\n"));
+    expect_resumed(&bed, bed.upload_of_gateway(&load("cubic")), Told::Nothing, || {
+        assert!(bed.daemon().status().away.contains_key(LINK));
+    });
+}
+
+/// Takes the uplink's interface away by these commands of `ip` in an upload, and back by those.
+fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
+    let bed = Testbed::new(&on_board(mechanism, "[signals]\ncarrier = true\n"));
+    let transfer = bed.upload(&load("cubic"));
+    transfer.wait_for(SIZE / 4);
+    off.iter().for_each(|command| bed.gateway.ip(command));
+    bed.link(false);
+    let down = bed.daemon().wait_until(|status| status.away.contains_key(LINK));
+    assert_eq!(down.signals["carrier"]["down"], 1, "{down:?}");
+    thread::sleep(Duration::from_secs(4));
+    bed.link(true);
+    on.iter().for_each(|command| bed.gateway.ip(command));
+    let up = Instant::now();
+    let dead = transfer.dead_time(up, Duration::from_secs(60));
+    assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{mechanism}: {dead:?}");
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+#[test]
+fn an_uplink_without_carrier_is_down() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["\"wake\"", "\"holdover\""] {
+        let carrier = |state| ["link", "set", LINK, "carrier", state];
+        expect_resumed_with(mechanism, &[&carrier("off")], &[&carrier("on")]);
+    }
+}
+
+#[test]
+fn an_uplink_that_loses_its_routes_is_down_and_senders_stay_frozen() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
+        let [down, up] = ["down", "up"].map(|state| ["link", "set", LINK, state]);
+        // The kernel removes the routes over an interface that is down.
+        let route = ["route", "add", "default", "dev", LINK];
+        expect_resumed_with(mechanism, &[&down], &[&up, &route]);
+    }
+}
+
+#[test]
+fn killed_in_an_outage_a_gateway_on_board_keeps_what_it_promised() {
+    if !possible() {
+        return;
+    }
+    for sender in [Sender::Masqueraded, Sender::Gateway] {
+        let (congestion, outage) = ("cubic", Duration::from_secs(5));
+        let mechanism = Some("m-tcp-plus");
+        let case = Case { mechanism, sender, congestion, outage, told: Told::Late };
+        let bed = Testbed::new(&case.plan());
+        expect_resumed(&bed, case.start(&bed), case.told, || {
+            assert_eq!(bed.daemon().status().committed, 1);
+            bed.daemon().signal_child(Signal::SIGKILL);
+            bed.daemon().wait_until(|status| status.committed == 1);
+        });
+    }
+}
+
+#[test]
+fn by_ipv6_and_where_all_packets_wait_senders_on_board_resume_as_well() {
+    if !possible() {
+        return;
+    }
+    let own = |bed: &Testbed| bed.upload_of_gateway(&load("cubic"));
+    let behind = |bed: &Testbed| bed.upload(&load("cubic"));
+    for mechanism in ["\"holdover\"", "\"m-tcp-plus\"", "\"wake\""] {
+        let ipv6 = Testbed::new(&Plan { ipv6: true, ..on_board(mechanism, "") });
+        expect_resumed(&ipv6, own(&ipv6), Told::Late, || {});
+        drop(ipv6);
+        if mechanism != "\"wake\"" {
+            let waiting = Testbed::new(&on_board(mechanism, "").waiting());
+            assert_eq!(waiting.path(), "nfqueue");
+            expect_resumed(&waiting, own(&waiting), Told::Late, || {});
+            expect_resumed(&waiting, behind(&waiting), Told::Late, || {});
+        }
+    }
+}
+
+#[test]
+fn a_recording_on_board_replays_with_the_same_actions() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording.pcapng");
+    let bed = Testbed::new(&on_board("\"holdover\"", &format!("record = {file:?}\n")));
+    expect_resumed(&bed, bed.upload(&load("cubic")), Told::Timely, || {});
+    drop(bed);
+    recording::expect_same_actions("holdover", &file);
+}
+
+#[test]
+fn with_a_gateway_on_each_side_both_directions_are_protected() {
+    if !possible() {
+        return;
+    }
+    for mechanism in ["\"wake\"", "\"holdover\"", "\"m-tcp-plus\""] {
+        let opposite = Some(mechanism.to_owned());
+        let bed = Testbed::new(&Plan { opposite, ..on_board(mechanism, "") });
+        let download = bed.download(&Load::of(SIZE));
+        let upload = bed.upload(&load("cubic"));
+        download.wait_for(SIZE / 4);
+        upload.wait_for(SIZE / 4);
+        let begin = Instant::now() + Duration::from_millis(200);
+        let up = outage(&bed, begin, Duration::from_secs(5), Told::Timely, || {});
+        for transfer in [upload, download] {
+            let dead = transfer.dead_time(up, Duration::from_secs(60));
+            assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{mechanism}: {dead:?}");
+            assert_eq!(transfer.finish(), SIZE);
+        }
+    }
+}
