@@ -54,9 +54,15 @@ impl Default for FlowTableConfig {
 }
 
 impl FlowTableConfig {
-    /// What takes a connection away when it goes; `flow` is that from the fixed to the mobile host.
+    /// See [`MobileId::of`].
     pub fn mobile_of(&self, flow: &Flow) -> MobileId {
-        self.uplink.map_or(MobileId::Host(flow.dst.ip), MobileId::Uplink)
+        MobileId::of(self.uplink, flow)
+    }
+
+    /// For a table that exists: `limits` may change; what places a connection stays.
+    #[must_use]
+    pub(crate) fn with_limits(self, limits: Self) -> Self {
+        Self { hash_key: self.hash_key, uplink: self.uplink, ..limits }
     }
 }
 
@@ -396,8 +402,7 @@ impl<S: FlowState> FlowTable<S> {
     /// Goes on with other limits. The hash keeps its key, and the link stays the same. If the limit
     /// is lower, connections leave when they may be forgotten.
     pub fn reconfigure(&mut self, config: FlowTableConfig) {
-        let FlowTableConfig { hash_key, uplink, .. } = self.config;
-        self.config = FlowTableConfig { hash_key, uplink, ..config };
+        self.config = self.config.with_limits(config);
     }
 
     /// What takes a connection away when it goes; `key` is its flow from the fixed to the mobile

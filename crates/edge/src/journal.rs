@@ -148,8 +148,8 @@ impl<P, S> Note<P, S> {
 #[derive(Clone, Debug)]
 pub(crate) struct Journal<P, C, Config> {
     notes: Vec<Note<P, Snapshot<C, Config>>>,
-    /// Of each interrupted connection, what its snapshot and the inputs since take up. [`u64::MAX`]:
-    /// they could not be written.
+    /// Of each interrupted connection, what its snapshot and the inputs since take up.
+    /// [`u64::MAX`]: they could not be written.
     logged: BTreeMap<Flow, u64>,
 }
 

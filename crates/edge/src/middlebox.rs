@@ -53,6 +53,30 @@ pub enum MobileId {
     Uplink(InterfaceName),
 }
 
+impl MobileId {
+    /// What takes a connection away when it goes: the `uplink` that it crosses, or else its mobile
+    /// host. `flow` is that from the fixed to the mobile host.
+    pub fn of(uplink: Option<InterfaceName>, flow: &Flow) -> Self {
+        uplink.map_or(Self::Host(flow.dst.ip), Self::Uplink)
+    }
+
+    /// The address, if it is a host.
+    pub const fn host(self) -> Option<IpAddr> {
+        match self {
+            Self::Host(ip) => Some(ip),
+            Self::Uplink(_) => None,
+        }
+    }
+
+    /// The interface, if it is an uplink.
+    pub const fn uplink(self) -> Option<InterfaceName> {
+        match self {
+            Self::Host(_) => None,
+            Self::Uplink(interface) => Some(interface),
+        }
+    }
+}
+
 impl fmt::Display for MobileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,8 +165,8 @@ pub trait Middlebox<P: Payload> {
     /// The radio reported something about its link to `mobile`. What there is to be done for more
     /// connections than can be served in one call follows at [`Middlebox::next_deadline`], now.
     fn on_link(&mut self, now: Instant, mobile: MobileId, signal: LinkSignal, out: &mut Actions<P>);
-    /// The deadline passed (an early or needless call changes nothing). Where much is due some of it
-    /// is left, and the next deadline has passed already.
+    /// The deadline passed (an early or needless call changes nothing). Where much is due some of
+    /// it is left, and the next deadline has passed already.
     fn on_timer(&mut self, now: Instant, out: &mut Actions<P>);
     /// When to call [`Middlebox::on_timer`] next; `None` while no timer runs.
     fn next_deadline(&self) -> Option<Instant>;

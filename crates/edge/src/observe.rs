@@ -1,4 +1,5 @@
-//! An observer: what [`wake`](crate::wake) or M-TCP+ would have saved, told by one that does nothing.
+//! An observer: what [`wake`](crate::wake) or M-TCP+ would have saved, told by one that does
+//! nothing.
 //!
 //! It is shown what wake is shown, and returns no actions: there is nothing it could send. Of each
 //! outage it notes which flows *stall*, that is, are sent something while their mobile is away, and
@@ -8,7 +9,8 @@
 //! send something and wait for what that brings.
 //!
 //! - An outage begins when a signal says so, or when the mobile does not answer for
-//!   [`ObserveConfig::silence`], or one and a half times what an answer ever took if that is longer.
+//!   [`ObserveConfig::silence`], or one and a half times what an answer ever took if that is
+//!   longer.
 //! - It ends when a signal says so, or when the mobile is heard. If it is heard because a sender
 //!   tried again, the link came back at some moment between that attempt and the one before. So
 //!   there are two sums: what would have been saved *at least* and *at most*. They are one where
@@ -147,7 +149,8 @@ struct Peer {
     /// When the first packet went to it since it was heard last.
     waits_since: Option<Instant>,
     attempts: Attempts,
-    /// The longest that one of its answers took. Those of late may be shorter, as questions overlap.
+    /// The longest that one of its answers took. Those of late may be shorter, as questions
+    /// overlap.
     response: Duration,
     /// When a flow that resumed is watched no longer.
     settle: Option<Instant>,
@@ -174,8 +177,8 @@ impl Attempts {
         self.last = Some(now);
     }
 
-    /// The attempt that a packet of the mobile at `now` may answer, and the one before; answers take
-    /// no longer than `answer`.
+    /// The attempt that a packet of the mobile at `now` may answer, and the one before; answers
+    /// take no longer than `answer`.
     fn answered(&self, now: Instant, answer: Duration) -> Option<(Instant, Option<Instant>)> {
         let may_be = |at: &Instant| now.since(*at) <= answer;
         let of_group = self.first.filter(may_be).map(|first| (first, self.before));
@@ -250,7 +253,7 @@ impl Observer {
     /// Goes on with other settings; what was seen stays.
     pub fn reconfigure(&mut self, config: ObserveConfig, table: FlowTableConfig) {
         self.config = config;
-        self.table = FlowTableConfig { hash_key: self.table.hash_key, ..table };
+        self.table = self.table.with_limits(table);
     }
 
     /// What was seen since the start.
@@ -479,7 +482,8 @@ impl Observer {
         self.arm(mobile);
     }
 
-    /// Flows resumed with this attempt, which the mobile has answered on one of them, or later ones.
+    /// Flows resumed with this attempt, which the mobile has answered on one of them, or later
+    /// ones.
     fn note_attempted(&mut self, now: Instant, mobile: MobileId, attempt: Instant, id: &FlowId) {
         let Some(peer) = self.peers.get_mut(&mobile) else { return };
         let tried = peer.flows.iter().filter(|(_, flow)| flow.last >= attempt);

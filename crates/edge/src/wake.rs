@@ -24,10 +24,10 @@
 //! apart in time, and takes them for persistent congestion (RFC 9002 §7.6).
 //!
 //! Over a long round trip a tail costs more. A TCP sender that gets an answer to its newest segment
-//! often takes its time-out for spurious (RFC 4015): its window is restored, and it goes on with new
-//! data. If the answer to the tail comes first, it sees its losses before anything new is in flight,
-//! and repairs them in a slow start of many round trips (RFC 6937). So where an answer once took
-//! more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
+//! often takes its time-out for spurious (RFC 4015): its window is restored, and it goes on with
+//! new data. If the answer to the tail comes first, it sees its losses before anything new is in
+//! flight, and repairs them in a slow start of many round trips (RFC 6937). So where an answer once
+//! took more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
@@ -42,13 +42,14 @@
 //! sent last before the silence counted: the end of its window, or its first attempts to send that
 //! again (a tail-loss probe, RFC 8985 §7; probes of QUIC, RFC 9002 §6.2).
 //!
-//! What a packet costs that was not needed: TCP answers it with a duplicate ACK (RFC 9293 §3.10.7.4)
-//! and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network may duplicate
-//! packets.
+//! What a packet costs that was not needed: TCP answers it with a duplicate ACK (RFC 9293
+//! §3.10.7.4) and QUIC ignores it (RFC 9000 §12.3). Other protocols must bear it, as any network
+//! may duplicate packets.
 
 use crate::counters::counters;
 use crate::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
+use crate::per_connection::TURN;
 use crate::unanswered::Unanswered;
 use airtcp_core::{Addr, Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
@@ -79,10 +80,6 @@ const CALLERS: usize = 16;
 const RELEASED_AT_ONCE: usize = 16;
 const RELEASE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Packets sent in one turn, or a few more, for each of which the driver attends to others: what is
-/// left is due at once.
-const TURN: u64 = 256;
-
 /// Flows of a mobile that may begin while it is silent: a flood of them displaces nothing.
 const NEW_IN_SILENCE: usize = 256;
 
@@ -106,8 +103,8 @@ settings! {
     pub struct WakeConfig {
         /// Where the wireless link is: what goes there is kept.
         pub towards: Towards = Towards::Mobile,
-        /// Without a signal, silence of the other side after which it is called; never less than one
-        /// and a half times what its answers took.
+        /// Without a signal, silence of the other side after which it is called; never less than
+        /// one and a half times what its answers took.
         #[kind = at_least(SHORTEST)]
         pub silence: Duration = Duration::from_millis(300),
         /// From one call to the next, at first.
@@ -203,12 +200,18 @@ pub trait Packet: Clone {
     /// The other side answers it, if it gets it.
     fn asks(&self) -> bool;
     /// What the data path knew of the mobile. `None`: nothing, as it shows all packets.
-    fn silence(&self) -> Option<Silence>;
+    fn silence(&self) -> Option<Silence> {
+        None
+    }
     /// What to keep of it as a tail: of a packet still to be segmented, the end.
-    fn end(&self) -> Self;
-    /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may be
-    /// the retransmission that the other side waits for.
-    fn beginning(&self) -> Self;
+    fn end(&self) -> Self {
+        self.clone()
+    }
+    /// What to keep of it as the newest: of a packet still to be segmented, the beginning. It may
+    /// be the retransmission that the other side waits for.
+    fn beginning(&self) -> Self {
+        self.clone()
+    }
 }
 
 impl<P: Payload> Packet for Segment<P> {
@@ -227,10 +230,6 @@ impl<P: Payload> Packet for Segment<P> {
 
     fn asks(&self) -> bool {
         self.seq_len() > 0
-    }
-
-    fn silence(&self) -> Option<Silence> {
-        None
     }
 
     fn end(&self) -> Self {
@@ -385,6 +384,11 @@ impl<Q: Packet> Peer<Q> {
         [call, self.next_release, self.next_tail()].into_iter().flatten().min()
     }
 
+    /// TCP's tails are not sent at once: it is far away.
+    fn tails_wait(&self) -> bool {
+        self.round_trip > SHORT_PATH
+    }
+
     /// When the next tail has waited long enough.
     fn next_tail(&self) -> Option<Instant> {
         self.tails.front().map(|&(released, _)| released + TAIL_WAIT)
@@ -443,14 +447,21 @@ impl<Q: Packet> Peer<Q> {
         self.tails.clear();
     }
 
+    /// Sends what is due of flows that were released; how many packets.
+    fn release(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
+        let is_due = self.next_release.is_some_and(|due| due <= now);
+        let in_line = if is_due { self.release_some(now, send) } else { 0 };
+        in_line + self.release_tails(now, send)
+    }
+
     /// Sends what is kept of the next flows in line; how many packets.
     fn release_some(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let count = self.release.len().min(RELEASED_AT_ONCE);
-        let waits = self.round_trip > SHORT_PATH;
+        let tails_wait = self.tails_wait();
         let mut sent = 0;
         for id in self.release.drain(..count) {
             let Some(kept) = self.flows.get(&id) else { continue };
-            let (packets, tail_waits) = kept.first(waits);
+            let (packets, tail_waits) = kept.first(tails_wait);
             sent += packets.map(&mut *send).count();
             self.tails.extend(tail_waits.then_some((now, id)));
         }
@@ -479,8 +490,8 @@ impl<Q: Packet> Peer<Q> {
         let latest = self.waiting(since).take(CALLERS);
         let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
         let caller = self.waiting(since).nth(turn % callers);
-        let waits = self.round_trip > SHORT_PATH;
-        let sent = caller.map_or(0, |(_, kept)| kept.first(waits).0.map(send).count());
+        let tails_wait = self.tails_wait();
+        let sent = caller.map_or(0, |(_, kept)| kept.first(tails_wait).0.map(send).count());
         let silence = now.since(since);
         let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
         let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
@@ -533,8 +544,7 @@ impl<Q: Packet> Wake<Q> {
     /// Goes on with other settings; what is kept stays.
     pub fn reconfigure(&mut self, config: WakeConfig, table: FlowTableConfig) {
         self.config = config;
-        let FlowTableConfig { hash_key, uplink, .. } = self.table;
-        self.table = FlowTableConfig { hash_key, uplink, ..table };
+        self.table = self.table.with_limits(table);
     }
 
     /// What was done since the start.
@@ -647,7 +657,7 @@ impl<Q: Packet> Wake<Q> {
     /// The deadline passed: `send` is given what is to go to the link, as far as a turn goes.
     pub fn on_deadline(&mut self, now: Instant, mut send: impl FnMut(&Q)) {
         let mut done = 0;
-        while done < TURN
+        while done < TURN as u64
             && let Some(&(due, mobile)) = self.deadlines.first()
             && due <= now
         {
@@ -657,12 +667,7 @@ impl<Q: Packet> Wake<Q> {
             if peer.armed == Some(due) {
                 peer.armed = None;
             }
-            if peer.next_release.is_some_and(|due| due <= now) {
-                let sent = peer.release_some(now, &mut send);
-                self.counters.packets_released += sent;
-                done += sent;
-            }
-            let sent = peer.release_tails(now, &mut send);
+            let sent = peer.release(now, &mut send);
             self.counters.packets_released += sent;
             done += sent;
             if peer.calls.is_none()

@@ -35,12 +35,6 @@ impl Packet for Passing {
     fn silence(&self) -> Option<Silence> {
         self.silence
     }
-    fn end(&self) -> Self {
-        self.clone()
-    }
-    fn beginning(&self) -> Self {
-        self.clone()
-    }
 }
 
 fn ip(last: u8) -> IpAddr {

@@ -203,6 +203,12 @@ impl Gateway {
         }
     }
 
+    /// Kills both, and waits as long as a service manager does until it restarts them.
+    pub(crate) fn crash(&self) {
+        self.kill_all();
+        thread::sleep(Duration::from_millis(200));
+    }
+
     /// The process id of the child, which does the work.
     pub(crate) fn child(&self) -> Option<Pid> {
         let parent = self.process.lock().unwrap().id();

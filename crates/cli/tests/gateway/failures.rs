@@ -3,7 +3,7 @@
 use crate::outages::{Told, WORST, outage, sleep_until};
 use crate::report;
 use crate::testbed::{Plan, Testbed, possible};
-use crate::transfer::Load;
+use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
 use nix::sys::signal::Signal;
 use std::thread;
@@ -66,9 +66,7 @@ fn kill_9_of_parent_and_child_at_any_moment_of_an_outage_loses_no_byte() {
         return;
     }
     expect_no_byte_lost(|bed| {
-        bed.daemon().kill_all();
-        // A service manager takes its time.
-        thread::sleep(Duration::from_millis(200));
+        bed.daemon().crash();
         bed.daemon().restart(&bed.gateway);
     });
 }
@@ -88,8 +86,7 @@ fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
         let up = thread::scope(|scope| {
             scope.spawn(|| {
                 sleep_until(begin + KILLED);
-                bed.daemon().kill_all();
-                thread::sleep(Duration::from_millis(200));
+                bed.daemon().crash();
                 bed.daemon().restart(&bed.gateway);
             });
             outage(&bed, begin, OUTAGE, told, || {})
@@ -111,19 +108,24 @@ fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
     });
 }
 
+/// An endless download in an outage, with bytes that the gateway has promised.
+pub(crate) fn with_promise(bed: &Testbed) -> Transfer {
+    let transfer = bed.download(&Load::endless("cubic"));
+    transfer.wait_for(SIZE / 4);
+    bed.link(false);
+    bed.signal(LinkSignal::Down);
+    bed.daemon().wait_until(|status| status.committed == 1);
+    transfer
+}
+
 #[test]
 fn what_a_restarted_daemon_cannot_go_on_with_is_reset_at_both_ends() {
     if !possible() {
         return;
     }
     let bed = Testbed::new(&plan());
-    let transfer = bed.download(&Load::endless("cubic"));
-    transfer.wait_for(SIZE / 4);
-    bed.link(false);
-    bed.signal(LinkSignal::Down);
-    bed.daemon().wait_until(|status| status.committed == 1);
-    bed.daemon().kill_all();
-    thread::sleep(Duration::from_millis(200));
+    let transfer = with_promise(&bed);
+    bed.daemon().crash();
     bed.daemon().configure("\"m-tcp-plus\"", "\"holdover\"");
     bed.daemon().restart(&bed.gateway);
     bed.link(true);

@@ -45,8 +45,8 @@ pub(crate) fn allowance(since: Instant) -> Duration {
     overlapping.map(|(_, late)| *late).max().unwrap_or_default() * TURNS
 }
 
-/// How many times slower than a real one the processor is, if it is emulated: scripts/kernels/inside
-/// says so.
+/// How many times slower than a real one the processor is, if it is emulated:
+/// scripts/kernels/inside says so.
 fn slowness() -> u32 {
     std::env::var("AIRTCP_SLOWNESS").map_or(1, |times| times.parse().expect("a number"))
 }

@@ -1,5 +1,6 @@
 //! `mode = "observe"`: what it says would have been saved, and that it changes nothing.
 
+use crate::failures::with_promise;
 use crate::hostile::send_raw;
 use crate::outages::{Told, outage};
 use crate::report;
@@ -148,13 +149,8 @@ fn what_an_earlier_gateway_holds_is_not_left_to_one_that_observes() {
         return;
     }
     let bed = Testbed::new(&Plan::with("\"m-tcp-plus\""));
-    let transfer = bed.download(&Load::endless("cubic"));
-    transfer.wait_for(SIZE / 4);
-    bed.link(false);
-    bed.signal(LinkSignal::Down);
-    bed.daemon().wait_until(|status| status.committed == 1);
-    bed.daemon().kill_all();
-    thread::sleep(Duration::from_millis(200));
+    let transfer = with_promise(&bed);
+    bed.daemon().crash();
     bed.daemon().configure("[[mobile]]", "mode = \"observe\"\n[[mobile]]");
     let output = bed.daemon().run(&bed.gateway);
     let told = String::from_utf8(output.stderr).unwrap();

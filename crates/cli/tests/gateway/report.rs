@@ -84,7 +84,8 @@ pub(crate) fn packet_control(recovery: &str, is_on: bool, goodput: f64, retransm
     note(&PACKET_CONTROL, &format!("{recovery},{is_on},{goodput:.2},{retransmissions}"));
 }
 
-/// Tells what a gateway that observes says would have been saved, of seconds that a download waited.
+/// Tells what a gateway that observes says would have been saved, of seconds that a download
+/// waited.
 pub(crate) fn observed(dead: f64, saved: [f64; 2]) {
     let [least, most] = saved;
     let _ = writeln!(

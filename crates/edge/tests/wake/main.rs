@@ -41,12 +41,6 @@ impl Packet for Named {
     fn silence(&self) -> Option<Silence> {
         self.silence
     }
-    fn end(&self) -> Self {
-        self.clone()
-    }
-    fn beginning(&self) -> Self {
-        self.clone()
-    }
 }
 
 fn ip(last: u8) -> IpAddr {

@@ -12,7 +12,7 @@ mod tests;
 pub use document::{json_schema, markdown};
 
 use airtcp_config::ConfigError;
-use airtcp_core::{Bytes, Duration};
+use airtcp_core::{Bytes, Duration, Flow};
 use airtcp_edge::{InterfaceName, MechanismConfig, MobileId};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
 use airtcp_settings::{choice, settings};
@@ -299,6 +299,12 @@ impl Group {
             Members::Mobiles { .. } => None,
             Members::Uplink(interface) => Some(interface),
         }
+    }
+
+    /// What takes a connection of this group away when it goes; `flow` is that from the fixed to
+    /// the mobile host.
+    pub fn mobile_of(&self, flow: &Flow) -> MobileId {
+        MobileId::of(self.uplink(), flow)
     }
 
     /// Whether this can go away by itself and is of this group, as far as its address says.

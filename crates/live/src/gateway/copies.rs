@@ -16,8 +16,8 @@
 //! Wake never needs the packets themselves, and while a mobile answers not even copies: the program
 //! notes when the mobile was sent something and when it was heard, and copies what is sent once an
 //! answer is overdue (docs/wake.md says why that is enough), with what it knows ([`Silence`]).
-//! Mobiles that are reported fading or down are copied in full. A gateway that only observes sees the
-//! same, and the program counts packets for it.
+//! Mobiles that are reported fading or down are copied in full. A gateway that only observes sees
+//! the same, and the program counts packets for it.
 //!
 //! An uplink is to the program what a mobile is, by its interface instead of an address; its
 //! packets are also those of this host's own connections.
@@ -313,8 +313,8 @@ impl Taken {
 }
 
 impl Copier {
-    /// Puts the program to work in the calling thread's network namespace; it copies nothing yet. It
-    /// counts the packets of so many groups, if at all.
+    /// Puts the program to work in the calling thread's network namespace; it copies nothing yet.
+    /// It counts the packets of so many groups, if at all.
     ///
     /// # Errors
     /// The kernel has no BPF programs at netfilter's hooks (Linux 6.4), or a privilege is lacking.

@@ -86,8 +86,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     for caution in config.cautions() {
         tracing::warn!("{caution}");
     }
-    // Everything that may be held is on file as a snapshot and the inputs since, for each connection
-    // a little more, and a new snapshot exists beside them until it replaces them.
+    // Everything that may be held is on file as a snapshot and the inputs since, for each
+    // connection a little more, and a new snapshot exists beside them until it replaces them.
     let Limits { memory, flows, .. } = config.limits;
     let of_group =
         memory.get().saturating_mul(4).saturating_add(ON_FILE.saturating_mul(flows as u64));

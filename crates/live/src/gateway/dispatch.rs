@@ -12,7 +12,7 @@
 //! [`Wake`] is about packets of all protocols: a group with it has its packets copied as [`Kept`],
 //! and none of them ever waits.
 
-use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
+use super::command::{FlowStatus, GroupStatus, MobileSignal, Status};
 use super::config::{GatewayConfig, Group, Limits, Members, Queued, uplink_of};
 use super::datapath::{Intercepted, Verdict, Way};
 use super::hosts::HostPair;
@@ -150,14 +150,22 @@ impl Place {
         group.has(MobileId::Host(ip)) && (interfaces.is_empty() || interface.is_none_or(is_there))
     }
 
+    /// The interface of this uplink, which may be another group's, has this index from now on;
+    /// none: it is gone.
+    pub(super) fn set_index(&mut self, group: &Group, uplink: InterfaceName, index: Option<u32>) {
+        if group.uplink() == Some(uplink) {
+            *self = Self::Uplink(index);
+        }
+    }
+
     /// Whether this is the interface of the uplink.
     fn is_uplink(&self, interface: Option<u32>) -> bool {
         matches!(*self, Self::Uplink(index) if index.is_some() && index == interface)
     }
 }
 
-/// The group that a packet belongs to, and from which side it comes. Nobody on board sends what goes
-/// from one uplink to another.
+/// The group that a packet belongs to, and from which side it comes. Nobody on board sends what
+/// goes from one uplink to another.
 pub(super) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
     groups: impl Fn() -> G,
     flow: &Flow,
@@ -192,13 +200,12 @@ pub struct Dispatcher {
     mobiles: Mobiles,
     /// By the flow from the fixed to the mobile host.
     hosts: LruCache<Flow, HostPair, RandomState>,
-    /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`], or all copied,
-    /// of groups with wake.
+    /// Mobiles whose packets are intercepted, of groups that are [`Queued::Watched`], or all
+    /// copied, of groups with wake.
     watched: BTreeSet<MobileId>,
     /// When to look whether some of them can be left alone.
     unwatch: Option<Instant>,
     counters: Counters,
-    signals: BTreeMap<(SignalSource, &'static str), u64>,
     table: FlowTableConfig,
     actions: Actions<SharedBytes>,
     keeper: Box<dyn Keeper>,
@@ -284,7 +291,6 @@ impl Dispatcher {
             watched: BTreeSet::new(),
             unwatch: None,
             counters: Counters::default(),
-            signals: BTreeMap::new(),
             actions: Actions::new(),
         })
     }
@@ -383,7 +389,7 @@ impl Dispatcher {
     ) -> [usize; 2] {
         let (mut taken, mut failed) = (0, refused);
         for Saved { group, flow, snapshot } in connections {
-            let has = |known: &ActiveGroup| known.config.has(known.mobile_of(&flow));
+            let has = |known: &ActiveGroup| known.config.has(known.config.mobile_of(&flow));
             let named = self.groups.iter().position(|own| own.config.name == group && has(own));
             // Of an uplink's connections the other host is fixed.
             let is_mobile = |own: &ActiveGroup| own.config.uplink().is_none() && has(own);
@@ -400,7 +406,7 @@ impl Dispatcher {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.restore(now, self.groups[n].id, 1);
                 }
-                self.watch(now, n, self.groups[n].mobile_of(&flow), effects);
+                self.watch(now, n, self.groups[n].config.mobile_of(&flow), effects);
             } else {
                 let word = snapshot.config().word();
                 let why = match found {
@@ -426,7 +432,7 @@ impl Dispatcher {
             let is_mobile = self.group_of_mobile(&flow).is_some();
             for n in 0..self.groups.len() {
                 if !is_mobile || self.groups[n].config.uplink().is_none() {
-                    self.watch(now, n, self.groups[n].mobile_of(&flow), effects);
+                    self.watch(now, n, self.groups[n].config.mobile_of(&flow), effects);
                 }
             }
         }
@@ -435,16 +441,7 @@ impl Dispatcher {
 
     /// What it is doing.
     pub fn status(&self, now: Instant) -> Status {
-        let away = self.mobiles.away();
-        let mut status = Status {
-            away: away.map(|(id, signal)| (id.to_string(), signal.name().to_owned())).collect(),
-            counters: self.counters.by_name(),
-            ..Status::default()
-        };
-        for (&(source, signal), &count) in &self.signals {
-            let of_source = status.signals.entry(source.name().to_owned()).or_default();
-            of_source.insert(signal.to_owned(), count);
-        }
+        let mut status = Status { counters: self.counters.by_name(), ..self.mobiles.status() };
         for ActiveGroup { config, machine: mechanism, .. } in &self.groups {
             status.groups.push(GroupStatus {
                 name: config.name.clone(),
@@ -527,7 +524,7 @@ impl Dispatcher {
         if hosts.learns_from(from, &segment, intercepted.datagram) {
             self.host_pair(flow).learn(from, &segment, intercepted.datagram);
         }
-        let mobile = self.groups[n].mobile_of(&flow);
+        let mobile = self.groups[n].config.mobile_of(&flow);
         match from {
             Side::Fixed if segment.seq_len() > 0 => {
                 let machine = &self.groups[n].machine;
@@ -566,7 +563,6 @@ impl Dispatcher {
 
     /// A source says something about a mobile.
     pub fn on_signal(&mut self, now: Instant, signal: MobileSignal, effects: &mut Vec<Effect>) {
-        *self.signals.entry((signal.source, signal.signal.name())).or_default() += 1;
         let mobile = signal.mobile;
         let told = self.mobiles.note(signal).or_else(|| {
             // Connections may wait because of a signal that an earlier process was given.
@@ -585,7 +581,6 @@ impl Dispatcher {
         while effects.len() < TURN
             && let Some((mobile, signal)) = self.mobiles.silent(now)
         {
-            *self.signals.entry((SignalSource::Silence, signal.name())).or_default() += 1;
             self.tell(now, mobile, signal, effects);
         }
         let deadlines = self.groups.iter().map(|group| group.machine.next_deadline()).zip(0..);
@@ -642,7 +637,7 @@ impl Dispatcher {
         }
         let Ok((protocol, flow)) = outline(&intercepted.packet) else { return false };
         let Some((n, from)) = self.concerns(&flow, intercepted) else { return false };
-        let mobile = mobile_of(&self.groups[n].config, &from.to_mobile(flow));
+        let mobile = self.groups[n].config.mobile_of(&from.to_mobile(flow));
         let Machine::Packets(wake, to) = &mut self.groups[n].machine else { return false };
         if from == *to {
             wake.on_heard(now, mobile);
@@ -709,11 +704,9 @@ impl Dispatcher {
 
     /// The interface of an uplink has this index from now on; none: it is gone.
     pub fn set_index(&mut self, uplink: InterfaceName, index: Option<u32>) {
-        for group in &mut self.groups {
-            if group.config.uplink() == Some(uplink) {
-                group.place = Place::Uplink(index);
-            }
-        }
+        self.groups
+            .iter_mut()
+            .for_each(|group| group.place.set_index(&group.config, uplink, index));
     }
 
     /// Tells the mechanisms of a mobile.
@@ -828,7 +821,7 @@ impl Dispatcher {
                     // Wake calls a mobile that may be away by the same packet.
                     let is_replay = matches!(group.machine, Machine::Segments(_));
                     if to == Side::Mobile && is_replay && !segment.payload.is_empty() {
-                        let is_in_reach = !self.mobiles.is_away(group.mobile_of(&flow));
+                        let is_in_reach = !self.mobiles.is_away(group.config.mobile_of(&flow));
                         hosts.note_replayed(segment.seq, is_in_reach);
                     }
                     for piece in pieces(segment, hosts.largest(to)) {
@@ -917,11 +910,6 @@ impl ActiveGroup {
         Ok(Self { id, config: group.clone(), place, machine })
     }
 
-    /// What takes a connection away when it goes; `flow` is that from the fixed to the mobile host.
-    fn mobile_of(&self, flow: &Flow) -> MobileId {
-        mobile_of(&self.config, flow)
-    }
-
     /// How packets leave; `None`: not at all, there is no such interface.
     fn way(&self, to: Side) -> Option<Way> {
         match (&self.place, to) {
@@ -956,11 +944,6 @@ fn way(to: Side) -> Way {
         Side::Fixed => Way::Tracked,
         Side::Mobile => Way::Untracked,
     }
-}
-
-/// What takes a connection of this group away when it goes.
-pub(super) fn mobile_of(group: &Group, flow: &Flow) -> MobileId {
-    group.uplink().map_or(MobileId::Host(flow.dst.ip), MobileId::Uplink)
 }
 
 impl Machine {

@@ -378,6 +378,7 @@ impl Source {
                 })
                 .collect()
         };
+        let observed = status.report.iter().flat_map(|report| &report.groups);
         match self {
             Self::Group(value) => of_groups(&|group| Some(value(group))),
             Self::Mechanism(name) => of_groups(&|group| group.counters.get(name).copied()),
@@ -401,16 +402,15 @@ impl Source {
                 })
                 .collect(),
             Self::Seen(value) => {
-                let groups = status.report.iter().flat_map(|report| &report.groups);
-                groups.map(|group| (vec![group.name.as_str()], value(group))).collect()
+                let of_group = |group: &'a GroupReport| (vec![group.name.as_str()], value(group));
+                observed.map(of_group).collect()
             }
             Self::SeenOf(value) => {
-                let groups = status.report.iter().flat_map(|report| &report.groups);
                 let of_group = |group: &'a GroupReport| {
                     let label = |name| vec![group.name.as_str(), name];
                     group.protocols().map(|(name, seen)| (label(name), value(seen)))
                 };
-                groups.flat_map(of_group).collect()
+                observed.flat_map(of_group).collect()
             }
         }
     }

@@ -12,7 +12,7 @@
 //! back; when it goes away after all, nobody reports that again. So a mobile that was heard since
 //! it was reported down, and then owes an answer for too long, is told to be down once more.
 
-use super::command::{MobileSignal, SignalSource};
+use super::command::{MobileSignal, SignalSource, Status};
 use airtcp_core::{Duration, Instant, LinkSignal};
 use airtcp_edge::MobileId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,8 @@ pub struct Mobiles {
     silence: Option<Duration>,
     /// When to look at mobiles that an answer may be due from, one entry each.
     deadlines: BTreeSet<(Instant, MobileId)>,
+    /// How often each source gave each signal.
+    signals: BTreeMap<(SignalSource, &'static str), u64>,
 }
 
 /// Silence of a mobile that is reported down, if silence means nothing otherwise.
@@ -74,7 +76,16 @@ impl Mobiles {
     }
 
     /// Takes a source's report; returns what the mechanisms must be told, if anything.
-    pub fn note(
+    pub fn note(&mut self, signal: MobileSignal) -> Option<LinkSignal> {
+        self.count(signal.source, signal.signal);
+        self.take(signal)
+    }
+
+    fn count(&mut self, source: SignalSource, signal: LinkSignal) {
+        *self.signals.entry((source, signal.name())).or_default() += 1;
+    }
+
+    fn take(
         &mut self,
         MobileSignal { mobile, signal, source }: MobileSignal,
     ) -> Option<LinkSignal> {
@@ -122,7 +133,7 @@ impl Mobiles {
             self.forget_if_idle(mobile);
             return None;
         }
-        self.note(MobileSignal { mobile, signal: LinkSignal::Up, source: SignalSource::Silence })
+        self.take(MobileSignal { mobile, signal: LinkSignal::Up, source: SignalSource::Silence })
     }
 
     /// When to call [`Mobiles::silent`] next.
@@ -133,6 +144,14 @@ impl Mobiles {
     /// A mobile that has not answered for too long at `now`, with what the mechanisms must be told;
     /// `None`: there is no further one.
     pub fn silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
+        let told = self.next_silent(now);
+        if let Some((_, signal)) = told {
+            self.count(SignalSource::Silence, signal);
+        }
+        told
+    }
+
+    fn next_silent(&mut self, now: Instant) -> Option<(MobileId, LinkSignal)> {
         while let Some(&(deadline, mobile)) = self.deadlines.first()
             && deadline <= now
         {
@@ -160,7 +179,7 @@ impl Mobiles {
                 continue;
             }
             let (signal, source) = (LinkSignal::Down, SignalSource::Silence);
-            if let Some(signal) = self.note(MobileSignal { mobile, signal, source }) {
+            if let Some(signal) = self.take(MobileSignal { mobile, signal, source }) {
                 return Some((mobile, signal));
             }
         }
@@ -178,6 +197,17 @@ impl Mobiles {
             .iter()
             .map(|(&mobile, known)| (mobile, known.signal()))
             .filter(|&(_, signal)| signal != LinkSignal::Up)
+    }
+
+    /// The part of a status that tells of mobiles and signals.
+    pub fn status(&self) -> Status {
+        let away = self.away().map(|(id, signal)| (id.to_string(), signal.name().to_owned()));
+        let mut status = Status { away: away.collect(), ..Status::default() };
+        for (&(source, signal), &count) in &self.signals {
+            let of_source = status.signals.entry(source.name().to_owned()).or_default();
+            of_source.insert(signal.to_owned(), count);
+        }
+        status
     }
 
     fn forget_if_idle(&mut self, mobile: MobileId) {

@@ -5,13 +5,11 @@
 //! which packets could wait, no rules that would lead them there and no socket to send by: nothing
 //! of [`datapath`](super::datapath) but the form of a copy. So it cannot change what passes.
 
-use super::command::{
-    Command, GroupReport, GroupStatus, Inbox, ProtocolReport, Report, SignalSource, Status,
-};
+use super::command::{Command, GroupReport, GroupStatus, Inbox, ProtocolReport, Report, Status};
 use super::config::{FastPathMode, GatewayConfig, Group, Signals};
 use super::copies::{Copies, Taken, Traffic};
 use super::datapath::Intercepted;
-use super::dispatch::{DispatchError, Place, concerns, mobile_of, of_group, table};
+use super::dispatch::{DispatchError, Place, concerns, of_group, table};
 use super::driver::{HEARTBEAT, interface, now, refuse_fixed};
 use super::kept::Kept;
 use super::mobiles::Mobiles;
@@ -23,7 +21,6 @@ use airtcp_edge::{
 use airtcp_wire::outline;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -53,7 +50,6 @@ pub struct Observation {
     table: FlowTableConfig,
     config: GatewayConfig,
     agents: Arc<AgentCounters>,
-    signals: BTreeMap<(SignalSource, &'static str), u64>,
     packets_undecodable: u64,
     since: Instant,
 }
@@ -105,7 +101,6 @@ impl Observation {
             table,
             config,
             agents,
-            signals: BTreeMap::new(),
             packets_undecodable: 0,
             since: now(),
         })
@@ -182,7 +177,7 @@ impl Observation {
             self.packets_undecodable += 1;
             return;
         };
-        let mobile = mobile_of(&self.groups[n].config, &from.to_mobile(flow));
+        let mobile = self.groups[n].config.mobile_of(&from.to_mobile(flow));
         let Observed { observer, to, .. } = &mut self.groups[n];
         match from == *to {
             true => observer.on_heard(time, mobile, &packet),
@@ -202,7 +197,6 @@ impl Observation {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Signal(signal) => {
-                *self.signals.entry((signal.source, signal.signal.name())).or_default() += 1;
                 if let Some(told) = self.mobiles.note(signal) {
                     let time = now();
                     for group in &mut self.groups {
@@ -214,10 +208,8 @@ impl Observation {
                 }
             }
             Command::Interface(uplink, index) => {
-                for group in &mut self.groups {
-                    if group.config.uplink() == Some(uplink) {
-                        group.place = Place::Uplink(index);
-                    }
+                for Observed { config, place, .. } in &mut self.groups {
+                    place.set_index(config, uplink, index);
                 }
                 self.copies.set_index(uplink, index);
             }
@@ -264,21 +256,15 @@ impl Observation {
     /// What was seen.
     fn status(&self) -> Status {
         let counted = self.copies.traffic();
-        let away = self.mobiles.away();
         let own = [
             ("packets_undecodable", self.packets_undecodable),
             ("copies_missed", self.copies.missed().unwrap_or(0)),
         ];
         let counters = own.into_iter().chain(self.agents.read());
         let mut status = Status {
-            away: away.map(|(id, signal)| (id.to_string(), signal.name().to_owned())).collect(),
             counters: counters.map(|(name, count)| (name.to_owned(), count)).collect(),
-            ..Status::default()
+            ..self.mobiles.status()
         };
-        for (&(source, signal), &count) in &self.signals {
-            let of_source = status.signals.entry(source.name().to_owned()).or_default();
-            of_source.insert(signal.to_owned(), count);
-        }
         let mut groups = Vec::new();
         for (group, counted) in self.groups.iter().zip(&counted) {
             let flows = group.observer.flows() as u64;

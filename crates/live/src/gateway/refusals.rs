@@ -71,7 +71,8 @@ impl Refusals {
         let (opens, resets) =
             (segment.flags.contains(Flags::SYN), segment.flags.contains(Flags::RST));
         if opens || resets {
-            // A SYN that is answered opens another connection. A reset may not reach the other host.
+            // A SYN that is answered opens another connection. A reset may not reach the other
+            // host.
             if opens && segment.ack.is_some() {
                 refusal.told = [true; 2];
             }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// How often to look where the kernel does not tell.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// From a change that the kernel tells to the look. Scripts flush chains, then delete them: rules that came back in
-/// between would be in their way.
+/// From a change that the kernel tells to the look. Scripts flush chains, then delete them: rules
+/// that came back in between would be in their way.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// After the rules were mended they are not looked at for so long; doubled each time, until they

@@ -11,7 +11,7 @@
 //! table `mangle` alone, entered from OUTPUT.
 
 use super::guard::{self, Uses};
-use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, host, run, uplink};
+use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use airtcp_edge::{InterfaceName, MobileId};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -465,12 +465,14 @@ fn changes(before: &Wanted, after: &Wanted, mobiles: &[MobileId], family: Family
 /// Adds (`-A`) or removes (`-D`) the rules of watched mobiles, those of one IP version.
 fn watching(number: u16, family: Family, mobiles: &[MobileId], action: &str) -> String {
     let mut text = String::new();
-    for mobile in mobiles.iter().filter_map(host).filter(|mobile| family.has(*mobile)) {
+    for mobile in
+        mobiles.iter().filter_map(|mobile| mobile.host()).filter(|mobile| family.has(*mobile))
+    {
         for address in ["-s", "-d"] {
             let _ = writeln!(text, "{action} {WATCHED} {address} {mobile} {}", queue(number));
         }
     }
-    for uplink in mobiles.iter().filter_map(uplink) {
+    for uplink in mobiles.iter().filter_map(|mobile| mobile.uplink()) {
         text += &over(number, uplink, action);
     }
     text

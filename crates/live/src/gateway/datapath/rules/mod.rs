@@ -2,8 +2,8 @@
 //!
 //! Read first: `iptables` or `nftables`, the same firewall rules in two languages. [`Rules`] puts
 //! them in force and removes them when it is dropped; [`Watcher`] changes them without delaying
-//! packets, and mends them when another program removed them (`guard`). After a crash they do no harm (`bypass`: without a listener packets pass), and the next
-//! start replaces them.
+//! packets, and mends them when another program removed them (`guard`). After a crash they do no
+//! harm (`bypass`: without a listener packets pass), and the next start replaces them.
 //!
 //! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
 //! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. Packets of no
@@ -282,13 +282,13 @@ impl Wanted {
 
     /// Whether any packet over an uplink may have to be queued.
     fn queues_uplinks(&self) -> bool {
-        let is_watched = self.watched.iter().any(|mobile| uplink(mobile).is_some());
+        let is_watched = self.watched.iter().any(|mobile| mobile.uplink().is_some());
         queues(self.uplinks.iter().map(|&(_, queued)| queued), is_watched)
     }
 
     /// Watched mobiles that are hosts.
     fn hosts(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.watched.iter().filter_map(host)
+        self.watched.iter().filter_map(|mobile| mobile.host())
     }
 }
 
@@ -299,20 +299,6 @@ fn queues(mut groups: impl Iterator<Item = Queued>, is_watched: bool) -> bool {
         Queued::Watched => is_watched,
         Queued::Never => false,
     })
-}
-
-fn host(mobile: &MobileId) -> Option<IpAddr> {
-    match mobile {
-        MobileId::Host(ip) => Some(*ip),
-        MobileId::Uplink(_) => None,
-    }
-}
-
-fn uplink(mobile: &MobileId) -> Option<InterfaceName> {
-    match mobile {
-        MobileId::Host(_) => None,
-        MobileId::Uplink(interface) => Some(*interface),
-    }
 }
 
 /// What the kernel allows, without characters that mean something in the languages of rules.

@@ -11,7 +11,7 @@
 //! `make test-kernels` has kernels with it.
 
 use super::guard::{self, Uses};
-use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run, uplink};
+use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use crate::gateway::config::Mark;
 use airtcp_edge::MobileId;
 use ipnet::IpNet;
@@ -252,7 +252,7 @@ pub(super) fn text(wanted: &Wanted) -> String {
         text += &set_of(name, kind, of_kind.map(|mobile| mobile.to_string()));
     }
     if !wanted.uplinks.is_empty() {
-        let watched = wanted.watched.iter().filter_map(uplink);
+        let watched = wanted.watched.iter().filter_map(|mobile| mobile.uplink());
         text += &set_of(UPLINKS, "ifname", watched.map(|name| format!("\"{name}\"")));
     }
     let _ = writeln!(text, "  chain queued {{\n    queue num {} bypass\n  }}", wanted.queue);
