@@ -91,8 +91,14 @@ fn queued_and_copied<F: FnMut()>(
             let mut turn = prepare(&source);
             ready.send(()).unwrap();
             let (mut queued, mut copies) = (Vec::new(), Vec::new());
-            while wake.read().is_err() {
+            // When the hosts are done, their last packets may still be on the way.
+            let mut quiet_since = None;
+            while quiet_since.is_none_or(|since: Instant| since.elapsed() < QUIET) {
+                if wake.read().is_ok() {
+                    quiet_since = Some(Instant::now());
+                }
                 turn();
+                let before = queued.len() + copies.len();
                 let mut batch = Vec::new();
                 let timeout = Some(Duration::from_millis(1));
                 queue.receive(&[wake.as_fd()], timeout, &mut batch).unwrap();
@@ -102,8 +108,10 @@ fn queued_and_copied<F: FnMut()>(
                 queue.flush().unwrap();
                 queued.append(&mut batch);
                 source.copier().unwrap().take(&mut copies).unwrap();
+                if queued.len() + copies.len() > before {
+                    quiet_since = quiet_since.map(|_| Instant::now());
+                }
             }
-            take_all(&source, &mut copies);
             Some([queued, copies])
         }
     });
@@ -113,6 +121,9 @@ fn queued_and_copied<F: FnMut()>(
     wake.write(1).unwrap();
     thread.join().unwrap()
 }
+
+/// Without a packet for so long, none comes any more.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// Sends whole packets from a host.
 fn send_raw(net: &Net, host: &str, packets: Vec<Vec<u8>>) {
