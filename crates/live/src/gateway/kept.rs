@@ -15,6 +15,12 @@ use bytes::Bytes;
 /// copies do not go through, and would fill the memory of a flow.
 const LARGEST: usize = 1_600;
 
+/// Bytes in front of a datagram's payload: of IPv6 (RFC 8200) and UDP (RFC 768).
+const HEADERS: usize = 48;
+
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
+
 /// A packet, or what is kept of it.
 #[derive(Clone, Debug)]
 pub struct Kept {
@@ -45,7 +51,6 @@ impl Kept {
     pub fn new(id: FlowId, intercepted: &Intercepted) -> Result<Self, DecodeError> {
         let &Intercepted { ref packet, datagram, silence, checksums, .. } = intercepted;
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
-        let as_it_is = || Content::Other { packet: packet.clone(), datagram };
         Ok(match decode_with(packet, checksums, payload) {
             Ok(Decoded { segment, foreign_option }) => Self {
                 id,
@@ -60,7 +65,9 @@ impl Kept {
                 },
             },
             Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
-                let content = as_it_is();
+                // Nothing else can be cut (GRE, ESP).
+                let datagram = datagram.filter(|_| id.protocol == UDP);
+                let content = Content::Other { packet: packet.clone(), datagram };
                 Self { id, seq_end: None, is_boundary: false, asks: true, silence, content }
             }
             Err(error) => return Err(error),
@@ -69,10 +76,9 @@ impl Kept {
 
     /// A copy of it would be larger than what is kept of a flow, or than what links take.
     pub fn is_too_large(&self) -> bool {
-        match &self.content {
-            Content::Other { packet, datagram: None } => packet.len() > LARGEST,
-            _ => false,
-        }
+        let Content::Other { packet, datagram } = &self.content else { return false };
+        let one = datagram.map_or(usize::MAX, |payload| HEADERS + usize::from(payload));
+        packet.len().min(one) > LARGEST
     }
 
     /// As it is to be sent: a segment, or the bytes of a packet.
@@ -229,6 +235,15 @@ mod tests {
         assert!(!kept(udp(&[0; 1472]), None).is_too_large());
         assert!(kept(udp(&[0; 4000]), None).is_too_large());
         assert!(!kept(udp(&[0; 4000]), Some(1000)).is_too_large());
+        // Of a host with large frames.
+        assert!(kept(udp(&[0; 40_000]), Some(8000)).is_too_large());
+    }
+
+    #[test]
+    fn what_offloads_joined_of_a_tunnel_is_too_large() {
+        let mut gre = udp(&[0; 4000]);
+        gre[9] = 47;
+        assert!(kept(gre, Some(1400)).is_too_large());
     }
 
     #[test]
