@@ -9,6 +9,7 @@ mod agent;
 mod control;
 mod datagrams;
 mod downloads;
+mod duplicates;
 mod failures;
 mod host;
 mod hostile;

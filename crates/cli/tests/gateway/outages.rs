@@ -325,6 +325,28 @@ fn wake_never_told_resumes_within_a_round_trip_and_150_ms_after_short_outages() 
     }
 }
 
+/// One that has no SACK is not woken (docs/wake.md), but waits no longer than for its own timer.
+#[test]
+fn wake_told_in_time_wakes_senders_without_rack_and_does_those_without_sack_no_harm() {
+    if !possible() {
+        return;
+    }
+    let without = |sysctl| Plan { sysctls: vec![(sysctl, "0")], ..Plan::with("\"wake\"") };
+    thread::scope(|scope| {
+        for case in grid(Some("wake"), &[Told::Timely], &[5]) {
+            let own_timer = case.outage + Duration::from_secs(3);
+            for (sysctl, most) in [("ipv4/tcp_recovery", WAKE_TOLD), ("ipv4/tcp_sack", own_timer)] {
+                scope.spawn(move || {
+                    let outcome = case.run_on(&Testbed::new(&without(sysctl)));
+                    let what = format!("{sysctl} 0, {case:?}: {outcome:?}");
+                    println!("{what}");
+                    assert!(outcome.dead_time.is_some_and(|dead| dead.is_within(most)), "{what}");
+                });
+            }
+        }
+    });
+}
+
 #[test]
 fn outages_may_follow_each_other_before_the_mobile_has_caught_up() {
     if !possible() {

@@ -3,7 +3,10 @@
 
 use crate::host::Host;
 use crate::lateness;
+use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, outage};
+use crate::testbed::{Place, Plan, Testbed, possible};
 use crate::transfer::Arrivals;
+use airtcp_testing::skip;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -35,10 +38,25 @@ pub(crate) fn stack(name: &str) -> Option<Stack> {
     Some(Stack { program, congestion })
 }
 
+/// The same, if its program is there; says if not.
+pub(crate) fn built(name: &str) -> Option<Stack> {
+    let stack = stack(name)?;
+    let program = stack.path(0);
+    if !program.exists() {
+        skip(&format!("`make quic-peers`: {}", program.display()));
+        return None;
+    }
+    Some(stack)
+}
+
 impl Stack {
+    /// A word of the command.
+    fn path(self, word: usize) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/quic").join(self.program[word])
+    }
+
     fn command(self, host: &Host, args: &[&str]) -> Command {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/quic");
-        let words: Vec<PathBuf> = self.program.iter().map(|word| root.join(word)).collect();
+        let words: Vec<PathBuf> = (0..self.program.len()).map(|word| self.path(word)).collect();
         assert!(words[0].exists(), "{}: `make quic-peers` makes it", words[0].display());
         let mut command = host.command(&[]);
         command.args(words).args(args);
@@ -111,4 +129,34 @@ fn instant(nanoseconds: u64) -> Instant {
     let now = Instant::now();
     let shown = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).unwrap();
     now - (Duration::from(shown) - Duration::from_nanos(nanoseconds))
+}
+
+/// Uploads through a gateway on board: the host behind it sends, and the fixed host opens the
+/// connection, which is nothing to wake.
+#[test]
+fn wake_on_board_serves_quic_as_it_serves_tcp() {
+    const SIZE: u64 = 4_000_000;
+    if !possible() {
+        return;
+    }
+    let Some(stack) = built("quinn") else { return };
+    let upload = |told, length, most| {
+        let place = Place::OnBoard;
+        let bed = Testbed::new(&Plan { place, ..Plan::with("\"wake\"") });
+        let files = tempfile::tempdir_in("/dev/shm").unwrap();
+        let sender = (&bed.mobile, bed.addresses()[1]);
+        let upload = Download::start(stack, sender, &bed.fixed, SIZE, files.path());
+        let arrivals = upload.arrivals();
+        arrivals.wait_for(SIZE / 4);
+        let begin = Instant::now() + Duration::from_millis(200);
+        let up = outage(&bed, begin, length, told, || {});
+        let dead = arrivals.dead_time(up, Duration::from_secs(60));
+        println!("{told:?}: {dead:?}");
+        assert!(dead.is_some_and(|dead| dead.is_within(most)), "{told:?}: {dead:?}");
+        upload.finish();
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| upload(Told::Timely, Duration::from_secs(5), WAKE_TOLD));
+        scope.spawn(|| upload(Told::Nothing, Duration::from_secs(3), WAKE_UNTOLD));
+    });
 }

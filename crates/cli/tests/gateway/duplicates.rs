@@ -1,0 +1,262 @@
+//! What wake repeats although nothing was lost changes nothing: whatever the protocol, the receiver
+//! takes it for what it is.
+//!
+//! A link that is said to fade and then to be up again has wake send once more what it keeps: of
+//! each flow up to two packets, of a tunnel more. Here that happens forty times a second, over a
+//! link that loses nothing.
+
+use crate::quic::{self, Download};
+use crate::testbed::{Plan, Testbed, possible};
+use crate::transfer::Load;
+use airtcp_core::LinkSignal::{Fading, Up};
+use airtcp_core::{Addr, Flow};
+use airtcp_wire::encode_udp;
+use boringtun::noise::errors::WireGuardError;
+use boringtun::noise::{Tunn, TunnResult};
+use boringtun::x25519::{PublicKey, StaticSecret};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::net::UdpSocket;
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// From one repetition to the next. Less than a round trip (40 ms): there is always an answer due,
+/// without which nothing would be repeated.
+const PERIOD: Duration = Duration::from_millis(25);
+
+/// Packets sent one by one, and from one to the next.
+const PACKETS: u16 = 60;
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// No packet takes longer.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// Has wake repeat packets while `work` is done. Then no answer is due any more.
+fn repeating<T: Send>(bed: &Testbed, work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let work = scope.spawn(work);
+        while !work.is_finished() {
+            bed.signal(Fading);
+            thread::sleep(PERIOD);
+            bed.signal(Up);
+        }
+        work.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// How many packets wake has repeated.
+fn repeated(bed: &Testbed) -> u64 {
+    let counters = &bed.daemon().status().groups[0].counters;
+    counters["packets_released"] + counters["packets_called"]
+}
+
+/// Sends packets that the mobile echoes, and has wake repeat some of them. What came back: what the
+/// mobile got, for nothing is lost, and nothing from the mobile is repeated.
+fn echoes(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    socket.set_read_timeout(Some(QUIET)).unwrap();
+    let echoes = thread::scope(|scope| {
+        let echoes = scope.spawn(|| {
+            let mut buffer = [0; 2048];
+            let mut next = || socket.recv(&mut buffer).ok().map(|size| buffer[..size].to_vec());
+            std::iter::from_fn(&mut next).collect::<Vec<_>>()
+        });
+        repeating(bed, || {
+            for packet in packets {
+                socket.send(packet).unwrap();
+                thread::sleep(INTERVAL);
+            }
+        });
+        echoes.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    let repeated = repeated(bed);
+    assert!(repeated >= u64::from(PACKETS) / 6, "{repeated} packets were repeated");
+    assert_eq!(echoes.len() as u64, packets.len() as u64 + repeated, "echoes of all packets");
+    echoes
+}
+
+/// A socket of the fixed host, connected to this port of the mobile, which echoes datagrams.
+fn echoed(bed: &Testbed, port: u16) -> UdpSocket {
+    let [fixed, mobile] = bed.addresses();
+    let bind = |ip| move || UdpSocket::bind((ip, port)).unwrap();
+    let (socket, echo) = (bed.fixed.within(bind(fixed)), bed.mobile.within(bind(mobile)));
+    socket.connect((mobile, port)).unwrap();
+    echo.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((size, from)) = echo.recv_from(&mut buffer) {
+            echo.send_to(&buffer[..size], from).unwrap();
+        }
+    });
+    socket
+}
+
+/// The same without repetitions, which come after their originals.
+fn once(all: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let is_first = |&n: &usize| !all[..n].contains(&all[n]);
+    (0..all.len()).filter(is_first).map(|n| all[n].clone()).collect()
+}
+
+fn bed() -> Testbed {
+    Testbed::new(&Plan::with("\"wake\""))
+}
+
+/// RFC 8085 §3.3: UDP leaves it to applications to cope with duplicates.
+#[test]
+fn by_udp_an_application_gets_a_repeated_datagram_again() {
+    if !possible() {
+        return;
+    }
+    let bed = bed();
+    let datagrams: Vec<_> = (0..PACKETS).map(|n| n.to_be_bytes().to_vec()).collect();
+    let got = echoes(&bed, &echoed(&bed, 5000), &datagrams);
+    assert_eq!(once(&got), datagrams);
+}
+
+/// RFC 792: an answer has the sequence number of its question, by which repeated ones are known.
+#[test]
+fn an_echo_request_that_is_repeated_is_answered_again() {
+    if !possible() {
+        return;
+    }
+    let bed = bed();
+    // Sockets of this kind are for ICMP echo; the kernel fills in identifier and checksum.
+    bed.fixed.sysctl("ipv4/ping_group_range", "0 0");
+    let kind = (Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4));
+    let socket = bed.fixed.within(|| Socket::new(kind.0, kind.1, kind.2)).unwrap();
+    let socket = UdpSocket::from(socket);
+    socket.connect((bed.addresses()[1], 0)).unwrap();
+    let requests: Vec<_> =
+        (0..PACKETS).map(|n| [&[8, 0, 0, 0, 0, 0], &n.to_be_bytes()[..]].concat()).collect();
+    let answers = echoes(&bed, &socket, &requests);
+    let numbers: Vec<_> = answers.iter().map(|answer| answer[6..].to_vec()).collect();
+    assert_eq!(once(&numbers), requests.iter().map(|r| r[6..].to_vec()).collect::<Vec<_>>());
+}
+
+/// WireGuard (whitepaper §5.4.6) keeps a window of counters, as ESP does (RFC 4303 §3.4.3).
+#[test]
+fn wireguard_drops_what_is_repeated() {
+    if !possible() {
+        return;
+    }
+    let [mut near, mut far] = tunnel();
+    let [mut out, mut rest] = [[0; 2048]; 2];
+    // The handshake, each message twice.
+    let initiation = sent(near.format_handshake_initiation(&mut out, false));
+    let response = sent(far.decapsulate(None, &initiation, &mut out));
+    let again = far.decapsulate(None, &initiation, &mut out);
+    assert!(matches!(again, TunnResult::Err(WireGuardError::WrongTai64nTimestamp)), "{again:?}");
+    let confirmation = sent(near.decapsulate(None, &response, &mut out));
+    let again = near.decapsulate(None, &response, &mut out);
+    assert!(matches!(again, TunnResult::Err(WireGuardError::UnexpectedPacket)), "{again:?}");
+    assert!(matches!(far.decapsulate(None, &confirmation, &mut out), TunnResult::Done));
+
+    let inner: Vec<_> = (0..PACKETS).map(inner).collect();
+    let outer: Vec<_> = inner.iter().map(|p| sent(near.encapsulate(p, &mut out))).collect();
+    let bed = bed();
+    let mut got = Vec::new();
+    for datagram in echoes(&bed, &echoed(&bed, 51820), &outer) {
+        match far.decapsulate(None, &datagram, &mut rest) {
+            TunnResult::WriteToTunnelV4(packet, _) => got.push(packet.to_vec()),
+            TunnResult::Err(WireGuardError::DuplicateCounter) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(got, inner);
+}
+
+/// The two ends of a tunnel.
+fn tunnel() -> [Tunn; 2] {
+    let keys = [1, 2].map(|n| StaticSecret::from([n; 32]));
+    let of = |own: usize, other: usize| {
+        Tunn::new(keys[own].clone(), PublicKey::from(&keys[other]), None, None, 1, None)
+    };
+    [of(0, 1), of(1, 0)]
+}
+
+/// What an end of a tunnel sends.
+fn sent(result: TunnResult<'_>) -> Vec<u8> {
+    match result {
+        TunnResult::WriteToNetwork(datagram) => datagram.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A packet for the tunnel.
+fn inner(number: u16) -> Vec<u8> {
+    let [src, dst] = [1, 2].map(|last| Addr::new([10, 0, 0, last].into(), 7));
+    let mut packet = Vec::new();
+    encode_udp(&Flow { src, dst }, &number.to_be_bytes().to_vec(), &mut packet).unwrap();
+    packet
+}
+
+/// RFC 9293 §3.10.7.4: a segment that is not new is answered by an ACK. With SACK that says so
+/// itself (RFC 2883). Without, a sender takes some of them for a loss, retransmits a segment, and
+/// sees by its timestamp that it need not have (RFC 4015).
+#[test]
+fn tcp_answers_a_repeated_segment_and_goes_on() {
+    const SIZE: u64 = 2_000_000;
+    if !possible() {
+        return;
+    }
+    let download = |mechanism: Option<&str>, sack| {
+        let mechanism = mechanism.map(str::to_owned);
+        // The sender's window fits into the queue: nothing is lost.
+        let sysctls = vec![("ipv4/tcp_sack", sack), ("ipv4/tcp_wmem", "4096 32768 32768")];
+        let bed = Testbed::new(&Plan { mechanism, sysctls, ..Plan::default() });
+        let begin = Instant::now();
+        let transfer = bed.download(&Load::of(SIZE));
+        match bed.child() {
+            Some(_) => repeating(&bed, || transfer.wait_for(SIZE)),
+            None => transfer.wait_for(SIZE),
+        }
+        let time = begin.elapsed();
+        // Payload is compared, and a reset would be an error.
+        assert_eq!(transfer.finish(), SIZE);
+        (bed, time)
+    };
+    thread::scope(|scope| {
+        for sack in ["1", "0"] {
+            scope.spawn(move || {
+                let (bed, time) = download(Some("\"wake\""), sack);
+                // What was old when it came, and what the sender took for lost.
+                let (repeated, old) = (repeated(&bed), bed.mobile.counter("DelayedACKLost"));
+                let recoveries = ["TCPSackRecovery", "TCPRenoRecovery"];
+                let recoveries: u64 = recoveries.map(|name| bed.fixed.counter(name)).iter().sum();
+                drop(bed);
+                let (_, without) = download(None, sack);
+                let what = format!(
+                    "SACK {sack}: {repeated} segments repeated, {old} old ones, {recoveries} \
+                     recoveries; {time:?}, {without:?} without a gateway"
+                );
+                println!("{what}");
+                // Large ones go in two pieces. A busy machine may lose some, or delay others.
+                assert!(repeated >= 20 && old >= repeated, "{what}");
+                assert!(sack == "0" || recoveries <= repeated / 4, "{what}");
+            });
+        }
+    });
+}
+
+/// RFC 9000 §12.3: packets whose number was processed are discarded.
+#[test]
+fn quic_discards_repeated_packets() {
+    const SIZE: u64 = 2_000_000;
+    if !possible() {
+        return;
+    }
+    for stack in ["quinn", "aioquic"].into_iter().filter_map(quic::built) {
+        let bed = bed();
+        let files = tempfile::tempdir_in("/dev/shm").unwrap();
+        let ends = ((&bed.fixed, bed.addresses()[0]), &bed.mobile);
+        // From the handshake on. An error at either end would leave bytes missing.
+        let time = repeating(&bed, || {
+            let download = Download::start(stack, ends.0, ends.1, SIZE, files.path());
+            let arrivals = download.arrivals();
+            download.finish();
+            arrivals.last().unwrap().0 - arrivals.first().unwrap()
+        });
+        let repeated = repeated(&bed);
+        println!("{stack:?}: {time:?}, {repeated} packets repeated");
+        assert!(repeated >= 20, "{repeated} packets were repeated");
+    }
+}
