@@ -9,6 +9,7 @@ mod agent;
 mod control;
 mod datagrams;
 mod downloads;
+mod exchange;
 mod failures;
 mod host;
 mod hostile;
