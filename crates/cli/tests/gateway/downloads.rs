@@ -9,6 +9,7 @@ use crate::quic;
 use crate::report;
 use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
 use crate::transfer::{Arrivals, Load, Transfer};
+use crate::tunnel::Tunnel;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +23,8 @@ use std::time::{Duration, Instant};
 ///   `no-rack`;
 /// - `responses`, the same up to the delay, who asks (`mobile` or `fixed`), and what the outage
 ///   takes first: a `request` or an `answer`;
-/// - `many`, the same up to the delay, and how many downloads at once.
+/// - `many`, the same up to the delay, and how many downloads at once;
+/// - `tunnel`, the same: half of the downloads are by TCP and half by QUIC, all in one tunnel.
 const ASKED: &str = "AIRTCP_DOWNLOAD";
 
 /// When the study looks at cwnd.
@@ -74,7 +76,8 @@ fn asked_for() {
                     let is_answer_lost = choice(lost, "answer", "request");
                     responses(sender, &way, is_mobile_asking, is_answer_lost);
                 }
-                ("many", [downloads]) => many(sender, &way, downloads.parse().expect(downloads)),
+                ("many", [count]) => many(sender, &way, count.parse().expect(count)),
+                ("tunnel", [count]) => tunnel(sender, &way, count.parse().expect(count)),
                 _ => panic!("{ASKED}: {words:?}"),
             }
         }
@@ -250,29 +253,73 @@ fn responses(sender: &'static str, way: &Way, is_mobile_asking: bool, is_answer_
 }
 
 /// So many downloads at once, and an outage when they have gone on for 5 s.
-fn many(sender: &'static str, way: &Way, downloads: usize) {
+fn many(sender: &'static str, way: &Way, count: usize) {
     const BEGIN: Duration = Duration::from_secs(5);
     assert!(has_congestion_control(sender));
     let bed = way.testbed();
+    let memory = || way.mechanism.as_ref().map(|_| bed.daemon().peak_memory() as f64 / 1e6);
+    let before = memory();
     let transfers: Vec<Transfer> = thread::scope(|scope| {
         let open = |_| scope.spawn(|| bed.download(&Load::endless(sender)));
-        let threads: Vec<_> = (0..downloads).map(open).collect();
+        let threads: Vec<_> = (0..count).map(open).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let up = way.interrupt(&bed, Instant::now() + BEGIN);
-    let patience = way.patience();
-    let dead = |transfer: &Transfer| {
-        transfer.dead_time(up, patience).map_or(patience, |dead| dead.length).as_secs_f64()
-    };
-    let mut dead: Vec<f64> = transfers.iter().map(dead).collect();
-    dead.sort_by(f64::total_cmp);
+    let arrivals = transfers.iter().map(Transfer::arrivals);
+    let [first, median, last] = dead_times(arrivals, up, way.patience());
     transfers.into_iter().for_each(Transfer::reset_by_sender);
-    let is_there = way.mechanism.is_some();
+    let rise = memory().zip(before).map(|(after, before)| after - before);
     report::print(&serde_json::json!({
-        "first_dead_time": dead[0],
-        "median_dead_time": dead[downloads / 2],
-        "last_dead_time": dead[downloads - 1],
-        "memory": is_there.then(|| bed.daemon().peak_memory() as f64 / 1e6),
+        "first_dead_time": first,
+        "median_dead_time": median,
+        "last_dead_time": last,
+        "memory": rise,
+    }));
+}
+
+/// The shortest, the median and the longest dead time of downloads, in seconds; no more than the
+/// patience.
+fn dead_times(
+    downloads: impl Iterator<Item = Arc<Arrivals>>,
+    up: Instant,
+    patience: Duration,
+) -> [f64; 3] {
+    let dead = |arrivals: Arc<Arrivals>| {
+        arrivals.dead_time(up, patience).map_or(patience, |dead| dead.length).as_secs_f64()
+    };
+    let mut dead: Vec<f64> = downloads.map(dead).collect();
+    dead.sort_by(f64::total_cmp);
+    [0, dead.len() / 2, dead.len() - 1].map(|place| dead[place])
+}
+
+/// Downloads in a tunnel for 20 s, and an outage when they have gone on for 5 s.
+fn tunnel(sender: &'static str, way: &Way, count: u64) {
+    const PAYLOAD: Duration = Duration::from_secs(20);
+    const BEGIN: Duration = Duration::from_secs(5);
+    assert!(has_congestion_control(sender));
+    let bytes = way.mbit * 1_000_000 / 8 * PAYLOAD.as_secs() / count;
+    let bed = way.testbed();
+    let tunnel = Tunnel::new(&bed);
+    let [fixed, mobile] = tunnel.addresses();
+    let files = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (from, to) = ((&bed.fixed, fixed), (&bed.mobile, mobile));
+    let load = Load { bytes: Some(bytes), ..Load::endless(sender) };
+    let quinn = quic::stack("quinn").expect("a stack of that name");
+    let open = |number| match number % 2 {
+        0 => Download::Tcp(Transfer::start(from, to, &load)),
+        _ => Download::Quic(quic::Download::start(quinn, from, to.0, bytes, files.path())),
+    };
+    let downloads: Vec<Download> = (0..count).map(open).collect();
+    let begin = Instant::now() + BEGIN;
+    let up = way.interrupt(&bed, begin);
+    let arrivals = downloads.iter().map(Download::arrivals);
+    let [first, median, last] = dead_times(arrivals, up, way.patience());
+    let end = downloads.into_iter().map(Download::finish).max().expect("a download");
+    report::print(&serde_json::json!({
+        "first_dead_time": first,
+        "median_dead_time": median,
+        "last_dead_time": last,
+        "all_time": (end - up).as_secs_f64(),
     }));
 }
 

@@ -27,5 +27,6 @@ mod rules;
 mod testbed;
 mod traffic;
 mod transfer;
+mod tunnel;
 mod uplink;
 mod wake;

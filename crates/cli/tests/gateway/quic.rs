@@ -10,10 +10,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-const PORT: u16 = 4433;
+/// The next server's port: there may be several on a host.
+static PORT: AtomicU16 = AtomicU16::new(4433);
 
 /// A QUIC stack with a congestion control.
 #[derive(Clone, Copy, Debug)]
@@ -99,8 +101,9 @@ impl Download {
         folder: &Path,
     ) -> Self {
         lateness::watch();
-        let address = format!("{}:{PORT}", from.1);
-        let file = folder.join("certificate");
+        let port = PORT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("{}:{port}", from.1);
+        let file = folder.join(format!("certificate-{port}"));
         let file = file.to_str().expect("an ASCII path");
         let spawn = |host: &Host, words: &[&str]| {
             let mut command = stack.command(host, &[words[0], &address, file]);
