@@ -99,21 +99,23 @@ impl Arrivals {
         log.iter().find(|&&(_, total)| total >= bytes).map(|&(at, _)| at)
     }
 
-    /// From `up` to the first second that brought nine tenths of what the last second before `down`
-    /// did; `None` if there was none.
+    /// From `up` to the first second that brought nine tenths of what a second did in the last two
+    /// before `down`; `None` if there was none.
     pub(crate) fn recovery(&self, down: Instant, up: Instant) -> Option<Duration> {
         const SECOND: Duration = Duration::from_secs(1);
+        const BASE: Duration = Duration::from_secs(2);
         let log = self.log.lock().unwrap();
         // How many bytes were there.
         let at = |time| match log.partition_point(|&(at, _)| at <= time) {
             0 => 0,
             entries => log[entries - 1].1,
         };
-        let before = at(down) - at(down - SECOND);
+        let before = (at(down) - at(down - BASE)) / BASE.as_secs();
         let later = log.iter().map(|&(at, _)| at).filter(|&at| at > up);
         let mut begins = std::iter::once(up).chain(later);
         let is_as_before = |&begin: &Instant| 10 * (at(begin + SECOND) - at(begin)) >= 9 * before;
-        Some(begins.find(is_as_before)? - up)
+        // Of nothing there are no nine tenths.
+        (before > 0).then(|| begins.find(is_as_before)).flatten().map(|begin| begin - up)
     }
 
     /// From `up` to the first new byte; `None` when none comes within `patience`.
@@ -413,6 +415,7 @@ fn the_old_rate_is_back_with_the_first_second_that_brings_nine_tenths_of_it() {
         }
     };
     let recovery = || arrivals.recovery(begin + ms(2000), begin + ms(5000));
+    assert_eq!(recovery(), None);
     come(0, 2100, 100);
     come(5500, 7000, 50);
     assert_eq!(recovery(), None);
