@@ -54,4 +54,7 @@ pub use observe::{Class, ObserveConfig, Observed, Observer, Stalls};
 pub use packet_control::{PacketControl, PacketControlCounters, ThresholdTooSmall};
 pub use per_connection::PerConnection;
 pub use snoop::{Snoop, SnoopConfig, SnoopCounters};
-pub use wake::{FlowId, Packet, Silence, Towards, Wake, WakeConfig, WakeCounters};
+pub use wake::{
+    FlowId, LARGEST_COPY, Packet, Silence, Towards, Wake, WakeConfig, WakeCounters, beginning_of,
+    end_of,
+};

@@ -94,8 +94,9 @@ const TAIL_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 
 /// Payload bytes kept of a segment that is larger, because its sender left segmenting to the
-/// network: what fits into an Ethernet frame.
-const LARGEST_COPY: usize = 1_460;
+/// network, where it is not known how large the segments are to be: what fits into an Ethernet
+/// frame.
+pub const LARGEST_COPY: usize = 1_460;
 
 settings! {
     /// Settings of wake.
@@ -233,21 +234,31 @@ impl<P: Payload> Packet for Segment<P> {
     }
 
     fn end(&self) -> Self {
-        let excess = self.payload.len().saturating_sub(LARGEST_COPY);
-        if excess == 0 {
-            return self.clone();
-        }
-        let payload = self.payload.slice(excess, LARGEST_COPY);
-        Self { seq: self.seq + excess as u32, payload, ..self.clone() }
+        end_of(self, LARGEST_COPY)
     }
 
     fn beginning(&self) -> Self {
-        if self.payload.len() <= LARGEST_COPY {
-            return self.clone();
-        }
-        let payload = self.payload.slice(0, LARGEST_COPY);
-        Self { payload, flags: self.flags - Flags::FIN, ..self.clone() }
+        beginning_of(self, LARGEST_COPY)
     }
+}
+
+/// A segment with the last `size` bytes of its payload, if it has more.
+pub fn end_of<P: Payload>(segment: &Segment<P>, size: usize) -> Segment<P> {
+    let excess = segment.payload.len().saturating_sub(size);
+    if excess == 0 {
+        return segment.clone();
+    }
+    let payload = segment.payload.slice(excess, size);
+    Segment { seq: segment.seq + excess as u32, payload, ..segment.clone() }
+}
+
+/// A segment with the first `size` bytes of its payload, if it has more.
+pub fn beginning_of<P: Payload>(segment: &Segment<P>, size: usize) -> Segment<P> {
+    if segment.payload.len() <= size {
+        return segment.clone();
+    }
+    let payload = segment.payload.slice(0, size);
+    Segment { payload, flags: segment.flags - Flags::FIN, ..segment.clone() }
 }
 
 /// What is kept of a flow: at most `room` packets of each kind.

@@ -594,17 +594,15 @@ impl Dispatcher {
                     self.carry_out(n, effects);
                 }
                 Machine::Packets(wake, to) => {
-                    let (to, counters) = (*to, &mut self.counters);
+                    let (way, counters) = (ways[*to as usize], &mut self.counters);
                     wake.on_deadline(now, |kept| match kept.sent() {
-                        Sent::Segment(segment) => {
-                            self.actions.inject(to, segment.clone());
-                        }
+                        // As large as its sender made it.
+                        Sent::Segment(segment) => counters.inject(*to, way, segment, effects),
                         Sent::Packet(packet) => match checksummed(packet) {
-                            Ok(packet) => counters.send(to, ways[to as usize], packet, effects),
+                            Ok(packet) => counters.send(*to, way, packet, effects),
                             Err(_) => counters.unsendable += 1,
                         },
                     });
-                    self.carry_out(n, effects);
                 }
             }
         }
@@ -818,9 +816,7 @@ impl Dispatcher {
                     let flow = to.opposite().to_mobile(segment.flow);
                     let hosts = self.hosts.entry(flow).or_insert_with(HostPair::default);
                     let group = &self.groups[n];
-                    // Wake calls a mobile that may be away by the same packet.
-                    let is_replay = matches!(group.machine, Machine::Segments(_));
-                    if to == Side::Mobile && is_replay && !segment.payload.is_empty() {
+                    if to == Side::Mobile && !segment.payload.is_empty() {
                         let is_in_reach = !self.mobiles.is_away(group.config.mobile_of(&flow));
                         hosts.note_replayed(segment.seq, is_in_reach);
                     }

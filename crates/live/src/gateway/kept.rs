@@ -7,13 +7,19 @@
 use super::datapath::Intercepted;
 use super::payload::SharedBytes;
 use airtcp_core::{Segment, SeqNum};
-use airtcp_edge::{FlowId, Packet, Silence};
+use airtcp_edge::{FlowId, LARGEST_COPY, Packet, Silence, beginning_of, end_of};
 use airtcp_wire::{DecodeError, Decoded, decode_with, piece};
 use bytes::Bytes;
 
 /// The largest packet that is kept, if it cannot be cut: larger ones are sent by offloads, which
 /// copies do not go through, and would fill the memory of a flow.
 const LARGEST: usize = 1_600;
+
+/// Bytes in front of a datagram's payload: of IPv6 (RFC 8200) and UDP (RFC 768).
+const HEADERS: usize = 48;
+
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
 
 /// A packet, or what is kept of it.
 #[derive(Clone, Debug)]
@@ -25,16 +31,14 @@ pub struct Kept {
     asks: bool,
     silence: Option<Silence>,
     content: Content,
+    /// Payload bytes of each segment or datagram, if offloads made one of several.
+    size: Option<u16>,
 }
 
 #[derive(Clone, Debug)]
 enum Content {
     Tcp(Box<Segment<SharedBytes>>),
-    Other {
-        packet: Bytes,
-        /// Payload bytes of each datagram, if there are several.
-        datagram: Option<u16>,
-    },
+    Other(Bytes),
 }
 
 impl Kept {
@@ -45,67 +49,66 @@ impl Kept {
     pub fn new(id: FlowId, intercepted: &Intercepted) -> Result<Self, DecodeError> {
         let &Intercepted { ref packet, datagram, silence, checksums, .. } = intercepted;
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
-        let as_it_is = || Content::Other { packet: packet.clone(), datagram };
-        Ok(match decode_with(packet, checksums, payload) {
-            Ok(Decoded { segment, foreign_option }) => Self {
-                id,
-                seq_end: Some(segment.seq_end()),
-                is_boundary: segment.is_boundary(),
-                asks: segment.asks(),
-                silence,
-                content: match foreign_option {
+        let (seq_end, is_boundary, asks, content) = match decode_with(packet, checksums, payload) {
+            Ok(Decoded { segment, foreign_option }) => {
+                let (seq_end, is_boundary) = (Some(segment.seq_end()), segment.is_boundary());
+                let asks = segment.asks();
+                let content = match foreign_option {
                     None => Content::Tcp(Box::new(segment)),
                     // What a connection depends on and a segment does not hold would be lost.
-                    Some(_) => Content::Other { packet: packet.clone(), datagram: None },
-                },
-            },
+                    Some(_) => Content::Other(packet.clone()),
+                };
+                (seq_end, is_boundary, asks, content)
+            }
             Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
-                let content = as_it_is();
-                Self { id, seq_end: None, is_boundary: false, asks: true, silence, content }
+                (None, false, true, Content::Other(packet.clone()))
             }
             Err(error) => return Err(error),
-        })
+        };
+        // Nothing else can be cut (GRE, ESP).
+        let can_be_cut = matches!(content, Content::Tcp(_)) || id.protocol == UDP;
+        let size = datagram.filter(|_| can_be_cut);
+        Ok(Self { id, seq_end, is_boundary, asks, silence, content, size })
     }
 
     /// A copy of it would be larger than what is kept of a flow, or than what links take.
     pub fn is_too_large(&self) -> bool {
-        match &self.content {
-            Content::Other { packet, datagram: None } => packet.len() > LARGEST,
-            _ => false,
-        }
+        let Content::Other(packet) = &self.content else { return false };
+        let one = self.size.map_or(usize::MAX, |payload| HEADERS + usize::from(payload));
+        packet.len().min(one) > LARGEST
     }
 
     /// As it is to be sent: a segment, or the bytes of a packet.
     pub fn sent(&self) -> Sent<'_> {
         match &self.content {
             Content::Tcp(segment) => Sent::Segment(segment),
-            Content::Other { packet, .. } => Sent::Packet(packet),
+            Content::Other(packet) => Sent::Packet(packet),
         }
     }
 
     /// A part of it in memory of its own: what it came in may be much larger.
     fn part(&self, last: bool) -> Self {
+        let size = self.size.map(usize::from);
         let content = match &self.content {
             Content::Tcp(segment) => {
-                let part = if last { segment.end() } else { segment.beginning() };
+                let size = size.map_or(LARGEST_COPY, |size| size.min(LARGEST_COPY));
+                let part = if last { end_of(segment, size) } else { beginning_of(segment, size) };
                 let payload = SharedBytes(Bytes::copy_from_slice(&part.payload.0));
                 Content::Tcp(Box::new(Segment { payload, ..part }))
             }
-            Content::Other { packet, datagram } => {
-                let size = datagram.map(usize::from);
+            Content::Other(packet) => {
                 let part = size.and_then(|size| piece(packet, size, last));
-                let packet = part.map_or_else(|| Bytes::copy_from_slice(packet), Bytes::from);
-                Content::Other { packet, datagram: None }
+                Content::Other(part.map_or_else(|| Bytes::copy_from_slice(packet), Bytes::from))
             }
         };
-        Self { content, ..*self }
+        Self { content, size: None, ..*self }
     }
 }
 
 /// What is sent of a kept packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Sent<'a> {
-    /// A TCP segment, to be cut to the receiver's MSS.
+    /// A TCP segment, no larger than its sender made it.
     Segment(&'a Segment<SharedBytes>),
     /// A packet, to be given its [checksums](airtcp_wire::checksummed).
     Packet(&'a [u8]),
@@ -184,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn of_a_large_segment_one_is_kept_in_the_size_that_offloads_would_send() {
+        let segment = Segment { flow: flow(), payload: vec![7; 30_000], ..Segment::default() };
+        let mut packet = Vec::new();
+        encode(&segment, &mut packet).unwrap();
+        let kept = kept(packet, Some(1_448));
+        for (part, seq) in [(kept.end(), 28_552), (kept.beginning(), 0)] {
+            let Sent::Segment(segment) = part.sent() else { panic!("{part:?}") };
+            assert_eq!((segment.seq, segment.payload.len()), (SeqNum(seq), 1_448));
+        }
+    }
+
+    #[test]
     fn of_a_udp_packet_to_be_segmented_a_datagram_is_kept() {
         let whole = kept(udp(&[[1; 1200], [2; 1200], [3; 1200]].concat()), Some(1200));
         assert_eq!(bytes(&whole.end()), Some(udp(&[3; 1200])));
@@ -229,6 +244,15 @@ mod tests {
         assert!(!kept(udp(&[0; 1472]), None).is_too_large());
         assert!(kept(udp(&[0; 4000]), None).is_too_large());
         assert!(!kept(udp(&[0; 4000]), Some(1000)).is_too_large());
+        // Of a host with large frames.
+        assert!(kept(udp(&[0; 40_000]), Some(8000)).is_too_large());
+    }
+
+    #[test]
+    fn of_a_tunnel_s_packets_that_offloads_joined_none_is_kept() {
+        let mut gre = udp(&[0; 4000]);
+        gre[9] = 47;
+        assert!(kept(gre, Some(1400)).is_too_large());
     }
 
     #[test]
