@@ -22,7 +22,7 @@ TEST_THREADS := $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
 WITH_VERDICTS := [ $$? -ge 3 ]
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test soak deny test-long test-kernels bench bench-link bench-peers bench-gateway quic-peers study study-all fmt lint clean setup setup-simulate setup-test module
+.PHONY: help build demo test soak deny test-long test-kernels bench bench-link bench-peers bench-gateway quic-peers tunnel-peer study study-all fmt lint clean setup setup-simulate setup-test module
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,10 @@ quic-peers: ## the ends of QUIC downloads (quinn, aioquic), which studies/wake n
 	cargo build --release --manifest-path benches/quic/Cargo.toml --target-dir target/quic
 	test -x target/quic/venv/bin/python || python3 -m venv target/quic/venv
 	target/quic/venv/bin/pip install --quiet --requirement benches/quic/requirements.txt
+
+tunnel-peer: ## WireGuard in user space (Debian's wireguard-go), which studies/wake needs
+	mkdir -p target/tunnel
+	cd target/tunnel && apt-get download wireguard-go && dpkg-deb --extract wireguard-go_*.deb .
 
 study: module ## reproduce a paper: make study STUDY=packet-control [ARGS='--runs 5']
 	@test -n "$(STUDY)" || { echo 'make study STUDY=name (airtcp study list shows the names)' >&2; exit 2; }

@@ -37,6 +37,7 @@ def judged(
 GAIN = 'test = "gain"\nabout = 0.3\ntolerance = 0.1'
 CLOSE = 'test = "close"\ntolerance = 0.02'
 DIFFERENCE = 'test = "difference"\nabout = 2\ntolerance = 0.5'
+AT_MOST = 'test = "at-most"\ntolerance = 0.5'
 PAPER = 'test = "paper"\ntolerance = 0.05'
 WITHIN = 'test = "within"\nlow = 9\nhigh = 11'
 
@@ -68,6 +69,10 @@ HOLDS, UNDECIDED, REFUTED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.REFUTED
         (DIFFERENCE, [12.1, 12.9, 11.0, 12.5], HOLDS, "difference 2 kbit/s [1.87, 2.13]"),
         (DIFFERENCE, [11.0, 14.0, 10.0, 13.5], UNDECIDED, "asked: 2 ± 0.5 kbit/s"),
         (DIFFERENCE, EARLIER, REFUTED, "difference 0 kbit/s; asked: 2 ± 0.5 kbit/s"),
+        (AT_MOST, [10.1, 11.2, 9.1, 10.7], HOLDS, "asked: at most 0.5 kbit/s"),
+        (AT_MOST, [5.0, 6.0, 8.0, 7.0], HOLDS, "difference -3.625 kbit/s ["),
+        (AT_MOST, [10.0, 14.0, 8.0, 10.5], UNDECIDED, "asked: at most 0.5 kbit/s"),
+        (AT_MOST, [12.1, 12.9, 11.0, 12.5], REFUTED, "difference 2 kbit/s [1.87, 2.13]"),
         (WITHIN, EARLIER, UNDECIDED, "asked: 9 to 11 kbit/s"),
         (WITHIN, [12.0, 12.1, 11.9, 12.0], REFUTED, "asked: 9 to 11 kbit/s"),
         ('test = "within"\nlow = 8', EARLIER, HOLDS, "asked: at least 8 kbit/s"),

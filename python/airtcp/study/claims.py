@@ -17,6 +17,7 @@ The others compare an interval with a range. Inside, the claim holds; outside, i
 - `close`: each further variant's gain over the first, with ±tolerance.
 - `gain`: the second variant's gain over the first, with about ± tolerance.
 - `difference`: the second variant's mean minus the first's, paired by seed, with about ± tolerance.
+- `at-most`: the same difference, with everything up to the tolerance.
 - `within`: each variant's mean, with [low, high].
 - `paper`: each variant's mean, with the paper's number ± the fraction tolerance.
 
@@ -277,6 +278,11 @@ class _Test:
                 text = f"difference {interval(ours, self.unit)}"
                 parts = [self._inside(ours, about - tolerance, about + tolerance, text)]
                 asked = f"asked: {number(about)} ± {number(tolerance)} {self.unit}".rstrip()
+            case "at-most":
+                ours = self._second_less_first()
+                text = f"difference {interval(ours, self.unit)}"
+                parts = [self._inside(ours, -math.inf, tolerance, text)]
+                asked = f"asked: at most {number(tolerance)} {self.unit}".rstrip()
             case "within":
                 low, high = options.get("low", -math.inf), options.get("high", math.inf)
                 parts = self._within(low, high)
@@ -294,7 +300,7 @@ class _Test:
         """Just the numbers."""
         if self.claim.kind == "gain":
             return _percent(self._gain(1))
-        if self.claim.kind == "difference":
+        if self.claim.kind in ("difference", "at-most"):
             return interval(self._second_less_first(), self.unit)
         means = (estimate(sample, self.confidence).mean for sample in self.samples)
         return f"{', '.join(map(number, means))} {self.unit}".rstrip()

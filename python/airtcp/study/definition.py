@@ -724,6 +724,7 @@ _CLAIM_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "highest": (),
     "gain": ("about", "tolerance"),
     "difference": ("about", "tolerance"),
+    "at-most": ("tolerance",),
     "within": ("low", "high"),
     "paper": ("tolerance",),
 }

@@ -35,6 +35,7 @@ impl Told {
         match word {
             "timely" => Some(Self::Timely),
             "late" => Some(Self::Late),
+            "early" => Some(Self::Early),
             "nothing" => Some(Self::Nothing),
             _ => None,
         }

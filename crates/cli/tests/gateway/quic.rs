@@ -1,6 +1,7 @@
 //! Downloads by QUIC, whose ends are programs of their own (`benches/quic`): what
 //! [`crate::transfer`] is for the kernel's TCP.
 
+use crate::exchange::{ANSWER, EVERY, REQUEST};
 use crate::host::Host;
 use crate::lateness;
 use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, outage};
@@ -12,10 +13,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-const PORT: u16 = 4433;
+/// The next server's port: there may be several on a host.
+static PORT: AtomicU16 = AtomicU16::new(4433);
 
 /// A QUIC stack with a congestion control.
 #[derive(Clone, Copy, Debug)]
@@ -84,18 +87,52 @@ impl Download {
         bytes: u64,
         folder: &Path,
     ) -> Self {
+        let serve = ["serve", &bytes.to_string(), stack.congestion];
+        Self::run(stack, from, to, (&serve, &["fetch"]), bytes, folder)
+    }
+
+    /// Of the answers to so many requests, all on one stream. The first arrival, of 0 bytes, is the
+    /// time of the first request.
+    pub(crate) fn of_answers(
+        stack: Stack,
+        from: (&Host, IpAddr),
+        to: &Host,
+        requests: u32,
+        folder: &Path,
+    ) -> Self {
+        let [request, answer] = [REQUEST, ANSWER].map(|size| size.to_string());
+        let [count, every] = [requests, EVERY.as_millis() as u32].map(|number| number.to_string());
+        let serve = ["answer", &request, &answer, stack.congestion];
+        let fetch = ["ask", &request, &count, &every, stack.congestion];
+        let bytes = u64::from(requests) * ANSWER as u64;
+        Self::run(stack, from, to, (&serve, &fetch), bytes, folder)
+    }
+
+    /// With the commands of server and client, each a word and what follows the address and the
+    /// certificate.
+    fn run(
+        stack: Stack,
+        from: (&Host, IpAddr),
+        to: &Host,
+        (serve, fetch): (&[&str], &[&str]),
+        bytes: u64,
+        folder: &Path,
+    ) -> Self {
         lateness::watch();
-        let address = format!("{}:{PORT}", from.1);
-        let file = folder.join("certificate");
+        let port = PORT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("{}:{port}", from.1);
+        let file = folder.join(format!("certificate-{port}"));
         let file = file.to_str().expect("an ASCII path");
-        let size = bytes.to_string();
-        let serve = ["serve", &address, file, &size, stack.congestion];
-        let mut server = stack.command(from.0, &serve).spawn().unwrap();
+        let spawn = |host: &Host, words: &[&str]| {
+            let mut command = stack.command(host, &[words[0], &address, file]);
+            command.args(&words[1..]).spawn().unwrap()
+        };
+        let mut server = spawn(from.0, serve);
         let mut ready = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         assert_eq!(ready.trim(), "ready");
 
-        let mut client = stack.command(to, &["fetch", &address, file]).spawn().unwrap();
+        let mut client = spawn(to, fetch);
         let arrivals = Arc::new(Arrivals::default());
         let told = arrivals.clone();
         let client = thread::spawn(move || {

@@ -73,7 +73,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    fn note(&self, bytes: u64) {
+    pub(crate) fn note(&self, bytes: u64) {
         self.note_at(Instant::now(), self.last().map_or(0, |(_, total)| total) + bytes);
     }
 
@@ -91,6 +91,31 @@ impl Arrivals {
     /// The newest entry.
     pub(crate) fn last(&self) -> Option<(Instant, u64)> {
         self.log.lock().unwrap().last().copied()
+    }
+
+    /// When so many bytes were there, if they are.
+    pub(crate) fn when(&self, bytes: u64) -> Option<Instant> {
+        let log = self.log.lock().unwrap();
+        log.iter().find(|&&(_, total)| total >= bytes).map(|&(at, _)| at)
+    }
+
+    /// From `up` to the first second that brought nine tenths of what a second did in the last two
+    /// before `down`; `None` if there was none.
+    pub(crate) fn recovery(&self, down: Instant, up: Instant) -> Option<Duration> {
+        const SECOND: Duration = Duration::from_secs(1);
+        const BASE: Duration = Duration::from_secs(2);
+        let log = self.log.lock().unwrap();
+        // How many bytes were there.
+        let at = |time| match log.partition_point(|&(at, _)| at <= time) {
+            0 => 0,
+            entries => log[entries - 1].1,
+        };
+        let before = (at(down) - at(down - BASE)) / BASE.as_secs();
+        let later = log.iter().map(|&(at, _)| at).filter(|&at| at > up);
+        let mut begins = std::iter::once(up).chain(later);
+        let is_as_before = |&begin: &Instant| 10 * (at(begin + SECOND) - at(begin)) >= 9 * before;
+        // Of nothing there are no nine tenths.
+        (before > 0).then(|| begins.find(is_as_before)).flatten().map(|begin| begin - up)
     }
 
     /// From `up` to the first new byte; `None` when none comes within `patience`.
@@ -165,16 +190,9 @@ impl Transfer {
                 let active = from.0.within(|| connect_from(sequence, address));
                 (active, listener.accept().unwrap().0)
             }
-            None => {
-                let listener = listen(from);
-                let address = listener.local_addr().unwrap();
-                let active = to.0.within(|| TcpStream::connect_timeout(&address, PATIENCE));
-                let active = active.unwrap();
-                (listener.accept().unwrap().0, active)
-            }
+            None => open(from, to.0),
         };
-        setsockopt(&sending, TcpCongestion, &load.congestion.into())
-            .unwrap_or_else(|error| panic!("{}: {error}", load.congestion));
+        set_congestion_control(&sending, load.congestion);
         Self::over(sending, receiving, load)
     }
 
@@ -308,6 +326,19 @@ fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Opens a connection to a server's address; the server's end and the client's.
+pub(crate) fn open(server: (&Host, IpAddr), client: &Host) -> (TcpStream, TcpStream) {
+    let listener = listen(server);
+    let address = listener.local_addr().unwrap();
+    let active = client.within(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap();
+    (listener.accept().unwrap().0, active)
+}
+
+pub(crate) fn set_congestion_control(socket: &TcpStream, name: &str) {
+    setsockopt(socket, TcpCongestion, &name.into())
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+}
+
 fn listen((host, address): (&Host, IpAddr)) -> TcpListener {
     host.within(|| TcpListener::bind((address, 0))).unwrap()
 }
@@ -371,4 +402,24 @@ pub(crate) fn mix(number: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[test]
+fn the_old_rate_is_back_with_the_first_second_that_brings_nine_tenths_of_it() {
+    let ms = Duration::from_millis;
+    let begin = Instant::now();
+    let arrivals = Arrivals::default();
+    let come = |from: u64, until: u64, bytes| {
+        for at in (from..until).step_by(100) {
+            arrivals.note_at(begin + ms(at), arrivals.last().map_or(0, |(_, all)| all) + bytes);
+        }
+    };
+    let recovery = || arrivals.recovery(begin + ms(2000), begin + ms(5000));
+    assert_eq!(recovery(), None);
+    come(0, 2100, 100);
+    come(5500, 7000, 50);
+    assert_eq!(recovery(), None);
+    come(7000, 9000, 100);
+    // What comes after 6.7 s until 7.7 s: 2 times 50 bytes and 8 times 100.
+    assert_eq!(recovery(), Some(ms(1700)));
 }
