@@ -1,14 +1,16 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
 //! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
-//! kernel about carriers, neighbours and uplinks, `timetable` knows outages beforehand. Each is a
-//! thread that sends [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells
-//! it its view in full when it begins: an earlier gateway may have ended with another one. Sources
-//! do not know of each other; the loop resolves their contradictions.
+//! kernel about carriers, neighbours and uplinks, `modem` to ModemManager about the modems of
+//! uplinks, `timetable` knows outages beforehand. Each is a thread that sends
+//! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full
+//! when it begins: an earlier gateway may have ended with another one. Sources do not know of each
+//! other; the loop resolves their contradictions.
 
 pub mod agent;
 pub mod keys;
 pub mod message;
+pub(crate) mod modem;
 mod netlink;
 mod timetable;
 
@@ -118,6 +120,10 @@ impl Running {
             let (handle, watch) = (self.handle.clone(), netlink::Watch::new(signals, groups));
             let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
             sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;
+        }
+        if let Some(config) = &signals.modem_manager {
+            let (handle, watch) = (self.handle.clone(), modem::Watch::new(config, groups));
+            sources.spawn("modem-manager", move |stop| modem::run(watch, &handle, stop))?;
         }
         if !signals.timetable.is_empty() {
             let (handle, timetable) = (self.handle.clone(), Timetable::new(&signals.timetable));
