@@ -41,6 +41,8 @@ fn modem_manager_is_followed_whatever_becomes_of_it() {
         manager.set_state(1, state);
         expect(&gateway, signal);
     }
+    // Not ModemManager's word: what it says itself is asked for, and there is no further "down".
+    bus.forge(1, SEARCHING);
     for (quality, signal) in [(10, "fading"), (60, "up"), (10, "fading")] {
         manager.set_quality(1, quality);
         expect(&gateway, signal);
