@@ -14,9 +14,11 @@ pub(crate) mod modem;
 mod netlink;
 mod timetable;
 
-use super::command::Handle;
+use super::command::{Command, Handle, MobileSignal, SignalSource};
 use super::config::{AgentConfig, Group, Signals};
 use agent::{AgentCounters, Window};
+use airtcp_core::LinkSignal;
+use airtcp_edge::MobileId;
 use keys::{Keys, KeysError};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -71,6 +73,8 @@ pub struct Running {
     window: Arc<Mutex<Window>>,
     /// Of the agents' listener, to be handed on when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
+    /// ModemManager is asked.
+    asks_modem_manager: bool,
     sources: Sources,
 }
 
@@ -87,7 +91,9 @@ pub fn start(
 ) -> Result<Running, SignalsError> {
     let (sources, agent_counters) = (Sources::new()?, Arc::default());
     let window = Arc::new(Mutex::new(Window::open(state.join("agents"))));
-    let mut running = Running { handle, agent_counters, window, socket: None, sources };
+    let (socket, asks_modem_manager) = (None, false);
+    let mut running =
+        Running { handle, agent_counters, window, socket, asks_modem_manager, sources };
     running.restart(signals, groups)?;
     Ok(running)
 }
@@ -133,7 +139,17 @@ impl Running {
             })?;
         }
         self.socket = socket;
+        // Those that ran before have ended when this is done.
         self.sources = sources;
+        let asks = signals.modem_manager.is_some();
+        if std::mem::replace(&mut self.asks_modem_manager, asks) && !asks {
+            // What it said last, nobody would take back.
+            for uplink in groups.iter().filter_map(Group::uplink) {
+                let (mobile, source) = (MobileId::Uplink(uplink), SignalSource::ModemManager);
+                let signal = MobileSignal { mobile, signal: LinkSignal::Up, source };
+                self.handle.send(Command::Signal(signal));
+            }
+        }
         Ok(())
     }
 
