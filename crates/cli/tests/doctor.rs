@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 /// Stable from release to release: scripts read them.
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 38] = [
     "namespaces",
     "tun",
     "sched-fifo",
@@ -39,6 +39,7 @@ const NAMES: [&str; 37] = [
     "net.core.bpf_jit_enable",
     "rp_filter",
     "systemd",
+    "modem-manager",
     "ip",
     "nft",
     "iptables",

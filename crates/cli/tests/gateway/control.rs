@@ -73,21 +73,22 @@ struct Files {
     config: PathBuf,
     control: PathBuf,
     log: PathBuf,
-    /// The variable PATH.
-    path: String,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Gateway {
-    /// Starts it and waits until it works. `config` has everything but the paths; programs in
-    /// `tools` come before those of the machine.
-    pub(crate) fn start(host: &Host, config: &str, folder: &Path, tools: Option<&Path>) -> Self {
+    /// Starts it and waits until it works. `config` has everything but the paths.
+    pub(crate) fn start(
+        host: &Host,
+        config: &str,
+        folder: &Path,
+        environment: &[(&'static str, String)],
+    ) -> Self {
         let [control, state, file, log] =
             ["gateway.sock", "state", "gateway.toml", "gateway.log"].map(|name| folder.join(name));
         let paths = format!("state = {state:?}\ncontrol = {control:?}\n");
         std::fs::write(&file, paths + config).unwrap();
-        let machine = std::env::var("PATH").unwrap_or_default();
-        let path = tools.map_or(machine.clone(), |tools| format!("{}:{machine}", tools.display()));
-        let files = Files { config: file, control, log, path };
+        let files = Files { config: file, control, log, environment: environment.to_vec() };
         Self { process: files.start(host).into(), files }
     }
 
@@ -233,7 +234,7 @@ impl Files {
             .command(&["nice", "-n", unit("Nice="), "setpriv", &capabilities(), "--"])
             .args([env!("CARGO_BIN_EXE_airtcp"), "gateway", "--config"])
             .arg(&self.config)
-            .env("PATH", &self.path)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stderr(log)
             .spawn();
         let mut process = Process(child.unwrap());

@@ -18,6 +18,8 @@ mod info;
 mod karak;
 mod lateness;
 mod mass;
+mod modem;
+mod modem_manager;
 mod observe;
 mod outages;
 mod packet_control;

@@ -74,7 +74,7 @@ impl Bed {
              [[mobile]]\nname = \"phones\"\naddresses = {HALVES:?}\nmechanism = \"{mechanism}\"\n\
              [[mobile]]\nname = \"other\"\naddresses = [\"{OTHER}\"]\nmechanism = \"holdover\"\nfast-path = \"off\"\n"
         );
-        let daemon = Gateway::start(&gateway, &config, files.path(), None);
+        let daemon = Gateway::start(&gateway, &config, files.path(), &[]);
         Self { daemon, servers, mobiles, _gateway: gateway, _files: files }
     }
 

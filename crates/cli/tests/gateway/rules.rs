@@ -40,9 +40,12 @@ fn only_iptables(kind: &str) -> Option<tempfile::TempDir> {
 
 /// A download goes through an outage of whose end nobody tells: only the mobile's answers to what
 /// the gateway asks it show that, and they come by the rules. These are flushed in the outage.
+/// Programs in the folder `tools` come before those of the machine.
 fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
-    let tools = tools.as_ref().map(|folder| folder.path().to_owned());
-    let bed = Testbed::new(&Plan { tools, ..Plan::with("\"m-tcp-plus\"") });
+    let machine = std::env::var("PATH").unwrap_or_default();
+    let path = |folder: &tempfile::TempDir| format!("{}:{machine}", folder.path().display());
+    let environment = tools.iter().map(|folder| ("PATH", path(folder))).collect();
+    let bed = Testbed::new(&Plan { environment, ..Plan::with("\"m-tcp-plus\"") });
     let transfer = bed.download(&Load::of(SIZE));
     transfer.wait_for(SIZE / 2);
     let begin = Instant::now() + Duration::from_millis(300);

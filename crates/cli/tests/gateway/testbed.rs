@@ -9,7 +9,7 @@ use airtcp_core::LinkSignal;
 use airtcp_testing::skip;
 use nix::unistd::Pid;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
@@ -72,8 +72,8 @@ pub(crate) struct Plan {
     pub(crate) sysctls: Vec<(&'static str, &'static str)>,
     /// The fixed host hands whole super-packets to the wire.
     pub(crate) offload: bool,
-    /// Folder with programs that the gateway uses in place of those of the machine.
-    pub(crate) tools: Option<PathBuf>,
+    /// Variables of the gateways' environment.
+    pub(crate) environment: Vec<(&'static str, String)>,
     /// The mechanism of another gateway, in the router at the network's edge.
     pub(crate) opposite: Option<String>,
 }
@@ -90,7 +90,7 @@ impl Default for Plan {
             ipv6: false,
             sysctls: Vec::new(),
             offload: true,
-            tools: None,
+            environment: Vec::new(),
             opposite: None,
         }
     }
@@ -208,16 +208,18 @@ impl Testbed {
                 "[[mobile]]\nname = \"phones\"\naddresses = [\"{ipv4}\", \"{ipv6}\"]\nmechanism = {mechanism}\n"
             )
         };
-        let tools = plan.tools.as_deref();
+        let environment = &plan.environment;
         let daemon = plan.mechanism.as_ref().map(|mechanism| {
             let group = match is_on_board {
                 true => format!("[[uplink]]\ninterface = \"{LINK}\"\nmechanism = {mechanism}\n"),
                 false => group(mechanism, MOBILE),
             };
-            Gateway::start(&gateway, &format!("{}\n{group}", plan.config), files[0].path(), tools)
+            let config = format!("{}\n{group}", plan.config);
+            Gateway::start(&gateway, &config, files[0].path(), environment)
         });
         let opposite = plan.opposite.as_ref().map(|mechanism| {
-            Gateway::start(router, &group(mechanism, ALL_ON_BOARD), files[1].path(), tools)
+            let config = group(mechanism, ALL_ON_BOARD);
+            Gateway::start(router, &config, files[1].path(), environment)
         });
         Self {
             daemon,

@@ -3,6 +3,7 @@
 use super::parse::{self, Capability};
 use super::{AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
 use crate::cc::BPF_FILE_SYSTEM;
+use crate::gateway::signals::modem;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use nix::time::{ClockId, clock_getres};
 use std::fs;
@@ -35,6 +36,12 @@ pub(super) fn checks() -> Vec<Check> {
         NOBODY,
         GATEWAY,
         "runs the gateway as a service",
+    ));
+    checks.push(modem_manager(modem::count()).named(
+        "modem-manager",
+        NOBODY,
+        GATEWAY,
+        "tells when the modem of an uplink has no network",
     ));
     checks
 }
@@ -263,6 +270,17 @@ fn systemd(running: bool) -> Finding {
     }
 }
 
+fn modem_manager(modems: Result<usize, String>) -> Finding {
+    match modems {
+        Ok(1) => Finding::ok("1 modem"),
+        Ok(modems) => Finding::ok(format!("{modems} modems")),
+        Err(why) => Finding::missing(
+            why,
+            "if an uplink is a modem, install ModemManager and start it (Debian: apt install modemmanager)",
+        ),
+    }
+}
+
 /// A kernel setting (sysctl(8)) and what airtcp wants of it.
 struct Setting {
     name: &'static str,
@@ -381,6 +399,13 @@ mod tests {
 
     fn states(checks: &[Check]) -> Vec<State> {
         checks.iter().map(|check| check.state).collect()
+    }
+
+    #[test]
+    fn modem_manager_is_there_or_it_is_said_why_not() {
+        assert_eq!(modem_manager(Ok(2)), Finding::ok("2 modems"));
+        let missing = modem_manager(Err("it does not run".to_owned()));
+        assert_eq!((missing.state, missing.found.as_str()), (State::Missing, "it does not run"));
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub enum SignalSource {
     Carrier,
     /// The neighbour table.
     Neighbour,
+    /// ModemManager, about the modem of an uplink.
+    ModemManager,
     /// A timetable of outages.
     Timetable,
     /// The mobile is not heard.
@@ -68,6 +70,7 @@ impl SignalSource {
             Self::Agent => "agent",
             Self::Carrier => "carrier",
             Self::Neighbour => "neighbour",
+            Self::ModemManager => "modem-manager",
             Self::Timetable => "timetable",
             Self::Silence => "silence",
         }

@@ -2,8 +2,8 @@
 
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, NfqueueConfig,
-    PlannedOutage, Signals, uplink_name,
+    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, ModemManagerConfig,
+    NfqueueConfig, PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
 use airtcp_core::Duration;
@@ -240,6 +240,7 @@ fn treatment(
 fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
     let carrier = section.get::<bool>("carrier");
     let neighbour = section.get("neighbour");
+    let modem_manager = modem_manager(section, groups);
     let silence = section.get("silence");
     let agent = section.chosen("agent").map(|agent| {
         let (listen, keys) = (listen(&agent), path(&agent, "keys"));
@@ -261,9 +262,44 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
         },
         carrier: carrier?,
         neighbour: neighbour?,
+        modem_manager: modem_manager?,
         timetable: timetable.into_iter().collect::<Option<_>>()?,
         silence: silence?,
     })
+}
+
+/// `Some(None)`: it is not followed.
+fn modem_manager(section: &Section<'_>, groups: &[Group]) -> Option<Option<ModemManagerConfig>> {
+    let wanted = section.get::<bool>("modem-manager");
+    let level = section.get::<Option<Name>>("fading-below")?;
+    let has_uplinks = groups.iter().any(|group| group.uplink().is_some());
+    let fading_below = match &level {
+        Some(text) => Some(section.parse("fading-below", text, percentage)?),
+        None => None,
+    };
+    // If groups could not be read, the complaint about uplinks would be wrong.
+    let problem = match (fading_below, wanted?) {
+        (Some(_), false) => {
+            Some(("has no effect with modem-manager = false", "modem-manager = true"))
+        }
+        (Some(_), true) if !has_uplinks && section.problems_found() == 0 => {
+            Some(("there is no uplink", "an [[uplink]]"))
+        }
+        _ => None,
+    };
+    if let Some((message, expected)) = problem {
+        section.push(section.problem("fading-below", message).expected(expected));
+    }
+    Some((wanted? && has_uplinks).then_some(ModemManagerConfig { fading_below }))
+}
+
+fn percentage(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<u32>().ok());
+    match number.map(u8::try_from) {
+        Some(Ok(percent @ 1..=100)) => Ok(percent),
+        Some(_) => Err("is out of range".to_owned()),
+        None => Err("is not a percentage".to_owned()),
+    }
 }
 
 /// The mobile or the uplink that is named.

@@ -45,6 +45,12 @@ static INTERFACE: TextKind = TextKind {
     expected: "the name of an interface: 1 to 15 letters, digits, `-`, `_` or `.`",
     expected_plural: "names of interfaces, such as [\"wlan0\"]",
 };
+static PERCENTAGE: TextKind = TextKind {
+    name: "percentage",
+    plural: "percentages",
+    expected: "a percentage from 1 to 100, such as \"20 %\"",
+    expected_plural: "percentages",
+};
 /// The longest that Linux delays an ACK: a mobile may owe an answer for so long without being away.
 const SILENCE: Kind = at_least(Duration::from_millis(200));
 
@@ -259,6 +265,24 @@ static SIGNALS: Table = Table::new(
             Is("false"),
             "A mobile that the neighbour table calls unreachable is down.",
         ),
+        field(
+            "modem-manager",
+            Kind::Bool,
+            Is("true"),
+            "Where ModemManager runs, it is asked about uplinks that are network ports of its modems. An uplink is down while its \
+             modem has no network, or while none of the connections is active that were requested of ModemManager. Where it does \
+             not run, or does not have the modem, it says nothing.",
+        )
+        .source("MMModemState"),
+        field(
+            "fading-below",
+            Kind::Text(&PERCENTAGE),
+            Absent("the signal means nothing"),
+            "An uplink fades while ModemManager's signal quality of its modem is below this, and until it is higher by 5 points. \
+             For `copy = \"when-fading\"`. `holdover` and `m-tcp-plus` stop the senders for as long as the uplink fades: the level \
+             should be one at which hardly anything gets through.",
+        )
+        .source("ModemManager, SignalQuality"),
         field(
             "silence",
             SILENCE,

@@ -142,6 +142,7 @@ lead = "0 s"
         agent: Some(agent),
         carrier: true,
         neighbour: true,
+        modem_manager: None,
         timetable: vec![planned],
         silence: Some(Duration::from_millis(200)),
     };
@@ -436,11 +437,67 @@ fn an_uplink_is_told_of_by_the_sources_that_know_it() {
     };
     let unheard = "uplink.wwan0: only `airtcp gateway signal` says when a mobile is out of reach (expected a source in \
                    [signals], at least silence)";
-    assert_eq!(cautions(""), [unheard]);
-    assert_eq!(cautions("neighbour = true"), [unheard]);
+    assert_eq!(cautions("modem-manager = false"), [unheard]);
+    let perhaps = "uplink.wwan0: only `airtcp gateway signal`, and ModemManager if it has the modem, say when the uplink is \
+                   down (expected a source in [signals], at least silence)";
+    assert_eq!(cautions(""), [perhaps]);
+    assert_eq!(cautions("neighbour = true"), [perhaps]);
     for signals in ["carrier = true", "silence = \"1 s\""] {
         assert_eq!(cautions(signals), Vec::<String>::new());
     }
+}
+
+#[test]
+fn a_signal_level_announces_the_outages_of_an_uplink() {
+    let cautions = |signals: &str| {
+        let uplink =
+            "[[uplink]]\ninterface = \"wwan0\"\nmechanism = \"holdover\"\ncopy = \"when-fading\"";
+        parse(&format!("{uplink}\n[signals]\n{signals}")).unwrap().cautions()
+    };
+    let unannounced = "uplink.wwan0: copies are taken when fading, but only `airtcp gateway signal` can announce an outage \
+                       (expected signals.fading-below, or signals.planned with a lead)";
+    assert_eq!(cautions("carrier = true"), [unannounced]);
+    assert_eq!(cautions("fading-below = \"20 %\""), [""; 0]);
+}
+
+#[test]
+fn modem_manager_is_asked_about_uplinks_unless_it_must_not_be() {
+    let followed = |text: &str| parse(text).unwrap().signals.modem_manager;
+    let (uplink, mobile) = (
+        "uplink = [{ interface = \"wwan0\" }]\n",
+        "mobile = [{ name = \"m\", addresses = [\"10.0.0.7\"] }]\n",
+    );
+    let asked = |fading_below| Some(ModemManagerConfig { fading_below });
+    assert_eq!((followed(uplink), followed(mobile)), (asked(None), None));
+    assert_eq!(followed(&format!("{uplink}signals.modem-manager = false")), None);
+    for (text, percent) in [("20 %", 20), ("1%", 1), ("100  %", 100)] {
+        let level = format!("{uplink}signals.fading-below = {text:?}");
+        assert_eq!(followed(&level), asked(Some(percent)));
+    }
+    let refused = |text: &str| parse(text).unwrap_err().to_string();
+    for (text, wrong) in [
+        ("20", "is not a percentage"),
+        ("-1 %", "is not a percentage"),
+        ("0 %", "is out of range"),
+        ("101 %", "is out of range"),
+        ("300 %", "is out of range"),
+    ] {
+        assert_eq!(
+            refused(&format!("{uplink}signals.fading-below = {text:?}")),
+            format!(
+                "g.toml:2:24: signals.fading-below: {text:?} {wrong} (expected a percentage from 1 to 100, such as \
+                 \"20 %\")"
+            )
+        );
+    }
+    assert_eq!(
+        refused(&format!("{mobile}signals.fading-below = \"20 %\"")),
+        "g.toml:2:24: signals.fading-below: there is no uplink (expected an [[uplink]])"
+    );
+    assert_eq!(
+        refused(&format!("{uplink}signals = {{ modem-manager = false, fading-below = \"20 %\" }}")),
+        "g.toml:2:51: signals.fading-below: has no effect with modem-manager = false (expected modem-manager = true)"
+    );
 }
 
 #[test]
@@ -751,7 +808,7 @@ proptest::proptest! {
             "state", "control", "record", "nfqueue", "nfqueue.queue", "nfqueue.length", "limits",
             "limits.memory", "limits.flows", "limits.idle", "metrics", "metrics.listen", "signals",
             "signals.agent", "signals.agent.keys", "signals.planned", "signals.carrier",
-            "signals.silence", "[[mobile]]\nname", "[[mobile]]\naddresses", "[[mobile]]\ninterfaces",
+            "signals.silence", "signals.modem-manager", "signals.fading-below", "[[mobile]]\nname", "[[mobile]]\naddresses", "[[mobile]]\ninterfaces",
             "[[mobile]]\nmechanism", "[[mobile]]\ncopy", "[[mobile]]\nfifo", "[[mobile]]\ntimer",
             "[[mobile]]\nthreshold",
         ][..]),

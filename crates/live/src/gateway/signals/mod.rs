@@ -1,20 +1,24 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
 //! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
-//! kernel about carriers, neighbours and uplinks, `timetable` knows outages beforehand. Each is a
-//! thread that sends [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells
-//! it its view in full when it begins: an earlier gateway may have ended with another one. Sources
-//! do not know of each other; the loop resolves their contradictions.
+//! kernel about carriers, neighbours and uplinks, `modem` to ModemManager about the modems of
+//! uplinks, `timetable` knows outages beforehand. Each is a thread that sends
+//! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full
+//! when it begins: an earlier gateway may have ended with another one. Sources do not know of each
+//! other; the loop resolves their contradictions.
 
 pub mod agent;
 pub mod keys;
 pub mod message;
+pub(crate) mod modem;
 mod netlink;
 mod timetable;
 
-use super::command::Handle;
+use super::command::{Command, Handle, MobileSignal, SignalSource};
 use super::config::{AgentConfig, Group, Signals};
 use agent::{AgentCounters, Window};
+use airtcp_core::LinkSignal;
+use airtcp_edge::MobileId;
 use keys::{Keys, KeysError};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -69,6 +73,8 @@ pub struct Running {
     window: Arc<Mutex<Window>>,
     /// Of the agents' listener, to be handed on when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
+    /// ModemManager is asked.
+    asks_modem_manager: bool,
     sources: Sources,
 }
 
@@ -85,7 +91,9 @@ pub fn start(
 ) -> Result<Running, SignalsError> {
     let (sources, agent_counters) = (Sources::new()?, Arc::default());
     let window = Arc::new(Mutex::new(Window::open(state.join("agents"))));
-    let mut running = Running { handle, agent_counters, window, socket: None, sources };
+    let (socket, asks_modem_manager) = (None, false);
+    let mut running =
+        Running { handle, agent_counters, window, socket, asks_modem_manager, sources };
     running.restart(signals, groups)?;
     Ok(running)
 }
@@ -119,6 +127,10 @@ impl Running {
             let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
             sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;
         }
+        if let Some(config) = &signals.modem_manager {
+            let (handle, watch) = (self.handle.clone(), modem::Watch::new(config, groups));
+            sources.spawn("modem-manager", move |stop| modem::run(watch, &handle, stop))?;
+        }
         if !signals.timetable.is_empty() {
             let (handle, timetable) = (self.handle.clone(), Timetable::new(&signals.timetable));
             let timer = timetable::timer()?;
@@ -127,7 +139,17 @@ impl Running {
             })?;
         }
         self.socket = socket;
+        // Those that ran before have ended when this is done.
         self.sources = sources;
+        let asks = signals.modem_manager.is_some();
+        if std::mem::replace(&mut self.asks_modem_manager, asks) && !asks {
+            // What it said last, nobody would take back.
+            for uplink in groups.iter().filter_map(Group::uplink) {
+                let (mobile, source) = (MobileId::Uplink(uplink), SignalSource::ModemManager);
+                let signal = MobileSignal { mobile, signal: LinkSignal::Up, source };
+                self.handle.send(Command::Signal(signal));
+            }
+        }
         Ok(())
     }
 

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::agent::{self, AgentConfig as Reporter, AgentError, Answered, Once};
-use crate::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
-use crate::gateway::config::PlannedOutage;
-use airtcp_core::{Duration, LinkSignal};
-use airtcp_edge::MobileId;
+use crate::gateway::command::{Inbox, channel};
+use crate::gateway::config::{Members, ModemManagerConfig, PlannedOutage};
+use airtcp_core::Duration;
+use airtcp_edge::MechanismConfig;
 use tempfile::TempDir;
 
 const PHONE: &str = "phone 000102030405060708090a0b0c0d0e0f 10.0.0.7 ::7";
@@ -161,4 +161,39 @@ fn the_timetable_says_what_holds_and_what_changes() {
     assert_eq!(next(&inbox), of(LinkSignal::Up));
     let end = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     assert!(end.as_secs() >= now.as_secs() + 2, "not before its time");
+}
+
+#[test]
+fn a_modem_manager_that_is_asked_no_more_leaves_no_report_behind() {
+    // Nobody has a modem with this interface: it is up whether there is a ModemManager or not.
+    let uplink = "nobody0".parse().unwrap();
+    let group = Group {
+        name: "uplink.nobody0".to_owned(),
+        members: Members::Uplink(uplink),
+        mechanism: MechanismConfig::Wake(Default::default()),
+        copy: Default::default(),
+        fast_path: Default::default(),
+    };
+    let not_asked = Signals::default();
+    let asked =
+        Signals { modem_manager: Some(ModemManagerConfig::default()), ..Signals::default() };
+    let (handle, inbox) = channel().unwrap();
+    let groups = [group];
+    let mut running = start(&not_asked, &groups, Path::new("/nowhere"), handle).unwrap();
+    let next = || loop {
+        match inbox.commands.recv_timeout(std::time::Duration::from_secs(20)) {
+            Ok(Command::Signal(signal)) => return signal,
+            Ok(_) => {}
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let (mobile, source) = (MobileId::Uplink(uplink), SignalSource::ModemManager);
+    let up = MobileSignal { mobile, signal: LinkSignal::Up, source };
+    running.restart(&asked, &groups).unwrap();
+    assert_eq!(next(), up, "it tells its view in full");
+    running.restart(&not_asked, &groups).unwrap();
+    assert_eq!(next(), up, "taken back");
+    running.restart(&not_asked, &groups).unwrap();
+    drop(running);
+    assert!(!inbox.commands.try_iter().any(|command| matches!(command, Command::Signal(_))));
 }
