@@ -16,6 +16,8 @@ use std::sync::mpsc;
 pub enum Command {
     /// A source reports something about the link to a mobile.
     Signal(MobileSignal),
+    /// Nobody asks this source any more: what it reported counts no longer.
+    Withdrawn(SignalSource),
     /// The interface of an uplink has this index from now on; none: it is gone.
     Interface(InterfaceName, Option<u32>),
     /// What the gateway is doing now.

@@ -12,7 +12,7 @@
 //! [`Wake`] is about packets of all protocols: a group with it has its packets copied as [`Kept`],
 //! and none of them ever waits.
 
-use super::command::{FlowStatus, GroupStatus, MobileSignal, Status};
+use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
 use super::config::{GatewayConfig, Group, Limits, Members, Queued, uplink_of};
 use super::datapath::{Intercepted, Verdict, Way};
 use super::hosts::HostPair;
@@ -572,6 +572,13 @@ impl Dispatcher {
         });
         if let Some(told) = told {
             self.tell(now, mobile, told, effects);
+        }
+    }
+
+    /// A source is not asked any more.
+    pub fn on_withdrawn(&mut self, now: Instant, source: SignalSource, effects: &mut Vec<Effect>) {
+        for (mobile, signal) in self.mobiles.withdraw(source) {
+            self.tell(now, mobile, signal, effects);
         }
     }
 

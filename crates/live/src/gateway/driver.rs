@@ -144,7 +144,9 @@ impl Driver {
             }
             commands.extend(inbox.commands.try_iter().take(COMMANDS));
             is_behind = commands.len() == COMMANDS;
-            if commands.iter().any(|command| matches!(command, Command::Signal(_))) {
+            let tells =
+                |command: &Command| matches!(command, Command::Signal(_) | Command::Withdrawn(_));
+            if commands.iter().any(tells) {
                 // Packets that passed before the signal count before it.
                 self.take_copies(&mut copies, &mut effects)?;
             }
@@ -179,6 +181,10 @@ impl Driver {
         match command {
             Command::Signal(signal) => {
                 self.dispatcher.on_signal(now, signal, effects);
+                self.carry_out(effects);
+            }
+            Command::Withdrawn(source) => {
+                self.dispatcher.on_withdrawn(now, source, effects);
                 self.carry_out(effects);
             }
             Command::Interface(uplink, index) => {

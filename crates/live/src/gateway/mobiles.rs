@@ -81,6 +81,20 @@ impl Mobiles {
         self.take(signal)
     }
 
+    /// What a source reported counts no longer; returns what the mechanisms must be told of which
+    /// mobiles.
+    pub fn withdraw(&mut self, source: SignalSource) -> Vec<(MobileId, LinkSignal)> {
+        let of_source = self.known.iter().filter(|(_, known)| known.away.contains_key(&source));
+        let mobiles: Vec<MobileId> = of_source.map(|(&mobile, _)| mobile).collect();
+        let withdraw = |mobile| {
+            let [before, after] = self.change(mobile, |away| {
+                away.remove(&source);
+            });
+            (after != before).then_some((mobile, after))
+        };
+        mobiles.into_iter().filter_map(withdraw).collect()
+    }
+
     fn count(&mut self, source: SignalSource, signal: LinkSignal) {
         *self.signals.entry((source, signal.name())).or_default() += 1;
     }
@@ -89,21 +103,31 @@ impl Mobiles {
         &mut self,
         MobileSignal { mobile, signal, source }: MobileSignal,
     ) -> Option<LinkSignal> {
-        let known = self.known.entry(mobile).or_default();
-        let before = known.signal();
         let knows_best = matches!(source, SignalSource::Agent | SignalSource::Control);
-        match signal {
-            LinkSignal::Up if knows_best => known.away.clear(),
-            LinkSignal::Up => drop(known.away.remove(&source)),
-            LinkSignal::Fading => drop(known.away.insert(source, Away::Fading)),
-            LinkSignal::Down => drop(known.away.insert(source, Away::Down)),
-        }
-        let after = known.signal();
-        known.is_heard &= after == before;
-        self.forget_if_idle(mobile);
+        let [before, after] = self.change(mobile, |away| match signal {
+            LinkSignal::Up if knows_best => away.clear(),
+            LinkSignal::Up => drop(away.remove(&source)),
+            LinkSignal::Fading => drop(away.insert(source, Away::Fading)),
+            LinkSignal::Down => drop(away.insert(source, Away::Down)),
+        });
         // A mechanism may have been told otherwise by an earlier process; a repeated `Up` does no
         // harm.
         (after != before || after == LinkSignal::Up && knows_best).then_some(after)
+    }
+
+    /// Changes what sources say of a mobile; how far away it was, and is now.
+    fn change(
+        &mut self,
+        mobile: MobileId,
+        change: impl FnOnce(&mut BTreeMap<SignalSource, Away>),
+    ) -> [LinkSignal; 2] {
+        let known = self.known.entry(mobile).or_default();
+        let before = known.signal();
+        change(&mut known.away);
+        let after = known.signal();
+        known.is_heard &= after == before;
+        self.forget_if_idle(mobile);
+        [before, after]
     }
 
     /// Data was sent to a mobile. `answers` is asked, if it matters, whether the mobile has ever
@@ -251,6 +275,21 @@ mod tests {
         assert_eq!(says(&mut mobiles, Carrier, Up), None);
         assert_eq!(mobiles.away().collect::<Vec<_>>(), [(MOBILE, Down)]);
         assert_eq!(says(&mut mobiles, Neighbour, Up), Some(Up));
+    }
+
+    #[test]
+    fn what_a_withdrawn_source_said_counts_no_longer() {
+        let mut mobiles = Mobiles::new(None);
+        says(&mut mobiles, Carrier, Down);
+        assert_eq!(mobiles.withdraw(Neighbour), []);
+        assert_eq!(mobiles.withdraw(Carrier), [(MOBILE, Up)]);
+        says(&mut mobiles, Carrier, Down);
+        says(&mut mobiles, Agent, Fading);
+        assert_eq!(mobiles.withdraw(Carrier), [(MOBILE, Fading)]);
+        says(&mut mobiles, Carrier, Down);
+        assert_eq!(mobiles.withdraw(Agent), [], "the carrier's word counts on");
+        assert_eq!(mobiles.withdraw(Carrier), [(MOBILE, Up)]);
+        assert_eq!(mobiles.known.len(), 0);
     }
 
     #[test]

@@ -14,9 +14,10 @@ use super::driver::{HEARTBEAT, interface, now, refuse_fixed};
 use super::kept::Kept;
 use super::mobiles::Mobiles;
 use super::signals::agent::AgentCounters;
-use airtcp_core::Instant;
+use airtcp_core::{Instant, LinkSignal};
 use airtcp_edge::{
-    FlowId, FlowTableConfig, MechanismConfig, ObserveConfig, Observer, Side, Stalls, WakeConfig,
+    FlowId, FlowTableConfig, MechanismConfig, MobileId, ObserveConfig, Observer, Side, Stalls,
+    WakeConfig,
 };
 use airtcp_wire::outline;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -129,7 +130,7 @@ impl Observation {
                 match command {
                     Command::Stop => return Ok(()),
                     // Packets that passed before the signal count before it.
-                    Command::Signal(_) => drop(self.take(&mut batch)?),
+                    Command::Signal(_) | Command::Withdrawn(_) => drop(self.take(&mut batch)?),
                     _ => {}
                 }
                 self.obey(command);
@@ -194,17 +195,25 @@ impl Observation {
         }
     }
 
+    /// Tells the observers of a mobile.
+    fn tell(&mut self, mobile: MobileId, signal: LinkSignal) {
+        let time = now();
+        for group in self.groups.iter_mut().filter(|group| group.config.has(mobile)) {
+            group.observer.on_signal(time, mobile, signal);
+        }
+        self.attend();
+    }
+
     fn obey(&mut self, command: Command) {
         match command {
             Command::Signal(signal) => {
                 if let Some(told) = self.mobiles.note(signal) {
-                    let time = now();
-                    for group in &mut self.groups {
-                        if group.config.has(signal.mobile) {
-                            group.observer.on_signal(time, signal.mobile, told);
-                        }
-                    }
-                    self.attend();
+                    self.tell(signal.mobile, told);
+                }
+            }
+            Command::Withdrawn(source) => {
+                for (mobile, signal) in self.mobiles.withdraw(source) {
+                    self.tell(mobile, signal);
                 }
             }
             Command::Interface(uplink, index) => {

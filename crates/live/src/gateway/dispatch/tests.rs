@@ -2,7 +2,6 @@
 //! host.
 
 use super::*;
-use crate::gateway::command::SignalSource;
 use crate::gateway::config::{CopyMode, FastPathMode, Mark, Mode, NfqueueConfig, Signals};
 use crate::gateway::datapath::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};

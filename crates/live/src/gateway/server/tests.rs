@@ -38,6 +38,7 @@ impl Fixture {
                     Command::Signal(signal) => told.send(signal).unwrap(),
                     Command::Ping(answer) => drop(answer.send(())),
                     Command::Interface(..)
+                    | Command::Withdrawn(..)
                     | Command::Reload(..)
                     | Command::Replaced(..)
                     | Command::Stop => {}

@@ -14,15 +14,14 @@ pub(crate) mod modem;
 mod netlink;
 mod timetable;
 
-use super::command::{Command, Handle, MobileSignal, SignalSource};
+use super::command::{Command, Handle, SignalSource};
 use super::config::{AgentConfig, Group, Signals};
 use agent::{AgentCounters, Window};
-use airtcp_core::LinkSignal;
-use airtcp_edge::MobileId;
 use keys::{Keys, KeysError};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -73,8 +72,8 @@ pub struct Running {
     window: Arc<Mutex<Window>>,
     /// Of the agents' listener, to be handed on when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
-    /// ModemManager is asked.
-    asks_modem_manager: bool,
+    /// Which sources those are.
+    asked: BTreeSet<SignalSource>,
     sources: Sources,
 }
 
@@ -91,9 +90,8 @@ pub fn start(
 ) -> Result<Running, SignalsError> {
     let (sources, agent_counters) = (Sources::new()?, Arc::default());
     let window = Arc::new(Mutex::new(Window::open(state.join("agents"))));
-    let (socket, asks_modem_manager) = (None, false);
-    let mut running =
-        Running { handle, agent_counters, window, socket, asks_modem_manager, sources };
+    let (socket, asked) = (None, BTreeSet::new());
+    let mut running = Running { handle, agent_counters, window, socket, asked, sources };
     running.restart(signals, groups)?;
     Ok(running)
 }
@@ -141,14 +139,9 @@ impl Running {
         self.socket = socket;
         // Those that ran before have ended when this is done.
         self.sources = sources;
-        let asks = signals.modem_manager.is_some();
-        if std::mem::replace(&mut self.asks_modem_manager, asks) && !asks {
-            // What it said last, nobody would take back.
-            for uplink in groups.iter().filter_map(Group::uplink) {
-                let (mobile, source) = (MobileId::Uplink(uplink), SignalSource::ModemManager);
-                let signal = MobileSignal { mobile, signal: LinkSignal::Up, source };
-                self.handle.send(Command::Signal(signal));
-            }
+        let before = std::mem::replace(&mut self.asked, asked(signals));
+        for &source in before.difference(&self.asked) {
+            self.handle.send(Command::Withdrawn(source));
         }
         Ok(())
     }
@@ -163,6 +156,19 @@ impl Running {
     pub fn agent_address(&self) -> Option<SocketAddr> {
         self.socket.as_ref().and_then(|(_, socket)| socket.local_addr().ok())
     }
+}
+
+/// The sources that a configuration names.
+fn asked(signals: &Signals) -> BTreeSet<SignalSource> {
+    let Signals { agent, carrier, neighbour, modem_manager, timetable, silence: _ } = signals;
+    let asked = [
+        (SignalSource::Agent, agent.is_some()),
+        (SignalSource::Carrier, *carrier),
+        (SignalSource::Neighbour, *neighbour),
+        (SignalSource::ModemManager, modem_manager.is_some()),
+        (SignalSource::Timetable, !timetable.is_empty()),
+    ];
+    asked.into_iter().filter(|&(_, asked)| asked).map(|(source, _)| source).collect()
 }
 
 fn bind(address: SocketAddr) -> io::Result<UdpSocket> {

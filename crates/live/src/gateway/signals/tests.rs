@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::agent::{self, AgentConfig as Reporter, AgentError, Answered, Once};
-use crate::gateway::command::{Inbox, channel};
-use crate::gateway::config::{Members, ModemManagerConfig, PlannedOutage};
-use airtcp_core::Duration;
-use airtcp_edge::MechanismConfig;
+use crate::gateway::command::{Inbox, MobileSignal, channel};
+use crate::gateway::config::PlannedOutage;
+use airtcp_core::{Duration, LinkSignal};
+use airtcp_edge::MobileId;
 use tempfile::TempDir;
 
 const PHONE: &str = "phone 000102030405060708090a0b0c0d0e0f 10.0.0.7 ::7";
@@ -164,36 +164,22 @@ fn the_timetable_says_what_holds_and_what_changes() {
 }
 
 #[test]
-fn a_modem_manager_that_is_asked_no_more_leaves_no_report_behind() {
-    // Nobody has a modem with this interface: it is up whether there is a ModemManager or not.
-    let uplink = "nobody0".parse().unwrap();
-    let group = Group {
-        name: "uplink.nobody0".to_owned(),
-        members: Members::Uplink(uplink),
-        mechanism: MechanismConfig::Wake(Default::default()),
-        copy: Default::default(),
-        fast_path: Default::default(),
-    };
-    let not_asked = Signals::default();
-    let asked =
-        Signals { modem_manager: Some(ModemManagerConfig::default()), ..Signals::default() };
+fn a_source_that_is_asked_no_more_is_withdrawn() {
+    let silent = Signals::default();
+    let asked = Signals { carrier: true, neighbour: true, ..silent.clone() };
+    let fewer = Signals { carrier: true, ..silent.clone() };
     let (handle, inbox) = channel().unwrap();
-    let groups = [group];
-    let mut running = start(&not_asked, &groups, Path::new("/nowhere"), handle).unwrap();
-    let next = || loop {
-        match inbox.commands.recv_timeout(std::time::Duration::from_secs(20)) {
-            Ok(Command::Signal(signal)) => return signal,
-            Ok(_) => {}
-            Err(error) => panic!("{error}"),
-        }
+    let mut running = start(&asked, &[], Path::new("/nowhere"), handle).unwrap();
+    let mut withdrawn = |signals| {
+        running.restart(signals, &[]).unwrap();
+        let of = |command| match command {
+            Command::Withdrawn(source) => Some(source),
+            _ => None,
+        };
+        inbox.commands.try_iter().filter_map(of).collect::<Vec<_>>()
     };
-    let (mobile, source) = (MobileId::Uplink(uplink), SignalSource::ModemManager);
-    let up = MobileSignal { mobile, signal: LinkSignal::Up, source };
-    running.restart(&asked, &groups).unwrap();
-    assert_eq!(next(), up, "it tells its view in full");
-    running.restart(&not_asked, &groups).unwrap();
-    assert_eq!(next(), up, "taken back");
-    running.restart(&not_asked, &groups).unwrap();
-    drop(running);
-    assert!(!inbox.commands.try_iter().any(|command| matches!(command, Command::Signal(_))));
+    assert_eq!(withdrawn(&asked), []);
+    assert_eq!(withdrawn(&fewer), [SignalSource::Neighbour]);
+    assert_eq!(withdrawn(&silent), [SignalSource::Carrier]);
+    assert_eq!(withdrawn(&silent), []);
 }
