@@ -20,7 +20,7 @@ const ESP: u8 = 50;
 /// What a flow may take, bytes.
 const BAR: f64 = 4_096.0;
 /// Packets of a tunnel of each kind, unless it is configured otherwise.
-const OF_TUNNEL: u32 = 8;
+const OF_TUNNEL: u32 = 16;
 
 fn flow(n: u32) -> Flow {
     let addr = |ip: u32, port| Addr::new(IpAddr::V4(Ipv4Addr::from(ip)), port);
@@ -111,7 +111,7 @@ fn of_esp(flow: Flow, seq: u32) -> (Bytes, Option<u16>) {
 
 /// One test, since the allocator is shared by all threads of the process.
 #[test]
-fn of_a_flow_at_most_4_kb_are_held_and_of_a_tunnel_eight_times_as_much() {
+fn of_a_flow_at_most_4_kb_are_held_and_of_a_tunnel_sixteen_times_as_much() {
     let cases: [(_, _, _, MakePacket); 5] = [
         (100_000, 1, TCP, segments_that_offloads_joined),
         (10_000, 1, TCP, segment_with_a_foreign_option),

@@ -186,6 +186,23 @@ fn of_a_tunnel_more_is_kept() {
     assert_eq!(node.sends(), ["b", "c", "e", "f"]);
 }
 
+/// Half of them by TCP, which sends one packet when its timer expires, and half by QUIC, which
+/// sends two (RFC 9002 §6.2.4).
+#[test]
+fn of_a_tunnel_with_ten_flows_the_last_attempt_of_each_is_sent() {
+    let tunnel = |name: &str| udp(51820, name);
+    let mut node = Node::known();
+    node.signal(LinkSignal::Down);
+    node.send(tunnel("tail"));
+    node.until(7_000);
+    let attempts = ["q1", "q1", "q2", "q2", "q3", "q3", "q4", "q4", "q5", "q5"];
+    let attempts = [&attempts[..], &["t1", "t2", "t3", "t4", "t5"]].concat();
+    attempts.iter().for_each(|name| node.send(tunnel(name)));
+    node.until(10_000);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), [&["tail"][..], &attempts].concat());
+}
+
 #[test]
 fn tunnels_are_known_by_protocol_or_port() {
     let is_tunnel = |protocol, port| id(protocol, port, MOBILE).is_tunnel();
