@@ -113,7 +113,7 @@ settings! {
         /// Packets kept of a tunnel, from before the silence and since: its packets belong to many
         /// flows (WireGuard, IPsec, GRE, IP in IP).
         #[kind = Kind::Integer { min: 1, max: 64 }]
-        pub tunnel_packets: u32 = 8,
+        pub tunnel_packets: u32 = 16,
     }
 }
 
