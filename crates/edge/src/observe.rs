@@ -59,12 +59,10 @@ pub enum Class {
 impl FlowId {
     /// By protocol number and well-known port.
     pub fn class(&self) -> Class {
-        const TCP: u8 = 6;
-        const UDP: u8 = 17;
         const HTTPS: u16 = 443;
         match self.protocol {
-            TCP => Class::Tcp,
-            UDP if [self.flow.src, self.flow.dst].iter().any(|end| end.port == HTTPS) => {
+            Self::TCP => Class::Tcp,
+            Self::UDP if [self.flow.src, self.flow.dst].iter().any(|end| end.port == HTTPS) => {
                 Class::Quic
             }
             _ => Class::Other,

@@ -51,7 +51,7 @@ use crate::flow_table::{FlowPhase, FlowReport, FlowTableConfig, Keyed};
 use crate::middlebox::{Actions, Middlebox, MobileId, Side};
 use crate::per_connection::TURN;
 use crate::unanswered::Unanswered;
-use airtcp_core::{Addr, Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
+use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::{choice, settings};
 use hashlink::LinkedHashMap;
@@ -111,7 +111,7 @@ settings! {
         #[kind = at_least(SHORTEST)]
         pub call: Duration = Duration::from_millis(100),
         /// Packets kept of a tunnel, from before the silence and since: its packets belong to many
-        /// flows (WireGuard, IPsec, GRE, IP in IP).
+        /// flows (WireGuard, IPsec, VXLAN, Geneve, GRE, IP in IP).
         #[kind = Kind::Integer { min: 1, max: 64 }]
         pub tunnel_packets: u32 = 16,
     }
@@ -164,13 +164,27 @@ pub struct FlowId {
 }
 
 impl FlowId {
+    /// IP protocol number of TCP.
+    pub const TCP: u8 = 6;
+    /// IP protocol number of UDP.
+    pub const UDP: u8 = 17;
+
     /// Many flows in one, by IP protocol number or well-known port: IP in IP, IPv6 in IP, GRE, ESP,
-    /// AH; ESP in UDP (RFC 3948), WireGuard.
+    /// AH; ESP in UDP (RFC 3948), WireGuard, VXLAN, Geneve.
     pub fn is_tunnel(&self) -> bool {
-        const UDP: u8 = 17;
-        let Flow { src: Addr { port: from, .. }, dst: Addr { port: to, .. } } = self.flow;
         matches!(self.protocol, 4 | 41 | 47 | 50 | 51)
-            || self.protocol == UDP && [from, to].iter().any(|port| matches!(port, 4500 | 51820))
+            || self.is_udp_of(&[4500, 51820])
+            || self.is_overlay()
+    }
+
+    /// VXLAN (RFC 7348) or Geneve (RFC 8926): what offloads join of it, they join inside.
+    pub fn is_overlay(&self) -> bool {
+        self.is_udp_of(&[4789, 6081])
+    }
+
+    fn is_udp_of(&self, ports: &[u16]) -> bool {
+        let Flow { src, dst } = self.flow;
+        self.protocol == Self::UDP && [src, dst].iter().any(|end| ports.contains(&end.port))
     }
 }
 
@@ -216,8 +230,7 @@ pub trait Packet: Clone {
 
 impl<P: Payload> Packet for Segment<P> {
     fn id(&self) -> FlowId {
-        const TCP: u8 = 6;
-        FlowId { protocol: TCP, flow: self.flow }
+        FlowId { protocol: FlowId::TCP, flow: self.flow }
     }
 
     fn seq_end(&self) -> Option<SeqNum> {

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// - `mobile`, congestion control, number of the walk;
 /// - `interrupted`, congestion control or QUIC stack, mechanism or `none`, what is told, seconds of
 ///   the outage or `fading`, Mbit/s, one-way delay in ms, and perhaps `holds` (the link holds
-///   packets in the outage), or which of SACK and RACK the ends' TCP has: `both`, `no-sack` or
-///   `no-rack`;
+///   packets in the outage), or `queue` and the length of the link's queue in round trips, or which
+///   of SACK and RACK the ends' TCP has: `both`, `no-sack` or `no-rack`;
 /// - `responses`, the same up to the delay, who asks (`mobile` or `fixed`), and what the outage
 ///   takes first: a `request` or an `answer`;
 /// - `many`, the same up to the delay, and how many downloads at once;
@@ -60,6 +60,10 @@ fn asked_for() {
                 outages: lengths(outages),
                 mbit,
                 delay_ms,
+                queue: match more {
+                    ["queue", queue] => queue.parse().expect(queue),
+                    _ => 1.5,
+                },
                 holds: *more == ["holds"],
                 sysctls: match more {
                     ["no-sack"] => vec![("ipv4/tcp_sack", "0")],
@@ -68,7 +72,7 @@ fn asked_for() {
                 },
             };
             match (what, more) {
-                ("interrupted", [] | ["holds" | "both" | "no-sack" | "no-rack"]) => {
+                ("interrupted", [] | ["holds" | "both" | "no-sack" | "no-rack"] | ["queue", _]) => {
                     interrupted(sender, &way);
                 }
                 ("responses", [asks, lost]) => {
@@ -139,6 +143,8 @@ struct Way {
     mbit: u64,
     /// One way.
     delay_ms: u64,
+    /// Length of the link's queue, in round trips.
+    queue: f64,
     /// The link holds packets in an outage, and does not drop them.
     holds: bool,
     /// As in [`Plan::sysctls`].
@@ -146,10 +152,11 @@ struct Way {
 }
 
 impl Way {
-    /// A testbed with a queue of one and a half round trips.
+    /// A testbed whose queue has room for ten packets at least.
     fn testbed(&self) -> Testbed {
         let Self { mbit, delay_ms, .. } = self;
-        let queue = (mbit * delay_ms * 375).max(15_000);
+        let round_trip = mbit * delay_ms * 250;
+        let queue = (round_trip as f64 * self.queue).max(15_000.0) as u64;
         let mode = if self.holds { "hold" } else { "drop" };
         let link = format!(
             "rate = \"{mbit} Mbit/s\"\ndelay = \"{delay_ms} ms\"\n\

@@ -228,7 +228,7 @@ fn expect_unnoticed(mechanism: &str) {
     let times = resumed.first.values().map(|at| at.saturating_sub(up));
     let (first, last) = (times.clone().min(), times.max());
     println!(
-        "{mechanism}: {} connections resumed, the first after {first:.1?}, the last after {last:.1?}; others' packets \
+        "{mechanism}: {} connections resumed, the first after {first:.3?}, the last after {last:.3?}; others' packets \
          came after {:.1?} at most when all went down ({}), {:.1?} when all came back ({})",
         resumed.first.len(),
         down.longest,

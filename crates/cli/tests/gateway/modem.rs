@@ -9,6 +9,9 @@ use crate::transfer::Load;
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Uploaded around the outage.
+const SIZE: u64 = 8_000_000;
+
 /// Waits until the gateway takes wwan0 to be as `signal` says.
 fn expect(gateway: &Gateway, signal: &str) {
     let now = |away: Option<&String>| away.map_or("up", String::as_str) == signal;
@@ -95,6 +98,3 @@ fn an_upload_resumes_after_an_outage_that_only_the_modem_tells_of() {
     assert_eq!(transfer.finish(), SIZE);
     assert_eq!(bed.daemon().status().signals["modem-manager"]["up"], 2, "at first, and at last");
 }
-
-/// Uploaded around the outage.
-const SIZE: u64 = 8_000_000;

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum Told {
     /// `Fading` 100 ms before, `Down` and `Up` right after the link's changes.
     Timely,
+    /// `Down` and `Up` 50 ms late, nothing before: as a radio notices.
+    Soon,
     /// `Down` one second late, nothing before.
     Late,
     /// `Fading` two seconds before.
@@ -34,6 +36,7 @@ impl Told {
     pub(crate) fn parse(word: &str) -> Option<Self> {
         match word {
             "timely" => Some(Self::Timely),
+            "soon" => Some(Self::Soon),
             "late" => Some(Self::Late),
             "early" => Some(Self::Early),
             "nothing" => Some(Self::Nothing),
@@ -46,6 +49,7 @@ impl Told {
         let end = outage.as_millis() as i64;
         match self {
             Self::Timely => vec![(-100, Fading), (0, Down), (end, Up)],
+            Self::Soon => vec![(50, Down), (end + 50, Up)],
             Self::Late => vec![(1000, Down), (end, Up)],
             Self::Early => vec![(-2000, Fading), (0, Down), (end, Up)],
             Self::NoDown => vec![(-100, Fading), (end, Up)],

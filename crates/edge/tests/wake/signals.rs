@@ -207,7 +207,7 @@ fn of_a_tunnel_with_ten_flows_the_last_attempt_of_each_is_sent() {
 fn tunnels_are_known_by_protocol_or_port() {
     let is_tunnel = |protocol, port| id(protocol, port, MOBILE).is_tunnel();
     assert!(
-        [(17, 51820), (17, 4500), (47, 0), (50, 0), (4, 0), (41, 0)]
+        [(17, 51820), (17, 4500), (17, 4789), (17, 6081), (47, 0), (50, 0), (4, 0), (41, 0)]
             .into_iter()
             .all(|(protocol, port)| is_tunnel(protocol, port))
     );

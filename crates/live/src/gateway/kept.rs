@@ -18,9 +18,6 @@ const LARGEST: usize = 1_600;
 /// Bytes in front of a datagram's payload: of IPv6 (RFC 8200) and UDP (RFC 768).
 const HEADERS: usize = 48;
 
-/// IP protocol number of UDP.
-const UDP: u8 = 17;
-
 /// A packet, or what is kept of it.
 #[derive(Clone, Debug)]
 pub struct Kept {
@@ -65,8 +62,9 @@ impl Kept {
                 },
             },
             Err(DecodeError::NotTcp { .. } | DecodeError::Fragment) => {
-                // Nothing else can be cut (GRE, ESP).
-                let datagram = datagram.filter(|_| id.protocol == UDP);
+                // Nothing else can be cut (GRE, ESP, VXLAN).
+                let datagrams = id.protocol == FlowId::UDP && !id.is_overlay();
+                let datagram = datagram.filter(|_| datagrams);
                 let content = Content::Other { packet: packet.clone(), datagram };
                 Self { id, seq_end: None, is_boundary: false, asks: true, silence, content }
             }
@@ -244,6 +242,9 @@ mod tests {
         let mut gre = udp(&[0; 4000]);
         gre[9] = 47;
         assert!(kept(gre, Some(1400)).is_too_large());
+        let mut vxlan = udp(&[0; 4000]);
+        vxlan[22..24].copy_from_slice(&4789_u16.to_be_bytes());
+        assert!(kept(vxlan, Some(1400)).is_too_large());
     }
 
     #[test]

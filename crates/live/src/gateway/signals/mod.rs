@@ -4,7 +4,8 @@
 //! kernel about carriers, neighbours and uplinks, `modem` to ModemManager about the modems of
 //! uplinks, `timetable` knows outages beforehand. Each is a thread that sends
 //! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full
-//! when it begins: an earlier gateway may have ended with another one. Sources do not know of each
+//! when it begins: an earlier gateway may have ended with another one. What a source said that is
+//! named no more is [withdrawn](super::command::Command::Withdrawn). Sources do not know of each
 //! other; the loop resolves their contradictions.
 
 pub mod agent;
@@ -72,7 +73,7 @@ pub struct Running {
     window: Arc<Mutex<Window>>,
     /// Of the agents' listener, to be handed on when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
-    /// Which sources those are.
+    /// Which sources the configuration names.
     asked: BTreeSet<SignalSource>,
     sources: Sources,
 }
