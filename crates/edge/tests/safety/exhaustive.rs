@@ -20,7 +20,7 @@ const WIRED: Setup = Setup {
     signals: [0, 1, 1],
     forged: 0,
     memory: u64::MAX,
-    limit: 5_000_000,
+    limit: 10_000_000,
 };
 const WIRELESS: Setup = Setup { persist: Persist::Probes, channels: [0, 0, 1, 1], ..WIRED };
 
