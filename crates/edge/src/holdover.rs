@@ -205,7 +205,8 @@ impl<P: Payload> Connection<P> for State<P> {
                         cx.out.drop(segment.into_segment());
                     }
                     (_, replay) => {
-                        *sent_again |= kept == Kept::Old && store.lacks(&segment);
+                        *sent_again |=
+                            replay.is_none() && kept == Kept::Old && store.lacks(&segment);
                         replay.iter_mut().for_each(|replay| replay.note_passed(&segment));
                         store.forward(segment, cx.out);
                     }
@@ -229,7 +230,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 // retransmits what is lost.
                 if std::mem::take(sent_again) {
                     cx.counters.replays += 1;
-                    self.replay = Some(Replay::begin(now, store, cx.out));
+                    self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
                 }
             }
             (Phase::Connected { .. }, _) => {
@@ -328,7 +329,8 @@ impl<P: Payload> State<P> {
         let mobile = *store.ends.mobile();
         let progress = mobile.ack.after(before.ack);
         if let Some(replay) = &mut self.replay {
-            cx.counters.copies_resent += replay.on_mobile(now, before, &segment, store, cx.out);
+            cx.counters.copies_resent +=
+                replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
             if replay.is_done(store) {
                 self.replay = None;
             }
@@ -376,7 +378,7 @@ impl<P: Payload> State<P> {
         if let Some(until) = store.end() {
             cx.counters.replays += 1;
             self.replayed = Some(store.ends.mobile_ack()..until);
-            self.replay = Some(Replay::begin(now, store, cx.out));
+            self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
         }
     }
 }

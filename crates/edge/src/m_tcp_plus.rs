@@ -270,7 +270,7 @@ impl<P: Payload> Connection<P> for State<P> {
             (Side::Fixed, Phase::Connected { sent_again, replay }) => {
                 let waits = replay.as_ref().is_some_and(|r| r.sends_later(store, &segment));
                 let kept = keep(store, &segment, cx);
-                *sent_again |= kept == Kept::Old && store.lacks(&segment);
+                *sent_again |= replay.is_none() && kept == Kept::Old && store.lacks(&segment);
                 match (kept, replay) {
                     (Kept::New, Some(replay)) if waits => replay.send(now, &segment, store, cx.out),
                     (Kept::Old, Some(_)) if waits => cx.out.drop(segment.into_segment()),
@@ -285,7 +285,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 *sent_again &= store.ends.mobile_ack() == before.ack;
                 if let Some(replaying) = replay {
                     cx.counters.copies_resent +=
-                        replaying.on_mobile(now, &before, &segment, store, cx.out);
+                        replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
                     if replaying.is_done(store) {
                         *replay = None;
                     }
@@ -309,7 +309,7 @@ impl<P: Payload> Connection<P> for State<P> {
             (Phase::Connected { sent_again, replay }, LinkSignal::Up) => {
                 if std::mem::take(sent_again) {
                     cx.counters.replays += 1;
-                    *replay = Some(Replay::begin(now, store, cx.out));
+                    *replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
                 }
             }
             (Phase::Reset, LinkSignal::Up) => {
@@ -416,7 +416,7 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> bool {
         cx.counters.replays += u64::from(!store.is_empty());
-        let replay = Replay::begin(now, store, cx.out);
+        let replay = Replay::begin(now, cx.waiting, store, cx.out);
         if self.acked_fh.after(store.ends.mobile_ack()) {
             self.link = Link::Resuming;
             self.replay = Some(replay);
@@ -551,7 +551,8 @@ impl Frozen {
         let mobile = *store.ends.mobile();
         let promised = self.acked_fh.after(before.ack);
         if let (Link::Resuming, Some(replay)) = (&self.link, &mut self.replay) {
-            cx.counters.copies_resent += replay.on_mobile(now, before, &segment, store, cx.out);
+            cx.counters.copies_resent +=
+                replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
         }
         let lacks = self.acked_fh.after(mobile.ack);
         match &mut self.link {

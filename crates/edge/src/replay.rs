@@ -5,9 +5,12 @@
 //!
 //! The link may have a short queue, and may not be the link of before the outage. So the node is a
 //! TCP sender here, with its own congestion state:
-//! - *Pace.* It begins with an initial window, goes on in slow start, and halves its window once
-//!   for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most
-//!   twice what it acknowledges or brings, or two segments.
+//! - *Pace.* It begins with half of what is held, for the path has carried all of it before
+//!   (RFC 7661 §4.4), and the mobile may already have what its last acknowledgements were for, if
+//!   they were lost. Of that it sends ten segments at least (RFC 6928 §2) and 64 KiB at most. All
+//!   replays to a mobile share this initial window. It goes on in slow start, and halves its
+//!   window once for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). A segment
+//!   sends at most twice what it acknowledges or brings, or two segments.
 //! - *Repair.* What has arrived, by SACK or cumulatively, shows what was lost of the data sent
 //!   before it: what more than two segments (RFC 6675 §4, IsLost) or a quarter of a round trip
 //!   (RFC 8985 §6.2) lie behind. So repairs that are lost show too. A mobile without SACK shows a
@@ -39,8 +42,12 @@ const DELAYED_ACK: Duration = Duration::from_millis(200);
 const GRANULARITY: Duration = Duration::from_millis(10);
 /// Duplicate acknowledgements that mean a loss.
 const DUPLICATES: u8 = 3;
-/// Segments of the initial window (RFC 6928 §2).
+/// Segments of the initial window (RFC 6928 §2), if little is held.
 const INITIAL_WINDOW: u32 = 10;
+/// Bytes of the initial window, if much is held.
+const LARGEST_INITIAL_WINDOW: u32 = 64 * 1024;
+/// Segments of the smallest window (RFC 5681 §3.1, equation 4).
+const LEAST_WINDOW: u32 = 2;
 /// With more pieces under way, none is cut where a SACK block ends: a mobile cannot make the node
 /// remember each byte.
 const MOST_PIECES: usize = 4096;
@@ -56,7 +63,7 @@ pub struct Replay {
     /// `None`: the mobile is not heard, and the first segment goes out now and then. So a process
     /// begins that takes over.
     #[serde(skip)]
-    flight: Option<Flight>,
+    flight: Option<Box<Flight>>,
 }
 
 /// What is under way, and how much may be.
@@ -119,11 +126,16 @@ impl Replay {
         Self { deadline, timeout, duplicates: 0, probed: false, flight: None }
     }
 
-    /// The mobile is back: sends the initial window.
-    pub fn begin<P: Payload>(now: Instant, store: &mut Store<P>, out: &mut Actions<P>) -> Self {
-        let mut flight = Flight::new(store);
+    /// The mobile is back: sends the initial window, which so many replays share.
+    pub fn begin<P: Payload>(
+        now: Instant,
+        replays: u32,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> Self {
+        let mut flight = Flight::new(replays, store);
         flight.send(now, 0..=u32::MAX, store, out);
-        Self { flight: Some(flight), ..Self::waiting(now) }
+        Self { flight: Some(Box::new(flight)), ..Self::waiting(now) }
     }
 
     /// When [`on_timer`](Self::on_timer) is due.
@@ -166,11 +178,12 @@ impl Replay {
         }
     }
 
-    /// A segment of the mobile, already noted; `before` is its end as known until then. Returns
-    /// how many pieces were sent again.
+    /// A segment of the mobile, already noted; `before` is its end as known until then, `replays`
+    /// as for [`begin`](Self::begin). Returns how many pieces were sent again.
     pub fn on_mobile<P: Payload>(
         &mut self,
         now: Instant,
+        replays: u32,
         before: &MobileEnd,
         segment: &Segment<P>,
         store: &mut Store<P>,
@@ -181,7 +194,7 @@ impl Replay {
         let Some(flight) = self.flight.as_mut().filter(|_| !has_opened) else {
             // It had no room for what was sent, or a process took over.
             if has_opened || mobile.ack.after(before.ack) {
-                *self = Self::begin(now, store, out);
+                *self = Self::begin(now, replays, store, out);
             }
             return 0;
         };
@@ -244,17 +257,20 @@ impl Sent {
 }
 
 impl Flight {
-    fn new<P: Payload>(store: &Store<P>) -> Self {
+    fn new<P: Payload>(replays: u32, store: &Store<P>) -> Self {
         let (segment, ack) = (store.segment(), store.ends.mobile_ack());
+        let until = store.end().unwrap_or(ack);
+        let window = (until.bytes_after(ack) / 2).min(LARGEST_INITIAL_WINDOW);
+        let window = window.max(INITIAL_WINDOW * segment) / replays.max(1);
         Self {
             segment,
-            until: store.end().unwrap_or(ack),
+            until,
             next: ack,
             sent: VecDeque::new(),
             lost: VecDeque::new(),
             position: 0,
             reduced: 0,
-            window: INITIAL_WINDOW * segment,
+            window: window.max(LEAST_WINDOW * segment),
             threshold: u32::MAX,
             acknowledged: 0,
             rtt: None,
@@ -369,12 +385,12 @@ impl Flight {
     }
 
     /// A round-trip time, unless the piece may have arrived the first time it was sent (Karn's
-    /// algorithm, RFC 6298 §3).
+    /// algorithm, RFC 6298 §3). A time of zero measures the clock, not the path.
     fn measure(&mut self, now: Instant, last: &Sent) {
-        if last.again {
+        let sample = now.since(last.at);
+        if last.again || sample.is_zero() {
             return;
         }
-        let sample = now.since(last.at);
         self.rtt = Some(match self.rtt {
             None => Rtt { smoothed: sample, variation: sample / 2, least: sample },
             Some(Rtt { smoothed, variation, least }) => Rtt {
@@ -450,7 +466,7 @@ impl Flight {
     fn reduce(&mut self, under_way: u32, ack: SeqNum) {
         let is_first = self.threshold == u32::MAX;
         let held = if is_first { self.until.later(ack).bytes_after(ack) } else { 0 };
-        self.window = (under_way / 2).max(2 * self.segment);
+        self.window = (under_way / 2).max(LEAST_WINDOW * self.segment);
         self.threshold = self.window.max(held / 2);
         self.acknowledged = 0;
         self.reduced = self.position;

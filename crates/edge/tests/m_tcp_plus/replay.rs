@@ -1,5 +1,5 @@
 //! How copies are sent to a mobile that came back: the rules at the top of `src/replay.rs`, which
-//! are holdover's as well. Forty segments of 1000 bytes are under way, four initial windows.
+//! are holdover's as well. Twenty segments of 1000 bytes are under way, two initial windows.
 
 use crate::script::{ISNS, Script, Seg, with_flags, with_window};
 use crate::{Node, fifo, node};
@@ -22,7 +22,7 @@ fn down(isn: u32, count: u32, size: u32) -> Script<Node> {
 /// The link is down.
 fn each(script: impl Fn(Script<Node>)) {
     for isn in ISNS {
-        script(down(isn, 40, 1000));
+        script(down(isn, 20, 1000));
     }
 }
 
@@ -59,17 +59,20 @@ fn acked(s: &mut Script<Node>, ack: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
     replayed(s.mobile_sends(segment))
 }
 
-// RFC 6928 §2.
+// RFC 6928 §2, RFC 7661 §4.4.
 #[test]
-fn a_replay_begins_with_ten_segments() {
-    each(|mut s| assert_eq!(replayed(s.up()), numbers(0, 10)));
+fn a_replay_begins_with_half_of_what_is_held_but_ten_segments_at_least_and_64_kib_at_most() {
+    for (held, first) in [(5, 5), (12, 10), (20, 10), (60, 30), (131, 65), (200, 65)] {
+        let mut s = down(7, held, 1000);
+        assert_eq!(replayed(s.up()), numbers(0, first), "{held}");
+    }
 }
 
 #[test]
 fn a_copy_of_many_segments_is_cut_at_the_window() {
-    let mut s = down(7, 2, 30_000);
-    assert_eq!(s.up(), ["+M 0:14600"]);
-    assert_eq!(s.ack(2920)[0], "+M 14600:20440", "twice as much");
+    let mut s = down(7, 1, 30_000);
+    assert_eq!(s.up(), ["+M 0:15000"]);
+    assert_eq!(s.ack(2920)[0], "+M 15000:20840", "twice as much");
 }
 
 // RFC 5681 §3.1, RFC 3465 §2.2.
@@ -78,7 +81,7 @@ fn each_acknowledgement_sends_twice_what_it_acknowledges() {
     each_replayed(|mut s| {
         assert_eq!(acked(&mut s, 1, &[]), [10, 11]);
         assert_eq!(acked(&mut s, 3, &[]), [12, 13, 14, 15]);
-        assert_eq!(acked(&mut s, 10, &[]), numbers(16, 14));
+        assert_eq!(acked(&mut s, 10, &[]), numbers(16, 4), "all that is left");
     });
 }
 
@@ -180,7 +183,7 @@ fn when_nothing_is_heard_the_tail_is_probed_and_then_the_timer_runs() {
             waits.push(s.now.since(before).as_millis());
         }
         assert_eq!(waits, [210, 1000, 2000, 4000, 8000], "two round trips, then time-outs");
-        assert_eq!(acked(&mut s, 11, &[]), numbers(11, 10), "it is heard");
+        assert_eq!(acked(&mut s, 11, &[]), numbers(11, 9), "it is heard");
     });
 }
 
@@ -191,14 +194,14 @@ fn the_answer_to_the_probe_shows_what_else_of_the_tail_was_lost() {
         assert_eq!(replayed(s.next_timer()), [10]);
         s.wait(ROUND_TRIP);
         let mut sent = acked(&mut s, 11, &[]);
-        while sent.len() < 19 {
+        while sent.len() < 9 {
             s.wait(ROUND_TRIP);
             let last = sent.last().unwrap() + 1;
             let more = acked(&mut s, last, &[]);
             assert!(!more.is_empty(), "{sent:?}");
             sent.extend(more);
         }
-        assert_eq!(sent[..19], numbers(11, 19), "without the timer");
+        assert_eq!(sent, numbers(11, 9), "without the timer");
     });
 }
 
@@ -238,12 +241,12 @@ fn a_second_outage_ends_the_replay_and_the_next_begins_at_what_is_missing() {
 fn new_data_waits_behind_the_copies() {
     each_replayed(|mut s| {
         acked(&mut s, 1, &[]);
-        assert_eq!(s.data(40_000, 1000).last().unwrap(), "kept 40000:41000");
+        assert_eq!(s.data(20_000, 1000).last().unwrap(), "kept 20000:21000");
         let mut sent = Vec::new();
-        for ack in 2..=25 {
+        for ack in 2..=15 {
             sent.extend(acked(&mut s, ack, &[]));
         }
-        assert_eq!(sent, numbers(12, 29), "in order, once");
+        assert_eq!(sent, numbers(12, 9), "in order, once");
     });
 }
 
@@ -251,22 +254,22 @@ fn new_data_waits_behind_the_copies() {
 fn what_waits_is_not_sent_because_the_fixed_host_sends_it_again() {
     each_replayed(|mut s| {
         acked(&mut s, 1, &[]);
-        for n in [20, 30, 20] {
+        for n in [14, 18, 14] {
             assert_eq!(replayed(s.data(1000 * n, 1000)), []);
         }
-        assert_eq!(acked(&mut s, 12, &[]), numbers(12, 22), "in its turn");
+        assert_eq!(acked(&mut s, 12, &[]), numbers(12, 8), "in its turn");
     });
 }
 
 #[test]
 fn a_fin_waits_behind_the_copies_and_goes_before_the_fixed_host_is_released() {
     each_replayed(|mut s| {
-        let fin = with_flags(s.fixed(40_000, 0), Flags::FIN);
-        assert_eq!(s.fixed_sends(fin).last().unwrap(), "kept F 40000:40000");
+        let fin = with_flags(s.fixed(20_000, 0), Flags::FIN);
+        assert_eq!(s.fixed_sends(fin).last().unwrap(), "kept F 20000:20000");
         let shown: Vec<String> =
-            [10, 30, 40].into_iter().flat_map(|ack| s.ack(1000 * ack)).collect();
+            [5, 10, 20].into_iter().flat_map(|ack| s.ack(1000 * ack)).collect();
         let place = |line: &str| shown.iter().position(|other| other == line);
-        let [fin, release] = ["+M F 40000:40000", ">F ack 40000 win 500"].map(place);
+        let [fin, release] = ["+M F 20000:20000", ">F ack 20000 win 500"].map(place);
         assert!(fin.is_some() && fin < release, "{shown:?}");
     });
 }
@@ -278,20 +281,20 @@ fn what_came_since_goes_without_a_window_when_all_that_was_held_has_arrived() {
         for right in 2..=10 {
             acked(&mut s, 0, &[(1, right)]);
         }
-        for n in 40..80 {
+        for n in 20..60 {
             s.data(1000 * n, 1000);
         }
         let mut sent = Vec::new();
         let mut ack = 10;
-        while ack < 40 {
+        while ack < 20 {
             s.wait(ROUND_TRIP);
             let more = acked(&mut s, ack, &[]);
-            ack = more.last().map_or(ack, |last| last + 1).min(40);
+            ack = more.last().map_or(ack, |last| last + 1).min(20);
             sent.extend(more);
         }
-        assert!(!sent.contains(&60), "the window was in charge: {sent:?}");
+        assert!(!sent.contains(&40), "the window was in charge: {sent:?}");
         s.wait(ROUND_TRIP);
-        let more = acked(&mut s, 40, &[]);
+        let more = acked(&mut s, 20, &[]);
         assert!(more.len() >= 2, "{more:?}");
     });
 }

@@ -107,7 +107,9 @@ proptest! {
             let outcome = replay(&path, node, bytes, copy.max(bytes / 400));
             prop_assert!(outcome.is_whole, "{:?}", outcome);
             // What an event sends: an initial window, or twice what can be acknowledged at once.
-            prop_assert!(outcome.burst <= 14_600.max(2 * outcome.acknowledged_at_once.max(1460)), "{:?}", outcome);
+            let window = (bytes / 2).clamp(14_600, 65_536);
+            let most = u64::from(window).max(2 * outcome.acknowledged_at_once.max(1460));
+            prop_assert!(outcome.burst <= most, "{:?}", outcome);
         }
     }
 }

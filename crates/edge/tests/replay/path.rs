@@ -143,7 +143,7 @@ pub(crate) fn replay<M: Middlebox<Length>>(
     for from in (0..bytes).step_by(copy as usize) {
         node.on_segment(start, Side::Fixed, data(from..(from + copy).min(bytes)), &mut out);
     }
-    let mobile = MobileId(flow().dst.ip);
+    let mobile = MobileId::Host(flow().dst.ip);
     node.on_link(start, mobile, LinkSignal::Down, &mut out);
     out = Actions::new();
     node.on_link(start, mobile, LinkSignal::Up, &mut out);
