@@ -62,7 +62,10 @@ fn doctor_as_nobody(arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = folder.path().join("airtcp");
-    fs::copy(env!("CARGO_BIN_EXE_airtcp"), &binary).unwrap();
+    // Not `fs::copy`: a process that another test starts meanwhile would hold the open file for a
+    // moment, and a file that is open for writing cannot be run.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_airtcp")).arg(&binary).status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(&binary);
     command.arg("doctor").args(arguments).current_dir("/");
     if fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
