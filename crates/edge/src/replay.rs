@@ -418,7 +418,7 @@ impl Flight {
     /// sent after the window was last made smaller.
     fn lose_before(&mut self, now: Instant, last: &Sent) -> bool {
         // It may be the first time that arrived (RFC 8985 §6.2, step 2).
-        if last.again && self.rtt.is_some_and(|rtt| now.since(last.at) < rtt.least) {
+        if last.again && self.rtt.is_none_or(|rtt| now.since(last.at) < rtt.least) {
             return false;
         }
         let behind = u64::from(2 * self.segment);
@@ -489,13 +489,19 @@ impl Flight {
         }
     }
 
-    /// Nothing was heard for a while: sends the first piece under way again.
+    /// Nothing was heard for a while: sends the first piece under way again. The round trip may be
+    /// longer than was measured: the first answers to a replay may be to what was sent before it.
+    /// Then each piece would be sent again before its answer comes, and the round trip never be
+    /// measured; so it counts twice from now on (RFC 6298 §5.5).
     fn probe<P: Payload>(
         &mut self,
         now: Instant,
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> u64 {
+        if let Some(rtt) = &mut self.rtt {
+            rtt.smoothed = rtt.smoothed * 2;
+        }
         self.lose_first();
         self.send(now, self.segment..=self.segment, store, out)
     }

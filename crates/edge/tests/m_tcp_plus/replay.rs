@@ -150,6 +150,25 @@ fn a_piece_that_was_sent_together_with_what_arrived_is_not_lost() {
     });
 }
 
+// RFC 8985 §6.2, step 2.
+#[test]
+fn a_repair_that_may_have_been_needless_says_nothing_of_what_was_sent_before_it() {
+    each(|mut s| {
+        s.up();
+        assert_eq!(acked(&mut s, 0, &[(1, 4)]), [0]);
+        s.wait(ROUND_TRIP);
+        let sent = acked(&mut s, 4, &[]);
+        assert!(!sent.contains(&4), "there is no round-trip time yet: {sent:?}");
+    });
+    each_replayed(|mut s| {
+        acked(&mut s, 0, &[(1, 2)]);
+        assert_eq!(acked(&mut s, 0, &[(1, 4)])[0], 0);
+        s.wait(ROUND_TRIP / 3);
+        let sent = acked(&mut s, 4, &[]);
+        assert!(!sent.contains(&4), "a round trip takes longer: {sent:?}");
+    });
+}
+
 // RFC 5681 §3.2.
 #[test]
 fn without_sack_the_third_duplicate_means_a_loss() {

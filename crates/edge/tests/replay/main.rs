@@ -27,6 +27,7 @@ const FAST: Path = Path {
     jitter: Duration::ZERO,
     loss: 0.0,
     first_lost: 0..0,
+    arrived: 0..0,
     sack: true,
     seed: 1,
 };
@@ -78,6 +79,19 @@ fn a_lost_tail_costs_two_round_trips_and_no_time_out() {
     each(&path, 14_480, |outcome| {
         assert!(outcome.time < Duration::from_millis(600), "{outcome:?}");
     });
+}
+
+// Taken for the round-trip time, it made the tail be probed so soon that everything was sent twice.
+#[test]
+fn an_answer_to_what_was_sent_before_the_replay_does_not_keep_it_slow() {
+    for arrived in [0..3_000, 0..40_000, 10_000..14_000] {
+        for queue in [5_000, 20_000, 125_000] {
+            let path = Path { arrived: arrived.clone(), queue, ..FAST };
+            each(&path, UNDER_WAY / 4, |outcome| {
+                assert!(outcome.time < Duration::from_secs(4), "{path:?} {outcome:?}");
+            });
+        }
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@ const ISN: SeqNum = SeqNum(u32::MAX - 5000);
 const MSS: u32 = 1448;
 /// Losses end here: then all must arrive soon.
 const HOSTILE: Duration = Duration::from_secs(20);
+/// Much sooner than a replay can be answered.
+const SOON: Duration = Duration::from_millis(5);
 /// Longer than any back-off.
 const END: Duration = Duration::from_secs(200);
 
@@ -34,6 +36,8 @@ pub(crate) struct Path {
     pub(crate) loss: f64,
     /// Of the segments sent, these are lost.
     pub(crate) first_lost: Range<u64>,
+    /// The mobile has this from before the outage, and says so [`SOON`] after the link's return.
+    pub(crate) arrived: Range<u32>,
     /// The mobile reports what it holds beyond gaps.
     pub(crate) sack: bool,
     pub(crate) seed: u64,
@@ -167,6 +171,10 @@ pub(crate) fn replay<M: Middlebox<Length>>(
 impl World<'_> {
     fn run<M: Middlebox<Length>>(&mut self, node: &mut M, mut out: Actions<Length>, bytes: u32) {
         let mut mobile = Mobile::default();
+        if !self.path.arrived.is_empty() {
+            let blocks = mobile.take(self.path.arrived.clone());
+            self.schedule(self.now + SOON, Arrival::Node(ack(mobile.next, &blocks)));
+        }
         loop {
             self.carry_out(&mut out);
             let timer = node.next_deadline();
