@@ -195,12 +195,14 @@ impl<P: Payload> Connection<P> for State<P> {
             (_, Phase::Reset) => {}
             (Side::Fixed, Phase::Connected { sent_again }) => {
                 let replay = &mut self.replay;
-                let waits = replay.as_ref().is_some_and(|r| r.sends_later(store, &segment));
+                let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
                 let kept = keep(store, &segment, cx);
                 let is_needless = is_needless(&mut self.replayed, &segment);
                 match (kept, replay) {
-                    (Kept::New, Some(replay)) if waits => replay.send(now, &segment, store, cx.out),
-                    (Kept::Old, _) if waits || is_needless => {
+                    (Kept::New, Some(replay)) if is_taken => {
+                        replay.send(now, &segment, store, cx.out)
+                    }
+                    (Kept::Old, _) if is_taken || is_needless => {
                         cx.counters.data_dropped += 1;
                         cx.out.drop(segment.into_segment());
                     }

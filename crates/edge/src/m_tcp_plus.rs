@@ -268,12 +268,14 @@ impl<P: Payload> Connection<P> for State<P> {
         let is_released = match (from, &mut self.phase) {
             (_, Phase::Reset) => false,
             (Side::Fixed, Phase::Connected { sent_again, replay }) => {
-                let waits = replay.as_ref().is_some_and(|r| r.sends_later(store, &segment));
+                let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
                 let kept = keep(store, &segment, cx);
                 *sent_again |= replay.is_none() && kept == Kept::Old && store.lacks(&segment);
                 match (kept, replay) {
-                    (Kept::New, Some(replay)) if waits => replay.send(now, &segment, store, cx.out),
-                    (Kept::Old, Some(_)) if waits => cx.out.drop(segment.into_segment()),
+                    (Kept::New, Some(replay)) if is_taken => {
+                        replay.send(now, &segment, store, cx.out)
+                    }
+                    (Kept::Old, Some(_)) if is_taken => cx.out.drop(segment.into_segment()),
                     (_, replay) => {
                         replay.iter_mut().for_each(|replay| replay.note_passed(&segment));
                         store.forward(segment, cx.out);

@@ -19,10 +19,12 @@
 //!   (RFC 8985 §7). Then the retransmission timer sends the first segment, with back-off, until the
 //!   mobile is heard and the replay begins anew: it was away rather than the network full.
 //! - *End.* When the mobile has what was held on its return, the fixed host's own congestion
-//!   control is in charge: copies that came since then wait for their turn only, not for a window.
+//!   control is in charge: copies that came since wait for their turn only, not for a window.
 //!
-//! Copies are sent in the order of the stream. Data that comes while some still wait must wait
-//! behind them ([`Replay::sends_later`]), or the mobile would report losses where there are none.
+//! Copies are sent in the order of the stream, and what comes until the end takes its turn behind
+//! them ([`Replay::takes`]). Ahead of them it would make the mobile report losses where there are
+//! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a time-out
+//! may notice that by its next time-out only (Linux).
 
 use crate::middlebox::Actions;
 use crate::mobile_end::MobileEnd;
@@ -150,11 +152,12 @@ impl Replay {
         })
     }
 
-    /// Copies wait, and this data must wait behind them; ask before it is kept. Its copy is then
-    /// what is sent, and needs [`send`](Self::send).
-    pub fn sends_later<P: Payload>(&self, store: &Store<P>, segment: &Segment<P>) -> bool {
+    /// This data takes its turn behind the copies; ask before it is kept. Its copy is then what is
+    /// sent, and needs [`send`](Self::send).
+    pub fn takes<P: Payload>(&self, store: &Store<P>, segment: &Segment<P>) -> bool {
         self.flight.as_ref().is_some_and(|flight| {
-            segment.seq_len() > 0 && segment.seq_end().after(flight.next) && flight.is_behind(store)
+            let is_new = segment.seq_len() > 0 && segment.seq_end().after(flight.next);
+            is_new && (flight.is_behind(store) || !flight.is_over(store))
         })
     }
 
@@ -287,6 +290,11 @@ impl Flight {
         store.end().is_some_and(|end| end.after(self.next))
     }
 
+    /// The mobile has what was held when the replay began.
+    fn is_over<P: Payload>(&self, store: &Store<P>) -> bool {
+        store.ends.mobile_ack().at_or_after(self.until)
+    }
+
     /// Sends what is lost, then what waits: as the window allows, but so many bytes at least and at
     /// most. Returns how many pieces were sent again.
     fn send<P: Payload>(
@@ -296,8 +304,7 @@ impl Flight {
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> u64 {
-        let is_over = store.ends.mobile_ack().at_or_after(self.until);
-        let window = if is_over { u32::MAX } else { self.window };
+        let window = if self.is_over(store) { u32::MAX } else { self.window };
         let room = window.saturating_sub(self.under_way());
         let mut room = room.clamp(*bounds.start(), *bounds.end());
         let mut repaired = 0;
@@ -500,7 +507,7 @@ impl Flight {
         out: &mut Actions<P>,
     ) -> u64 {
         if let Some(rtt) = &mut self.rtt {
-            rtt.smoothed = rtt.smoothed * 2;
+            rtt.smoothed = (rtt.smoothed * 2).min(FIRST_TIMEOUT.max(rtt.smoothed));
         }
         self.lose_first();
         self.send(now, self.segment..=self.segment, store, out)

@@ -25,9 +25,10 @@ fn the_first_segment_of_the_mobile_opens_the_window() {
     each(|mut s| {
         replayed(&mut s);
         assert_eq!(s.ack(2000), [">F ack 2000 win 500"]);
-        assert_eq!(s.data(6000, 1000), [">M 6000:7000"]);
-        assert_eq!(s.ack(1500), [">F ack 1500 win 500"], "connected: a plain forwarder");
-        assert_eq!(s.ack(6000), [">F ack 6000 win 500"]);
+        assert_eq!(s.data(6000, 1000), ["+M 6000:7000", "kept 6000:7000"], "in its turn");
+        assert_eq!(s.ack(1500), [">F ack 1500 win 500"]);
+        assert_eq!(s.ack(7000), [">F ack 7000 win 500"]);
+        assert_eq!(s.data(7000, 1000), [">M 7000:8000"], "connected: a plain forwarder");
         assert_eq!(counters(&s).resumes, 1);
         assert!(s.next_timer().is_empty());
     });
