@@ -5,6 +5,7 @@ use airtcp_core::{Bytes, Flags, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Fallback, Field, Kind, field};
 use serde::{Deserialize, Serialize};
 use std::collections::{VecDeque, vec_deque};
+use std::ops::Range;
 
 /// `fifo`, for mechanisms that keep copies.
 pub(crate) const FIFO: Field = field(
@@ -128,6 +129,15 @@ impl<P: Payload> SegmentCache<P> {
     /// The first copy: what the mobile waits for.
     pub fn first(&self) -> Option<&Segment<P>> {
         self.copies.front()
+    }
+
+    /// What is held first in a range: of one copy, and at most `most` bytes of it.
+    pub fn piece(&self, range: Range<SeqNum>, most: u32) -> Option<Segment<P>> {
+        let place = self.copies.partition_point(|held| held.seq_end().at_or_before(range.start));
+        let copy = self.copies.get(place)?;
+        let from = range.start.later(copy.seq);
+        let to = copy.seq_end().earlier(range.end);
+        to.after(from).then(|| piece(copy, from, from + to.bytes_after(from).min(most)))
     }
 
     /// All copies, first one first.

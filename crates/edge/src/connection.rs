@@ -57,4 +57,7 @@ pub struct Context<'a, P: Payload, C: Connection<P>> {
     /// Connections that are not [`FlowPhase::Connected`](crate::FlowPhase::Connected): all of them
     /// nudge their mobiles.
     pub interrupted: u64,
+    /// Those of them that belong to the same mobile, and hold something: all of these may send it
+    /// copies.
+    pub waiting: u32,
 }

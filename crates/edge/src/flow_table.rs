@@ -149,13 +149,14 @@ impl<S: FlowState> Tracked<'_, S> {
     /// Does something with the state, and keeps account of what it holds and which phase it is in.
     pub fn with<R>(&mut self, now: Instant, act: impl FnOnce(&mut S) -> R) -> R {
         let state = &mut self.entry.state;
-        let (held, phase) = (state.held() as u64, state.phase());
+        let (held, before) = (state.held() as u64, Standing::of(state));
+        let phase = state.phase();
         let result = act(state);
         self.totals.held = self.totals.held - held + state.held() as u64;
         if state.phase() != phase {
             self.entry.since = now;
-            self.totals.count(self.mobile, phase, state.phase());
         }
+        self.totals.count(self.mobile, before, Standing::of(state));
         result
     }
 
@@ -178,6 +179,27 @@ impl<S: FlowState> Tracked<'_, S> {
     pub fn all_interrupted(&self) -> u64 {
         self.totals.all_interrupted
     }
+
+    /// How many of the mobile's are not [`FlowPhase::Connected`], and hold something.
+    pub fn waiting(&self) -> u32 {
+        self.totals.of(self.mobile).waiting
+    }
+}
+
+/// What a connection counts for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Standing {
+    /// It is not [`FlowPhase::Connected`].
+    is_interrupted: bool,
+    /// And holds something.
+    is_waiting: bool,
+}
+
+impl Standing {
+    fn of<S: FlowState>(state: &S) -> Self {
+        let is_interrupted = state.is_interrupted();
+        Self { is_interrupted, is_waiting: is_interrupted && state.held() > 0 }
+    }
 }
 
 /// What is summed over the table.
@@ -197,18 +219,20 @@ struct OfMobile {
     known: u32,
     /// How many are not [`FlowPhase::Connected`].
     interrupted: u32,
+    /// How many of these hold something.
+    waiting: u32,
 }
 
 impl Totals {
     fn enter<S: FlowState>(&mut self, mobile: MobileId, state: &S) {
         self.held += state.held() as u64;
         self.mobiles.entry(mobile).or_default().known += 1;
-        self.count(mobile, FlowPhase::Connected, state.phase());
+        self.count(mobile, Standing::default(), Standing::of(state));
     }
 
     fn leave<S: FlowState>(&mut self, mobile: MobileId, state: &S) {
         self.held -= state.held() as u64;
-        self.count(mobile, state.phase(), FlowPhase::Connected);
+        self.count(mobile, Standing::of(state), Standing::default());
         if let BTreeEntry::Occupied(mut entry) = self.mobiles.entry(mobile) {
             entry.get_mut().known -= 1;
             if entry.get().known == 0 {
@@ -217,12 +241,15 @@ impl Totals {
         }
     }
 
-    fn count(&mut self, mobile: MobileId, before: FlowPhase, after: FlowPhase) {
-        let [before, after] = [before, after].map(|phase| phase != FlowPhase::Connected);
+    fn count(&mut self, mobile: MobileId, before: Standing, after: Standing) {
         if before != after {
-            let of_mobile = self.mobiles.entry(mobile).or_default();
-            of_mobile.interrupted = of_mobile.interrupted + u32::from(after) - u32::from(before);
-            self.all_interrupted = self.all_interrupted + u64::from(after) - u64::from(before);
+            let changed = |count: u32, before, after| count + u32::from(after) - u32::from(before);
+            let of = self.mobiles.entry(mobile).or_default();
+            of.interrupted = changed(of.interrupted, before.is_interrupted, after.is_interrupted);
+            of.waiting = changed(of.waiting, before.is_waiting, after.is_waiting);
+            let [before, after] =
+                [before, after].map(|standing| u64::from(standing.is_interrupted));
+            self.all_interrupted = self.all_interrupted + after - before;
         }
     }
 

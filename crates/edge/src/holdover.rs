@@ -5,12 +5,13 @@
 //! Read first: docs/holdover.md, RFC 9293 §3.8.6.1 (persist), RFC 3522 (Eifel), RFC 5682 (F-RTO).
 //!
 //! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the
-//! mobile acknowledges it. A link signal *freezes* the fixed host: the mobile's last ACK once more,
-//! with window 0. Frozen, the fixed host's retransmissions and probes are answered the same way,
-//! and the mobile's segments go on with window 0. When the mobile is back the copies are replayed,
-//! and the first segment it is heard with goes through as it is: a genuine ACK with an open window.
-//! What the fixed host sends once more of the replayed data, because it went back to its first
-//! unacknowledged byte, is dropped.
+//! mobile acknowledges it. When the link fades, or goes down with nothing outstanding, the fixed
+//! host's window is closed: the mobile's last ACK once more, with window 0, and so do its other
+//! segments go on. With data outstanding on a link that is down, the window is open until the fixed
+//! host's first time-out. Time-outs and probes are answered with window 0. When the mobile is back
+//! the copies are replayed, and the first segment it is heard with goes through as it is: a genuine
+//! ACK with an open window. What the fixed host sends once more of the replayed data, because it
+//! went back to its first unacknowledged byte, is dropped.
 //!
 //! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)):
 //! only [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says
@@ -100,7 +101,8 @@ counters! {
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
-    replaying: Option<Replaying>,
+    /// The mobile is back, and has not acknowledged everything that was replayed.
+    replay: Option<Replay>,
     /// What was replayed last and the fixed host may send once more, in order.
     replayed: Option<Range<SeqNum>>,
 }
@@ -122,15 +124,10 @@ enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Frozen {
     away: Away,
+    /// The fixed host was shown window 0 last.
+    is_closed: bool,
     /// When to reset the connection.
     give_up: Option<Instant>,
-}
-
-/// The mobile is back, and has not acknowledged everything that was replayed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Replaying {
-    replay: Replay,
-    until: SeqNum,
 }
 
 impl Phase {
@@ -142,7 +139,7 @@ impl<P> Default for State<P> {
         Self {
             known: Acquaintance::default(),
             phase: Phase::CONNECTED,
-            replaying: None,
+            replay: None,
             replayed: None,
         }
     }
@@ -160,7 +157,7 @@ impl<P: Payload> FlowState for State<P> {
     fn phase(&self) -> FlowPhase {
         match self.phase {
             Phase::Reset => FlowPhase::Reset,
-            _ if self.replaying.is_some() => FlowPhase::Resuming,
+            _ if self.replay.is_some() => FlowPhase::Resuming,
             Phase::Connected { .. } => FlowPhase::Connected,
             Phase::Frozen(_) => FlowPhase::Frozen,
         }
@@ -197,19 +194,30 @@ impl<P: Payload> Connection<P> for State<P> {
         match (from, &mut self.phase) {
             (_, Phase::Reset) => {}
             (Side::Fixed, Phase::Connected { sent_again }) => {
-                let is_old = keep(store, &segment, cx) == Kept::Old;
-                if is_needless(&mut self.replayed, &segment) && is_old {
-                    cx.counters.data_dropped += 1;
-                    cx.out.drop(segment.into_segment());
-                } else {
-                    *sent_again |= is_old && store.lacks(&segment);
-                    store.forward(segment, cx.out);
+                let replay = &mut self.replay;
+                let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
+                let kept = keep(store, &segment, cx);
+                let is_needless = is_needless(&mut self.replayed, &segment);
+                match (kept, replay) {
+                    (Kept::New, Some(replay)) if is_taken => {
+                        replay.send(now, &segment, store, cx.out)
+                    }
+                    (Kept::Old, _) if is_taken || is_needless => {
+                        cx.counters.data_dropped += 1;
+                        cx.out.drop(segment.into_segment());
+                    }
+                    (_, replay) => {
+                        *sent_again |=
+                            replay.is_none() && kept == Kept::Old && store.lacks(&segment);
+                        replay.iter_mut().for_each(|replay| replay.note_passed(&segment));
+                        store.forward(segment, cx.out);
+                    }
                 }
             }
             (Side::Fixed, Phase::Frozen(frozen)) => {
                 frozen.away.ask(now, interval(cx), store.ends.flow());
                 let again = again || frozen.away.is_over_wire(now);
-                frozen.on_fixed(again, self.replaying.is_some(), store, segment, cx);
+                frozen.on_fixed(now, again, &mut self.replay, store, segment, cx);
             }
             (Side::Mobile, _) => self.on_mobile(now, &before, segment, cx),
         }
@@ -224,17 +232,20 @@ impl<P: Payload> Connection<P> for State<P> {
                 // retransmits what is lost.
                 if std::mem::take(sent_again) {
                     cx.counters.replays += 1;
-                    store.replay(cx.out);
+                    self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
                 }
             }
             (Phase::Connected { .. }, _) => {
                 cx.counters.freezes += 1;
-                cx.out
-                    .inject(Side::Fixed, store.ends.acknowledge(store.ends.mobile_ack(), 0, None));
                 let mut away = Away::new(now, down);
+                let is_closed = shown_window(&away, store) == 0;
+                if is_closed {
+                    let ack = store.ends.mobile_ack();
+                    cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
+                }
                 away.ask(now, interval(cx), store.ends.flow());
-                self.phase = Phase::Frozen(Frozen { away, give_up: deadline(now, cx) });
-                self.replaying = None;
+                self.phase = Phase::Frozen(Frozen { away, is_closed, give_up: deadline(now, cx) });
+                self.replay = None;
                 self.replayed = None;
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
@@ -251,11 +262,12 @@ impl<P: Payload> Connection<P> for State<P> {
                 }
             }
             (Phase::Frozen(frozen), _) => {
-                if self.replaying.take().is_some() {
+                if self.replay.take().is_some() {
                     frozen.give_up = deadline(now, cx);
                 }
                 frozen.away.on_signal(now, down);
                 frozen.away.ask(now, interval(cx), store.ends.flow());
+                frozen.open(store, cx);
             }
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
@@ -274,14 +286,13 @@ impl<P: Payload> Connection<P> for State<P> {
             cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             store.clear();
             self.phase = Phase::Reset;
-            self.replaying = None;
+            self.replay = None;
             return;
         }
-        if let Some(Replaying { replay, .. }) = &mut self.replaying
+        if let Some(replay) = &mut self.replay
             && replay.deadline() <= now
         {
-            replay.on_timeout(now);
-            cx.counters.copies_resent += store.resend_first(cx.out);
+            cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
         }
         if let Phase::Frozen(frozen) = &mut self.phase
             && frozen.away.on_timer(now, interval(cx))
@@ -302,7 +313,7 @@ impl<P: Payload> Connection<P> for State<P> {
             Phase::Frozen(frozen) => [frozen.give_up, frozen.away.deadline()],
             Phase::Connected { .. } | Phase::Reset => [None; 2],
         };
-        let replay = self.replaying.as_ref().map(|replaying| replaying.replay.deadline());
+        let replay = self.replay.as_ref().map(Replay::deadline);
         [replay, nudge, give_up].into_iter().flatten().min()
     }
 }
@@ -319,19 +330,11 @@ impl<P: Payload> State<P> {
         let Some(store) = &mut self.known.met else { return };
         let mobile = *store.ends.mobile();
         let progress = mobile.ack.after(before.ack);
-        if let Some(Replaying { replay, until }) = &mut self.replaying {
-            let lost = if progress {
-                replay.on_progress(now)
-            } else {
-                segment.is_pure_ack()
-                    && segment.ack == Some(before.ack)
-                    && segment.window == before.window
-                    && replay.on_duplicate()
-            };
-            if mobile.ack.at_or_after(*until) {
-                self.replaying = None;
-            } else if lost {
-                cx.counters.copies_resent += store.resend_first(cx.out);
+        if let Some(replay) = &mut self.replay {
+            cx.counters.copies_resent +=
+                replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
+            if replay.is_done(store) {
+                self.replay = None;
             }
         }
         let frozen = match &mut self.phase {
@@ -346,7 +349,7 @@ impl<P: Payload> State<P> {
             self.phase = Phase::CONNECTED;
             cx.counters.resumes += 1;
             cx.out.forward(Side::Fixed, segment.into_segment());
-            if self.replaying.is_none() {
+            if self.replay.is_none() {
                 // It is back without a signal.
                 self.replay(now, cx);
             }
@@ -360,7 +363,11 @@ impl<P: Payload> State<P> {
         if segment.is_pure_ack() && !progress {
             cx.counters.acks_suppressed += 1;
             cx.out.drop(segment.into_segment());
+        } else if shown_window(&frozen.away, store) > 0 {
+            frozen.is_closed = false;
+            cx.out.forward(Side::Fixed, segment.into_segment());
         } else {
+            frozen.is_closed = true;
             let closing = ends::closing(&segment, mobile.ack);
             cx.out.drop(segment.into_segment());
             cx.out.inject(Side::Fixed, closing);
@@ -372,20 +379,29 @@ impl<P: Payload> State<P> {
         let Some(store) = &mut self.known.met else { return };
         if let Some(until) = store.end() {
             cx.counters.replays += 1;
-            store.replay(cx.out);
             self.replayed = Some(store.ends.mobile_ack()..until);
-            self.replaying = Some(Replaying { replay: Replay::new(now), until });
+            self.replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
         }
     }
 }
 
 impl Frozen {
+    /// More may be outstanding than before: see [`shown_window`].
+    fn open<P: Payload>(&mut self, store: &Store<P>, cx: &mut Cx<'_, P>) {
+        let window = shown_window(&self.away, store);
+        if window > 0 && std::mem::take(&mut self.is_closed) {
+            let ack = store.ends.mobile_ack();
+            cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, window, None));
+        }
+    }
+
     /// A segment of the fixed host; `again`: it has sent all of it before, or left it after the
     /// last signal.
     fn on_fixed<P: Payload>(
         &mut self,
+        now: Instant,
         again: bool,
-        is_replaying: bool,
+        replay: &mut Option<Replay>,
         store: &mut Store<P>,
         segment: Believed<P>,
         cx: &mut Cx<'_, P>,
@@ -400,9 +416,14 @@ impl Frozen {
             && !segment.flags.contains(Flags::FIN);
         match if probe { Kept::Old } else { keep(store, &segment, cx) } {
             Kept::Old => {
-                cx.counters.answers += 1;
-                cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
-                if is_replaying {
+                // A time-out sends the first byte. What comes before it, a tail loss probe, would
+                // have the window closed when it expires for the first time.
+                if probe || segment.seq.at_or_before(ack) || !self.away.is_down() {
+                    cx.counters.answers += 1;
+                    self.is_closed = true;
+                    cx.out.inject(Side::Fixed, store.ends.acknowledge(ack, 0, None));
+                }
+                if replay.is_some() {
                     return cx.out.drop(segment.into_segment());
                 }
                 self.away.nudge();
@@ -415,7 +436,10 @@ impl Frozen {
                 }
             }
             // The copy is what will be sent.
-            Kept::New if self.away.is_down() && segment.seq.after(ack) => {}
+            Kept::New if self.away.is_down() && segment.seq.after(ack) => self.open(store, cx),
+            Kept::New if replay.is_some() => {
+                replay.iter_mut().for_each(|replay| replay.send(now, &segment, store, cx.out));
+            }
             // What the mobile waits for must be answered, and may be a retransmission of data that
             // did not come through here or found no room.
             Kept::New | Kept::NoRoom => {
@@ -426,6 +450,14 @@ impl Frozen {
             }
         }
     }
+}
+
+/// The window that the fixed host is shown. On a fading link ACKs still come: closed, it leaves
+/// nothing outstanding. Once the link is down, what is outstanding stays so, and the fixed host's
+/// timer expires: Linux then keeps what it needs to undo that only if the window is open.
+fn shown_window<P: Payload>(away: &Away, store: &Store<P>) -> u16 {
+    let is_outstanding = store.ends.windows().sent_end().after(store.ends.mobile_ack());
+    if away.is_down() && is_outstanding { store.ends.mobile().window } else { 0 }
 }
 
 /// The segment brings nothing but data that was replayed, for the first time since. The next time,

@@ -74,6 +74,9 @@ pub struct Input<P> {
     pub room: u64,
     /// As [`Context::interrupted`].
     pub interrupted: u64,
+    /// As [`Context::waiting`]. Not written down, as the pace of a replay is not.
+    #[serde(skip)]
+    pub waiting: u32,
     /// What happened.
     pub call: Call<P>,
 }
@@ -103,10 +106,11 @@ impl<C, Config> Snapshot<C, Config> {
     where
         C: Connection<P, Config = Config>,
     {
-        let Input { now, room, interrupted, call } = input;
+        let Input { now, room, interrupted, waiting, call } = input;
         let (counters, doubts) = (&mut C::Counters::default(), &mut Doubts::default());
         let out = &mut Actions::new();
-        let mut cx = Context { config: &self.config, counters, doubts, out, room, interrupted };
+        let config = &self.config;
+        let mut cx = Context { config, counters, doubts, out, room, interrupted, waiting };
         call.make(now, &mut self.connection, &mut cx);
     }
 }

@@ -6,9 +6,9 @@
 //! them, [`journal`] what survives of it when the driver dies, and [`per_connection`] makes a
 //! middlebox of the three. [`belief`] tells which segments count. Mechanisms share [`cache`]
 //! (copies of segments), [`mobile_end`] (ACKs on the mobile's behalf), [`ends`] (both ends),
-//! [`store`] (copies and ends), [`away`] (is the mobile back?) and [`replay`] (when to send copies
-//! again). Each has a file of its own: [`packet_control`], [`m_tcp`], [`m_tcp_plus`], [`holdover`],
-//! [`snoop`]; [`mechanism`] is any of them.
+//! [`store`] (copies and ends), [`away`] (is the mobile back?) and [`replay`] (sending it copies at
+//! its pace). Each has a file of its own: [`packet_control`], [`m_tcp`], [`m_tcp_plus`],
+//! [`holdover`], [`snoop`]; [`mechanism`] is any of them.
 //!
 //! The same code sees simulated and live traffic. So nothing here assumes that a segment is one
 //! MSS, sequence numbers are compared only modulo 2^32, and state is soft: where it is missing,

@@ -149,6 +149,8 @@ enum Phase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
+        /// Of a mobile that is back without having been reported away.
+        replay: Option<Replay>,
     },
     Frozen(Frozen),
     /// Given up: each host gets a reset when it is heard.
@@ -164,7 +166,7 @@ struct Frozen {
     /// The TSval of the fixed host to echo.
     echo: Option<u32>,
     link: Link,
-    /// When to send the first copy again, while there are copies.
+    /// While there are copies.
     replay: Option<Replay>,
     /// When to reset the connection.
     give_up: Option<Instant>,
@@ -179,7 +181,7 @@ enum Link {
 }
 
 impl Phase {
-    const CONNECTED: Self = Self::Connected { sent_again: false };
+    const CONNECTED: Self = Self::Connected { sent_again: false, replay: None };
 }
 
 impl<P> Default for State<P> {
@@ -207,7 +209,8 @@ impl<P: Payload> FlowState for State<P> {
 
     fn phase(&self) -> FlowPhase {
         match &self.phase {
-            Phase::Connected { .. } => FlowPhase::Connected,
+            Phase::Connected { replay: None, .. } => FlowPhase::Connected,
+            Phase::Connected { .. } => FlowPhase::Resuming,
             Phase::Frozen(Frozen { link: Link::Away(_), .. }) => FlowPhase::Frozen,
             Phase::Frozen(_) => FlowPhase::Resuming,
             Phase::Reset => FlowPhase::Reset,
@@ -264,14 +267,31 @@ impl<P: Payload> Connection<P> for State<P> {
         store.note(from, &segment);
         let is_released = match (from, &mut self.phase) {
             (_, Phase::Reset) => false,
-            (Side::Fixed, Phase::Connected { sent_again }) => {
+            (Side::Fixed, Phase::Connected { sent_again, replay }) => {
+                let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
                 let kept = keep(store, &segment, cx);
-                *sent_again |= kept == Kept::Old && store.lacks(&segment);
-                store.forward(segment, cx.out);
+                *sent_again |= replay.is_none() && kept == Kept::Old && store.lacks(&segment);
+                match (kept, replay) {
+                    (Kept::New, Some(replay)) if is_taken => {
+                        replay.send(now, &segment, store, cx.out)
+                    }
+                    (Kept::Old, Some(_)) if is_taken => cx.out.drop(segment.into_segment()),
+                    (_, replay) => {
+                        replay.iter_mut().for_each(|replay| replay.note_passed(&segment));
+                        store.forward(segment, cx.out);
+                    }
+                }
                 false
             }
-            (Side::Mobile, Phase::Connected { sent_again }) => {
+            (Side::Mobile, Phase::Connected { sent_again, replay }) => {
                 *sent_again &= store.ends.mobile_ack() == before.ack;
+                if let Some(replaying) = replay {
+                    cx.counters.copies_resent +=
+                        replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
+                    if replaying.is_done(store) {
+                        *replay = None;
+                    }
+                }
                 cx.out.forward(Side::Fixed, segment.into_segment());
                 false
             }
@@ -288,10 +308,10 @@ impl<P: Payload> Connection<P> for State<P> {
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.known.met else { return };
         match (&mut self.phase, signal) {
-            (Phase::Connected { sent_again }, LinkSignal::Up) => {
+            (Phase::Connected { sent_again, replay }, LinkSignal::Up) => {
                 if std::mem::take(sent_again) {
                     cx.counters.replays += 1;
-                    store.replay(cx.out);
+                    *replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
                 }
             }
             (Phase::Reset, LinkSignal::Up) => {
@@ -314,17 +334,20 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn on_timer(&mut self, now: Instant, cx: &mut Cx<'_, P>) {
-        let (Some(store), Phase::Frozen(frozen)) = (&mut self.known.met, &mut self.phase) else {
-            return;
-        };
-        if frozen.give_up.is_some_and(|due| due <= now) {
-            cx.counters.resets += 1;
-            cx.out.inject(Side::Fixed, store.ends.reset_fixed(frozen.acked_fh));
-            cx.out.inject(Side::Mobile, store.ends.reset_mobile());
-            store.clear();
-            self.phase = Phase::Reset;
-        } else {
-            frozen.on_timer(now, store, cx);
+        let Some(store) = &mut self.known.met else { return };
+        match &mut self.phase {
+            Phase::Frozen(frozen) if frozen.give_up.is_some_and(|due| due <= now) => {
+                cx.counters.resets += 1;
+                cx.out.inject(Side::Fixed, store.ends.reset_fixed(frozen.acked_fh));
+                cx.out.inject(Side::Mobile, store.ends.reset_mobile());
+                store.clear();
+                self.phase = Phase::Reset;
+            }
+            Phase::Frozen(frozen) => frozen.on_timer(now, store, cx),
+            Phase::Connected { replay: Some(replay), .. } => {
+                cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
+            }
+            Phase::Connected { .. } | Phase::Reset => {}
         }
     }
 
@@ -335,7 +358,11 @@ impl<P: Payload> Connection<P> for State<P> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let Phase::Frozen(frozen) = &self.phase else { return None };
+        let frozen = match &self.phase {
+            Phase::Frozen(frozen) => frozen,
+            Phase::Connected { replay, .. } => return replay.as_ref().map(Replay::deadline),
+            Phase::Reset => return None,
+        };
         let replay = frozen.replay.as_ref().map(Replay::deadline);
         let nudge = match &frozen.link {
             Link::Away(away) => away.deadline(),
@@ -391,10 +418,10 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> bool {
         cx.counters.replays += u64::from(!store.is_empty());
-        store.replay(cx.out);
+        let replay = Replay::begin(now, cx.waiting, store, cx.out);
         if self.acked_fh.after(store.ends.mobile_ack()) {
             self.link = Link::Resuming;
-            self.replay = Some(Replay::new(now));
+            self.replay = Some(replay);
             self.give_up = deadline(now, cx);
             return false;
         }
@@ -418,7 +445,7 @@ impl Frozen {
         if store.is_empty() || self.link == Link::AwaitingProbe {
             self.replay = None;
         } else if self.replay.is_none() {
-            self.replay = Some(Replay::new(now));
+            self.replay = Some(Replay::waiting(now));
         }
     }
 
@@ -426,8 +453,7 @@ impl Frozen {
         if let Some(replay) = &mut self.replay
             && replay.deadline() <= now
         {
-            replay.on_timeout(now);
-            cx.counters.copies_resent += store.resend_first(cx.out);
+            cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
             if let Link::Away(away) = &mut self.link {
                 away.nudge();
             }
@@ -494,6 +520,9 @@ impl Frozen {
             }
             // The copy is what will be sent.
             (Link::Away(away), Kept::New) if away.is_down() => {}
+            (Link::Resuming, Kept::New) => {
+                self.replay.iter_mut().for_each(|replay| replay.send(now, &segment, store, cx.out));
+            }
             // The mobile answers what it waits for. Without room the fixed host remains
             // responsible; what was copied may have been on the wire when the signal came.
             (Link::Away(away), _) => {
@@ -523,6 +552,10 @@ impl Frozen {
         }
         let mobile = *store.ends.mobile();
         let promised = self.acked_fh.after(before.ack);
+        if let (Link::Resuming, Some(replay)) = (&self.link, &mut self.replay) {
+            cx.counters.copies_resent +=
+                replay.on_mobile(now, cx.waiting, before, &segment, store, cx.out);
+        }
         let lacks = self.acked_fh.after(mobile.ack);
         match &mut self.link {
             Link::Away(away) if !is_back(away, lacks) => {}
@@ -533,25 +566,7 @@ impl Frozen {
                 cx.out.forward(Side::Fixed, segment.into_segment());
                 return true;
             }
-            Link::Resuming if before.window == 0 && mobile.window > 0 => {
-                // The mobile had no room for what was replayed.
-                self.reconnect(now, store, cx);
-            }
-            Link::Resuming => {
-                let lost = self.replay.as_mut().is_some_and(|replay| {
-                    if mobile.ack.after(before.ack) {
-                        replay.on_progress(now)
-                    } else {
-                        segment.is_pure_ack()
-                            && segment.ack == Some(before.ack)
-                            && segment.window == before.window
-                            && replay.on_duplicate()
-                    }
-                });
-                if lost {
-                    cx.counters.copies_resent += store.resend_first(cx.out);
-                }
-            }
+            Link::Resuming => {}
             Link::Away(_) => {
                 self.reconnect(now, store, cx);
             }

@@ -309,14 +309,14 @@ impl<P: Payload, C: Connection<P>> Shared<P, C> {
         out: &mut Actions<P>,
     ) {
         let room = self.memory.saturating_sub(tracked.all_held());
-        let interrupted = tracked.all_interrupted();
+        let (interrupted, waiting) = (tracked.all_interrupted(), tracked.waiting());
         let config = &self.config;
         let (counters, doubts) = (&mut self.counters, &mut self.doubts);
         let is_noted = self.journal.is_some() && tracked.state().is_interrupted();
-        let input = is_noted.then(|| Input { now, room, interrupted, call: call.clone() });
+        let input = is_noted.then(|| Input { now, room, interrupted, waiting, call: call.clone() });
         let earlier = tracked.with(now, |connection| {
             let before = connection.next_deadline();
-            let mut cx = Context { config, counters, doubts, out, room, interrupted };
+            let mut cx = Context { config, counters, doubts, out, room, interrupted, waiting };
             call.make(now, connection, &mut cx);
             connection.next_deadline().filter(|&after| before.is_none_or(|b| after < b))
         });

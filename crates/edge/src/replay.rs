@@ -1,104 +1,541 @@
-//! When to send a copy once more: to a mobile that came back, of data that the fixed host will not
-//! send again (soon).
+//! A replay: a mobile that came back is sent what it missed, at the pace of its acknowledgements.
 //!
-//! The copies were sent once, in order. From then on it is a TCP sender's loss recovery in its
-//! simplest form: the first copy goes out again after a time-out that doubles (RFC 6298 §5.5), and
-//! on the third duplicate acknowledgement (RFC 5681 §3.2); after that each acknowledgement that
-//! does not cover the loss to its end sends the next (RFC 6582 §3.2 step 3).
+//! Read first: RFC 5681 §3 (congestion control), RFC 6928 (initial window), RFC 2018 (SACK),
+//! RFC 8985 (losses in the order of sending, tail loss probes), RFC 6298 (time-outs).
+//!
+//! The link may have a short queue, and may not be the link of before the outage. So the node is a
+//! TCP sender here, with its own congestion state:
+//! - *Pace.* It begins with half of what is held, for the path has carried all of it before
+//!   (RFC 7661 §4.4), and the mobile may already have what its last acknowledgements were for, if
+//!   they were lost. Of that it sends ten segments at least (RFC 6928 §2) and 64 KiB at most. All
+//!   replays to a mobile share this initial window. It goes on in slow start, and halves its
+//!   window once for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). A segment
+//!   sends at most twice what it acknowledges or brings, or two segments.
+//! - *Repair.* What has arrived, by SACK or cumulatively, shows what was lost of the data sent
+//!   before it: what more than two segments (RFC 6675 §4, IsLost) or a quarter of a round trip
+//!   (RFC 8985 §6.2) lie behind. So repairs that are lost show too. A mobile without SACK shows a
+//!   loss by its third duplicate acknowledgement (RFC 5681 §3.2).
+//! - *Tail.* When nothing is heard for two round trips, the first piece under way goes out again
+//!   (RFC 8985 §7). Then the retransmission timer sends the first segment, with back-off, until the
+//!   mobile is heard and the replay begins anew: it was away rather than the network full.
+//! - *End.* When the mobile has what was held on its return, the fixed host's own congestion
+//!   control is in charge: copies that came since wait for their turn only, not for a window.
+//!
+//! Copies are sent in the order of the stream, and what comes until the end takes its turn behind
+//! them ([`Replay::takes`]). Ahead of them it would make the mobile report losses where there are
+//! none. Beyond the window the queue may drop it, and a fixed host that is recovering from a time-out
+//! may notice that by its next time-out only (Linux).
 
-use airtcp_core::{Duration, Instant};
+use crate::middlebox::Actions;
+use crate::mobile_end::MobileEnd;
+use crate::store::Store;
+use airtcp_core::{Duration, Instant, Payload, SackBlock, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ops::{Range, RangeInclusive};
 
-/// The first time-out (RFC 6298 §2.1: the value without an RTT sample).
+/// The first time-out (RFC 6298 §2.1: the value without an RTT sample), and the shortest (§2.4).
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest time-out (RFC 6298 §2.4).
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a mobile may delay the acknowledgement of a single segment (RFC 8985 §7.2).
+const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// No timer is finer (RFC 6298 §2.4 lets G be so long).
+const GRANULARITY: Duration = Duration::from_millis(10);
 /// Duplicate acknowledgements that mean a loss.
 const DUPLICATES: u8 = 3;
+/// Segments of the initial window (RFC 6928 §2), if little is held.
+const INITIAL_WINDOW: u32 = 10;
+/// Bytes of the initial window, if much is held.
+const LARGEST_INITIAL_WINDOW: u32 = 64 * 1024;
+/// Segments of the smallest window (RFC 5681 §3.1, equation 4).
+const LEAST_WINDOW: u32 = 2;
+/// With more pieces under way, none is cut where a SACK block ends: a mobile cannot make the node
+/// remember each byte.
+const MOST_PIECES: usize = 4096;
 
 /// The state of a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Replay {
     deadline: Instant,
     timeout: Duration,
     duplicates: u8,
-    /// The first copy was sent again: what it does not repair follows at once.
-    recovering: bool,
+    /// The tail was probed, and nothing heard since.
+    probed: bool,
+    /// `None`: the mobile is not heard, and the first segment goes out now and then. So a process
+    /// begins that takes over.
+    #[serde(skip)]
+    flight: Option<Box<Flight>>,
+}
+
+/// What is under way, and how much may be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Flight {
+    /// Size of a segment.
+    segment: u32,
+    /// What was held when the replay began ends here.
+    until: SeqNum,
+    /// Whatever is held before this number was sent, or passed the node.
+    next: SeqNum,
+    /// Neither acknowledged nor taken for lost; in the order of sending.
+    sent: VecDeque<Sent>,
+    /// Taken for lost and not sent again yet; in the order of the stream.
+    lost: VecDeque<Range<SeqNum>>,
+    /// Bytes sent so far, since the first piece under way.
+    position: u64,
+    /// Losses of what was sent before this position made the window smaller already.
+    reduced: u64,
+    window: u32,
+    /// Slow start ends here.
+    threshold: u32,
+    /// Bytes acknowledged in congestion avoidance since the window last grew.
+    acknowledged: u32,
+    rtt: Option<Rtt>,
+}
+
+/// A piece of a copy under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sent {
+    seq: SeqNum,
+    end: SeqNum,
+    at: Instant,
+    /// Bytes sent up to its end.
+    position: u64,
+    /// It was sent before, so that its acknowledgement may be that of the first time.
+    again: bool,
+}
+
+/// Round-trip times (RFC 6298 §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Rtt {
+    smoothed: Duration,
+    variation: Duration,
+    least: Duration,
+}
+
+/// What an acknowledgement reports for the first time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delivered {
+    bytes: u32,
+    /// The last sent of it, up to where it arrived.
+    last: Option<Sent>,
 }
 
 impl Replay {
-    /// All copies were sent now.
-    pub fn new(now: Instant) -> Self {
+    /// The mobile is away, or may be: the first piece is sent when the timer expires.
+    pub fn waiting(now: Instant) -> Self {
         let (deadline, timeout) = (now + FIRST_TIMEOUT, FIRST_TIMEOUT);
-        Self { deadline, timeout, duplicates: 0, recovering: false }
+        Self { deadline, timeout, duplicates: 0, probed: false, flight: None }
     }
 
-    /// When the first copy is due again.
+    /// The mobile is back: sends the initial window, which so many replays share.
+    pub fn begin<P: Payload>(
+        now: Instant,
+        replays: u32,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> Self {
+        let mut flight = Flight::new(replays, store);
+        flight.send(now, 0..=u32::MAX, store, out);
+        Self { flight: Some(Box::new(flight)), ..Self::waiting(now) }
+    }
+
+    /// When [`on_timer`](Self::on_timer) is due.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// The deadline passed: the first copy is sent again.
-    pub fn on_timeout(&mut self, now: Instant) {
-        self.timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
-        self.deadline = now + self.timeout;
-        self.duplicates = 0;
-        self.recovering = true;
+    /// Everything held was sent, and nothing of it is missing.
+    pub fn is_done<P: Payload>(&self, store: &Store<P>) -> bool {
+        self.flight.as_ref().is_some_and(|flight| {
+            flight.sent.is_empty() && flight.lost.is_empty() && !flight.is_behind(store)
+        })
     }
 
-    /// The mobile acknowledged more, but not all. True: send the first copy again.
-    pub fn on_progress(&mut self, now: Instant) -> bool {
-        self.timeout = FIRST_TIMEOUT;
-        self.deadline = now + self.timeout;
-        self.duplicates = 0;
-        self.recovering
+    /// This data takes its turn behind the copies; ask before it is kept. Its copy is then what is
+    /// sent, and needs [`send`](Self::send).
+    pub fn takes<P: Payload>(&self, store: &Store<P>, segment: &Segment<P>) -> bool {
+        self.flight.as_ref().is_some_and(|flight| {
+            let is_new = segment.seq_len() > 0 && segment.seq_end().after(flight.next);
+            is_new && (flight.is_behind(store) || !flight.is_over(store))
+        })
     }
 
-    /// The mobile repeated its acknowledgement. True: send the first copy again.
-    pub fn on_duplicate(&mut self) -> bool {
-        self.duplicates = (self.duplicates + 1).min(DUPLICATES + 1);
-        let lost = self.duplicates == DUPLICATES && !self.recovering;
-        self.recovering |= lost;
-        lost
+    /// A segment of the fixed host goes on as it came.
+    pub fn note_passed<P: Payload>(&mut self, segment: &Segment<P>) {
+        if let Some(flight) = &mut self.flight {
+            flight.next = flight.next.later(segment.seq_end());
+        }
+    }
+
+    /// A copy of this segment was kept: sends what the window allows.
+    pub fn send<P: Payload>(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) {
+        if let Some(flight) = &mut self.flight {
+            flight.send(now, 0..=2 * segment.seq_len().max(flight.segment), store, out);
+        }
+    }
+
+    /// A segment of the mobile, already noted; `before` is its end as known until then, `replays`
+    /// as for [`begin`](Self::begin). Returns how many pieces were sent again.
+    pub fn on_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        replays: u32,
+        before: &MobileEnd,
+        segment: &Segment<P>,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> u64 {
+        let mobile = *store.ends.mobile();
+        let has_opened = before.window == 0 && mobile.window > 0;
+        let Some(flight) = self.flight.as_mut().filter(|_| !has_opened) else {
+            // It had no room for what was sent, or a process took over.
+            if has_opened || mobile.ack.after(before.ack) {
+                *self = Self::begin(now, replays, store, out);
+            }
+            return 0;
+        };
+        let under_way = flight.under_way();
+        let blocks = segment.options.sack;
+        let delivered = flight.deliver(mobile.ack, blocks.as_slice());
+        let mut is_lost = false;
+        if let Some(last) = &delivered.last {
+            flight.measure(now, last);
+            self.timeout = flight.timeout();
+            self.duplicates = 0;
+            self.probed = false;
+            is_lost = flight.lose_before(now, last);
+        } else if before.is_repeated_by(segment) && blocks.is_empty() {
+            let is_third = self.duplicates + 1 == DUPLICATES;
+            self.duplicates = (self.duplicates + 1).min(DUPLICATES);
+            is_lost = is_third && flight.lose_first();
+        }
+        if is_lost {
+            flight.reduce(under_way, mobile.ack);
+        } else {
+            flight.grow(under_way, &delivered);
+        }
+        // RFC 6675 §5 (4.3): the first repair does not wait for the window.
+        let least = if is_lost { flight.segment } else { 0 };
+        let most = 2 * delivered.bytes.max(flight.segment);
+        let repaired = match mobile.window {
+            0 => 0,
+            _ => flight.send(now, least..=most, store, out),
+        };
+        flight.rebase();
+        if delivered.last.is_some() {
+            self.deadline = now + flight.patience();
+        }
+        repaired
+    }
+
+    /// The deadline passed. Returns how many pieces were sent again.
+    pub fn on_timer<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> u64 {
+        let is_tail = self.flight.as_ref().is_some_and(|flight| flight.rtt.is_some());
+        if is_tail && !std::mem::replace(&mut self.probed, true) {
+            self.deadline = now + self.timeout;
+            return self.flight.as_mut().map_or(0, |flight| flight.probe(now, store, out));
+        }
+        let timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
+        *self = Self { deadline: now + timeout, timeout, ..Self::waiting(now) };
+        store.resend_first(out)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn s(n: u64) -> Instant {
-        Instant::from_secs(n)
+impl Sent {
+    fn len(&self) -> u32 {
+        self.end.bytes_after(self.seq)
     }
+}
 
-    #[test]
-    fn the_timeout_doubles_up_to_a_minute_and_starts_anew_with_progress() {
-        let mut replay = Replay::new(s(0));
-        let mut waits = Vec::new();
-        let mut now = s(0);
-        for _ in 0..8 {
-            waits.push(replay.deadline().since(now).as_millis() / 1000);
-            now = replay.deadline();
-            replay.on_timeout(now);
+impl Flight {
+    fn new<P: Payload>(replays: u32, store: &Store<P>) -> Self {
+        let (segment, ack) = (store.segment(), store.ends.mobile_ack());
+        let until = store.end().unwrap_or(ack);
+        let window = (until.bytes_after(ack) / 2).min(LARGEST_INITIAL_WINDOW);
+        let window = window.max(INITIAL_WINDOW * segment) / replays.max(1);
+        Self {
+            segment,
+            until,
+            next: ack,
+            sent: VecDeque::new(),
+            lost: VecDeque::new(),
+            position: 0,
+            reduced: 0,
+            window: window.max(LEAST_WINDOW * segment),
+            threshold: u32::MAX,
+            acknowledged: 0,
+            rtt: None,
         }
-        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
-        replay.on_progress(now);
-        assert_eq!(replay.deadline(), now + FIRST_TIMEOUT);
     }
 
-    #[test]
-    fn the_third_duplicate_means_a_loss_once() {
-        let mut replay = Replay::new(s(0));
-        let lost: Vec<bool> = (0..6).map(|_| replay.on_duplicate()).collect();
-        assert_eq!(lost, [false, false, true, false, false, false]);
+    /// Bytes sent and neither acknowledged nor lost.
+    fn under_way(&self) -> u32 {
+        self.sent.iter().map(Sent::len).sum()
     }
 
-    #[test]
-    fn progress_that_does_not_repair_all_sends_the_next_copy() {
-        let mut replay = Replay::new(s(0));
-        assert!(!replay.on_progress(s(0)), "nothing was lost so far");
-        replay.on_timeout(s(1));
-        assert!(replay.on_progress(s(1)));
-        assert!(replay.on_progress(s(1)));
+    /// Copies wait to be sent for the first time.
+    fn is_behind<P: Payload>(&self, store: &Store<P>) -> bool {
+        store.end().is_some_and(|end| end.after(self.next))
     }
+
+    /// The mobile has what was held when the replay began.
+    fn is_over<P: Payload>(&self, store: &Store<P>) -> bool {
+        store.ends.mobile_ack().at_or_after(self.until)
+    }
+
+    /// Sends what is lost, then what waits: as the window allows, but so many bytes at least and at
+    /// most. Returns how many pieces were sent again.
+    fn send<P: Payload>(
+        &mut self,
+        now: Instant,
+        bounds: RangeInclusive<u32>,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> u64 {
+        let window = if self.is_over(store) { u32::MAX } else { self.window };
+        let room = window.saturating_sub(self.under_way());
+        let mut room = room.clamp(*bounds.start(), *bounds.end());
+        let mut repaired = 0;
+        loop {
+            let lost = self.lost.front().cloned();
+            let is_repair = lost.is_some();
+            let wanted = lost.unwrap_or(self.next..store.end().unwrap_or(self.next));
+            if !wanted.end.after(wanted.start)
+                || room < self.segment.min(wanted.end.bytes_after(wanted.start))
+            {
+                return repaired;
+            }
+            // What is not held any more, or never was, is not sent.
+            let end = match store.send(wanted.clone(), room, out) {
+                Some(piece) => {
+                    repaired += u64::from(is_repair);
+                    room -= piece.end.bytes_after(piece.start);
+                    self.note_sent(now, &piece, is_repair);
+                    piece.end
+                }
+                None => wanted.end,
+            };
+            if !is_repair {
+                self.next = end;
+            } else if end == wanted.end {
+                self.lost.pop_front();
+            } else {
+                self.lost[0].start = end;
+            }
+        }
+    }
+
+    fn note_sent(&mut self, now: Instant, piece: &Range<SeqNum>, again: bool) {
+        let &Range { start: seq, end } = piece;
+        self.position += u64::from(end.bytes_after(seq));
+        self.sent.push_back(Sent { seq, end, at: now, position: self.position, again });
+    }
+
+    /// Takes off what has arrived.
+    fn deliver(&mut self, ack: SeqNum, blocks: &[SackBlock]) -> Delivered {
+        let may_cut = self.sent.len() + self.lost.len() < MOST_PIECES;
+        let mut delivered = Delivered::default();
+        for piece in std::mem::take(&mut self.sent) {
+            let whole = piece.seq..piece.end;
+            let mut rest: Vec<_> = missing(whole.clone(), ack, blocks).collect();
+            if rest.len() > 1 && !may_cut {
+                rest = vec![rest[0].start..piece.end];
+            }
+            let before = |end: SeqNum| piece.position - u64::from(piece.end.bytes_after(end));
+            // The end of the last byte in it that arrived.
+            let arrived = match rest.last() {
+                Some(last) if last.end == piece.end => last.start,
+                _ => piece.end,
+            };
+            let missing: u32 = rest.iter().map(|rest| rest.end.bytes_after(rest.start)).sum();
+            let news = whole.end.bytes_after(whole.start) - missing;
+            if news > 0 {
+                delivered.bytes += news;
+                let last = Sent { end: arrived, position: before(arrived), ..piece };
+                if delivered.last.is_none_or(|other| last.position > other.position) {
+                    delivered.last = Some(last);
+                }
+            }
+            self.sent.extend(rest.into_iter().map(|Range { start: seq, end }| Sent {
+                seq,
+                end,
+                position: before(end),
+                ..piece
+            }));
+        }
+        let lost = std::mem::take(&mut self.lost);
+        let still = |range| missing(range, ack, blocks);
+        self.lost.extend(lost.into_iter().flat_map(still));
+        self.next = self.next.later(ack);
+        delivered
+    }
+
+    /// Counts positions from the first piece under way: they stay small.
+    fn rebase(&mut self) {
+        let first = self.sent.front().map(|first| first.position - u64::from(first.len()));
+        let base = first.unwrap_or(self.position);
+        self.sent.iter_mut().for_each(|piece| piece.position -= base);
+        self.position -= base;
+        self.reduced = self.reduced.saturating_sub(base);
+    }
+
+    /// A round-trip time, unless the piece may have arrived the first time it was sent (Karn's
+    /// algorithm, RFC 6298 §3). A time of zero measures the clock, not the path.
+    fn measure(&mut self, now: Instant, last: &Sent) {
+        let sample = now.since(last.at);
+        if last.again || sample.is_zero() {
+            return;
+        }
+        self.rtt = Some(match self.rtt {
+            None => Rtt { smoothed: sample, variation: sample / 2, least: sample },
+            Some(Rtt { smoothed, variation, least }) => Rtt {
+                variation: (variation * 3 + smoothed.abs_diff(sample)) / 4,
+                smoothed: (smoothed * 7 + sample) / 8,
+                least: least.min(sample),
+            },
+        });
+    }
+
+    /// The retransmission time-out (RFC 6298 §2).
+    fn timeout(&self) -> Duration {
+        let measured = |rtt: Rtt| rtt.smoothed + (rtt.variation * 4).max(GRANULARITY);
+        self.rtt.map_or(FIRST_TIMEOUT, measured).clamp(FIRST_TIMEOUT, LONGEST_TIMEOUT)
+    }
+
+    /// How long to wait for the tail (RFC 8985 §7.2).
+    fn patience(&self) -> Duration {
+        let delay = if self.under_way() <= self.segment { DELAYED_ACK } else { GRANULARITY };
+        let measured = |rtt: Rtt| rtt.smoothed * 2 + delay;
+        self.rtt.map_or(FIRST_TIMEOUT, measured).min(self.timeout())
+    }
+
+    /// Takes for lost what was sent well before something that has arrived. True: some of it was
+    /// sent after the window was last made smaller.
+    fn lose_before(&mut self, now: Instant, last: &Sent) -> bool {
+        // It may be the first time that arrived (RFC 8985 §6.2, step 2).
+        if last.again && self.rtt.is_none_or(|rtt| now.since(last.at) < rtt.least) {
+            return false;
+        }
+        let behind = u64::from(2 * self.segment);
+        let earlier = self.rtt.map_or(Duration::MAX, |rtt| rtt.smoothed / 4);
+        let is_lost = |piece: &Sent| {
+            last.position > piece.position
+                && (last.position - piece.position > behind || last.at.since(piece.at) > earlier)
+        };
+        let reduced = self.reduced;
+        let mut is_news = false;
+        for piece in std::mem::take(&mut self.sent) {
+            if is_lost(&piece) {
+                is_news |= piece.position > reduced;
+                self.note_lost(piece.seq..piece.end);
+            } else {
+                self.sent.push_back(piece);
+            }
+        }
+        is_news
+    }
+
+    /// Takes the first segment under way for lost, as [`lose_before`](Self::lose_before) does.
+    fn lose_first(&mut self) -> bool {
+        let first =
+            self.sent.iter().enumerate().reduce(|a, b| if b.1.seq.before(a.1.seq) { b } else { a });
+        let Some((index, &piece)) = first else { return false };
+        let end = piece.end.earlier(piece.seq + self.segment);
+        if end == piece.end {
+            self.sent.remove(index);
+        } else {
+            self.sent[index].seq = end;
+        }
+        self.note_lost(piece.seq..end);
+        piece.position > self.reduced
+    }
+
+    fn note_lost(&mut self, range: Range<SeqNum>) {
+        let place = self.lost.partition_point(|other| other.start.before(range.start));
+        self.lost.insert(place, range);
+    }
+
+    /// A loss (RFC 5681 §3.1, equation 4); `under_way`: bytes, before it was found. The first one
+    /// does not end slow start below half of what is missing of what was held: the path has carried
+    /// that (RFC 7661 §4.4.3 keeps more, after an idle time).
+    fn reduce(&mut self, under_way: u32, ack: SeqNum) {
+        let is_first = self.threshold == u32::MAX;
+        let held = if is_first { self.until.later(ack).bytes_after(ack) } else { 0 };
+        self.window = (under_way / 2).max(LEAST_WINDOW * self.segment);
+        self.threshold = self.window.max(held / 2);
+        self.acknowledged = 0;
+        self.reduced = self.position;
+    }
+
+    /// Slow start and congestion avoidance in bytes (RFC 3465 §2.1, §2.2), if the window was full.
+    fn grow(&mut self, under_way: u32, delivered: &Delivered) {
+        let is_recovering = delivered.last.is_none_or(|last| last.position <= self.reduced);
+        if is_recovering || under_way.saturating_add(self.segment) <= self.window {
+            return;
+        }
+        if self.window < self.threshold {
+            self.window = self.window.saturating_add(delivered.bytes);
+            return;
+        }
+        self.acknowledged += delivered.bytes;
+        if self.acknowledged >= self.window {
+            self.acknowledged -= self.window;
+            self.window += self.segment;
+        }
+    }
+
+    /// Nothing was heard for a while: sends the first piece under way again. The round trip may be
+    /// longer than was measured: the first answers to a replay may be to what was sent before it.
+    /// Then each piece would be sent again before its answer comes, and the round trip never be
+    /// measured; so it counts twice from now on (RFC 6298 §5.5).
+    fn probe<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> u64 {
+        if let Some(rtt) = &mut self.rtt {
+            rtt.smoothed = (rtt.smoothed * 2).min(FIRST_TIMEOUT.max(rtt.smoothed));
+        }
+        self.lose_first();
+        self.send(now, self.segment..=self.segment, store, out)
+    }
+}
+
+/// What of a range the mobile lacks.
+fn missing(
+    range: Range<SeqNum>,
+    ack: SeqNum,
+    blocks: &[SackBlock],
+) -> impl Iterator<Item = Range<SeqNum>> + '_ {
+    let Range { start, end } = range;
+    let mut from = start.later(ack);
+    std::iter::from_fn(move || {
+        while let Some(block) = blocks.iter().find(|block| holds(block, from)) {
+            from = block.right;
+        }
+        if !from.before(end) {
+            return None;
+        }
+        let ahead = blocks.iter().map(|block| block.left).filter(|left| left.after(from));
+        let gap = from..ahead.fold(end, SeqNum::earlier);
+        from = gap.end;
+        Some(gap)
+    })
+}
+
+fn holds(block: &SackBlock, number: SeqNum) -> bool {
+    block.left.at_or_before(number) && block.right.after(number)
 }

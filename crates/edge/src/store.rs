@@ -7,6 +7,11 @@ use crate::ends::Ends;
 use crate::middlebox::{Actions, Side};
 use airtcp_core::{Bytes, Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A copy may hold several segments, as a live gateway sees them, which cuts them to the mobile's
+/// MSS. Whatever counts segments takes them to be of this size (RFC 6928 §2: Ethernet's).
+pub const LONGEST_SEGMENT: u32 = 1460;
 
 /// Copies with what is needed to send them again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -128,11 +133,32 @@ impl<P: Payload> Store<P> {
         self.copies.len() as u64
     }
 
-    /// Sends the mobile the first copy; how many (none without copies).
+    /// Sends the mobile the first segment that is held and that it lacks; how many (none without
+    /// copies).
     pub fn resend_first(&mut self, out: &mut Actions<P>) -> u64 {
-        let Some(first) = self.copies.first() else { return 0 };
-        out.inject(Side::Mobile, self.ends.renewed(first));
-        1
+        let Some(end) = self.end() else { return 0 };
+        let lacking = self.ends.mobile_ack()..end;
+        u64::from(self.send(lacking, LONGEST_SEGMENT, out).is_some())
+    }
+
+    /// Sends the mobile what is held first in a range, of one copy and at most so many bytes; what
+    /// that was.
+    pub fn send(
+        &mut self,
+        range: Range<SeqNum>,
+        most: u32,
+        out: &mut Actions<P>,
+    ) -> Option<Range<SeqNum>> {
+        let piece = self.copies.piece(range, most)?;
+        let sent = piece.seq..piece.seq_end();
+        out.inject(Side::Mobile, self.ends.renewed(&piece));
+        Some(sent)
+    }
+
+    /// Size of a segment: of the longest copy, but [`LONGEST_SEGMENT`] at most.
+    pub fn segment(&self) -> u32 {
+        let longest = self.copies.iter().map(|copy| copy.payload.len() as u32).max();
+        longest.unwrap_or_default().clamp(1, LONGEST_SEGMENT)
     }
 
     /// Nothing is held.

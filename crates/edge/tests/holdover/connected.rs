@@ -51,7 +51,7 @@ fn data_sent_before_the_mobile_s_first_acknowledgement_may_be_acknowledged() {
     s.data(0, 6000);
     s.ack(1000);
     assert_eq!(s.ack(4000), [">F ack 4000 win 500"]);
-    assert_eq!(s.down(), ["+F ack 4000 win 0"]);
+    assert_eq!(s.fading(), ["+F ack 4000 win 0"]);
 }
 
 proptest! {

@@ -6,6 +6,7 @@ mod connected;
 mod control;
 mod forged;
 mod meeting;
+mod replay;
 mod resuming;
 #[path = "../script/mod.rs"]
 mod script;

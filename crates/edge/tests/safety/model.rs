@@ -293,6 +293,7 @@ where
             out: &mut out,
             room,
             interrupted: 1,
+            waiting: 1,
         };
         let mut arrived = None;
         match input {

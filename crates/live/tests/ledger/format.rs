@@ -43,7 +43,7 @@ fn file() -> (Vec<u8>, Vec<(usize, Known)>) {
     ];
     for (number, call) in (1..).zip(calls) {
         let now = Instant::from_secs(1000 + u64::from(number));
-        let input = Input { now, room: 1 << 20, interrupted: 1, call };
+        let input = Input { now, room: 1 << 20, interrupted: 1, waiting: 0, call };
         write_record(&mut file, &NewEntry::Input(flow(0), number, &input)).unwrap();
         snapshot.apply(input);
         moments.push((file.len(), known(&snapshot, number)));

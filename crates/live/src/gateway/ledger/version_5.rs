@@ -83,7 +83,7 @@ impl Snapshot {
             Link::Resuming | Link::AwaitingProbe => Instant::ZERO,
         };
         let call = Call::Link(LinkSignal::Down);
-        present.apply(Input { now, room: 0, interrupted: 1, call });
+        present.apply(Input { now, room: 0, interrupted: 1, waiting: 0, call });
         Some(present)
     }
 }
