@@ -4,7 +4,7 @@
 use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
 use airtcp_edge::{Actions, FlowTableConfig, Mechanism, Middlebox, MobileId};
 use airtcp_live::gateway::ledger::format::{
-    Entry, HEAD_5, Known, Log, NewEntry, Saved, read_version_5, write_head, write_record,
+    Entry, HEAD_5, HEAD_6, Known, Log, NewEntry, Saved, read_version_5, write_head, write_record,
 };
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 use std::collections::BTreeMap;
@@ -32,11 +32,15 @@ pub(crate) fn check(input: &[u8]) {
     if let Ok(saved) = read_version_5(&of_version_5, BOOT) {
         go_on(saved);
     }
-    let mut known = BTreeMap::new();
-    let _ = Log::open(&log).expect("it has a head").read(&mut known);
-    for (flow, known) in known {
-        if let Known::Whole { group, snapshot, .. } = known {
-            go_on(Saved { group, flow, snapshot: *snapshot });
+    let mut of_version_6 = log.clone();
+    of_version_6[..HEAD_6.len()].copy_from_slice(&HEAD_6);
+    for log in [log, of_version_6] {
+        let mut known = BTreeMap::new();
+        let _ = Log::open(&log).expect("it has a head").read(&mut known);
+        for (flow, known) in known {
+            if let Known::Whole { group, snapshot, .. } = known {
+                go_on(Saved { group, flow, snapshot: *snapshot });
+            }
         }
     }
 }

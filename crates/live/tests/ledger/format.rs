@@ -4,8 +4,8 @@ use crate::{GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
 use airtcp_edge::{Actions, Call, Input, Note, Side, Snapshot};
 use airtcp_live::gateway::ledger::format::{
-    Entry, HEAD, HEAD_5, Known, Log, NewEntry, Saved, Unreadable, read_version_5, write_head,
-    write_record,
+    Entry, HEAD, HEAD_5, HEAD_6, Known, Log, NewEntry, Saved, Unreadable, read_version_5,
+    write_head, write_record,
 };
 use airtcp_live::gateway::ledger::{Ledger, Loaded};
 use airtcp_live::gateway::payload::SharedBytes;
@@ -75,7 +75,8 @@ fn a_log_cut_off_anywhere_says_what_its_last_whole_record_said() {
 fn a_connection_is_lost_when_any_byte_about_it_has_changed() {
     let (mut file, _) = file();
     for at in 0..file.len() {
-        for change in [0x01, 0x80, 0xff] {
+        // By 0x01 the version would be 6.
+        for change in [0x03, 0x80, 0xff] {
             file[at] ^= change;
             if let Ok((known, read)) = read(&file) {
                 assert!(read.is_err(), "byte {at} changed by {change}");
@@ -182,6 +183,24 @@ fn files_of_others_are_left_alone() {
     assert_eq!(dir.path().read_dir().unwrap().count(), 5, "the lock, and not what is empty");
 }
 
+#[test]
+fn of_logs_of_version_6_connections_of_m_tcp_plus_are_read_and_those_of_holdover_left_out() {
+    let (mut log, moments) = file();
+    log[..HEAD.len()].copy_from_slice(&HEAD_6);
+    assert_eq!(read(&log).unwrap().0.as_ref(), moments.last().map(|(_, known)| known));
+    // A snapshot of the other mechanism: its content, whatever it was, is not looked at.
+    type Record<'a> = Entry<&'a str, (u8, &'a [u8]), &'a [u8]>;
+    let (holdover, content) = (1, &[0xff; 100]);
+    for record in
+        [Record::Snapshot(flow(1), GROUP, (holdover, content)), Record::Input(flow(1), 1, content)]
+    {
+        write_record(&mut log, &record).unwrap();
+    }
+    let mut known = BTreeMap::new();
+    assert!(Log::open(&log).unwrap().read(&mut known).is_ok());
+    assert_eq!(known.into_keys().collect::<Vec<_>>(), [flow(0)]);
+}
+
 /// Written by version 5 for [`flow`] 0: three segments of 1000 bytes were acknowledged on the
 /// mobile's behalf, then one of 300; of all these it has acknowledged 1000.
 const OF_VERSION_5: &[u8] = include_bytes!("version_5.flow");
@@ -233,5 +252,5 @@ fn the_layout_has_not_changed_without_a_new_version() {
     let (file, _) = file();
     // A change here needs another version in `HEAD`: a gateway must not misread what an older one
     // promised.
-    assert_eq!((HEAD[8], file.len(), crc32fast::hash(&file)), (6, 3760, 3_333_387_975));
+    assert_eq!((HEAD[8], file.len(), crc32fast::hash(&file)), (7, 3760, 3_613_763_359));
 }

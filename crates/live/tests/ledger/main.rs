@@ -150,6 +150,30 @@ impl Gateway {
         })
     }
 
+    /// From where on, and what, the mobile of connection `n` is sent, which acknowledges it; first by
+    /// these actions.
+    pub(crate) fn replays(
+        &mut self,
+        mut actions: Vec<Action<SharedBytes>>,
+        n: u16,
+    ) -> (u32, Vec<u8>) {
+        let first = actions.iter().find_map(|action| match action {
+            Action::Inject { to: Side::Mobile, segment } if segment.flow == flow(n) => {
+                Some(segment.seq.bytes_after(FIXED_ISN))
+            }
+            _ => None,
+        });
+        let (first, mut all) = (first.unwrap_or(0), Vec::new());
+        loop {
+            let sent = Self::replayed(&actions, n);
+            if sent.is_empty() {
+                return (first, all);
+            }
+            all.extend(sent);
+            actions = self.ack(n, first + all.len() as u32);
+        }
+    }
+
     /// What the mobile is sent of connection `n`.
     pub(crate) fn replayed(actions: &[Action<SharedBytes>], n: u16) -> Vec<u8> {
         let payloads = actions.iter().filter_map(|action| match action {

@@ -1,6 +1,6 @@
 //! What the next process finds.
 
-use crate::{FIXED_ISN, GROUP, Gateway, content, flow};
+use crate::{GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
 use airtcp_edge::{Action, MechanismConfig, Note, Side};
 use std::io::{BufRead as _, BufReader};
@@ -137,7 +137,7 @@ fn files_stay_in_proportion_to_what_is_held() {
     drop(gateway);
     let mut next = Gateway::take_over(dir.path(), LIMIT);
     let back = next.signal(LinkSignal::Up);
-    assert!((0..20).all(|n| Gateway::replayed(&back, n) == content(0, 3000)));
+    assert!((0..20).all(|n| next.replays(back.clone(), n) == (0, content(0, 3000))));
 }
 
 #[test]
@@ -215,12 +215,7 @@ fn kill_9_at_any_moment_loses_no_promised_byte() {
 
         let mut next = Gateway::take_over(dir.path(), LIMIT);
         let back = next.signal(LinkSignal::Up);
-        let first = back.iter().find_map(|action| match action {
-            Action::Inject { to: Side::Mobile, segment } => Some(segment.seq),
-            _ => None,
-        });
-        let first = first.map_or(0, |seq| seq.bytes_after(FIXED_ISN));
-        let replayed = Gateway::replayed(&back, 0);
+        let (first, replayed) = next.replays(back, 0);
         let end = first + replayed.len() as u32;
         assert!(
             first <= acknowledged && end >= promised,

@@ -13,13 +13,17 @@ use crate::gateway::payload::SharedBytes;
 use airtcp_core::{Flow, Segment};
 use airtcp_edge::{Input, Snapshot};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use thiserror::Error;
 
 /// How every log begins: the format, and its version. A new one whenever the layout of a record
-/// changes, or what a mechanism does with an input. The reader knows the version before.
-pub const HEAD: [u8; 12] = *b"airtcpLG\x06\0\0\0";
+/// changes, or what a mechanism does with an input. The reader knows the versions before.
+pub const HEAD: [u8; 12] = *b"airtcpLG\x07\0\0\0";
+
+/// The same in version 6. What it says of M-TCP+ is said as today. What it says of holdover is not,
+/// and is left out: holdover promises nothing, and the connection goes on by itself.
+pub const HEAD_6: [u8; 12] = *b"airtcpLG\x06\0\0\0";
 
 /// Where the format ends and the version begins.
 const FORMAT: usize = 8;
@@ -129,6 +133,7 @@ pub fn write_record(out: &mut Vec<u8>, body: &impl Serialize) -> io::Result<()> 
 pub struct Log<'a> {
     file: &'a [u8],
     records: &'a [u8],
+    is_of_version_6: bool,
     /// In which boot of the machine it was written; empty if that is damaged.
     pub boot: &'a str,
 }
@@ -137,14 +142,15 @@ impl<'a> Log<'a> {
     /// The log in this file.
     ///
     /// # Errors
-    /// It is not a log of this version.
+    /// It is not a log of a version that is known.
     pub fn open(file: &'a [u8]) -> Result<Self, Unreadable> {
-        let mut records = after_head(file, HEAD)?;
+        let is_of_version_6 = file.starts_with(&HEAD_6);
+        let mut records = after_head(file, if is_of_version_6 { HEAD_6 } else { HEAD })?;
         let all = records;
         let boot = next_record(&mut records).ok().flatten().and_then(|body| decode(body).ok());
         Ok(match boot {
-            Some(boot) => Self { file, records, boot },
-            None => Self { file, records: all, boot: "" },
+            Some(boot) => Self { file, records, is_of_version_6, boot },
+            None => Self { file, records: all, is_of_version_6, boot: "" },
         })
     }
 
@@ -154,10 +160,11 @@ impl<'a> Log<'a> {
     /// It is damaged; the rest was taken in.
     pub fn read(self, known: &mut BTreeMap<Flow, Known>) -> Result<(), Unreadable> {
         let (mut rest, mut damage) = (self.records, None);
+        let mut left_out = BTreeSet::new();
         loop {
             let place = self.file.len() - rest.len();
             match next_record(&mut rest) {
-                Ok(Some(body)) => match decode(body) {
+                Ok(Some(body)) => match self.decode(body, &mut left_out) {
                     Ok(entry) => take(entry, known),
                     Err(()) => damage = damage.or(Some(place)),
                 },
@@ -177,6 +184,35 @@ impl<'a> Log<'a> {
         }
         damage.map_or(Ok(()), |place| Err(Unreadable::Damaged(place)))
     }
+
+    /// What a record says; that it says nothing, if it is about a connection that is left out.
+    fn decode(&self, body: &[u8], left_out: &mut BTreeSet<Flow>) -> Result<OldEntry, ()> {
+        if self.is_of_version_6
+            && let Ok((entry, _)) = postcard::take_from_bytes::<Entry<&str, _, ()>>(body)
+        {
+            match entry {
+                Entry::Snapshot(flow, _, MechanismOfVersion6::Holdover) => {
+                    left_out.insert(flow);
+                    return Ok(Entry::Released(flow));
+                }
+                Entry::Snapshot(flow, _, MechanismOfVersion6::MTcpPlus) => {
+                    left_out.remove(&flow);
+                }
+                Entry::Input(flow, _, ()) if left_out.contains(&flow) => {
+                    return Ok(Entry::Released(flow));
+                }
+                Entry::Input(..) | Entry::Released(_) => {}
+            }
+        }
+        decode(body)
+    }
+}
+
+/// How the snapshots of version 6 began.
+#[derive(Deserialize)]
+enum MechanismOfVersion6 {
+    MTcpPlus,
+    Holdover,
 }
 
 /// Which connection a damaged record seems to be about, unless that was being released.
