@@ -41,6 +41,9 @@ impl Packet for Named {
     fn silence(&self) -> Option<Silence> {
         self.silence
     }
+    fn question(&self) -> Option<Self> {
+        self.end.map(|_| Self { name: format!("{}?", self.name), ..self.clone() })
+    }
 }
 
 fn ip(last: u8) -> IpAddr {
