@@ -6,8 +6,8 @@
 //!
 //! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the
 //! mobile acknowledges it. When the link fades, or goes down with nothing outstanding, the fixed
-//! host's window is closed: the mobile's last ACK once more, with window 0, and so do its other
-//! segments go on. With data outstanding on a link that is down, the window is open until the fixed
+//! host's window is closed: the node repeats the mobile's last ACK with window 0, and the mobile's
+//! other segments go on with window 0, too. With data outstanding on a link that is down, the window is open until the fixed
 //! host's first time-out. Time-outs and probes are answered with window 0. When the mobile is back
 //! the copies are replayed, and the first segment it is heard with goes through as it is: a genuine
 //! ACK with an open window. What the fixed host sends once more of the replayed data, because it
@@ -80,7 +80,7 @@ counters! {
         pub copies_resent: u64,
         /// Keep-alives sent to find out whether the mobile is there.
         pub nudges: u64,
-        /// Segments of the fixed host dropped because they had just been replayed.
+        /// Segments of the fixed host dropped because their copies were replayed, or will be.
         pub data_dropped: u64,
         /// Pure ACKs of the mobile without news kept from the fixed host.
         pub acks_suppressed: u64,

@@ -499,7 +499,7 @@ impl Flight {
     /// Nothing was heard for a while: sends the first piece under way again. The round trip may be
     /// longer than was measured: the first answers to a replay may be to what was sent before it.
     /// Then each piece would be sent again before its answer comes, and the round trip never be
-    /// measured; so it counts twice from now on (RFC 6298 §5.5).
+    /// measured. So it counts twice from now on, but for a second at most (RFC 6298 §5.5).
     fn probe<P: Payload>(
         &mut self,
         now: Instant,
@@ -507,7 +507,7 @@ impl Flight {
         out: &mut Actions<P>,
     ) -> u64 {
         if let Some(rtt) = &mut self.rtt {
-            rtt.smoothed = (rtt.smoothed * 2).min(FIRST_TIMEOUT.max(rtt.smoothed));
+            rtt.smoothed = (rtt.smoothed * 2).min(FIRST_TIMEOUT).max(rtt.smoothed);
         }
         self.lose_first();
         self.send(now, self.segment..=self.segment, store, out)

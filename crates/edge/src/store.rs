@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A copy may hold several segments, as a live gateway sees them, which cuts them to the mobile's
 /// MSS. Whatever counts segments takes them to be of this size (RFC 6928 §2: Ethernet's).
-pub const LONGEST_SEGMENT: u32 = 1460;
+const LONGEST_SEGMENT: u32 = 1460;
 
 /// Copies with what is needed to send them again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -155,7 +155,7 @@ impl<P: Payload> Store<P> {
         Some(sent)
     }
 
-    /// Size of a segment: of the longest copy, but [`LONGEST_SEGMENT`] at most.
+    /// Size of a segment: of the longest copy, but 1460 B at most.
     pub fn segment(&self) -> u32 {
         let longest = self.copies.iter().map(|copy| copy.payload.len() as u32).max();
         longest.unwrap_or_default().clamp(1, LONGEST_SEGMENT)

@@ -75,10 +75,11 @@ fn a_log_cut_off_anywhere_says_what_its_last_whole_record_said() {
 fn a_connection_is_lost_when_any_byte_about_it_has_changed() {
     let (mut file, _) = file();
     for at in 0..file.len() {
-        // By 0x01 the version would be 6.
-        for change in [0x03, 0x80, 0xff] {
+        for change in [0x01, 0x80, 0xff] {
             file[at] ^= change;
-            if let Ok((known, read)) = read(&file) {
+            // With another version it is another log, and a whole one.
+            let is_of_version_6 = file.starts_with(&HEAD_6);
+            if !is_of_version_6 && let Ok((known, read)) = read(&file) {
                 assert!(read.is_err(), "byte {at} changed by {change}");
                 assert!(known.is_none_or(|known| known == Known::Lost), "byte {at} by {change}");
             }

@@ -240,7 +240,7 @@ fn take(entry: OldEntry, all: &mut BTreeMap<Flow, Known>) {
     }
 }
 
-/// What a file of the version before says: all about one connection.
+/// What a file of version 5 says: all about one connection.
 ///
 /// # Errors
 /// It is not a whole file of this boot of the machine.
