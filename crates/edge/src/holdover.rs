@@ -7,11 +7,11 @@
 //! *Connected*, the node is a plain forwarder that keeps a copy of each data segment until the
 //! mobile acknowledges it. When the link fades, or goes down with nothing outstanding, the fixed
 //! host's window is closed: the node repeats the mobile's last ACK with window 0, and the mobile's
-//! other segments go on with window 0, too. With data outstanding on a link that is down, the window is open until the fixed
-//! host's first time-out. Time-outs and probes are answered with window 0. When the mobile is back
-//! the copies are replayed, and the first segment it is heard with goes through as it is: a genuine
-//! ACK with an open window. What the fixed host sends once more of the replayed data, because it
-//! went back to its first unacknowledged byte, is dropped.
+//! other segments go on with window 0, too. With data outstanding on a link that is down, the
+//! window is open until the fixed host's first time-out. Time-outs and probes are answered with
+//! window 0. When the mobile is back the copies are replayed, and the first segment it is heard
+//! with goes through as it is: a genuine ACK with an open window. What the fixed host sends once
+//! more of the replayed data, because it went back to its first unacknowledged byte, is dropped.
 //!
 //! All signals may be lost, late or false, as for M-TCP+ (see [`m_tcp_plus`](crate::m_tcp_plus)):
 //! only [`Up`](LinkSignal::Up), or being heard after a *nudge* (see [`away`](crate::away)), says

@@ -34,8 +34,10 @@
 //! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
 //! one flow, of the next one at the next call, until something comes back. Calls are
 //! [`WakeConfig::call`] apart at first, later a fiftieth of the silence, for a link that holds
-//! packets instead of dropping them delivers them all in the end. They stop after five minutes, and
-//! go on when the sender tries again.
+//! packets instead of dropping them delivers them all in the end. Between such calls it *asks*: it
+//! sends an empty segment of a TCP flow, which costs little and which the mobile answers (a
+//! keep-alive, RFC 9293 §3.8.4). All this stops after five minutes, and goes on when the sender
+//! tries again.
 //!
 //! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
 //! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
@@ -63,6 +65,10 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// Calls come at least this part of the silence apart: they cost a path that holds packets little,
 /// and a flow that waits a fiftieth of what it has waited.
 const CALLS_APART: u64 = 50;
+
+/// Of many silent mobiles each is asked less often: at intervals of at least this times their
+/// number. So a node asks 10,000 questions a second at most.
+const QUESTION_PACE: Duration = Duration::from_micros(100);
 
 /// Silence after which calls stop.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -151,6 +157,8 @@ counters! {
         pub packets_released: u64,
         /// Packets sent to find out whether a mobile is there.
         pub packets_called: u64,
+        /// Keep-alives sent between those calls.
+        pub questions: u64,
     }
 }
 
@@ -217,6 +225,11 @@ pub trait Packet: Clone {
     fn silence(&self) -> Option<Silence> {
         None
     }
+    /// An empty TCP segment of its flow that the other side answers, and that changes nothing there
+    /// (a keep-alive, RFC 9293 §3.8.4). `None`: there is none.
+    fn question(&self) -> Option<Self> {
+        None
+    }
     /// What to keep of it as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self {
         self.clone()
@@ -243,6 +256,16 @@ impl<P: Payload> Packet for Segment<P> {
 
     fn asks(&self) -> bool {
         self.seq_len() > 0
+    }
+
+    fn question(&self) -> Option<Self> {
+        // A segment without the ACK flag is not answered, and whoever has not answered a SYN may
+        // not know the flow.
+        if self.ack.is_none() || self.flags.intersects(Flags::SYN | Flags::RST) {
+            return None;
+        }
+        let (seq, flags, payload) = (self.seq - 1, Flags::empty(), self.payload.slice(0, 0));
+        Some(Self { seq, flags, payload, ..self.clone() })
     }
 
     fn end(&self) -> Self {
@@ -309,6 +332,12 @@ impl<Q: Packet> Kept<Q> {
         (tail.chain(&self.newest), tail_waits)
     }
 
+    /// See [`Packet::question`]: of the newest packet, which is the first that is missing once the
+    /// sender has timed out.
+    fn question(&self) -> Option<Q> {
+        self.newest.back().or(self.tail.back())?.question()
+    }
+
     /// Whether its sender may wait for an answer since then.
     fn waits(&self, since: Instant) -> bool {
         self.last + IDLE_BEFORE > since
@@ -348,9 +377,22 @@ struct Calls {
     since: Instant,
     /// `None`: nobody calls any more.
     next: Option<Instant>,
+    /// When to ask, if that is before the next call.
+    question: Option<Instant>,
     turn: usize,
     /// Everything was sent at this instant. If the peer answers soon, that was it.
     released: Option<Instant>,
+}
+
+impl Calls {
+    fn new(since: Instant) -> Self {
+        Self { since, next: None, question: None, turn: 0, released: None }
+    }
+
+    /// The next question is due `at`, if that is before the next call.
+    fn asking(self, at: Instant) -> Self {
+        Self { question: self.next.filter(|&call| at < call).map(|_| at), ..self }
+    }
 }
 
 impl<Q: Packet> Peer<Q> {
@@ -390,7 +432,7 @@ impl<Q: Packet> Peer<Q> {
 
     fn next_deadline(&self, config: &WakeConfig) -> Option<Instant> {
         let call = match (self.calls, self.waits_since) {
-            (Some(calls), _) => calls.next,
+            (Some(calls), _) => calls.question.or(calls.next),
             (None, Some(since)) => Some(since + self.threshold(config)),
             (None, None) => None,
         };
@@ -439,7 +481,7 @@ impl<Q: Packet> Peer<Q> {
         self.release_all(now, since);
         if !self.release.is_empty() {
             let next = Some(now + config.call);
-            self.calls = Some(Calls { since: now, next, turn: 0, released: Some(now) });
+            self.calls = Some(Calls { next, released: Some(now), ..Calls::new(now) });
         }
     }
 
@@ -495,9 +537,16 @@ impl<Q: Packet> Peer<Q> {
         sent as u64
     }
 
-    /// Calls, if it is time to; how many packets.
-    fn call(&mut self, now: Instant, config: &WakeConfig, send: &mut impl FnMut(&Q)) -> u64 {
-        let Some(Calls { since, next: Some(_), turn, released }) = self.calls else { return 0 };
+    /// Calls, and asks at `question` if that is before the next call; how many packets.
+    fn call(
+        &mut self,
+        now: Instant,
+        question: Instant,
+        config: &WakeConfig,
+        send: &mut impl FnMut(&Q),
+    ) -> u64 {
+        let Some(calls) = self.calls else { return 0 };
+        let Calls { since, turn, .. } = calls;
         // Flows that began in the silence call only if there are no others.
         let are_new = self.waiting(since).next().is_some_and(|(_, kept)| kept.is_new);
         let latest = self.waiting(since).take(CALLERS);
@@ -508,8 +557,20 @@ impl<Q: Packet> Peer<Q> {
         let silence = now.since(since);
         let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
         let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));
-        self.calls = Some(Calls { since, next, turn: turn + 1, released });
+        self.calls = Some(Calls { next, turn: turn + 1, ..calls }.asking(question));
         sent as u64
+    }
+
+    /// Asks, by the TCP flow that was the latest to send, and again at `next` if that is before the
+    /// next call; how many packets. Without such a flow there is only the call.
+    fn ask(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
+        let Some(calls) = self.calls else { return 0 };
+        let question = self.waiting(calls.since).find_map(|(_, kept)| kept.question());
+        self.calls = Some(match &question {
+            Some(_) => calls.asking(next),
+            None => Calls { question: None, ..calls },
+        });
+        question.iter().map(send).count() as u64
     }
 }
 
@@ -609,9 +670,9 @@ impl<Q: Packet> Wake<Q> {
             (peer.is_known, peer.waits_since) = (true, Some(silence.since));
             (peer.response, peer.round_trip) = (silence.response, silence.round_trip);
         }
-        if let Some(Calls { since, next: next @ None, .. }) = &mut peer.calls {
+        if let Some(calls) = peer.calls.as_mut().filter(|calls| calls.next.is_none()) {
             // It has been silent for long, but the sender still tries.
-            (*since, *next) = (now, Some(now + self.config.call));
+            (calls.since, calls.next) = (now, Some(now + self.config.call));
         }
         let since = *peer.waits_since.get_or_insert(now);
         let kept = peer.flows.entry(id).or_insert_with(|| {
@@ -688,11 +749,17 @@ impl<Q: Packet> Wake<Q> {
                 && since + peer.threshold(&self.config) <= now
             {
                 self.counters.silences += u64::from(peer.down.is_none());
-                peer.calls = Some(Calls { since, next: Some(now), turn: 0, released: None });
+                peer.calls = Some(Calls { next: Some(now), ..Calls::new(since) });
             }
-            if peer.calls.and_then(|calls| calls.next).is_some_and(|due| due <= now) {
-                let sent = peer.call(now, &self.config, &mut send);
+            let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+            let question = now + self.config.call.max(QUESTION_PACE * self.deadlines.len() as u64);
+            if peer.calls.is_some_and(|calls| is_due(calls.next)) {
+                let sent = peer.call(now, question, &self.config, &mut send);
                 self.counters.packets_called += sent;
+                done += sent;
+            } else if peer.calls.is_some_and(|calls| is_due(calls.question)) {
+                let sent = peer.ask(question, &mut send);
+                self.counters.questions += sent;
                 done += sent;
             }
             self.arm(mobile);

@@ -33,7 +33,7 @@ fn flow(port: u16, mobile: u8) -> Flow {
 
 proptest! {
     #[test]
-    fn segments_pass_as_they_came_and_copies_go_to_the_link_alone(
+    fn segments_pass_as_they_came_and_copies_and_questions_go_to_the_link_alone(
         steps in steps(),
         network: bool,
     ) {
@@ -47,9 +47,11 @@ proptest! {
                 Step::Segment { from, port, mobile, seq, len } => {
                     let flow = from.to_mobile(flow(port, mobile));
                     let payload = Length(len);
-                    let seq = SeqNum(seq);
-                    let segment = Segment { flow, seq, payload, ..Segment::default() };
-                    seen.extend([segment.end(), segment.beginning()]);
+                    let (seq, ack) = (SeqNum(seq), (port > 0).then_some(SeqNum(port.into())));
+                    let segment = Segment { flow, seq, ack, payload, ..Segment::default() };
+                    let copies = [segment.end(), segment.beginning()];
+                    seen.extend(copies.iter().filter_map(Packet::question));
+                    seen.extend(copies);
                     wake.on_segment(now, from, segment.clone(), &mut out);
                     let forward = Action::Forward { to: from.opposite(), segment };
                     prop_assert_eq!(out.drain().collect::<Vec<_>>(), vec![forward]);

@@ -1,7 +1,9 @@
 //! Without signals: silence, calls, and the end of both.
 
 use crate::{Named, Node, tcp, udp};
-use airtcp_core::LinkSignal;
+use airtcp_core::{Flags, Length, LinkSignal, Options, Segment, SeqNum, Timestamps};
+use airtcp_edge::{MobileId, Packet};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Calls of the flow with this name, up to `at` milliseconds.
 fn calls(node: &mut Node, name: &str, at: u64) -> Vec<u64> {
@@ -95,6 +97,69 @@ fn the_longer_the_silence_the_fewer_the_calls() {
     assert!((200..=205).contains(&gap(10_000)) && (1_000..=1_025).contains(&gap(50_000)));
     assert!((300_000..306_000).contains(calls.last().unwrap()), "five minutes");
     assert!(calls.len() < 300);
+}
+
+#[test]
+fn between_calls_that_are_far_apart_a_tcp_flow_asks_every_100_ms() {
+    let mut node = Node::known();
+    node.send(udp(443, "QUIC"));
+    node.send(tcp(80, 1000));
+    node.send(tcp(80, 500));
+    assert!(calls(&mut node, "500?", 5_000).is_empty(), "it calls as often");
+    node.until(20_000);
+    let told = node.until(21_000);
+    let (questions, calls): (Vec<_>, Vec<_>) =
+        told.iter().partition(|line| line.ends_with(" 500?"));
+    assert_eq!(questions.len() + calls.len(), told.len(), "by the newest packet: {told:?}");
+    assert!((7..=9).contains(&questions.len()), "{told:?}");
+    node.hear();
+    assert_eq!(node.sends(), ["1000", "500", "QUIC"]);
+    assert!(node.until(30_000).is_empty());
+    assert!(node.wake.counters().questions > 100);
+}
+
+#[test]
+fn quic_asks_nothing() {
+    let mut node = Node::known();
+    node.send(udp(443, "QUIC"));
+    assert!(node.until(100_000).iter().all(|line| line.ends_with(" QUIC")));
+    assert_eq!(node.wake.counters().questions, 0);
+}
+
+#[test]
+fn questions_end_when_calls_do() {
+    let mut node = Node::known();
+    node.send(tcp(80, 1000));
+    let last = *calls(&mut node, "1000?", 1_000_000).last().unwrap();
+    assert!((299_000..306_000).contains(&last), "{last}");
+}
+
+#[test]
+fn of_many_silent_mobiles_each_is_asked_less_often() {
+    let mut node = Node::known();
+    for mobile in 0..2_000 {
+        node.mobile = MobileId::Host(IpAddr::V4(Ipv4Addr::from_bits(mobile)));
+        node.answered(tcp(80, 500));
+        node.send(tcp(80, 1000));
+    }
+    node.until(20_000);
+    let asked = node.until(21_000).iter().filter(|line| line.ends_with('?')).count();
+    // 200 ms apart, and some of them are calls; one by one there would be 15,000.
+    assert!((4_000..=10_000).contains(&asked), "{asked}");
+}
+
+#[test]
+fn a_question_lies_before_what_the_other_side_expects_and_is_empty() {
+    let stamps = Timestamps { value: 7, echo: 9 };
+    let options = Options { timestamps: Some(stamps), ..Options::default() };
+    let flags = Flags::FIN;
+    let ack = Some(SeqNum(5));
+    let segment = Segment { payload: Length(100), ack, flags, options, ..Segment::default() };
+    let question = segment.question().unwrap();
+    assert_eq!((question.seq, question.seq_len()), (SeqNum(u32::MAX), 0));
+    assert_eq!((question.ack, question.options.timestamps), (ack, Some(stamps)));
+    assert_eq!(Segment { flags: Flags::SYN, ..segment.clone() }.question(), None);
+    assert_eq!(Segment { ack: None, ..segment }.question(), None);
 }
 
 #[test]

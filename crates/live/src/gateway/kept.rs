@@ -136,6 +136,11 @@ impl Packet for Kept {
         self.silence
     }
 
+    fn question(&self) -> Option<Self> {
+        let Content::Tcp(segment) = &self.content else { return None };
+        Some(Self { content: Content::Tcp(Box::new(segment.question()?)), ..*self })
+    }
+
     fn end(&self) -> Self {
         self.part(true)
     }
