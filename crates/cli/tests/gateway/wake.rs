@@ -109,7 +109,9 @@ fn a_flood_of_new_flows_in_an_outage_holds_no_old_flow_up() {
         expect_woken(&bed, transfer, told, || {
             send_raw(&bed.fixed, udp(mobile, 1000..11_000));
             let status = bed.daemon().wait_until(|s| s.groups[0].segments_refused > 9_000);
-            assert!((200..=257).contains(&status.flow_count), "{status:?}");
+            // Of 10,000 flows one in 25 times shares its place in the kernel's memory of flows with
+            // the download, and so seems to be old.
+            assert!((200..=260).contains(&status.flow_count), "{status:?}");
         });
     }
 }
