@@ -35,9 +35,9 @@
 //! one flow, of the next one at the next call, until something comes back. Calls are
 //! [`WakeConfig::call`] apart at first, later a fiftieth of the silence, for a link that holds
 //! packets instead of dropping them delivers them all in the end. Between such calls it *asks*: it
-//! sends an empty segment of a TCP flow, which costs little and which the mobile answers (a
-//! keep-alive, RFC 9293 §3.8.4). All this stops after five minutes, and goes on when the sender
-//! tries again.
+//! sends what costs little and what the mobile answers, an empty segment of a TCP flow (a
+//! keep-alive, RFC 9293 §3.8.4) or, without one, an echo request. All this stops after five
+//! minutes, and goes on when the sender tries again.
 //!
 //! A data path need not show what goes to a mobile that answers. It may begin when answers fail to
 //! come, and say with each packet what it knows ([`Silence`]). The tail is then what the sender
@@ -79,7 +79,7 @@ const PATIENCE_WITH_STRANGERS: Duration = Duration::from_secs(10);
 /// A flow that sent nothing for so long before the silence waits for nothing.
 const IDLE_BEFORE: Duration = Duration::from_secs(5);
 
-/// How many flows take turns to call: the latest to send.
+/// How many flows take turns to call, and which may ask: the latest to send.
 const CALLERS: usize = 16;
 
 /// Flows released at once, and each [`RELEASE_INTERVAL`] later: some 40 Mbit/s of full packets.
@@ -93,7 +93,7 @@ const NEW_IN_SILENCE: usize = 256;
 /// wait would.
 const SHORT_PATH: Duration = Duration::from_millis(100);
 
-/// How long the tail waits on other paths for the sender to go on.
+/// How long the tail waits on other paths for the sender to go on, beyond the tail.
 const TAIL_WAIT: Duration = Duration::from_millis(200);
 
 /// What comes later is no measure for the round trip: there was an outage.
@@ -157,7 +157,7 @@ counters! {
         pub packets_released: u64,
         /// Packets sent to find out whether a mobile is there.
         pub packets_called: u64,
-        /// Keep-alives sent between those calls.
+        /// Keep-alives and echo requests sent between those calls.
         pub questions: u64,
     }
 }
@@ -225,8 +225,8 @@ pub trait Packet: Clone {
     fn silence(&self) -> Option<Silence> {
         None
     }
-    /// An empty TCP segment of its flow that the other side answers, and that changes nothing there
-    /// (a keep-alive, RFC 9293 §3.8.4). `None`: there is none.
+    /// A small packet that the other side answers, and that changes nothing there: of TCP a
+    /// keep-alive of its flow (RFC 9293 §3.8.4), else an echo request. `None`: there is none.
     fn question(&self) -> Option<Self> {
         None
     }
@@ -293,6 +293,8 @@ struct Kept<Q> {
     newest: VecDeque<Q>,
     /// When its last packet came.
     last: Instant,
+    /// When the last packet of its tail came.
+    tail_last: Instant,
     /// It began in a silence, and may be a part of a flood.
     is_new: bool,
 }
@@ -301,7 +303,7 @@ impl<Q: Packet> Kept<Q> {
     fn new(now: Instant, is_new: bool) -> Self {
         // Room for one: most flows never need more, and there may be many.
         let [tail, newest] = [(); 2].map(|()| VecDeque::with_capacity(1));
-        Self { tail, newest, last: now, is_new }
+        Self { tail, newest, last: now, tail_last: now, is_new }
     }
 
     fn take(&mut self, now: Instant, packet: &Q, silent: bool, room: usize) {
@@ -314,6 +316,7 @@ impl<Q: Packet> Kept<Q> {
         };
         let (place, copy) = if is_tail {
             self.newest.clear();
+            self.tail_last = now;
             (&mut self.tail, packet.end())
         } else {
             (&mut self.newest, packet.beginning())
@@ -531,7 +534,8 @@ impl<Q: Packet> Peer<Q> {
         while self.next_tail().is_some_and(|due| due <= now)
             && let Some((released, id)) = self.tails.pop_front()
         {
-            let kept = self.flows.get(&id).filter(|kept| kept.last <= released);
+            // Whoever only repeats what is older still needs it (bbr).
+            let kept = self.flows.get(&id).filter(|kept| kept.tail_last <= released);
             sent += kept.into_iter().flat_map(|kept| &kept.tail).map(&mut *send).count();
         }
         sent as u64
@@ -561,11 +565,17 @@ impl<Q: Packet> Peer<Q> {
         sent as u64
     }
 
-    /// Asks, by the TCP flow that was the latest to send, and again at `next` if that is before the
-    /// next call; how many packets. Without such a flow there is only the call.
+    /// Asks, and again at `next` if that is before the next call; how many packets. The flow is one
+    /// of the latest to send, of TCP if there is one: not all mobiles answer echo requests. Without
+    /// a question there is only the call.
     fn ask(&mut self, next: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let Some(calls) = self.calls else { return 0 };
-        let question = self.waiting(calls.since).find_map(|(_, kept)| kept.question());
+        let by = |is_tcp| {
+            let latest = self.waiting(calls.since).take(CALLERS);
+            let mut of_kind = latest.filter(|(id, _)| (id.protocol == FlowId::TCP) == is_tcp);
+            of_kind.find_map(|(_, kept)| kept.question())
+        };
+        let question = by(true).or_else(|| by(false));
         self.calls = Some(match &question {
             Some(_) => calls.asking(next),
             None => Calls { question: None, ..calls },

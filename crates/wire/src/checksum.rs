@@ -1,5 +1,5 @@
 //! The Internet checksum of a TCP segment or UDP datagram (RFC 9293 §3.1, RFC 768; RFC 8200 §8.1
-//! for IPv6).
+//! for IPv6) or of an ICMPv6 message (RFC 4443 §2.3).
 
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
@@ -8,6 +8,8 @@ use std::net::IpAddr;
 pub(crate) const TCP: u8 = 6;
 /// UDP's protocol number.
 pub(crate) const UDP: u8 = 17;
+/// ICMPv6's next header value.
+pub(crate) const ICMPV6: u8 = 58;
 
 /// The checksum over the pseudo-header and `message`: the header of `protocol` and the payload, as
 /// in the packet. If the checksum field of `message` is zero, this is the value it should have; if

@@ -1,6 +1,6 @@
-//! Segment or datagram → packet.
+//! Segment, datagram or echo request → packet.
 
-use crate::checksum::{TCP, UDP, transport_checksum};
+use crate::checksum::{ICMPV6, TCP, UDP, transport_checksum};
 use crate::options::EncodedOptions;
 use airtcp_core::{Flags, Flow, Payload, Segment, SeqNum};
 use etherparse::checksum::Sum16BitWords;
@@ -14,6 +14,11 @@ pub(crate) const HOP_LIMIT: u8 = 64;
 const TCP_CHECKSUM: Range<usize> = 16..18;
 /// Where it is in the UDP header (RFC 768).
 const UDP_CHECKSUM: Range<usize> = 6..8;
+
+/// IP protocol number (RFC 792).
+const ICMP: u8 = 1;
+/// Where it is in the headers of ICMP (RFC 792, RFC 4443 §2.1).
+const ICMP_CHECKSUM: Range<usize> = 2..4;
 
 /// Where it is in the IPv4 header (RFC 791 §3.1).
 const IPV4_CHECKSUM: Range<usize> = 10..12;
@@ -97,6 +102,31 @@ pub fn encode_udp<P: Payload>(
         sum => sum,
     };
     out[start..][UDP_CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+    Ok(())
+}
+
+/// Appends an echo request without data, sequence number 0, to `out` as an IP packet with valid
+/// checksums (RFC 792, RFC 4443 §4.1); on an error `out` is unchanged. The flow's ports are not
+/// used. The IP header is like that of [`encode`].
+///
+/// # Errors
+/// [`EncodeError::MixedAddresses`].
+pub fn encode_echo_request(
+    flow: &Flow,
+    identifier: u16,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let (protocol, kind) = if flow.dst.ip.is_ipv4() { (ICMP, 8) } else { (ICMPV6, 128) };
+    let [high, low] = identifier.to_be_bytes();
+    let mut message = [kind, 0, 0, 0, high, low, 0, 0];
+    put_ip(protocol, flow, message.len(), out)?;
+    let checksum = match protocol {
+        ICMPV6 => transport_checksum(ICMPV6, flow.src.ip, flow.dst.ip, &message),
+        // Without a pseudo-header.
+        _ => Sum16BitWords::new().add_slice(&message).ones_complement().to_be(),
+    };
+    message[ICMP_CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+    out.extend_from_slice(&message);
     Ok(())
 }
 

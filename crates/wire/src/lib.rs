@@ -4,7 +4,8 @@
 //! timestamps), RFC 791 and RFC 8200 (IP).
 //!
 //! [`encode`] writes a packet with valid checksums; [`encode_udp`] writes one of cross traffic,
-//! [`encode_aodv`] and [`encode_dsr`] write those of routing protocols.
+//! [`encode_aodv`] and [`encode_dsr`] write those of routing protocols, [`encode_echo_request`] what
+//! a host answers.
 //! [`decode`] reads a captured packet and refuses, with a typed error, whatever is not one whole
 //! TCP segment. [`decode_with`] does the same on live traffic without copying the user data, and
 //! reports connections that a gateway must leave alone. [`decode_headers`] makes do with a packet
@@ -29,4 +30,4 @@ pub use aodv::encode_aodv;
 pub use datagram::{checksummed, outline, piece};
 pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_headers, decode_with};
 pub use dsr::{encode_dsr, insert_source_route};
-pub use encode::{EncodeError, encode, encode_udp, set_hop_limit};
+pub use encode::{EncodeError, encode, encode_echo_request, encode_udp, set_hop_limit};

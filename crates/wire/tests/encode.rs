@@ -3,7 +3,7 @@
 use airtcp_core::{
     Addr, Flags, Flow, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
 };
-use airtcp_wire::{Checksums, EncodeError, decode, encode, encode_udp};
+use airtcp_wire::{Checksums, EncodeError, decode, encode, encode_echo_request, encode_udp};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -235,6 +235,24 @@ proptest! {
 }
 
 /// RFC 768: the length covers header and data; the sum over pseudo-header and datagram is all ones.
+#[test]
+fn an_echo_request_has_its_identifier_and_a_valid_checksum() {
+    let mut packet = Vec::new();
+    encode_echo_request(&flow(), 0x1234, &mut packet).unwrap();
+    assert_eq!(packet[9], 1);
+    assert_eq!(ones_complement_sum(&packet[..20]), u16::MAX);
+    assert_eq!(packet[20..], [8, 0, 0xe5, 0xcb, 0x12, 0x34, 0, 0]);
+
+    let [src, dst] = [1, 2].map(|last| Addr::new(Ipv6Addr::from_bits(last).into(), 1000));
+    let mut packet = Vec::new();
+    encode_echo_request(&Flow { src, dst }, 0x1234, &mut packet).unwrap();
+    assert_eq!((packet[6], packet[40]), (58, 128));
+    let mut pseudo = packet[8..40].to_vec();
+    pseudo.extend([0, 0, 0, 8, 0, 0, 0, 58]);
+    pseudo.extend(&packet[40..]);
+    assert_eq!(ones_complement_sum(&pseudo), u16::MAX);
+}
+
 #[test]
 fn a_udp_datagram_has_its_length_and_a_valid_checksum() {
     for len in [0, 1, 1472] {

@@ -22,6 +22,8 @@ pub(crate) struct Named {
     boundary: bool,
     asks: bool,
     silence: Option<Silence>,
+    /// There are questions of its flow.
+    questions: bool,
     name: String,
 }
 
@@ -42,7 +44,7 @@ impl Packet for Named {
         self.silence
     }
     fn question(&self) -> Option<Self> {
-        self.end.map(|_| Self { name: format!("{}?", self.name), ..self.clone() })
+        self.questions.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
     }
 }
 
@@ -63,7 +65,7 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
     let name = name.into();
     let id = id(UDP, port, MOBILE);
-    Named { id, end: None, boundary: false, asks: true, silence: None, name }
+    Named { id, end: None, boundary: false, asks: true, silence: None, questions: true, name }
 }
 
 pub(crate) fn tcp(port: u16, end: u32) -> Named {

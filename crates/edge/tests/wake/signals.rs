@@ -420,6 +420,17 @@ fn a_sender_that_goes_on_needs_no_tail() {
 }
 
 #[test]
+fn a_sender_that_only_repeats_older_segments_needs_the_tail() {
+    let mut node = Node::back(101);
+    assert_eq!(node.sends(), ["500"]);
+    let up = node.ms();
+    node.hear();
+    node.until(up + 100);
+    node.answered(tcp(80, 600));
+    assert_eq!(node.until(up + 200), [format!("{} 1000", up + 200)]);
+}
+
+#[test]
 fn over_a_long_path_calls_are_without_the_tail() {
     let mut node = Node::back(101);
     assert_eq!(node.sends(), ["500"]);

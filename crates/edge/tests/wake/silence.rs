@@ -119,11 +119,26 @@ fn between_calls_that_are_far_apart_a_tcp_flow_asks_every_100_ms() {
 }
 
 #[test]
-fn quic_asks_nothing() {
+fn what_has_no_questions_only_calls() {
     let mut node = Node::known();
-    node.send(udp(443, "QUIC"));
+    node.send(Named { questions: false, ..udp(443, "QUIC") });
     assert!(node.until(100_000).iter().all(|line| line.ends_with(" QUIC")));
     assert_eq!(node.wake.counters().questions, 0);
+}
+
+#[test]
+fn other_protocols_ask_where_tcp_does_not() {
+    let mut node = Node::known();
+    node.send(udp(443, "QUIC"));
+    node.until(20_000);
+    let told = node.until(21_000);
+    let asked = told.iter().filter(|line| line.ends_with(" QUIC?")).count();
+    assert!((7..=9).contains(&asked), "{told:?}");
+    node.send(tcp(80, 1000));
+    node.send(udp(444, "newer"));
+    let told = node.until(22_000);
+    let asked = told.iter().filter(|line| line.ends_with(" 1000?")).count();
+    assert!((8..=11).contains(&asked), "{told:?}");
 }
 
 #[test]

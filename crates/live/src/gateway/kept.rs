@@ -8,7 +8,7 @@ use super::datapath::Intercepted;
 use super::payload::SharedBytes;
 use airtcp_core::{Segment, SeqNum};
 use airtcp_edge::{FlowId, Packet, Silence};
-use airtcp_wire::{DecodeError, Decoded, decode_with, piece};
+use airtcp_wire::{DecodeError, Decoded, decode_with, encode_echo_request, piece};
 use bytes::Bytes;
 
 /// The largest packet that is kept, if it cannot be cut: larger ones are sent by offloads, which
@@ -17,6 +17,10 @@ const LARGEST: usize = 1_600;
 
 /// Bytes in front of a datagram's payload: of IPv6 (RFC 8200) and UDP (RFC 768).
 const HEADERS: usize = 48;
+
+/// Of the echo requests that a mobile is asked with in the name of a host that it talks to, where
+/// its answers go: no program there waits for them.
+const ECHO_IDENTIFIER: u16 = 0xa17c;
 
 /// A packet, or what is kept of it.
 #[derive(Clone, Debug)]
@@ -137,8 +141,15 @@ impl Packet for Kept {
     }
 
     fn question(&self) -> Option<Self> {
-        let Content::Tcp(segment) = &self.content else { return None };
-        Some(Self { content: Content::Tcp(Box::new(segment.question()?)), ..*self })
+        let content = match &self.content {
+            Content::Tcp(segment) => Content::Tcp(Box::new(segment.question()?)),
+            Content::Other { .. } => {
+                let mut packet = Vec::new();
+                encode_echo_request(&self.id.flow, ECHO_IDENTIFIER, &mut packet).ok()?;
+                Content::Other { packet: packet.into(), datagram: None }
+            }
+        };
+        Some(Self { content, ..*self })
     }
 
     fn end(&self) -> Self {
@@ -231,6 +242,14 @@ mod tests {
         assert!(matches!(kept.sent(), Sent::Packet(_)));
         assert_eq!((kept.seq_end(), kept.asks()), (Some(SeqNum(90)), true));
         assert!(!with_foreign_option(&Segment { payload: Vec::new(), ..data }).asks());
+    }
+
+    #[test]
+    fn other_protocols_ask_by_an_echo_request_between_the_hosts() {
+        let question = kept(udp(b"x"), None).question().unwrap();
+        let (protocol, asked) = outline(&bytes(&question).unwrap()).unwrap();
+        let hosts = |flow: Flow| (flow.src.ip, flow.dst.ip);
+        assert_eq!((protocol, hosts(asked)), (1, hosts(flow())));
     }
 
     #[test]
