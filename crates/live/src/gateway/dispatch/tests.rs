@@ -278,6 +278,30 @@ fn what_wake_cannot_keep_passes_and_is_counted() {
 }
 
 #[test]
+fn a_silent_mobile_without_tcp_is_asked_by_echo_requests_of_the_fixed_host() {
+    let mut bench = waking();
+    let mut udp = Vec::new();
+    airtcp_wire::encode_udp(&flow(), &vec![1_u8], &mut udp).unwrap();
+    assert_eq!(bench.packet(udp.clone()), Verdict::Pass);
+    let end = bench.now + Duration::from_secs(9);
+    while let Some(due) = bench.dispatcher.next_deadline().filter(|&due| due < end) {
+        bench.now = due;
+        bench.dispatcher.on_timer(due, &mut bench.effects);
+    }
+    let mut echo_request = Vec::new();
+    airtcp_wire::encode_echo_request(&flow(), 0xa17c, &mut echo_request).unwrap();
+    let sent = |wanted: &[u8]| {
+        let is = |effect: &&Effect| {
+            matches!(effect, Effect::Inject { to: Side::Mobile, packet, .. } if packet == wanted)
+        };
+        bench.effects.iter().filter(is).count()
+    };
+    // From 5 s on calls are further apart than questions.
+    assert!((20..40).contains(&sent(&echo_request)), "{:?}", bench.effects);
+    assert!(sent(&udp) > 50, "{:?}", bench.effects);
+}
+
+#[test]
 fn who_is_in_no_group_is_left_alone() {
     let mut bench = Bench::new(&config(CopyMode::Always));
     let mut other = from_fixed(1, 10);
