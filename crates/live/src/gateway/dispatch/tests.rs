@@ -291,10 +291,11 @@ fn a_silent_mobile_without_tcp_is_asked_by_echo_requests_of_the_fixed_host() {
     let mut echo_request = Vec::new();
     airtcp_wire::encode_echo_request(&flow(), 0xa17c, &mut echo_request).unwrap();
     let sent = |wanted: &[u8]| {
-        let is = |effect: &&Effect| {
-            matches!(effect, Effect::Inject { to: Side::Mobile, packet, .. } if packet == wanted)
-        };
-        bench.effects.iter().filter(is).count()
+        let packets = bench.effects.iter().filter_map(|effect| match effect {
+            Effect::Inject { to: Side::Mobile, packet, .. } => Some(packet),
+            _ => None,
+        });
+        packets.filter(|packet| packet.as_slice() == wanted).count()
     };
     // From 5 s on calls are further apart than questions.
     assert!((20..40).contains(&sent(&echo_request)), "{:?}", bench.effects);
