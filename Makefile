@@ -18,10 +18,15 @@ endif
 # The longest tests are of real time, and mostly wait.
 TEST_THREADS := $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
 
-# What pytest runs. In CI nobody uses it afterwards, and most of it was built for cargo's tests.
-TESTED := $(if $(CI),test,$(PROFILE))
-# Where Cargo puts what a profile makes, in target/.
-directory = $(patsubst test,debug,$(1))
+# What pytest runs, and where it is in target/. Nobody uses it after CI. There most of it was built for
+# cargo's tests, with the same profile and features.
+ifdef CI
+BUILD_FOR_PYTEST = cargo build --profile test --workspace --lib --bins --tests && scripts/install-module debug
+TESTED := debug
+else
+BUILD_FOR_PYTEST = $(MAKE) --no-print-directory build
+TESTED := $(PROFILE)
+endif
 
 # Exit codes 3 and 4 of a study: it ran, and some claims are undecided or refuted. These are results.
 WITH_VERDICTS := [ $$? -ge 3 ]
@@ -34,7 +39,7 @@ help: ## list the targets
 
 build: setup ## .venv/bin/airtcp and target/release/airtcp [PROFILE=dist: target/dist/airtcp] [GATEWAY=no]
 	cargo build --profile $(PROFILE) --package airtcp-cli --package airtcp-python $(FEATURES)
-	@scripts/install-module $(call directory,$(PROFILE))
+	@scripts/install-module $(PROFILE)
 
 demo: module ## build the simulator, then reproduce the Packet Control paper and Table 3 of M-TCP+ in quick form
 	$(BIN)/airtcp study run packet-control --quick || $(WITH_VERDICTS)
@@ -62,9 +67,9 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
 	$(call stage,build)
-	$(MAKE) --no-print-directory build PROFILE=$(TESTED)
+	$(BUILD_FOR_PYTEST)
 	$(call stage,pytest)
-	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(call directory,$(TESTED))/airtcp ../$(BIN)/pytest
+	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest
 	@printf '\nAll tests passed.\n'
 
 soak: setup-test ## the tests of processes, sockets and time, many times under load (as root) [ARGS='20 5']
@@ -143,4 +148,4 @@ setup-test:
 # The Python module with the simulator only: it needs no clang.
 module: setup-simulate
 	cargo build --profile $(PROFILE) --package airtcp-python
-	@scripts/install-module $(call directory,$(PROFILE))
+	@scripts/install-module $(PROFILE)
