@@ -18,8 +18,8 @@ endif
 # The longest tests are of real time, and mostly wait.
 TEST_THREADS := $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
 
-# What pytest runs, and where it is in target/. Nobody uses it after CI. There most of it was built for
-# cargo's tests, with the same profile and features.
+# How what pytest runs is built, and where it is in target/. After CI nobody uses it. There most of
+# it was built for cargo's tests, with the same profile and features.
 ifdef CI
 BUILD_FOR_PYTEST = cargo build --profile test --workspace --lib --bins --tests && scripts/install-module debug
 TESTED := debug
