@@ -7,6 +7,7 @@
 
 use crate::wifi::agenda::Moment;
 use crate::wifi::config::Power;
+use crate::wifi::faint::Faint;
 use crate::wifi::frame::{Frame, Monitored};
 use airtcp_core::{Duration, Instant};
 use std::ops::{Index, IndexMut};
@@ -193,13 +194,17 @@ pub(crate) struct Air<T> {
     flights: Pool<Flight<T>>,
     /// All signals but the first of each station.
     waiting: Pool<Waiting>,
+    /// Of each station, the signals too weak to be sensed.
+    pub(crate) faint: Vec<Faint>,
     /// What was sent and received, if the caller asked for it.
     pub(crate) monitor: Option<Monitored<T>>,
 }
 
 impl<T> Air<T> {
-    pub(crate) const fn new() -> Self {
-        Self { flights: Pool::new(), waiting: Pool::new(), monitor: None }
+    /// Silence at so many stations.
+    pub(crate) fn new(stations: usize) -> Self {
+        let faint = vec![Faint::new(); stations];
+        Self { flights: Pool::new(), waiting: Pool::new(), faint, monitor: None }
     }
 
     /// Puts a frame on the air and returns its slot.

@@ -24,6 +24,15 @@ impl Neighbour {
     }
 }
 
+/// The kinds of neighbours, in this order, so that the processor foresees which are which: those that
+/// can receive a frame, those that sense it, and those at which it is faint.
+const CLASSES: usize = 3;
+
+#[inline]
+fn class(power: Power, radio: &RadioConfig, faint: Power) -> usize {
+    usize::from(power < radio.rx_threshold) + usize::from(power < faint)
+}
+
 /// The neighbours of all stations. They are kept for a station near which nothing moves; for others
 /// they are found anew at each request, from the positions at that time of the stations nearby.
 #[derive(Clone, Debug)]
@@ -35,6 +44,8 @@ pub(crate) struct Audience {
     /// to.
     kept: Vec<Option<(u32, Box<[Neighbour]>)>>,
     found: Vec<Neighbour>,
+    /// Weaker signals are [`faint`](super::faint).
+    faint: Power,
     /// Whose neighbours were found, and when, if nothing has changed since.
     found_of: Option<(u32, Instant)>,
     /// The stations that may be in range, and how far away; used while finding.
@@ -49,6 +60,7 @@ impl Audience {
         Self {
             radio: radio.clone(),
             loss: radio.path_loss(),
+            faint: radio.faint(),
             grid: Grid::new(positions, range(radio, floor(radio))),
             kept: vec![None; positions.len()],
             found: Vec::new(),
@@ -95,10 +107,9 @@ impl Audience {
             self.near.extend(self.grid.around(station));
             self.find(station, now);
             self.found_of = None;
-            // First those that can receive a frame, so that it is foreseen which can; then in
-            // ascending order, as the stations lie in memory.
-            let weak = |neighbour: &Neighbour| neighbour.power < self.radio.rx_threshold;
-            self.found.sort_unstable_by_key(|neighbour| (weak(neighbour), neighbour.station));
+            // In ascending order, as the stations lie in memory.
+            let Self { radio, faint, found, .. } = self;
+            found.sort_unstable_by_key(|n| (class(n.power, radio, *faint), n.station));
             self.kept[station as usize] = Some((generation, self.found.as_slice().into()));
         }
         self.kept[station as usize].as_ref().map_or(&[], |(_, kept)| kept)
@@ -116,20 +127,32 @@ impl Audience {
     /// Finds those among `near` that sense a frame sent by `station` at `now`.
     #[inline(never)]
     fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, loss, grid, found, near, distances, watts, .. } = self;
+        let Self { radio, loss, grid, found, faint, near, distances, watts, .. } = self;
         let floor = floor(radio);
         grid.distances(station, now, near, distances);
         // In a loop of its own, in which the processor takes several at once.
         watts.clear();
         watts.extend(distances.iter().map(|&distance| loss.received(distance)));
-        found.clear();
-        let all = near.iter().zip(distances).zip(watts);
-        found.extend(all.filter_map(|((&station, &mut distance), &mut watts)| {
+        // Sorted without a branch.
+        let all = near.len();
+        found.resize(CLASSES * all, Neighbour { station: 0, delay: 0, power: Power::ZERO });
+        let mut counts = [0; CLASSES];
+        for ((&station, &distance), &watts) in near.iter().zip(&*distances).zip(&*watts) {
             let power = Power::from_watts(watts);
             // A station further away than a million kilometres (4.3 s) senses nothing.
-            let delay = propagation_nanos(distance)?;
-            (power >= floor).then_some(Neighbour { station, delay, power })
-        }));
+            let delay = propagation_nanos(distance);
+            let class = class(power, radio, *faint);
+            let count = &mut counts[class];
+            let neighbour = Neighbour { station, delay: delay.unwrap_or(0), power };
+            found[class * all + *count] = neighbour;
+            *count += usize::from(power >= floor && delay.is_some());
+        }
+        let mut end = counts[0];
+        for (class, count) in (0..).zip(counts).skip(1) {
+            found.copy_within(class * all..class * all + count, end);
+            end += count;
+        }
+        found.truncate(end);
     }
 }
 

@@ -31,6 +31,8 @@ use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
 use crate::wifi::air::{Air, Copied, FOR_OTHERS, Flight, SPOILT};
 use crate::wifi::audience::{Audience, Neighbour};
+#[cfg(test)]
+use crate::wifi::config::Power;
 use crate::wifi::config::{ChannelConfig, StationConfig};
 use crate::wifi::dcf::Effects;
 use crate::wifi::frame::{Body, Frame, FrameKind, Monitored, SentFrame};
@@ -142,7 +144,7 @@ impl<T: Copy> Channel<T> {
             stations: (0..).zip(streams).map(terminal).collect(),
             audience: Audience::new(&config.radio, &positions),
             common,
-            air: Air::new(),
+            air: Air::new(stations.len()),
             agenda: Agenda::new(stations.len()),
             latest: vec![Moment::end(Instant::ZERO, 0); stations.len()],
             frames_sent: 0,
@@ -153,6 +155,12 @@ impl<T: Copy> Channel<T> {
             wanted: Effects::none(),
             now: Instant::ZERO,
         }
+    }
+
+    /// Faint signals go among the others.
+    #[cfg(test)]
+    pub(crate) fn keep_none_apart(&mut self) {
+        self.common.faint = Power::ZERO;
     }
 
     /// Queues a packet of `size` bytes (the IP packet) at `station`. A full queue hands it back.
@@ -555,6 +563,15 @@ impl<T: Copy> Channel<T> {
                 receiver = Some(end);
             }
             let terminal = &mut stations[station as usize];
+            if power < common.faint {
+                let signal = (beginning, end);
+                if air.faint[id.index()].add(now, signal, power, common.faint)
+                    || !terminal.ear.down
+                        && terminal.make_room_for_faint(air, common, now, signal, power, wanted)
+                {
+                    continue;
+                }
+            }
             if terminal.ear.down {
                 continue;
             }

@@ -86,6 +86,43 @@ impl RadioConfig {
         }
     }
 
+    /// Weaker signals do nothing but interfere, unless many are sensed together. Zero if there are
+    /// no such signals, or if interference changes what a frame's bits come to.
+    pub(crate) fn faint(&self) -> Power {
+        match self.reception {
+            Reception::CumulativeSinr { frame_errors: FrameErrors::Threshold, .. } => {
+                self.cs_threshold
+            }
+            _ => Power::ZERO,
+        }
+    }
+
+    /// A signal of this power overcomes noise and all faint ones together, which never are as strong
+    /// as [`Self::faint`].
+    pub(crate) fn overcomes_faint(&self) -> Power {
+        match self.reception {
+            Reception::CumulativeSinr { noise, min_sinr, .. } => {
+                (noise + self.faint()).times(min_sinr)
+            }
+            Reception::FirstLock { .. } => Power::ZERO,
+        }
+    }
+
+    /// Whether a signal is `min_sinr` times as strong as `others` and the faint ones, which are asked
+    /// for where neither none of them nor as many as there can be decide.
+    #[inline]
+    fn overcomes(
+        &self,
+        signal: Power,
+        min_sinr: f64,
+        others: Power,
+        faint: impl FnOnce() -> Power,
+    ) -> bool {
+        signal.is_at_least(min_sinr, others)
+            && (signal.is_at_least(min_sinr, others + self.faint())
+                || signal.is_at_least(min_sinr, others + faint()))
+    }
+
     /// The distances in metres up to which a frame can be received and noticed, when there is no
     /// other.
     pub fn ranges(&self) -> (f64, f64) {
@@ -240,15 +277,40 @@ impl Radio {
         }
     }
 
-    /// A signal arrives.
-    pub(crate) fn start(&mut self, now: Instant, config: &RadioConfig, signal: Arrival) -> Start {
+    /// One more signal is present, too weak to be received.
+    pub(crate) fn add(&mut self, power: Power) {
+        self.energy = self.energy + power;
+    }
+
+    /// Faint signals come and go. `most` is the greatest power of those present at once.
+    #[inline]
+    pub(crate) fn disturb(&mut self, config: &RadioConfig, most: impl FnOnce() -> Power) {
+        if let Reception::CumulativeSinr { noise, min_sinr, .. } = config.reception
+            && let Some(lock) = &mut self.lock
+            && lock.fate == Outcome::Frame
+        {
+            let others = noise + (self.energy - lock.power);
+            if !config.overcomes(lock.power, min_sinr, others, most) {
+                lock.fate = Outcome::Collision;
+            }
+        }
+    }
+
+    /// A signal arrives; `faint` is the power of the faint ones present.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        config: &RadioConfig,
+        signal: Arrival,
+        faint: impl Fn() -> Power,
+    ) -> Start {
         match config.reception {
             Reception::FirstLock { capture_ratio, ignored_frame_sets_nav } => {
                 self.lock_first(now, config, (capture_ratio, ignored_frame_sets_nav), signal)
             }
             Reception::CumulativeSinr { noise, min_sinr, frame_errors, .. } => {
                 let fatal = frame_errors == FrameErrors::Threshold;
-                self.lock_strongest(now, config, noise, (min_sinr, fatal), signal);
+                self.lock_strongest(now, config, noise, (min_sinr, fatal), signal, faint);
                 Start::Present
             }
         }
@@ -345,19 +407,22 @@ impl Radio {
         noise: Power,
         (min_sinr, fatal): (f64, bool),
         signal: Arrival,
+        faint: impl Fn() -> Power,
     ) {
         let others = noise + self.energy;
         self.energy = self.energy + signal.power;
         if now < self.sending_until {
             return;
         }
-        if signal.power >= config.rx_threshold && signal.power.is_at_least(min_sinr, others) {
+        if signal.power >= config.rx_threshold
+            && config.overcomes(signal.power, min_sinr, others, &faint)
+        {
             self.lock = Some(Lock::new(now, signal, Outcome::Frame));
         } else if let Some(lock) = &mut self.lock
             && fatal
         {
             let others = noise + (self.energy - lock.power);
-            if !lock.power.is_at_least(min_sinr, others) {
+            if !config.overcomes(lock.power, min_sinr, others, faint) {
                 lock.fate = Outcome::Collision;
             }
         }

@@ -4,6 +4,7 @@ use crate::wifi::agenda::Moment;
 use crate::wifi::air::{Air, Ear, FOR_OTHERS, SPOILT, Signal};
 use crate::wifi::config::{ChannelConfig, Power, RadioConfig, Reception};
 use crate::wifi::dcf::{Dcf, Effects, Rules};
+use crate::wifi::faint::Faint;
 use crate::wifi::frame::{Body, Frame, ReceivedFrame};
 use crate::wifi::radio::{Arrival, Outcome, Radio, Start};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
@@ -20,6 +21,10 @@ pub(crate) struct Common {
     senses_all: bool,
     /// Noise and interference cause bit errors.
     pub(crate) noise_errors: bool,
+    /// Weaker signals are too faint to be sensed, and are kept apart ([`Faint`]).
+    pub(crate) faint: Power,
+    /// A signal of this power overcomes noise and as many faint ones as there can be.
+    overcomes_faint: Power,
 }
 
 impl Common {
@@ -30,6 +35,8 @@ impl Common {
             receivable_alone: radio.receivable_alone(),
             senses_all: matches!(radio.reception, Reception::FirstLock { .. }),
             noise_errors: radio.has_noise_errors(),
+            faint: radio.faint(),
+            overcomes_faint: radio.overcomes_faint(),
             radio,
         }
     }
@@ -97,7 +104,7 @@ impl<T: Copy> Terminal<T> {
         }
         match self.ear.only_plain() {
             // The usual case, taken in one go.
-            Some(signal) if signal.passes() < until => {
+            Some(signal) if signal.passes() < until && self.meets_no_faint(air, common, signal) => {
                 let signal = *signal;
                 self.ear.remove_only();
                 self.let_pass(common, signal);
@@ -122,7 +129,7 @@ impl<T: Copy> Terminal<T> {
     /// A frame that is not for this station comes and goes.
     #[inline]
     fn let_pass(&mut self, common: &Common, signal: Signal) {
-        let Common { rules, radio, receivable_alone, senses_all, noise_errors: _ } = common;
+        let Common { rules, radio, receivable_alone, senses_all, .. } = common;
         let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
         debug_assert!(self.radio.is_calm(begin));
         let followed = *senses_all || power >= *receivable_alone;
@@ -159,6 +166,7 @@ impl<T: Copy> Terminal<T> {
             let now = moment.at;
             let overheard = if moment.is_end() {
                 self.expose(common, now);
+                self.weigh_faint(air, common, moment);
                 let was_busy = self.radio.is_busy(&common.radio);
                 let outcome = self.radio.end(now, &common.radio, moment.frame(), power);
                 let idle = was_busy && !self.radio.is_busy(&common.radio);
@@ -168,11 +176,14 @@ impl<T: Copy> Terminal<T> {
                 let alone = self.radio.is_quiet()
                     && self.dcf.sending_until().is_none()
                     && passes < until
-                    && air.first_is_alone(&self.ear, passes);
+                    && air.first_is_alone(&self.ear, passes)
+                    && self.meets_no_faint(air, common, &signal);
                 if !alone {
                     self.expose(common, now);
                     let arrival = Arrival { frame: moment.frame(), power, end };
-                    match self.reached(common, now, arrival) {
+                    self.weigh_faint(air, common, moment);
+                    let faint = &air.faint[self.dcf.id().index()];
+                    match self.reached(common, now, arrival, || faint.at(moment)) {
                         Start::Present => air.begin_first(&mut self.ear, passes),
                         Start::Ignored(_) => {
                             air.remove_first(&mut self.ear);
@@ -207,6 +218,63 @@ impl<T: Copy> Terminal<T> {
                 return Some(Heard { flight, overheard });
             }
         }
+    }
+
+    /// Whether faint signals have no part in how a signal that meets no other is received.
+    #[inline]
+    fn meets_no_faint(&self, air: &Air<T>, common: &Common, signal: &Signal) -> bool {
+        signal.power < common.receivable_alone
+            || signal.power >= common.overcomes_faint
+            || !air.faint[self.dcf.id().index()].meet(signal.moment(), signal.end)
+    }
+
+    /// Faint signals that have begun before `until` may have destroyed the frame that the receiver
+    /// follows, since when no other signal has begun or ended.
+    #[inline]
+    fn weigh_faint(&mut self, air: &mut Air<T>, common: &Common, until: Moment) {
+        if common.faint > Power::ZERO {
+            let faint = &mut air.faint[self.dcf.id().index()];
+            self.radio.disturb(&common.radio, || faint.most(until));
+            faint.skip(until);
+        }
+    }
+
+    /// A faint signal for which there is no room among its like. True if there is now. If not, all
+    /// of them can be sensed together and have been put among the others, where this one belongs.
+    #[cold]
+    pub(crate) fn make_room_for_faint(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        now: Instant,
+        (begins, end): (Moment, Instant),
+        power: Power,
+        out: &mut Effects<T>,
+    ) -> bool {
+        let station = self.dcf.id().index();
+        let until = Moment::deadline(now);
+        let nothing = self.go_through(air, common, until, out);
+        debug_assert!(nothing.is_none());
+        self.weigh_faint(air, common, until);
+        air.faint[station].remove_passed(now);
+        if air.faint[station].moved() {
+            let moved = air.all(&self.ear).any(|signal| signal.power < common.faint);
+            air.faint[station].set_moved(moved);
+        }
+        if air.faint[station].add(now, (begins, end), power, common.faint) {
+            return true;
+        }
+        while let Some((begins, end, power)) = air.faint[station].pop() {
+            let present = begins < until;
+            let next = if present { Moment::end(end, begins.frame()) } else { begins };
+            air.add(&mut self.ear, (next, end), power, (SPOILT, Instant::ZERO));
+            if present {
+                self.radio.add(power);
+                self.ear.calm = false;
+            }
+        }
+        air.faint[station].set_moved(true);
+        false
     }
 
     /// The signals present have been the same up to now since the last call.
@@ -251,10 +319,16 @@ impl<T: Copy> Terminal<T> {
 
     /// The first bit of a frame reaches the station.
     #[inline]
-    fn reached(&mut self, common: &Common, now: Instant, arrival: Arrival) -> Start {
+    fn reached(
+        &mut self,
+        common: &Common,
+        now: Instant,
+        arrival: Arrival,
+        faint: impl Fn() -> Power,
+    ) -> Start {
         let Common { rules, radio, .. } = common;
         let was_busy = self.radio.is_busy(radio);
-        let start = self.radio.start(now, radio, arrival);
+        let start = self.radio.start(now, radio, arrival, faint);
         if start == Start::Ignored(true) {
             self.dcf.frame_ignored(now, rules, arrival.end);
         }
@@ -356,6 +430,7 @@ impl<T: Copy> Terminal<T> {
     ) {
         let Common { rules, radio, .. } = common;
         self.ear.down = down;
+        air.faint[self.dcf.id().index()] = Faint::new();
         while !self.ear.is_empty() {
             let flight = self.ear.first().flight;
             air.remove_first(&mut self.ear);
@@ -367,10 +442,11 @@ impl<T: Copy> Terminal<T> {
                 self.errors += 1;
                 self.dcf.frame_spoilt(now, rules, out);
             }
-            self.radio.forget();
             self.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
+        // Signals too weak to keep the medium busy have gone, too.
+        self.radio.forget();
     }
 
     /// See [`Dcf::earliest_deadline`].
