@@ -457,6 +457,16 @@ def test_a_study_that_fails_does_not_keep_the_others_from_running(
     assert main(["all"], FakeSimulator()) == 0
 
 
+@pytest.mark.usefixtures("studies")
+def test_all_studies_have_a_quick_form() -> None:
+    quick, full = FakeSimulator(), FakeSimulator()
+    assert main(["all", "--quick"], quick) == 0
+    assert len(quick.jobs) == 4
+    # The full form has 8 runs, and continues where the quick one ended.
+    assert main(["all"], full) == 0
+    assert len(full.jobs) == 4
+
+
 def _report(study: str) -> Path:
     return Path("results") / study / "report.html"
 

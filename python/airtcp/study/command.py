@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, metavar="DIR", help="default: results/STUDY")
     run.add_argument("--json", action="store_true", help="one JSON object a line")
     run.set_defaults(action=_run)
-    every = actions.add_parser("all", help="run all studies in full, into results/STUDY")
+    every = actions.add_parser("all", help="run all studies, into results/STUDY")
+    every.add_argument("--quick", action="store_true", help="fewer runs, main experiments only")
     add_options(every)
     every.set_defaults(action=_all)
     page = actions.add_parser("claims", help="print docs/claims.md: each claim and its verdict")
@@ -99,12 +100,13 @@ def _all(options: argparse.Namespace, simulator: SimulatorLike | None) -> int:
     The exit code is that of a study that failed, or else the highest.
     """
     codes = [OK]
-    where = ["--jobs", str(options.jobs)] if options.jobs else []
-    where += ["--dask", options.dask] if options.dask else []
+    how = ["--quick"] if options.quick else []
+    how += ["--jobs", str(options.jobs)] if options.jobs else []
+    how += ["--dask", options.dask] if options.dask else []
     for name in definition.names():
         print(f"\n{name}", flush=True)
         try:
-            codes.append(_run(_parser().parse_args(["run", name, *where]), simulator))
+            codes.append(_run(_parser().parse_args(["run", name, *how]), simulator))
         except NotHereError as error:
             print(f"airtcp study: {name} is left out: {error}", file=sys.stderr)
         except BrokenPipeError:
