@@ -90,12 +90,12 @@ pub(crate) struct Signal {
     /// What comes next, its beginning or its end.
     at: Instant,
     order: u32,
-    /// The slot of the frame, [`FOR_OTHERS`] or [`SPOILT`].
+    /// The slot of the frame, perhaps with [`ASIDE`], or [`FOR_OTHERS`] or [`SPOILT`].
     pub(crate) flight: u32,
     /// When it will have passed.
     pub(crate) end: Instant,
     pub(crate) power: Power,
-    /// Without a slot: until when the medium is not to be used after it.
+    /// If it is plain: until when the medium is not to be used after it.
     pub(crate) reserved_until: Instant,
 }
 
@@ -110,10 +110,10 @@ impl Signal {
         reserved_until: Instant::ZERO,
     };
 
-    /// It refers to no frame: how it ends is known.
+    /// It brings nothing to the station, and reserves the medium at most.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.flight >= FOR_OTHERS
+        self.flight >= ASIDE
     }
 
     /// What comes next, its beginning or its end.
@@ -132,6 +132,8 @@ impl Signal {
 pub(crate) const SPOILT: u32 = u32::MAX;
 /// In place of a slot: the frame is for another station, and only reserves the medium.
 pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
+/// Added to a slot: the same, if no bit of the frame is in error.
+pub(crate) const ASIDE: u32 = 1 << 31;
 
 /// What reaches a station: its signals, in the order of what comes first. The first is at hand,
 /// because there is seldom another.
@@ -218,6 +220,7 @@ impl<T> Air<T> {
         if slot >= FOR_OTHERS {
             return;
         }
+        let slot = slot & !ASIDE;
         let flight = &mut self.flights[slot];
         flight.users -= 1;
         if flight.users == 0 {
@@ -227,7 +230,7 @@ impl<T> Air<T> {
 
     #[inline]
     pub(crate) fn flight(&self, slot: u32) -> &Flight<T> {
-        &self.flights[slot]
+        &self.flights[slot & !ASIDE]
     }
 
     #[inline]
@@ -273,11 +276,15 @@ impl<T> Air<T> {
     pub(crate) fn begin_first(&mut self, of: &mut Ear, end: Moment) {
         if self.first_is_alone(of, end) {
             Moment { at: of.first.at, order: of.first.order } = end;
-        } else {
-            let begun = Signal { at: end.at, order: end.order, ..of.first };
-            self.remove_first(of);
-            self.enter(of, begun);
+            return;
         }
+        // The second comes first, and the first takes its place in the pool.
+        let place = of.next;
+        let begun = Signal { at: end.at, order: end.order, ..of.first };
+        Waiting { signal: of.first, next: of.next } = self.waiting[place];
+        let before = self.last_before(of, end);
+        let next = self.link(of, before, place);
+        self.waiting[place] = Waiting { signal: begun, next };
     }
 
     /// The first signal of a station is over.
@@ -343,13 +350,15 @@ impl<T> Air<T> {
             return;
         }
         let before = self.last_before(of, moment);
-        let next = if before == NONE { of.next } else { self.waiting[before].next };
-        let place = self.waiting.insert(Waiting { signal, next });
-        if before == NONE {
-            of.next = place;
-        } else {
-            self.waiting[before].next = place;
-        }
+        let place = self.waiting.insert(Waiting { signal, next: NONE });
+        self.waiting[place].next = self.link(of, before, place);
+    }
+
+    /// `place` follows the signal at `before`, or the first. Returns what followed.
+    #[inline]
+    fn link(&mut self, of: &mut Ear, before: u32, place: u32) -> u32 {
+        let next = if before == NONE { &mut of.next } else { &mut self.waiting[before].next };
+        std::mem::replace(next, place)
     }
 
     /// The place of the last signal, but for the first, that does not come after `moment`.

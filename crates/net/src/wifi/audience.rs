@@ -53,6 +53,8 @@ pub(crate) struct Audience {
     distances: Vec<f64>,
     /// The power each receives, watts.
     watts: Vec<f64>,
+    /// Room for as many in each class.
+    sorted: Vec<Neighbour>,
 }
 
 impl Audience {
@@ -68,6 +70,7 @@ impl Audience {
             near: Vec::new(),
             distances: Vec::new(),
             watts: Vec::new(),
+            sorted: Vec::new(),
         }
     }
 
@@ -94,9 +97,9 @@ impl Audience {
             return &self.found;
         }
         self.grid.advance(now);
-        if self.grid.moves_around(station) {
+        if let Some(near) = self.grid.nearby(station, now) {
             self.near.clear();
-            self.near.extend_from_slice(self.grid.nearby(station, now));
+            self.near.extend_from_slice(near);
             self.find(station, now);
             self.found_of = Some((station, now));
             return &self.found;
@@ -127,7 +130,7 @@ impl Audience {
     /// Finds those among `near` that sense a frame sent by `station` at `now`.
     #[inline(never)]
     fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, loss, grid, found, faint, near, distances, watts, .. } = self;
+        let Self { radio, loss, grid, found, faint, near, distances, watts, sorted, .. } = self;
         let floor = floor(radio);
         grid.distances(station, now, near, distances);
         // In a loop of its own, in which the processor takes several at once.
@@ -135,24 +138,23 @@ impl Audience {
         watts.extend(distances.iter().map(|&distance| loss.received(distance)));
         // Sorted without a branch.
         let all = near.len();
-        found.resize(CLASSES * all, Neighbour { station: 0, delay: 0, power: Power::ZERO });
-        let mut counts = [0; CLASSES];
+        if sorted.len() < CLASSES * all {
+            sorted.resize(CLASSES * all, Neighbour { station: 0, delay: 0, power: Power::ZERO });
+        }
+        let begins: [usize; CLASSES] = std::array::from_fn(|class| class * all);
+        let mut ends = begins;
         for ((&station, &distance), &watts) in near.iter().zip(&*distances).zip(&*watts) {
             let power = Power::from_watts(watts);
             // A station further away than a million kilometres (4.3 s) senses nothing.
             let delay = propagation_nanos(distance);
-            let class = class(power, radio, *faint);
-            let count = &mut counts[class];
-            let neighbour = Neighbour { station, delay: delay.unwrap_or(0), power };
-            found[class * all + *count] = neighbour;
-            *count += usize::from(power >= floor && delay.is_some());
+            let end = &mut ends[class(power, radio, *faint)];
+            sorted[*end] = Neighbour { station, delay: delay.unwrap_or(0), power };
+            *end += usize::from(power >= floor && delay.is_some());
         }
-        let mut end = counts[0];
-        for (class, count) in (0..).zip(counts).skip(1) {
-            found.copy_within(class * all..class * all + count, end);
-            end += count;
+        found.clear();
+        for (begin, end) in begins.into_iter().zip(ends) {
+            found.extend_from_slice(&sorted[begin..end]);
         }
-        found.truncate(end);
     }
 }
 

@@ -29,7 +29,7 @@
 use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
-use crate::wifi::air::{Air, Copied, FOR_OTHERS, Flight, SPOILT};
+use crate::wifi::air::{ASIDE, Air, Copied, FOR_OTHERS, Flight, SPOILT};
 use crate::wifi::audience::{Audience, Neighbour};
 #[cfg(test)]
 use crate::wifi::config::Power;
@@ -515,8 +515,7 @@ impl<T: Copy> Channel<T> {
         };
         // What stations that it is not for need to know of it, if that is all.
         let reserves = self.common.rules.nav_for_others(frame);
-        let errors = intact < 1.0 || self.common.noise_errors;
-        let reserves = reserves.filter(|_| unicast && !errors);
+        let reserves = reserves.filter(|_| unicast && !self.common.noise_errors);
         let slot = self.air.launch(Flight {
             frame: *frame,
             number,
@@ -584,7 +583,9 @@ impl<T: Copy> Channel<T> {
             let content = match reserves {
                 _ if !receives => (SPOILT, end + reserves_spoilt),
                 Some(reserves) if !(for_it || terminal.ear.overhears && data) => {
-                    (FOR_OTHERS, end + reserves)
+                    let errors = intact < 1.0;
+                    users += u32::from(errors);
+                    (if errors { slot | ASIDE } else { FOR_OTHERS }, end + reserves)
                 }
                 _ => {
                     users += 1;

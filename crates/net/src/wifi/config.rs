@@ -368,7 +368,9 @@ impl Power {
     pub fn from_watts(w: f64) -> Self {
         // A float-to-integer cast rounds down, saturates and maps NaN to 0; `libm::round` takes
         // several times as long. With one half, the largest number below it would be rounded up.
-        Self((w * 1e18 + 0.5_f64.next_down()) as u64)
+        let rounded = w * 1e18 + 0.5_f64.next_down();
+        // The processor converts signed numbers at once.
+        if rounded < 9e18 { Self((rounded as i64).max(0) as u64) } else { Self(rounded as u64) }
     }
     /// `dbm` decibels above a milliwatt.
     pub fn from_dbm(dbm: f64) -> Self {

@@ -107,7 +107,7 @@ impl<T: Copy> Terminal<T> {
             Some(signal) if signal.passes() < until && self.meets_no_faint(air, common, signal) => {
                 let signal = *signal;
                 self.ear.remove_only();
-                self.let_pass(common, signal);
+                self.let_pass(air, common, signal);
                 None
             }
             _ => self.go_through_one_by_one(air, common, until, out),
@@ -128,26 +128,36 @@ impl<T: Copy> Terminal<T> {
 
     /// A frame that is not for this station comes and goes.
     #[inline]
-    fn let_pass(&mut self, common: &Common, signal: Signal) {
+    fn let_pass(&mut self, air: &mut Air<T>, common: &Common, signal: Signal) {
         let Common { rules, radio, receivable_alone, senses_all, .. } = common;
         let (begin, end, power) = (signal.moment().at, signal.end, signal.power);
         debug_assert!(self.radio.is_calm(begin));
         let followed = *senses_all || power >= *receivable_alone;
+        let mut spoilt = followed && signal.flight == SPOILT;
+        let mut reserved_until = signal.reserved_until;
+        if signal.flight < FOR_OTHERS {
+            let intact = air.flight(signal.flight).intact;
+            if followed && !self.dcf.traffic.streams.errors.chance(intact) {
+                (spoilt, reserved_until) = (true, end + rules.nav_after_error());
+            }
+            air.release(signal.flight);
+        }
         if !followed && (power < radio.cs_threshold || power == Power::ZERO) {
             return;
         }
-        let spoilt = followed && signal.flight == SPOILT;
         self.errors += u64::from(spoilt);
         self.busy += end.since(begin);
         let (after_error, reserved_until) = if followed {
-            (spoilt && rules.waits_eifs(), signal.reserved_until)
+            (spoilt && rules.waits_eifs(), reserved_until)
         } else {
             (self.dcf.is_after_error(), Instant::ZERO)
         };
         self.dcf.let_pass(rules, (begin, end), after_error, reserved_until);
     }
 
-    #[inline(never)]
+    // Each kind of event has a function of its own: in one, the compiler would read all rules ahead
+    // of the loop, for one or two signals mostly.
+
     fn go_through_one_by_one(
         &mut self,
         air: &mut Air<T>,
@@ -156,68 +166,105 @@ impl<T: Copy> Terminal<T> {
         out: &mut Effects<T>,
     ) -> Option<Heard> {
         loop {
-            let signal = *self.ear.first();
-            let Signal { end, power, flight, .. } = signal;
+            let signal = self.ear.first();
             let moment = signal.moment();
             self.end_sending(common, moment.min(until));
             if moment >= until {
                 return None;
             }
-            let now = moment.at;
-            let overheard = if moment.is_end() {
-                self.expose(common, now);
-                self.weigh_faint(air, common, moment);
-                let was_busy = self.radio.is_busy(&common.radio);
-                let outcome = self.radio.end(now, &common.radio, moment.frame(), power);
-                let idle = was_busy && !self.radio.is_busy(&common.radio);
-                self.passed(air, &signal, common, now, (outcome, idle), out)
+            let heard = if moment.is_end() {
+                self.end_first(air, common, out)
+            } else if self.first_is_alone(air, common, until) {
+                self.hear_first(air, common, out)
             } else {
-                let passes = signal.passes();
-                let alone = self.radio.is_quiet()
-                    && self.dcf.sending_until().is_none()
-                    && passes < until
-                    && air.first_is_alone(&self.ear, passes)
-                    && self.meets_no_faint(air, common, &signal);
-                if !alone {
-                    self.expose(common, now);
-                    let arrival = Arrival { frame: moment.frame(), power, end };
-                    self.weigh_faint(air, common, moment);
-                    let faint = &air.faint[self.dcf.id().index()];
-                    match self.reached(common, now, arrival, || faint.at(moment)) {
-                        Start::Present => air.begin_first(&mut self.ear, passes),
-                        Start::Ignored(_) => {
-                            air.remove_first(&mut self.ear);
-                            air.release(flight);
-                        }
-                        Start::Replaces(frame) => {
-                            air.forget(&mut self.ear, frame);
-                            air.begin_first(&mut self.ear, passes);
-                        }
-                    }
-                    if common.noise_errors {
-                        self.follow(air, common, now, signal);
-                    }
-                    continue;
-                }
-                let Common { radio, receivable_alone, .. } = common;
-                let (busy, outcome) =
-                    self.radio.hear_alone(radio, *receivable_alone, (now, end), power);
-                if busy {
-                    self.busy_from = now.max(self.busy_from);
-                    self.dcf.carrier_busy(now, &common.rules);
-                }
-                if outcome == Outcome::Frame && common.noise_errors && flight < FOR_OTHERS {
-                    self.expose_alone(common, air, signal);
-                }
-                self.passed(air, &signal, common, end, (outcome, busy), out)
+                self.begin_first(air, common);
+                None
             };
-            air.remove_first(&mut self.ear);
-            air.release(flight);
-            self.ear.calm = self.radio.is_calm(end) && self.dcf.contends();
-            if overheard || out.any() {
-                return Some(Heard { flight, overheard });
+            if heard.is_some() {
+                return heard;
             }
         }
+    }
+
+    /// Whether the first signal, which has yet to begin, will have passed by `until` and meets
+    /// nothing.
+    #[inline]
+    fn first_is_alone(&self, air: &Air<T>, common: &Common, until: Moment) -> bool {
+        let signal = self.ear.first();
+        self.radio.is_quiet()
+            && self.dcf.sending_until().is_none()
+            && signal.passes() < until
+            && air.first_is_alone(&self.ear, signal.passes())
+            && self.meets_no_faint(air, common, signal)
+    }
+
+    /// The first signal begins.
+    #[inline(never)]
+    fn begin_first(&mut self, air: &mut Air<T>, common: &Common) {
+        let signal = *self.ear.first();
+        let Signal { end, power, flight, .. } = signal;
+        let moment = signal.moment();
+        let now = moment.at;
+        self.expose(common, now);
+        self.weigh_faint(air, common, moment);
+        let arrival = Arrival { frame: moment.frame(), power, end };
+        let faint = &air.faint[self.dcf.id().index()];
+        match self.reached(common, now, arrival, || faint.at(moment)) {
+            Start::Present => air.begin_first(&mut self.ear, signal.passes()),
+            Start::Ignored(_) => {
+                air.remove_first(&mut self.ear);
+                air.release(flight);
+            }
+            Start::Replaces(frame) => {
+                air.forget(&mut self.ear, frame);
+                air.begin_first(&mut self.ear, signal.passes());
+            }
+        }
+        if common.noise_errors {
+            self.follow(air, common, now, signal);
+        }
+    }
+
+    /// The first signal ends.
+    #[inline(never)]
+    fn end_first(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        out: &mut Effects<T>,
+    ) -> Option<Heard> {
+        let signal = *self.ear.first();
+        let moment = signal.moment();
+        let now = moment.at;
+        self.expose(common, now);
+        self.weigh_faint(air, common, moment);
+        let was_busy = self.radio.is_busy(&common.radio);
+        let outcome = self.radio.end(now, &common.radio, moment.frame(), signal.power);
+        let idle = was_busy && !self.radio.is_busy(&common.radio);
+        self.passed(air, &signal, common, (outcome, idle), out)
+    }
+
+    /// The first signal begins and ends, and meets nothing.
+    #[inline(never)]
+    fn hear_first(
+        &mut self,
+        air: &mut Air<T>,
+        common: &Common,
+        out: &mut Effects<T>,
+    ) -> Option<Heard> {
+        let signal = *self.ear.first();
+        let Signal { end, power, flight, .. } = signal;
+        let now = signal.moment().at;
+        let Common { radio, receivable_alone, .. } = common;
+        let (busy, outcome) = self.radio.hear_alone(radio, *receivable_alone, (now, end), power);
+        if busy {
+            self.busy_from = now.max(self.busy_from);
+            self.dcf.carrier_busy(now, &common.rules);
+        }
+        if outcome == Outcome::Frame && common.noise_errors && flight < FOR_OTHERS {
+            self.expose_alone(common, air, signal);
+        }
+        self.passed(air, &signal, common, (outcome, busy), out)
     }
 
     /// Whether faint signals have no part in how a signal that meets no other is received.
@@ -340,24 +387,23 @@ impl<T: Copy> Terminal<T> {
         start
     }
 
-    /// The last bit of a frame passes the station, and the medium may become idle. True if the
-    /// station overhears a packet.
+    /// The last bit of the first signal passes the station, and the medium may become idle.
     #[inline(always)]
     fn passed(
         &mut self,
         air: &mut Air<T>,
         signal: &Signal,
         common: &Common,
-        now: Instant,
         (outcome, idle): (Outcome, bool),
         out: &mut Effects<T>,
-    ) -> bool {
+    ) -> Option<Heard> {
+        let (now, flight) = (signal.end, signal.flight);
         let rules = &common.rules;
         let mut overheard = false;
         let intact = |air: &Air<T>, dcf: &mut Dcf<T>| {
-            signal.flight != SPOILT
-                && (signal.flight == FOR_OTHERS || {
-                    let mut intact = air.flight(signal.flight).intact;
+            flight != SPOILT
+                && (flight == FOR_OTHERS || {
+                    let mut intact = air.flight(flight).intact;
                     if common.noise_errors {
                         intact *= dcf.traffic.exposure.intact();
                     }
@@ -367,10 +413,10 @@ impl<T: Copy> Terminal<T> {
         match outcome {
             Outcome::None => {}
             Outcome::Frame if intact(air, &mut self.dcf) => {
-                if signal.flight == FOR_OTHERS {
+                if flight == FOR_OTHERS {
                     self.dcf.frame_for_others(now, rules, signal.reserved_until, out);
                 } else {
-                    let frame = &air.flight(signal.flight).frame;
+                    let frame = &air.flight(flight).frame;
                     self.dcf.frame_received(now, rules, frame, out);
                     overheard = self.ear.overhears && self.is_news_for_others(frame);
                     let for_it = match frame.to {
@@ -398,7 +444,10 @@ impl<T: Copy> Terminal<T> {
             self.busy += now.since(self.busy_from);
             self.dcf.carrier_idle(now, rules);
         }
-        overheard
+        air.remove_first(&mut self.ear);
+        air.release(flight);
+        self.ear.calm = self.radio.is_calm(now) && self.dcf.contends();
+        (overheard || out.any()).then_some(Heard { flight, overheard })
     }
 
     /// Whether a frame brings another station a packet that it has not got yet.
