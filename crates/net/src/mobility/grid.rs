@@ -201,18 +201,25 @@ impl Grid {
         members.filter(move |&other| other != station)
     }
 
-    /// The same for a station among moving ones, itself perhaps; not those that are too far away for
-    /// now. `None` if nothing moves in the cells around. [`Grid::advance`] must have been called up to
-    /// `now`.
+    /// The same for a station among moving ones, itself perhaps, with the distances in metres; not
+    /// those that are too far away for now. `None` if nothing moves in the cells around.
+    /// [`Grid::advance`] must have been called up to `now`.
     #[inline]
-    pub(crate) fn nearby(&mut self, station: u32, now: Instant) -> Option<&[u32]> {
+    pub(crate) fn nearby(
+        &mut self,
+        station: u32,
+        now: Instant,
+        distances: &mut Vec<f64>,
+    ) -> Option<&[u32]> {
         let known = self.nearby.get(station as usize);
         if !known.is_some_and(|known| now < known.until && known.changes == self.all_changes)
             && !self.look_nearby(station, now)
         {
             return None;
         }
-        Some(&self.nearby[station as usize].stations)
+        let stations = &self.nearby[station as usize].stations;
+        self.distances(station, now, stations, distances);
+        Some(stations)
     }
 
     /// Brings [`Grid::nearby`] up to `now`, if something moves in the cells around.
@@ -262,6 +269,7 @@ impl Grid {
 
     /// Sets `distances` to those of `others` from a station, metres. [`Grid::advance`] must have
     /// been called up to `now`.
+    #[inline]
     pub(crate) fn distances(
         &self,
         station: u32,
@@ -447,7 +455,7 @@ mod tests {
                 for of in 0..first.len() {
                     let expected = among_all(&mobility, of, now);
                     let around: Vec<_> = grid.around(of as u32).collect();
-                    let nearby = grid.nearby(of as u32, now).map(<[u32]>::to_vec);
+                    let nearby = grid.nearby(of as u32, now, &mut Vec::new()).map(<[u32]>::to_vec);
                     prop_assert_eq!(&within_range(&grid, of, now, &around), &expected);
                     if let Some(nearby) = &nearby {
                         prop_assert_eq!(&within_range(&grid, of, now, nearby), &expected);

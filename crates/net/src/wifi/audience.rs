@@ -5,6 +5,7 @@ use crate::mobility::grid::Grid;
 use crate::wifi::config::{Power, RadioConfig, Reception};
 use crate::wifi::radio::{PathLoss, propagation_nanos};
 use airtcp_core::{Duration, Instant, Position};
+use std::ops::Range;
 
 /// A station that senses another one's frames.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +25,45 @@ impl Neighbour {
     }
 }
 
-/// The kinds of neighbours, in this order, so that the processor foresees which are which: those that
-/// can receive a frame, those that sense it, and those at which it is faint.
+/// The kinds of neighbours: those that can receive a frame, those that sense it, and those at which
+/// it is faint.
 const CLASSES: usize = 3;
 
-#[inline]
-fn class(power: Power, radio: &RadioConfig, faint: Power) -> usize {
-    usize::from(power < radio.rx_threshold) + usize::from(power < faint)
+/// The neighbours of a station.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Neighbours {
+    places: Vec<Neighbour>,
+    /// The places of each class.
+    classes: [Range<u32>; CLASSES],
+}
+
+impl Neighbours {
+    pub(crate) const NONE: &'static Self =
+        &Self { places: Vec::new(), classes: [const { 0..0 }; CLASSES] };
+
+    /// Those that can receive a frame, those that sense it, and those at which it is faint.
+    #[inline]
+    pub(crate) fn by_class(&self) -> [&[Neighbour]; CLASSES] {
+        let [receiving, sensing, faint] = &self.classes;
+        [receiving, sensing, faint].map(|of| &self.places[of.start as usize..of.end as usize])
+    }
+
+    #[inline]
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Neighbour> {
+        self.by_class().into_iter().flatten()
+    }
+
+    /// The same without gaps and in ascending order, as the stations lie in memory.
+    fn sorted(&self) -> Self {
+        let mut places = Vec::with_capacity(self.all().count());
+        let classes = self.by_class().map(|class| {
+            let start = places.len();
+            places.extend_from_slice(class);
+            places[start..].sort_unstable_by_key(|neighbour| neighbour.station);
+            start as u32..places.len() as u32
+        });
+        Self { places, classes }
+    }
 }
 
 /// The neighbours of all stations. They are kept for a station near which nothing moves; for others
@@ -42,35 +75,30 @@ pub(crate) struct Audience {
     grid: Grid,
     /// The neighbours of each station that has asked, with the generation of the grid they belong
     /// to.
-    kept: Vec<Option<(u32, Box<[Neighbour]>)>>,
-    found: Vec<Neighbour>,
-    /// Weaker signals are [`faint`](super::faint).
-    faint: Power,
+    kept: Vec<Option<(u32, Neighbours)>>,
+    found: Neighbours,
+    least: Least,
     /// Whose neighbours were found, and when, if nothing has changed since.
     found_of: Option<(u32, Instant)>,
-    /// The stations that may be in range, and how far away; used while finding.
-    near: Vec<u32>,
+    /// How far away the stations are that may be in range, metres, and the power each receives,
+    /// watts; used while finding.
     distances: Vec<f64>,
-    /// The power each receives, watts.
     watts: Vec<f64>,
-    /// Room for as many in each class.
-    sorted: Vec<Neighbour>,
 }
 
 impl Audience {
     pub(crate) fn new(radio: &RadioConfig, positions: &[Position]) -> Self {
+        let least = Least::of(radio);
         Self {
             radio: radio.clone(),
             loss: radio.path_loss(),
-            faint: radio.faint(),
-            grid: Grid::new(positions, range(radio, floor(radio))),
+            least,
+            grid: Grid::new(positions, range(radio, least.noticed)),
             kept: vec![None; positions.len()],
-            found: Vec::new(),
+            found: Neighbours::default(),
             found_of: None,
-            near: Vec::new(),
             distances: Vec::new(),
             watts: Vec::new(),
-            sorted: Vec::new(),
         }
     }
 
@@ -92,30 +120,22 @@ impl Audience {
 
     /// The stations that sense a frame sent by `station` at `now`.
     #[inline]
-    pub(crate) fn of(&mut self, station: u32, now: Instant) -> &[Neighbour] {
+    pub(crate) fn of(&mut self, station: u32, now: Instant) -> &Neighbours {
         if self.found_of == Some((station, now)) {
             return &self.found;
         }
         self.grid.advance(now);
-        if let Some(near) = self.grid.nearby(station, now) {
-            self.near.clear();
-            self.near.extend_from_slice(near);
-            self.find(station, now);
+        if self.find_nearby(station, now) {
             self.found_of = Some((station, now));
             return &self.found;
         }
         let generation = self.grid.generation();
         if !matches!(&self.kept[station as usize], Some((of, _)) if *of == generation) {
-            self.near.clear();
-            self.near.extend(self.grid.around(station));
-            self.find(station, now);
+            self.find_around(station, now);
             self.found_of = None;
-            // In ascending order, as the stations lie in memory.
-            let Self { radio, faint, found, .. } = self;
-            found.sort_unstable_by_key(|n| (class(n.power, radio, *faint), n.station));
-            self.kept[station as usize] = Some((generation, self.found.as_slice().into()));
+            self.kept[station as usize] = Some((generation, self.found.sorted()));
         }
-        self.kept[station as usize].as_ref().map_or(&[], |(_, kept)| kept)
+        self.kept[station as usize].as_ref().map_or(Neighbours::NONE, |(_, kept)| kept)
     }
 
     /// The stations that can receive frames of `station` at `now`, in ascending order.
@@ -127,44 +147,79 @@ impl Audience {
         stations
     }
 
-    /// Finds those among `near` that sense a frame sent by `station` at `now`.
+    /// Finds those that sense a frame sent by `station` at `now`, if something moves around it.
     #[inline(never)]
-    fn find(&mut self, station: u32, now: Instant) {
-        let Self { radio, loss, grid, found, faint, near, distances, watts, sorted, .. } = self;
-        let floor = floor(radio);
-        grid.distances(station, now, near, distances);
-        // In a loop of its own, in which the processor takes several at once.
-        watts.clear();
-        watts.extend(distances.iter().map(|&distance| loss.received(distance)));
-        // Sorted without a branch.
-        let all = near.len();
-        if sorted.len() < CLASSES * all {
-            sorted.resize(CLASSES * all, Neighbour { station: 0, delay: 0, power: Power::ZERO });
-        }
-        let begins: [usize; CLASSES] = std::array::from_fn(|class| class * all);
-        let mut ends = begins;
-        for ((&station, &distance), &watts) in near.iter().zip(&*distances).zip(&*watts) {
-            let power = Power::from_watts(watts);
-            // A station further away than a million kilometres (4.3 s) senses nothing.
-            let delay = propagation_nanos(distance);
-            let end = &mut ends[class(power, radio, *faint)];
-            sorted[*end] = Neighbour { station, delay: delay.unwrap_or(0), power };
-            *end += usize::from(power >= floor && delay.is_some());
-        }
-        found.clear();
-        for (begin, end) in begins.into_iter().zip(ends) {
-            found.extend_from_slice(&sorted[begin..end]);
-        }
+    fn find_nearby(&mut self, station: u32, now: Instant) -> bool {
+        let Self { grid, distances, .. } = self;
+        let Some(near) = grid.nearby(station, now, distances) else { return false };
+        self.found.find(near, &self.distances, &self.loss, &self.least, &mut self.watts);
+        true
+    }
+
+    /// The same if nothing does.
+    #[cold]
+    fn find_around(&mut self, station: u32, now: Instant) {
+        let near: Vec<_> = self.grid.around(station).collect();
+        self.grid.distances(station, now, &near, &mut self.distances);
+        self.found.find(&near, &self.distances, &self.loss, &self.least, &mut self.watts);
     }
 }
 
-/// Weaker signals have no effect.
-fn floor(radio: &RadioConfig) -> Power {
-    match radio.reception {
-        Reception::FirstLock { .. } => radio.cs_threshold,
-        Reception::CumulativeSinr { interference_floor, .. } => {
-            interference_floor.min(radio.cs_threshold)
+/// The least powers of interest.
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    /// Of a frame that can be received.
+    received: Power,
+    /// Weaker signals are [`faint`](super::faint).
+    sensed: Power,
+    /// Weaker signals have no effect.
+    noticed: Power,
+}
+
+impl Least {
+    fn of(radio: &RadioConfig) -> Self {
+        let noticed = match radio.reception {
+            Reception::FirstLock { .. } => radio.cs_threshold,
+            Reception::CumulativeSinr { interference_floor, .. } => {
+                interference_floor.min(radio.cs_threshold)
+            }
+        };
+        Self { received: radio.rx_threshold, sensed: radio.faint(), noticed }
+    }
+}
+
+impl Neighbours {
+    /// Those of `near`, this far away in metres, that notice a frame. `watts` is room for the powers.
+    #[inline(always)]
+    fn find(
+        &mut self,
+        near: &[u32],
+        distances: &[f64],
+        loss: &PathLoss,
+        least: &Least,
+        watts: &mut Vec<f64>,
+    ) {
+        // In a loop of its own, in which the processor takes several at once.
+        watts.clear();
+        watts.extend(distances.iter().map(|&distance| loss.received(distance)));
+        // Sorted without a branch, with room for all in each class.
+        let all = near.len();
+        if self.places.len() < CLASSES * all {
+            let nobody = Neighbour { station: 0, delay: 0, power: Power::ZERO };
+            self.places.resize(CLASSES * all, nobody);
         }
+        let mut ends: [usize; CLASSES] = std::array::from_fn(|class| class * all);
+        for ((&station, &distance), &watts) in near.iter().zip(distances).zip(&*watts) {
+            let power = Power::from_watts(watts);
+            // A station further away than a million kilometres (4.3 s) senses nothing.
+            let delay = propagation_nanos(distance);
+            let class = usize::from(power < least.received) + usize::from(power < least.sensed);
+            let end = &mut ends[class];
+            self.places[*end] = Neighbour { station, delay: delay.unwrap_or(0), power };
+            *end += usize::from(power >= least.noticed && delay.is_some());
+        }
+        let range = |class: usize| (class * all) as u32..ends[class] as u32;
+        self.classes = std::array::from_fn(range);
     }
 }
 

@@ -30,7 +30,7 @@ use crate::link::Dropped;
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
 use crate::wifi::air::{ASIDE, Air, Copied, FOR_OTHERS, Flight, SPOILT};
-use crate::wifi::audience::{Audience, Neighbour};
+use crate::wifi::audience::{Audience, Neighbour, Neighbours};
 #[cfg(test)]
 use crate::wifi::config::Power;
 use crate::wifi::config::{ChannelConfig, StationConfig};
@@ -538,64 +538,49 @@ impl<T: Copy> Channel<T> {
             }
         }
 
-        let audience = if sender.ear.down { &[] } else { audience.of(station.0, now) };
-        let heeding = common.rules.reception_ends_attempts();
-        let reserves_spoilt = common.rules.nav_after_error();
-        let mut receiver = None;
-        let mut users = 0;
-        let mut last = end;
+        let audience = if sender.ear.down { Neighbours::NONE } else { audience.of(station.0, now) };
         if stations.len() > CACHED {
             // The processor waits for all cache misses together.
-            for &Neighbour { station, .. } in audience {
+            for &Neighbour { station, .. } in audience.all() {
                 stations[station as usize].fetch();
             }
         }
-        for neighbour in audience {
-            let &Neighbour { station, power, .. } = neighbour;
-            let delay = neighbour.delay();
-            let id = StationId(station);
-            let (beginning, end) = (Moment::beginning(now + delay, number), end + delay);
+        let heeding = common.rules.reception_ends_attempts();
+        let spoilt = common.rules.nav_after_error();
+        let mut spread = Spread { common, air, agenda, wanted, now, end, number, heeding };
+        let mut receiver = None;
+        let mut users = 0;
+        let mut last = end;
+        let [receiving, sensing, faint] = audience.by_class();
+        for neighbour in receiving {
+            let terminal = &mut stations[neighbour.station as usize];
+            let end = end + neighbour.delay();
             last = last.max(end);
-            let receives = power >= common.radio.rx_threshold;
-            let for_it = to == Receiver::Station(id);
-            if receives && for_it {
+            let for_it = to == Receiver::Station(StationId(neighbour.station));
+            if for_it {
                 receiver = Some(end);
             }
-            let terminal = &mut stations[station as usize];
-            if power < common.faint {
-                let signal = (beginning, end);
-                if air.faint[id.index()].add(now, signal, power, common.faint)
-                    || !terminal.ear.down
-                        && terminal.make_room_for_faint(air, common, now, signal, power, wanted)
-                {
-                    continue;
-                }
-            }
-            if terminal.ear.down {
-                continue;
-            }
-            // Signals that passed it meanwhile have no effect, or they would be in the agenda.
-            let nothing = terminal.go_through(air, common, Moment::deadline(now), wanted);
-            debug_assert!(nothing.is_none());
-            if let Some(bound) = terminal.deadline_behind(common, (beginning.at, end)) {
-                agenda.put_off(id, bound);
-            }
             let content = match reserves {
-                _ if !receives => (SPOILT, end + reserves_spoilt),
                 Some(reserves) if !(for_it || terminal.ear.overhears && data) => {
-                    let errors = intact < 1.0;
-                    users += u32::from(errors);
-                    (if errors { slot | ASIDE } else { FOR_OTHERS }, end + reserves)
+                    (if intact < 1.0 { slot | ASIDE } else { FOR_OTHERS }, end + reserves)
                 }
-                _ => {
-                    users += 1;
-                    (slot, Instant::ZERO)
-                }
+                _ => (slot, Instant::ZERO),
             };
-            air.add(&mut terminal.ear, (beginning, end), power, content);
-            if heeding && terminal.dcf.heeds_all_frames(&common.rules) {
-                let shows = terminal.dcf.may_give_up(&common.rules);
-                agenda.add(Moment::end(end, number), Task::Passed(id), shows);
+            let used = spread.reach(terminal, neighbour, content) && content.0 < FOR_OTHERS;
+            users += u32::from(used);
+        }
+        for neighbour in sensing {
+            let terminal = &mut stations[neighbour.station as usize];
+            let end = end + neighbour.delay();
+            last = last.max(end);
+            spread.reach(terminal, neighbour, (SPOILT, end + spoilt));
+        }
+        for neighbour in faint {
+            let terminal = &mut stations[neighbour.station as usize];
+            let end = end + neighbour.delay();
+            last = last.max(end);
+            if !spread.reach_faintly(terminal, neighbour) {
+                spread.reach(terminal, neighbour, (SPOILT, end + spoilt));
             }
         }
         agenda.settle();
@@ -620,13 +605,14 @@ impl<T: Copy> Channel<T> {
         let Self { common, stations, audience, air, agenda, .. } = self;
         let Flight { frame, number, start, end, .. } = *air.flight(slot);
         let sender = &stations[frame.from.index()];
-        let audience = if sender.ear.down { &[] } else { audience.of(frame.from.0, start) };
+        let audience =
+            if sender.ear.down { Neighbours::NONE } else { audience.of(frame.from.0, start) };
         let broadcast = frame.to == Receiver::Broadcast;
         let mut shared = broadcast;
         // The nearest station that senses it and the furthest that may want it; ties by station.
         let mut nearest = None;
         let mut furthest = None;
-        for neighbour in audience {
+        for neighbour in audience.all() {
             let &Neighbour { station, power, .. } = neighbour;
             let delay = neighbour.delay();
             let place = (delay, station);
@@ -648,5 +634,66 @@ impl<T: Copy> Channel<T> {
             let last = furthest.or(nearest).map_or(end, |(delay, _)| end + delay);
             agenda.add(Moment::end(last, number), Task::PassedAll(slot), true);
         }
+    }
+}
+
+/// A frame just sent, on its way to the stations around.
+struct Spread<'a, T> {
+    common: &'a Common,
+    air: &'a mut Air<T>,
+    agenda: &'a mut Agenda,
+    wanted: &'a mut Effects<T>,
+    now: Instant,
+    end: Instant,
+    number: u32,
+    /// A station's attempt may end when a frame has passed it.
+    heeding: bool,
+}
+
+impl<T: Copy> Spread<'_, T> {
+    /// When it begins and ends at a neighbour.
+    #[inline]
+    fn signal(&self, at: &Neighbour) -> (Moment, Instant) {
+        let delay = at.delay();
+        (Moment::beginning(self.now + delay, self.number), self.end + delay)
+    }
+
+    /// It will reach a neighbour, unless its radio is down: false then. `content`: see [`Air::add`].
+    #[inline(always)]
+    fn reach(
+        &mut self,
+        terminal: &mut Terminal<T>,
+        neighbour: &Neighbour,
+        content: (u32, Instant),
+    ) -> bool {
+        if terminal.ear.down {
+            return false;
+        }
+        let id = StationId(neighbour.station);
+        let (beginning, end) = self.signal(neighbour);
+        let Self { common, air, agenda, wanted, now, number, heeding, .. } = self;
+        // Signals that passed it meanwhile have no effect, or they would be in the agenda.
+        let nothing = terminal.go_through(air, common, Moment::deadline(*now), wanted);
+        debug_assert!(nothing.is_none());
+        if let Some(bound) = terminal.deadline_behind(common, (beginning.at, end)) {
+            agenda.put_off(id, bound);
+        }
+        air.add(&mut terminal.ear, (beginning, end), neighbour.power, content);
+        if *heeding && terminal.dcf.heeds_all_frames(&common.rules) {
+            let shows = terminal.dcf.may_give_up(&common.rules);
+            agenda.add(Moment::end(end, *number), Task::Passed(id), shows);
+        }
+        true
+    }
+
+    /// It will reach a neighbour at which it is faint. False if it cannot be kept among its like.
+    #[inline(always)]
+    fn reach_faintly(&mut self, terminal: &mut Terminal<T>, neighbour: &Neighbour) -> bool {
+        let signal = self.signal(neighbour);
+        let Self { common, air, wanted, now, .. } = self;
+        let &Neighbour { station, power, .. } = neighbour;
+        air.faint[station as usize].add(*now, signal, power, common.faint)
+            || !terminal.ear.down
+                && terminal.make_room_for_faint(air, common, *now, signal, power, wanted)
     }
 }
