@@ -93,6 +93,7 @@ fn request(originator: u32, id: u32, hop_count: u16) -> Arc<dyn Message> {
         originator_seq: SeqNum(id),
         destination_only: false,
         gratuitous: false,
+        asked: Instant::ZERO,
     }))
 }
 
@@ -106,6 +107,7 @@ fn aodv_relays_data_without_allocating() {
         destination_seq: SeqNum(1),
         originator: NodeId(8),
         lifetime: Duration::from_secs(6),
+        asked: Instant::ZERO,
     };
     let now = Instant::from_millis(20);
     tell(&mut router, now, 2, Arc::new(aodv::Message::Reply(reply)));

@@ -1,7 +1,7 @@
 //! Messages of AODV → packets (RFC 3561 §5): UDP datagrams from and to port 654 (§7).
 
 use crate::encode::{EncodeError, encode_udp, set_hop_limit};
-use airtcp_core::{Addr, Flow, SeqNum};
+use airtcp_core::{Addr, Flow, Instant, SeqNum};
 use airtcp_routing::NodeId;
 use airtcp_routing::aodv::{Error, Hello, Message, Reply, Request};
 use std::net::Ipv4Addr;
@@ -57,9 +57,14 @@ pub fn encode_aodv(
             crate::encode::HOP_LIMIT
         }
         &Message::Hello(Hello { seq, lifetime }) => {
-            let (destination, originator) = (from, from);
-            let reply =
-                Reply { hop_count: 0, destination, destination_seq: seq, originator, lifetime };
+            let reply = Reply {
+                hop_count: 0,
+                destination: from,
+                destination_seq: seq,
+                originator: from,
+                lifetime,
+                asked: Instant::ZERO,
+            };
             body.extend([REPLY, 0, 0, 0]);
             put_route(&mut body, &reply, ip);
             1

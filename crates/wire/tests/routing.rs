@@ -1,6 +1,6 @@
 //! Messages of AODV and DSR byte by byte, beside the figures of their RFCs.
 
-use airtcp_core::{Addr, Duration, Flow, Length, Segment, SeqNum};
+use airtcp_core::{Addr, Duration, Flow, Instant, Length, Segment, SeqNum};
 use airtcp_routing::router::Message as _;
 use airtcp_routing::{NodeId, aodv, dsr};
 use airtcp_wire::{EncodeError, encode, encode_aodv, encode_dsr, insert_source_route};
@@ -55,6 +55,7 @@ fn request() -> aodv::Request {
         originator_seq: SeqNum(0x090a_0b0c),
         destination_only: false,
         gratuitous: false,
+        asked: Instant::ZERO,
     }
 }
 
@@ -85,6 +86,7 @@ fn an_aodv_reply_goes_to_the_next_hop() {
         destination_seq: SeqNum(7),
         originator: C,
         lifetime: Duration::from_secs(6),
+        asked: Instant::ZERO,
     };
     let packet = aodv(&aodv::Message::Reply(reply), Some(B));
     assert_eq!(ip(&packet), (1, 2, 17, 64));

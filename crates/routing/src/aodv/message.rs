@@ -2,7 +2,7 @@
 
 use crate::NodeId;
 use crate::router;
-use airtcp_core::{Bytes, Duration, SeqNum};
+use airtcp_core::{Bytes, Duration, Instant, SeqNum};
 
 /// A message of AODV.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Request {
     pub destination_only: bool,
     /// The G flag: a node that answers also tells the destination.
     pub gratuitous: bool,
+    /// When the originator sent it. ns-2's messages say so; the RFC's do not, and it takes no bytes.
+    pub asked: Instant,
 }
 
 /// RREP, the route reply (RFC 3561 §5.2).
@@ -53,6 +55,8 @@ pub struct Reply {
     pub originator: NodeId,
     /// How long the route is valid.
     pub lifetime: Duration,
+    /// [`Request::asked`] of the request that it answers.
+    pub asked: Instant,
 }
 
 /// RERR, the route error (RFC 3561 §5.3).

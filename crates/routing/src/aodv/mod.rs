@@ -77,8 +77,6 @@ struct Search {
     phase: Phase,
     /// When the phase ends.
     until: Instant,
-    /// When the latest request left.
-    asked: Instant,
     /// When a reply to it no longer counts as on its way.
     overdue: Instant,
     /// In a local repair, the length of the route that broke.
@@ -345,6 +343,7 @@ impl Aodv {
                 destination_seq: self.seq,
                 originator,
                 lifetime: self.config.my_route_timeout,
+                asked: request.asked,
             };
             return self.send_reply(now, reply, out);
         }
@@ -383,6 +382,7 @@ impl Aodv {
             destination_seq,
             originator,
             lifetime: route.until.since(now),
+            asked: request.asked,
         };
         out.control(Arc::new(Message::Reply(reply)), NextHop::Node(back));
         let Some(route) = self.table.valid(now, originator) else { return };
@@ -395,6 +395,7 @@ impl Aodv {
             destination_seq: originator_seq,
             originator: destination,
             lifetime: route.until.since(now),
+            asked: request.asked,
         };
         out.control(Arc::new(Message::Reply(gratuitous)), NextHop::Node(next));
     }
@@ -412,8 +413,6 @@ impl Aodv {
         if destination == self.node {
             return;
         }
-        let search = self.searches.iter().find(|search| search.destination == destination);
-        let asked = search.map(|search| search.asked);
         let claim = Claim {
             seq: reply.destination_seq,
             hops: reply.hop_count + 1,
@@ -424,9 +423,7 @@ impl Aodv {
             return;
         }
         if originator == self.node {
-            if let Some(asked) = asked {
-                self.latencies.add(destination, now.since(asked) / u64::from(claim.hops));
-            }
+            self.latencies.add(destination, now.since(reply.asked) / u64::from(claim.hops));
             return;
         }
         let renewed = now + self.config.active_route_timeout;

@@ -41,7 +41,6 @@ impl Aodv {
             retries: 0,
             phase: Phase::Ready,
             until: now,
-            asked: now,
             overdue: now,
             repair,
         });
@@ -75,7 +74,6 @@ impl Aodv {
         };
         let search = &mut self.searches[at];
         search.phase = Phase::Waiting;
-        search.asked = now;
         search.overdue = now + wait;
         search.until = Instant::ZERO + noticed;
         // §6.1: before each search, so that old routes to this node cannot outlive it.
@@ -91,6 +89,7 @@ impl Aodv {
             originator_seq: self.seq,
             destination_only: !self.config.intermediate_replies,
             gratuitous: self.config.gratuitous_replies,
+            asked: now,
         };
         out.control(Arc::new(Message::Request(request)), NextHop::Broadcast);
     }

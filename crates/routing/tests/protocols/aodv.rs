@@ -45,6 +45,7 @@ const REQUEST: Request = Request {
     originator_seq: SeqNum(100),
     destination_only: false,
     gratuitous: false,
+    asked: Instant::ZERO,
 };
 
 fn request(request: Request) -> Message {
@@ -59,6 +60,7 @@ fn reply(to: u32, seq: u32, hops: u16, for_node: u32) -> Message {
         destination_seq: SeqNum(seq),
         originator: NodeId(for_node),
         lifetime: secs(6),
+        asked: Instant::ZERO,
     })
 }
 
@@ -407,17 +409,28 @@ fn searches_of_ns2_are_looked_after_twice_a_second() {
     assert_eq!(did[3].1, Did::Dropped(1, DropReason::NoRoute));
 }
 
-/// A route of 3 hops, found in 60 ms: 20 ms a hop. The next ring has 5 hops, there and back 200 ms;
-/// the next but one, with 7 hops, 280 ms.
+/// A reply to this request, over a route of three hops.
+fn answer(request: &Request, seq: u32) -> Message {
+    let Message::Reply(reply) = reply(request.destination.0, seq, 2, ME) else { unreachable!() };
+    Message::Reply(Reply { asked: request.asked, ..reply })
+}
+
+/// A node as in ns-2 whose first search, for node 9, found a route of 3 hops in 60 ms: 20 ms a hop.
+/// The route has broken.
+fn node_that_found_in_60_ms() -> Node {
+    let mut node = node_with(&AodvConfig { ttl_start: 30, ..Preset::Ns2.config() });
+    node.later::<Message>(secs(1));
+    let first = asked(node.sends(data(1, ME, 9)));
+    node.later::<Message>(ms(60));
+    node.hears(1, answer(&first, 50));
+    node.fails::<Message>(1, vec![]);
+    node
+}
+
+/// The next ring has 5 hops, there and back 200 ms; the next but one, with 7 hops, 280 ms.
 #[test]
 fn a_measured_wait_follows_the_latency_of_earlier_searches() {
-    let config = AodvConfig { ttl_start: 30, ..Preset::Ns2.config() };
-    let mut node = node_with(&config);
-    node.later::<Message>(secs(1));
-    asked(node.sends(data(1, ME, 9)));
-    node.later::<Message>(ms(60));
-    node.hears(1, reply(9, 50, 2, ME));
-    node.fails::<Message>(1, vec![]);
+    let mut node = node_that_found_in_60_ms();
     assert_eq!(asked(node.sends(data(2, ME, 9))).ttl, 5);
     node.later::<Message>(ms(199));
     assert_eq!(node.sends::<Message>(data(3, ME, 9)), []);
@@ -425,6 +438,24 @@ fn a_measured_wait_follows_the_latency_of_earlier_searches() {
     assert_eq!(asked(node.sends(data(4, ME, 9))).ttl, 7);
     let next = node.requests(secs(1))[0];
     assert_eq!((next.0.since_start(), next.1.ttl), (ms(2000), 30));
+}
+
+/// ns-2's replies say when their request was sent. One that comes 240 ms after it, when a second
+/// request has left, took 80 ms a hop. The mean is 50 ms, and the next ring of 5 hops takes 500 ms.
+#[test]
+fn the_latency_counts_from_the_request_that_is_answered() {
+    let mut node = node_that_found_in_60_ms();
+    let second = asked(node.sends(data(2, ME, 9)));
+    node.later::<Message>(ms(200));
+    asked(node.sends(data(3, ME, 9)));
+    node.later::<Message>(ms(40));
+    node.hears(1, answer(&second, 60));
+    node.fails::<Message>(1, vec![]);
+    asked(node.sends(data(4, ME, 9)));
+    node.later::<Message>(ms(499));
+    assert_eq!(node.sends::<Message>(data(5, ME, 9)), []);
+    node.later::<Message>(ms(1));
+    assert_eq!(asked(node.sends(data(6, ME, 9))).ttl, 7);
 }
 
 // §6.5: requests.
@@ -515,6 +546,7 @@ fn a_node_with_a_fresh_route_replies() {
         destination_seq: SeqNum(50),
         originator: NodeId(8),
         lifetime,
+        asked: Instant::ZERO,
     };
     assert_eq!(node.hears(3, request(fresh)), [Did::Told(3, Message::Reply(answer))]);
     // The neighbour that got the reply is a precursor now, beside the one of before.
