@@ -38,7 +38,7 @@ use crate::middlebox::{Actions, Side};
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 /// The largest window without scaling (RFC 7323 §2.2), in whole KiB.
 const LEAST_REACH: u32 = 64 << 10;
@@ -182,6 +182,11 @@ impl Windows {
     /// last.
     pub fn fixed_ack(&self) -> (SeqNum, u16) {
         self.fixed_ack
+    }
+
+    /// What the fixed host has sent and the mobile has not acknowledged.
+    pub fn in_flight(&self) -> Range<SeqNum> {
+        self.mobile.ack..self.sent_end
     }
 
     /// Both hosts have closed the connection.
@@ -423,6 +428,11 @@ impl<M: AsRef<Windows>> Acquaintance<M> {
     /// The connection was reset, or both hosts have closed it.
     pub fn is_closed(&self) -> bool {
         self.met.as_ref().map_or(self.strangers.is_over, |met| met.as_ref().is_finished())
+    }
+
+    /// See [`Windows::in_flight`].
+    pub fn in_flight(&self) -> Option<Range<SeqNum>> {
+        self.met.as_ref().map(|met| met.as_ref().in_flight())
     }
 }
 

@@ -351,6 +351,11 @@ impl Group {
         matches!(self.mechanism, MechanismConfig::Wake(_))
     }
 
+    /// Whether its mechanism sends mobiles what they missed.
+    pub fn replays(&self) -> bool {
+        MechanismConfig::WITH_COPIES.contains(&self.mechanism.word())
+    }
+
     /// Which of its packets come to the gateway and wait there.
     pub fn queued(&self) -> Queued {
         match self.copy {
