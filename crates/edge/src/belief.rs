@@ -23,8 +23,11 @@
 //!   fixed host without the connection replies with a reset of the right number.
 //! - *Meeting*: at first nothing is known, and later the hosts may have gone on without the node (a
 //!   restart, copies missed). Two segments, one of each host, that agree with each other tell where
-//!   the connection is ([`Strangers`]). While genuine segments of one host are believed, forged
-//!   ones of the other find none to agree with.
+//!   the connection is ([`Strangers`]): neither acknowledges what the other has not sent. While
+//!   genuine segments of one host are believed, forged ones of the other find none to agree with.
+//!   Whoever knows a number of one host and forges segments of both, while the other is silent, can
+//!   show a connection that is not there: the hosts ignore what the node then says of it, and their
+//!   own next segments are met again.
 //! - *A promise* outlives such a meeting. A connection with acknowledged bytes that exist only here
 //!   is met again only if the mobile acknowledges more than was ever seen, and nothing at all has
 //!   changed in the other direction.
@@ -35,7 +38,7 @@ use crate::middlebox::{Actions, Side};
 use crate::mobile_end::MobileEnd;
 use airtcp_core::{Duration, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 /// The largest window without scaling (RFC 7323 §2.2), in whole KiB.
 const LEAST_REACH: u32 = 64 << 10;
@@ -181,6 +184,11 @@ impl Windows {
         self.fixed_ack
     }
 
+    /// What the fixed host has sent and the mobile has not acknowledged.
+    pub fn in_flight(&self) -> Range<SeqNum> {
+        self.mobile.ack..self.sent_end
+    }
+
     /// Both hosts have closed the connection.
     pub fn is_finished(&self) -> bool {
         self.finished == [true; 2]
@@ -317,7 +325,8 @@ impl Strangers {
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             return None;
         }
-        match from {
+        // What agrees by itself counts even where a forgery was noted before.
+        let (fixed, mobile, alone) = match from {
             Side::Fixed => {
                 let new = FixedEnd::new(segment)?;
                 match &mut self.fixed {
@@ -328,6 +337,7 @@ impl Strangers {
                     }
                     other => *other = Some(new),
                 }
+                (self.fixed?, self.mobile?, (new, self.mobile?))
             }
             Side::Mobile => {
                 let new = MobileEnd::new(segment)?;
@@ -339,10 +349,12 @@ impl Strangers {
                     }
                     other => *other = Some(new),
                 }
+                (self.fixed?, self.mobile?, (self.fixed?, new))
             }
-        }
-        let (fixed, mobile) = (self.fixed?, self.mobile?);
-        agree(&fixed, &mobile).then(|| Windows::new(&fixed, &mobile))
+        };
+        let pairs = [(fixed, mobile), alone];
+        let (fixed, mobile) = pairs.into_iter().find(|(fixed, mobile)| agree(fixed, mobile))?;
+        Some(Windows::new(&fixed, &mobile))
     }
 
     /// A segment of this host fits what is known: what did not fit before is of no interest.
@@ -354,11 +366,13 @@ impl Strangers {
     }
 }
 
-/// Each host acknowledges about what the other has sent.
+/// Each host acknowledges about what the other has sent, and not what it has not: a keep-alive or a
+/// retransmission shows less than was sent, but by [`LEAST_REACH`] at most, or the next segment
+/// shows more.
 fn agree(fixed: &FixedEnd, mobile: &MobileEnd) -> bool {
     let pairs = [(fixed.sent_end, mobile.ack), (mobile.next_seq, fixed.ack.0)];
     let under_way = pairs.map(|(sent, ack)| u64::from(distance(sent, ack).max(LEAST_REACH)));
-    pairs.iter().all(|&(sent, ack)| near(sent, ack))
+    pairs.iter().all(|&(sent, ack)| near(sent, ack) && ack.at_or_before(sent + LEAST_REACH))
         && under_way[0] * under_way[1] <= STRANGERS_PRODUCT
 }
 
@@ -414,6 +428,11 @@ impl<M: AsRef<Windows>> Acquaintance<M> {
     /// The connection was reset, or both hosts have closed it.
     pub fn is_closed(&self) -> bool {
         self.met.as_ref().map_or(self.strangers.is_over, |met| met.as_ref().is_finished())
+    }
+
+    /// See [`Windows::in_flight`].
+    pub fn in_flight(&self) -> Option<Range<SeqNum>> {
+        self.met.as_ref().map(|met| met.as_ref().in_flight())
     }
 }
 
@@ -476,7 +495,12 @@ pub fn hear<P: Payload, C: Acquainted<P>>(
         *connection = C::default();
         let flow = from.to_mobile(segment.flow);
         connection.acquaintance().met = Some(C::Met::new(flow, windows));
-        if from == Side::Fixed {
+        // As much in doubt as any later one: what is kept of it may be sent again, with another
+        // acknowledgement.
+        if from == Side::Fixed
+            && let Some(ack) = segment.ack
+            && distance(ack, windows.mobile.next_seq) <= LEAST_REACH
+        {
             return Some(Believed(segment));
         }
     }

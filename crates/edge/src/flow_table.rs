@@ -27,6 +27,7 @@ use hashlink::linked_hash_map::Entry as MapEntry;
 use siphasher::sip::SipHasher13;
 use std::collections::btree_map::{BTreeMap, Entry as BTreeEntry};
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 /// Limits of a [`FlowTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,11 @@ pub trait FlowState: Default {
     /// Payload bytes held.
     fn held(&self) -> usize {
         0
+    }
+    /// Sequence numbers that the fixed host has sent and the mobile has not acknowledged; `None`
+    /// while the connection was not met.
+    fn in_flight(&self) -> Option<Range<SeqNum>> {
+        None
     }
     /// What the mechanism is doing for the connection.
     fn phase(&self) -> FlowPhase {
@@ -414,6 +420,11 @@ impl<S: FlowState> FlowTable<S> {
     /// This connection is known and [committed](FlowState::is_committed).
     pub fn is_committed(&self, key: &Flow) -> bool {
         self.flows.get(key).is_some_and(Entry::is_committed)
+    }
+
+    /// See [`FlowState::in_flight`].
+    pub fn in_flight(&self, key: &Flow) -> Option<Range<SeqNum>> {
+        self.flows.get(key)?.state.in_flight()
     }
 
     /// Puts a connection in the table, in the place of what was known of it. It enters even beyond

@@ -154,6 +154,10 @@ impl<P: Payload> FlowState for State<P> {
         self.known.is_closed()
     }
 
+    fn in_flight(&self) -> Option<Range<SeqNum>> {
+        self.known.in_flight()
+    }
+
     fn phase(&self) -> FlowPhase {
         match self.phase {
             Phase::Reset => FlowPhase::Reset,

@@ -72,6 +72,7 @@ use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{POSITIVE_TIME, at_least};
 use airtcp_settings::{choice, settings};
+use std::ops::Range;
 
 /// Duplicate ACKs that make the supervisor host retransmit (RFC 5681 §3.2).
 const DUPLICATE_ACK_THRESHOLD: u32 = 3;
@@ -215,6 +216,10 @@ impl<P: Payload> FlowState for State<P> {
 
     fn is_closed(&self) -> bool {
         self.known.is_closed()
+    }
+
+    fn in_flight(&self) -> Option<Range<SeqNum>> {
+        self.known.in_flight()
     }
 
     fn phase(&self) -> FlowPhase {

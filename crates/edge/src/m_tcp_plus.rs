@@ -58,6 +58,7 @@ use airtcp_core::{
 };
 use airtcp_settings::{choice, settings};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, State<P>>;
@@ -205,6 +206,10 @@ impl<P: Payload> FlowState for State<P> {
 
     fn is_closed(&self) -> bool {
         self.known.is_closed()
+    }
+
+    fn in_flight(&self) -> Option<Range<SeqNum>> {
+        self.known.in_flight()
     }
 
     fn phase(&self) -> FlowPhase {

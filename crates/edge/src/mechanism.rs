@@ -14,11 +14,12 @@ use crate::snoop::{Snoop, SnoopConfig, SnoopCounters};
 use crate::store::Store;
 use crate::wake::{Wake, WakeConfig, WakeCounters};
 use airtcp_core::documented::Documented;
-use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Bytes, Duration, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use airtcp_settings::alternatives;
 use airtcp_settings::schema::{Kind, choose, words};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use thiserror::Error;
 
 alternatives! {
@@ -291,6 +292,17 @@ impl<P: Payload> Mechanism<P> {
             Self::Holdover(machine) => machine.is_mobile_heard(flow),
             Self::Snoop(machine) => machine.is_mobile_heard(flow),
             Self::Wake(_) => false,
+        }
+    }
+
+    /// As [`PerConnection::in_flight`](crate::PerConnection::in_flight), of mechanisms that replay.
+    pub fn in_flight(&self, flow: &Flow) -> Option<Range<SeqNum>> {
+        match self {
+            Self::MTcp(machine) => machine.in_flight(flow),
+            Self::MTcpPlus(machine) => machine.in_flight(flow),
+            Self::Holdover(machine) => machine.in_flight(flow),
+            Self::Snoop(machine) => machine.in_flight(flow),
+            Self::PacketControl(_) | Self::Wake(_) => None,
         }
     }
 

@@ -13,12 +13,12 @@ use crate::connection::{Connection, Context};
 use crate::flow_table::{FlowReport, FlowTable, FlowTableConfig, Keyed, Tracked};
 use crate::journal::{Call, Input, Journal, Note, Snapshot};
 use crate::middlebox::{Action, Actions, Middlebox, MobileId, Side};
-use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment};
+use airtcp_core::{Addr, Flow, Instant, LinkSignal, Payload, Segment, SeqNum};
 use hashlink::LinkedHashMap;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 /// Connections called in one turn, or a few more. Calling one takes some microseconds, and sending
 /// a packet about as long, so a full packet counts as one more.
@@ -154,6 +154,12 @@ impl<P: Payload, C: Connection<P>> PerConnection<P, C> {
     /// The mobile host of this connection was heard.
     pub fn is_mobile_heard(&self, flow: &Flow) -> bool {
         self.connections.is_mobile_heard(flow)
+    }
+
+    /// Sequence numbers that the fixed host of this connection has sent and the mobile has not
+    /// acknowledged; `None` while the connection was not met.
+    pub fn in_flight(&self, flow: &Flow) -> Option<Range<SeqNum>> {
+        self.connections.in_flight(flow)
     }
 
     /// Acknowledged bytes of this connection exist only here.

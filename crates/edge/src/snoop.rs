@@ -32,6 +32,7 @@ use crate::store::{Kept, Store};
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment, SeqNum};
 use airtcp_settings::schema::{Kind, at_least};
 use airtcp_settings::settings;
+use std::ops::Range;
 
 /// The time-out before the first RTT sample (as RFC 6298 §2.1).
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -114,6 +115,10 @@ impl<P: Payload> FlowState for State<P> {
 
     fn is_closed(&self) -> bool {
         self.known.is_closed()
+    }
+
+    fn in_flight(&self) -> Option<Range<SeqNum>> {
+        self.known.in_flight()
     }
 }
 

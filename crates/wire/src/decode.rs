@@ -61,6 +61,9 @@ pub enum DecodeError {
     /// The TCP checksum is wrong.
     #[error("wrong TCP checksum")]
     BadTcpChecksum,
+    /// The checksum of an ICMP message is wrong.
+    #[error("wrong ICMP checksum")]
+    BadIcmpChecksum,
 }
 
 impl From<LenError> for DecodeError {

@@ -120,7 +120,7 @@ pub(crate) struct Testbed {
     pub(crate) gateway: Host,
     pub(crate) mobile: Host,
     /// Behind a bridge, or opposite of a gateway on board.
-    _router: Option<Host>,
+    pub(crate) router: Option<Host>,
     place: Place,
     ipv6: bool,
     _files: [tempfile::TempDir; 2],
@@ -228,7 +228,7 @@ impl Testbed {
             fixed,
             gateway,
             mobile,
-            _router: behind,
+            router: behind,
             place: plan.place,
             ipv6: plan.ipv6,
             _files: files,

@@ -120,6 +120,44 @@ fn replayed_segments_fit_in_a_tunnel_behind_the_gateway() {
 }
 
 #[test]
+fn a_router_beyond_the_link_says_how_large_replayed_segments_may_be() {
+    if !possible() {
+        return;
+    }
+    thread::scope(|scope| {
+        for (mechanism, ipv6) in [("\"m-tcp-plus\"", false), ("\"holdover\"", true)] {
+            scope.spawn(move || {
+                let plan = Plan { place: Place::OnBoard, ipv6, ..Plan::with(mechanism) };
+                expect_heard(&Testbed::new(&plan), mechanism);
+            });
+        }
+    });
+}
+
+/// While the link is down, the path beyond it comes to take less. What is replayed too large is
+/// sent again after a second; where nobody hears the router, smaller ones are tried two seconds
+/// later.
+fn expect_heard(bed: &Testbed, mechanism: &str) {
+    const SIZE: u64 = 4_000_000;
+    let transfer = bed.upload(&Load::of(SIZE));
+    transfer.wait_for(SIZE / 2);
+    bed.link(false);
+    // A second passes in which segments are lost.
+    thread::sleep(Duration::from_secs(1));
+    bed.signal(LinkSignal::Down);
+    bed.router.as_ref().unwrap().ip(&["link", "set", "wire", "mtu", "1300"]);
+    thread::sleep(Duration::from_secs(3));
+    let up = bed.link(true);
+    bed.signal(LinkSignal::Up);
+    let dead = transfer.dead_time(up, Duration::from_secs(60)).expect("resumes");
+    let counters = bed.daemon().status().counters;
+    let [believed, doubted] = ["too_big_believed", "too_big_doubted"].map(|name| counters[name]);
+    eprintln!("{mechanism}: {dead:?}, {believed} believed, {doubted} not");
+    assert!(dead.is_within(Duration::from_secs(2)) && believed > 0);
+    assert_eq!(transfer.finish(), SIZE);
+}
+
+#[test]
 fn sequence_numbers_may_wrap_around_in_what_is_held() {
     if !possible() {
         return;

@@ -104,6 +104,34 @@ fn a_forgery_before_the_first_genuine_segment_does_not_hide_it() {
 }
 
 #[test]
+fn who_acknowledges_what_was_not_sent_is_not_met() {
+    // A forger with the right sequence number, who guesses the other within 64 MiB.
+    restarted(|mut s| {
+        s.data(0, 1000);
+        s.ack(10_000_000);
+        assert_eq!(s.down(), [""; 0]);
+        s.up();
+        s.ack(1000);
+        s.data(1000, 1000);
+        assert_eq!(s.node.doubts(), Doubts::default(), "the forgery hides nothing");
+        assert_met(&mut s, 2000, &["+M 1000:2000"]);
+    });
+}
+
+#[test]
+fn nothing_is_kept_of_data_whose_acknowledgement_was_guessed() {
+    // RFC 5961 §5.2: the mobile would not take it. A copy would carry the right number.
+    restarted(|mut s| {
+        s.ack(1000);
+        let forged = s.fixed(1000, 1000);
+        s.fixed_sends(Segment { ack: forged.ack.map(|ack| ack - 10_000_000), ..forged });
+        assert_eq!(s.node.held(), 0);
+        s.data(1000, 1000);
+        assert_met(&mut s, 2000, &["+M 1000:2000"]);
+    });
+}
+
+#[test]
 fn forged_segments_of_one_host_find_none_of_the_other_to_agree_with() {
     each(|mut s| {
         for guess in 0..400u32 {

@@ -1,7 +1,7 @@
 //! What the property tests are run on: networks, outages, link signals, endpoints, applications.
 
 use crate::subjects::Limits;
-use airtcp_core::{Bytes, Duration, Instant, LinkSignal};
+use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
     AckConfig, InitialWindow, LinkReaction, NewRenoConfig, PersistConfig, PersistOnShrink,
@@ -54,6 +54,29 @@ pub(crate) struct Case {
     pub(crate) limits: Limits,
     /// The node loses its memory.
     pub(crate) crash: Option<Instant>,
+    pub(crate) forgeries: Vec<(Instant, Forgery)>,
+}
+
+/// A segment in a host's name, by somebody who knows the connection and at most one of its numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forgery {
+    /// 0: the fixed host's, 1: the mobile's.
+    pub(crate) from: usize,
+    pub(crate) seq: Number,
+    pub(crate) ack: Option<Number>,
+    pub(crate) flags: Flags,
+    pub(crate) len: usize,
+}
+
+/// What a forger takes for a sequence number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    /// So far from the next byte expected, in either direction, that no window reaches it.
+    Far(u32),
+    /// So far beyond the last byte of the stream: perhaps in the window, but never expected.
+    Beyond(u32),
+    /// The next byte expected, as far as the node knows.
+    Next,
 }
 
 impl Case {
@@ -309,6 +332,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                 apps,
                 limits,
                 crash: None,
+                forgeries: Vec::new(),
             }
         },
     )
@@ -318,4 +342,51 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 pub(crate) fn case_with_crash() -> impl Strategy<Value = Case> {
     (case(), 0u64..30_000)
         .prop_map(|(case, at)| Case { crash: Some(Instant::from_millis(at)), ..case })
+}
+
+fn forgery() -> impl Strategy<Value = Forgery> {
+    // Half of them not far beyond what a node that meets a connection takes for under way, 64 MiB.
+    // Nearer, a forger who knows the other number shows it a connection that is not there: its
+    // acknowledgements then have numbers that the fixed host ignores.
+    let far = || {
+        let by = prop_oneof![1u32 << 27..1 << 29, 1u32 << 27..u32::MAX - (1 << 27)];
+        by.prop_map(Number::Far)
+    };
+    // No host has sent so much yet. One long acknowledged a host may take (RFC 5961 §5.2 is
+    // optional). So much is also too far from any that is `far` for two forgeries that agree by
+    // chance, one in each host's name: these, too, would show a connection that is not there.
+    let ahead = || (1u32 << 21..1 << 25).prop_map(Number::Far);
+    let beyond = || (2u32..2_000).prop_map(Number::Beyond);
+    let ack = || proptest::option::of(prop_oneof![far(), Just(Number::Next)]);
+    let unseen = || prop_oneof![far(), beyond()];
+    let kind = prop_oneof![
+        // What no window reaches may say what it likes.
+        (far(), ack(), prop_oneof![Just(Flags::empty()), Just(Flags::FIN)], 0usize..1_461),
+        // The right sequence number does not help without a credible acknowledgement.
+        (Just(Number::Next), ahead().prop_map(Some), Just(Flags::empty()), 0usize..1_461),
+        // RFC 5961 §3.2 and §4.2: challenged anywhere in the window.
+        (unseen(), ack(), Just(Flags::RST), Just(0)),
+        (unseen(), Just(None), Just(Flags::SYN), Just(0)),
+    ];
+    (0usize..2, kind).prop_map(|(from, (seq, ack, flags, len))| Forgery {
+        from,
+        seq,
+        ack,
+        flags,
+        len,
+    })
+}
+
+/// As [`case_with_crash`], with a forger at work, on paths that reorder.
+pub(crate) fn case_with_forger() -> impl Strategy<Value = Case> {
+    let forgeries = proptest::collection::vec((0u64..30_000, forgery()), 1..40);
+    (case_with_crash(), forgeries, [millis(30..300), millis(30..300)]).prop_map(
+        |(mut case, forgeries, jitters)| {
+            for (path, jitter) in case.paths.iter_mut().zip(jitters) {
+                path.jitter = jitter;
+            }
+            let at = |(ms, forgery)| (Instant::from_millis(ms), forgery);
+            Case { forgeries: forgeries.into_iter().map(at).collect(), ..case }
+        },
+    )
 }

@@ -120,6 +120,8 @@ pub(crate) struct Observer {
     has_forgotten: bool,
     /// What the mechanism holds back and may still forward.
     kept: Vec<Seg>,
+    /// Forged segments that the mechanism was handed, and from which side.
+    forged: Vec<(Side, Seg)>,
     /// Newest TSval that the mobile may have taken for TS.Recent (RFC 7323 §4.3): an older one
     /// would be discarded by PAWS.
     pub(crate) shown_to_mobile: Option<u32>,
@@ -139,6 +141,7 @@ impl Observer {
             told: 0,
             has_forgotten: false,
             kept: Vec::new(),
+            forged: Vec::new(),
             shown_to_mobile: None,
             is_reset: false,
             injected: [0; 2],
@@ -154,6 +157,7 @@ impl Observer {
     /// has said.
     pub(crate) fn crash(&mut self) {
         self.kept.clear();
+        self.forged.clear();
         self.told = 0;
         self.has_forgotten = true;
     }
@@ -179,6 +183,48 @@ impl Observer {
         self.hosts[i].note(segment, other_isn, shift);
     }
 
+    /// A forged segment reaches the node. It may make it forget what it is not bound by.
+    pub(crate) fn on_forgery(&mut self, from: Side, segment: &Seg) {
+        self.has_forgotten = true;
+        self.forged.push((from, segment.clone()));
+    }
+
+    /// A forged segment once more, as it was, or the keep-alive that asks in its flow (RFC 9293
+    /// §3.8.4). Both say nothing that the forger has not said, and their receiver judges them as it
+    /// judged him (RFC 5961): at most it answers with an ACK. A SYN or RST that comes late might
+    /// meet the next connection.
+    fn is_repeated_forgery(&self, to: Side, segment: &Seg) -> bool {
+        let is_it = |(from, forged): &(Side, Seg)| {
+            let keep_alive = Segment {
+                seq: forged.seq - 1,
+                flags: Flags::empty(),
+                payload: Vec::new(),
+                ..forged.clone()
+            };
+            let asks = forged.ack.is_some() && keep_alive == *segment;
+            *from == to.opposite() && (forged == segment || asks)
+        };
+        self.promise == Promise::Repeats
+            && !segment.flags.intersects(Flags::SYN | Flags::RST)
+            && self.forged.iter().any(is_it)
+    }
+
+    /// What the node did when a forged segment came: it may hand it on.
+    pub(crate) fn on_output_of_forgery(
+        &mut self,
+        forgery: (Side, &Seg),
+        actions: &[Action<Vec<u8>>],
+    ) -> Result<(), Violation> {
+        let (from, forged) = forgery;
+        let hands_on = |action: &Action<Vec<u8>>| match action {
+            Action::Forward { to, segment } => *to == from.opposite() && segment == forged,
+            Action::Drop { segment, .. } => segment == forged,
+            Action::Inject { .. } => false,
+        };
+        let rest: Vec<_> = actions.iter().filter(|action| !hands_on(action)).cloned().collect();
+        self.on_output(None, &rest)
+    }
+
     /// What the node did, in one call. `input`: the segment it was called with.
     pub(crate) fn on_output(
         &mut self,
@@ -200,6 +246,9 @@ impl Observer {
                 }
             };
             self.injected[index(to)] += u64::from(injected);
+            if injected && self.is_repeated_forgery(to, segment) {
+                continue;
+            }
             self.is_reset |= injected && segment.flags.contains(Flags::RST);
             match to {
                 Side::Fixed if injected => {

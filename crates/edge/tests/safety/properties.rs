@@ -1,7 +1,7 @@
 //! Real endpoints, random trouble: see the list at the top of this test.
 
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
-use crate::case::{Case, case, case_with_crash};
+use crate::case::{Case, case, case_with_crash, case_with_forger};
 use crate::subjects::{
     Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus, simple, snoop,
     wake,
@@ -69,7 +69,7 @@ proptest! {
 
     #[test]
     fn wake_is_safe_and_tells_the_fixed_host_nothing(case in case()) {
-        let outcome = check(&case, wake, Promise::EndToEnd)?;
+        let outcome = check(&case, wake, Promise::Repeats)?;
         prop_assert_eq!(outcome.injected[0], 0);
     }
 
@@ -93,7 +93,22 @@ proptest! {
         check(&without_f_rto(case.clone()), m_tcp_by_signal, Promise::EndToEnd)?;
         check(&case, snoop, Promise::EndToEnd)?;
         check(&case, holdover, Promise::EndToEnd)?;
-        check(&case, wake, Promise::EndToEnd)?;
+        check(&case, wake, Promise::Repeats)?;
+    }
+
+    #[test]
+    fn a_forger_a_crash_and_reordering_together_do_no_harm(case in case_with_forger()) {
+        check(&case, simple::<Plain>, Promise::EndToEnd)?;
+        let without_f_rto = without_f_rto(case.clone());
+        check(&without_f_rto, m_tcp, Promise::EndToEnd)?;
+        check(&without_f_rto, m_tcp_all, Promise::EndToEnd)?;
+        check(&without_f_rto, m_tcp_by_signal, Promise::EndToEnd)?;
+        check(&case, snoop, Promise::EndToEnd)?;
+        check(&case, holdover, Promise::EndToEnd)?;
+        check(&case, wake, Promise::Repeats)?;
+        for resume in [Resume::Flush, Resume::Probe] {
+            check(&case, |limits| m_tcp_plus(limits, resume), Promise::Custody)?;
+        }
     }
 }
 

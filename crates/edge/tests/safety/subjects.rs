@@ -11,6 +11,9 @@ use airtcp_edge::{
 pub(crate) enum Promise {
     /// The mobile has given them all. A crash of the node loses nothing.
     EndToEnd,
+    /// As [`EndToEnd`](Self::EndToEnd), of a mechanism that tells no segment from another: it may
+    /// repeat whatever it was handed, as any network may.
+    Repeats,
     /// What the mobile has not acknowledged the node can deliver by itself; a FIN never comes from
     /// the node.
     Custody,

@@ -1,6 +1,6 @@
 //! A fixed host, the node with its mechanism, a mobile, and the two paths between them.
 
-use crate::case::{App, Case, HOSTILE_UNTIL};
+use crate::case::{App, Case, Forgery, HOSTILE_UNTIL, Number};
 use crate::observer::{Observer, Violation, ensure, index, pattern};
 use crate::subjects::Promise;
 use airtcp_core::rng::Stream;
@@ -21,6 +21,8 @@ const MOST_EVENTS: usize = 200_000;
 /// slowly.
 pub(crate) const BOUND: Duration = Duration::from_secs(180);
 
+const SIDES: [Side; 2] = [Side::Fixed, Side::Mobile];
+
 fn addr(n: u8) -> Addr {
     Addr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, n)), 1000)
 }
@@ -39,6 +41,7 @@ enum Arrival {
     Signal(LinkSignal),
     MobileSignal(LinkSignal),
     Crash,
+    Forged(Forgery),
 }
 
 /// An application's progress.
@@ -143,7 +146,7 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         let result = act(&mut self.ends[i], self.now, &mut io);
         for segment in out {
             self.trace.push(format!("{} {} {segment}", self.now, ["F->", "M->"][i]));
-            let side = [Side::Fixed, Side::Mobile][i];
+            let side = SIDES[i];
             self.transmit(i, i, || Arrival::Node(side, segment.clone()));
         }
         result
@@ -200,13 +203,18 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         if self.observer.custody() > 0 && (more_custody || self.observer.hosts[1].acked > acked) {
             can_deliver_custody(&self.node, &self.observer, self.now)?;
         }
+        self.carry(out);
+        Ok(())
+    }
+
+    /// Puts what the node sends on its way.
+    fn carry(&mut self, mut out: Actions<Vec<u8>>) {
         for action in out.drain() {
             if let Action::Forward { to, segment } | Action::Inject { to, segment } = action {
                 let to = index(to);
                 self.transmit(to, 1 - to, || Arrival::End(to, segment.clone()));
             }
         }
-        Ok(())
     }
 
     fn on_segment(&mut self, i: usize, segment: Seg) -> Result<(), Violation> {
@@ -288,6 +296,9 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         if let Some(at) = self.case.crash {
             self.schedule(at, Arrival::Crash);
         }
+        for &(at, forgery) in &self.case.forgeries {
+            self.schedule(at, Arrival::Forged(forgery));
+        }
         for _ in 0..MOST_EVENTS {
             let timers = [
                 self.ends[0].next_deadline(),
@@ -355,6 +366,46 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
                 self.observer.crash();
                 Ok(())
             }
+            Arrival::Forged(forgery) => self.forge(forgery),
+        }
+    }
+
+    /// A forged segment reaches the node, once both hosts defend themselves against such (RFC
+    /// 5961).
+    fn forge(&mut self, forgery: Forgery) -> Result<(), Violation> {
+        if self.ends.iter().any(|end| end.state() != State::Established) {
+            return Ok(());
+        }
+        let (side, segment) = (SIDES[forgery.from], self.forged(forgery));
+        self.trace.push(format!("{} forged from {side:?}: {segment}", self.now));
+        self.observer.on_forgery(side, &segment);
+        let mut out = Actions::new();
+        self.node.on_segment(self.now, side, segment.clone(), &mut out);
+        self.observer.on_output_of_forgery((side, &segment), out.as_slice())?;
+        // Once it has given up, it has said so to both hosts.
+        if self.observer.custody() > 0 && !self.observer.is_reset {
+            can_deliver_custody(&self.node, &self.observer, self.now)?;
+        }
+        self.carry(out);
+        Ok(())
+    }
+
+    fn forged(&self, forgery: Forgery) -> Seg {
+        let Forgery { from, seq, ack, flags, len } = forgery;
+        let isns = self.observer.isns();
+        let number = |of: usize, number: Number| match number {
+            Number::Far(distance) => isns[of] + self.observer.hosts[1 - of].acked + distance,
+            Number::Beyond(distance) => isns[of] + self.case.apps[of].bytes + 2 + distance,
+            Number::Next => isns[of] + self.observer.hosts[1 - of].acked,
+        };
+        Segment {
+            flow: if from == 0 { flow() } else { flow().reversed() },
+            seq: number(from, seq),
+            ack: ack.map(|ack| number(1 - from, ack)),
+            flags,
+            window: 1_000,
+            payload: vec![b'!'; len],
+            ..Segment::default()
         }
     }
 

@@ -58,6 +58,8 @@ pub enum SignalSource {
     Neighbour,
     /// ModemManager, about the modem of an uplink.
     ModemManager,
+    /// The signal level of an uplink's Wi-Fi interface.
+    Wifi,
     /// A timetable of outages.
     Timetable,
     /// The mobile is not heard.
@@ -73,6 +75,7 @@ impl SignalSource {
             Self::Carrier => "carrier",
             Self::Neighbour => "neighbour",
             Self::ModemManager => "modem-manager",
+            Self::Wifi => "wifi",
             Self::Timetable => "timetable",
             Self::Silence => "silence",
         }

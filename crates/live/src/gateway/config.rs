@@ -62,10 +62,10 @@ impl GatewayConfig {
         if self.mode == Mode::Observe {
             return self.without_effect();
         }
-        let Signals { agent, carrier, neighbour, modem_manager, timetable, silence } =
+        let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence } =
             &self.signals;
-        // Whoever names a level counts on ModemManager.
-        let has_level = modem_manager.is_some_and(|config| config.fading_below.is_some());
+        // Whoever names a level counts on one being told. ModemManager tells of outages, too.
+        let has_level = fading_below.is_some();
         let mut cautions = Vec::new();
         for group in &self.groups {
             let (is_uplink, table) = (group.uplink().is_some(), group.title());
@@ -75,13 +75,13 @@ impl GatewayConfig {
                 || (*neighbour && !is_uplink)
                 || silence.is_some()
                 || (*carrier && (is_uplink || !group.interfaces().is_empty()))
-                || (has_level && is_uplink)
+                || (has_level && *modem_manager && is_uplink)
                 || planned.clone().next().is_some();
             let announced = by_agent
                 || (has_level && is_uplink)
                 || planned.any(|outage| !outage.lead.is_zero());
             let who = match modem_manager {
-                Some(_) if is_uplink => {
+                true if is_uplink => {
                     "only `airtcp gateway signal`, and ModemManager if it has the modem, say when the uplink is down"
                 }
                 _ => "only `airtcp gateway signal` says when a mobile is out of reach",
@@ -351,6 +351,11 @@ impl Group {
         matches!(self.mechanism, MechanismConfig::Wake(_))
     }
 
+    /// Whether its mechanism sends mobiles what they missed.
+    pub fn replays(&self) -> bool {
+        MechanismConfig::WITH_COPIES.contains(&self.mechanism.word())
+    }
+
     /// Which of its packets come to the gateway and wait there.
     pub fn queued(&self) -> Queued {
         match self.copy {
@@ -405,21 +410,15 @@ pub struct Signals {
     pub carrier: bool,
     /// State of the mobiles in the neighbour table.
     pub neighbour: bool,
-    /// What ModemManager says of the uplinks' modems; `None`: it is not asked, or there are no
-    /// uplinks.
-    pub modem_manager: Option<ModemManagerConfig>,
+    /// What ModemManager says of the uplinks' modems; false where there are no uplinks.
+    pub modem_manager: bool,
+    /// An uplink fades while its signal level, in percent, is below this; `None`: the level means
+    /// nothing.
+    pub fading_below: Option<u8>,
     /// Outages known beforehand.
     pub timetable: Vec<PlannedOutage>,
     /// A mobile that does not answer for this long is down until it is heard.
     pub silence: Option<Duration>,
-}
-
-/// What is made of ModemManager's reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModemManagerConfig {
-    /// An uplink fades while its signal quality, in percent, is below this; `None`: the quality means
-    /// nothing.
-    pub fading_below: Option<u8>,
 }
 
 /// How messages of `airtcp agent` come.

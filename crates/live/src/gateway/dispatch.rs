@@ -30,7 +30,9 @@ use airtcp_edge::{
     MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, ThresholdTooSmall, Wake,
 };
 use airtcp_record::Input;
-use airtcp_wire::{Checksums, DecodeError, Decoded, checksummed, decode_with, encode, outline};
+use airtcp_wire::{
+    Checksums, DecodeError, Decoded, TooBig, checksummed, decode_with, encode, outline, too_big,
+};
 use hashlink::LruCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::RandomState;
@@ -104,6 +106,10 @@ struct Counters {
     unkept: u64,
     /// Connections of an earlier process that were reset.
     refused: u64,
+    /// Messages of routers that a segment was too big.
+    too_big_believed: u64,
+    /// The same, of no segment in flight.
+    too_big_doubted: u64,
 }
 
 /// A group of mobiles with its mechanism at work.
@@ -489,7 +495,10 @@ impl Dispatcher {
         let payload = |bytes: &[u8]| SharedBytes(packet.slice_ref(bytes));
         let (segment, foreign_option) = match decode_with(packet, intercepted.checksums, payload) {
             Ok(Decoded { segment, foreign_option }) => (segment, foreign_option),
-            Err(DecodeError::NotTcp { .. }) => return self.pass(|c| &mut c.unconcerned),
+            Err(DecodeError::NotTcp { .. }) if is_copy => {
+                return self.pass(|c| &mut c.unconcerned);
+            }
+            Err(DecodeError::NotTcp { .. }) => return self.on_message(intercepted),
             Err(_) => return self.pass(|c| &mut c.undecodable),
         };
         let Some((n, from)) = self.concerns(&segment.flow, intercepted) else {
@@ -656,6 +665,35 @@ impl Dispatcher {
             }
         }
         true
+    }
+
+    /// A packet that is not TCP: perhaps a router says that a segment was too big. It goes on in
+    /// any case, for the fixed host.
+    fn on_message(&mut self, intercepted: &Intercepted) -> Verdict {
+        let heard = match too_big(&intercepted.packet, intercepted.checksums) {
+            Ok(None) => return self.pass(|c| &mut c.unconcerned),
+            Ok(Some(message)) => self.believed_room(&message, intercepted).zip(Some(message.flow)),
+            Err(_) => None,
+        };
+        match heard {
+            Some((room, flow)) => {
+                self.counters.too_big_believed += 1;
+                self.host_pair(flow).note_room(room);
+            }
+            None => self.counters.too_big_doubted += 1,
+        }
+        self.pass(|c| &mut c.passed)
+    }
+
+    /// How much room the path to a mobile has, by a router's message. RFC 5927 §4.1: the segment
+    /// that it quotes is in flight. Anybody can send such messages, but not see which are.
+    fn believed_room(&self, message: &TooBig, intercepted: &Intercepted) -> Option<usize> {
+        let (n, from) = self.concerns(&message.flow.reversed(), intercepted)?;
+        let Machine::Segments(mechanism) = &self.groups[n].machine else { return None };
+        let in_flight = mechanism.in_flight(&message.flow).filter(|_| from == Side::Mobile)?;
+        let is_in_flight =
+            message.seq.at_or_after(in_flight.start) && message.seq.before(in_flight.end);
+        message.room().filter(|_| is_in_flight)
     }
 
     fn pass(&mut self, counter: impl Fn(&mut Counters) -> &mut u64) -> Verdict {
@@ -885,6 +923,8 @@ impl Counters {
             unsendable,
             unkept,
             refused,
+            too_big_believed,
+            too_big_doubted,
         } = self;
         owned([
             ("packets_passed", passed),
@@ -896,6 +936,8 @@ impl Counters {
             ("packets_unsendable", unsendable),
             ("promises_unkept", unkept),
             ("takeovers_refused", refused),
+            ("too_big_believed", too_big_believed),
+            ("too_big_doubted", too_big_doubted),
         ])
     }
 }

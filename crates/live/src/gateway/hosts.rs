@@ -6,11 +6,11 @@
 //! A mechanism's segments are cut before they are sent: a copy may be a super-packet of
 //! segmentation offload. The MSS that the mobile offered is no sufficient bound. Its path may take
 //! less (a tunnel behind the gateway), which the fixed host has learned by ICMP, or by the MSS that
-//! a router wrote into the mobile's SYN after the gateway saw it. ICMP messages about the gateway's
-//! own segments go to the fixed host, in whose name they are. So to a mobile nothing is larger than
-//! the largest segment of the fixed host that it acknowledged, or than [`SAFE_MSS`] if that is
-//! more; and when a segment does not fit the first link, or had to be sent again to a mobile that is
-//! back, smaller ones are tried.
+//! a router wrote into the mobile's SYN after the gateway saw it. So to a mobile nothing is larger
+//! than the largest segment of the fixed host that it acknowledged, or than [`SAFE_MSS`] if that is
+//! more; and when a segment does not fit the first link, or had to be sent again to a mobile that
+//! is back, smaller ones are tried. ICMP messages about the gateway's own segments go to the fixed
+//! host, in whose name they are; those that pass here say how much smaller.
 
 use airtcp_core::{Payload, Segment, SeqNum};
 use airtcp_edge::Side;
@@ -145,6 +145,17 @@ impl HostPair {
         }
     }
 
+    /// A router behind the gateway says that no larger ones get to the mobile.
+    pub fn note_room(&mut self, room: usize) {
+        let room = u16::try_from(room).unwrap_or(u16::MAX).max(LEAST_MSS);
+        if room < self.largest(Side::Mobile) {
+            (self.limit, self.repeated.1) = (Some(room), 0);
+            self.arrived = self.arrived.min(room);
+            // It did not arrive; what is acknowledged instead are pieces of it.
+            self.under_way = None;
+        }
+    }
+
     /// What is of this size does not arrive.
     fn shrink(&mut self, size: u16) {
         self.limit = Some(if size > SAFE_MSS { SAFE_MSS } else { DEFAULT_MSS });
@@ -258,6 +269,30 @@ mod tests {
             hosts.largest(Side::Mobile)
         });
         assert_eq!(sizes, [1460, 1460, 1460, SAFE_MSS]);
+    }
+
+    #[test]
+    fn what_a_router_says_makes_them_smaller_and_never_larger() {
+        let mut hosts = hosts(1460, 1460);
+        let mut said = |room| {
+            hosts.note_room(room);
+            hosts.largest(Side::Mobile)
+        };
+        assert_eq!(said(1300), SAFE_MSS, "nothing larger has arrived");
+        let sizes = [1000, 1100, usize::MAX, 0].map(&mut said);
+        assert_eq!(sizes, [1000, 1000, 1000, LEAST_MSS]);
+        assert_eq!(arrived(&mut hosts, 1400, None), 1400, "the path takes more again");
+        hosts.note_room(1300);
+        assert_eq!(hosts.largest(Side::Mobile), 1300);
+    }
+
+    #[test]
+    fn the_segment_that_a_router_returned_has_not_arrived() {
+        let mut hosts = hosts(1460, 1460);
+        hosts.learn(Side::Fixed, &data(1400), None);
+        hosts.note_room(1000);
+        hosts.learn(Side::Mobile, &ack(1400), None);
+        assert_eq!(hosts.largest(Side::Mobile), 1000);
     }
 
     #[test]

@@ -131,6 +131,16 @@ const METRICS: &[Metric] = {
             "Connections of an earlier gateway that were reset because this one could not go on with them",
         ),
         metric(
+            "believed_too_big_messages_total",
+            Counter("too_big_believed"),
+            "Messages of routers (ICMP) that a segment in flight to a mobile was too big",
+        ),
+        metric(
+            "doubted_too_big_messages_total",
+            Counter("too_big_doubted"),
+            "Messages of routers (ICMP) that a packet was too big, but no segment in flight to a mobile",
+        ),
+        metric(
             "agent_reports_taken_total",
             Counter("agent_reports_taken"),
             "Reports of agents that were acted on",

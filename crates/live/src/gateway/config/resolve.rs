@@ -2,8 +2,8 @@
 
 use super::schema;
 use super::{
-    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, ModemManagerConfig,
-    NfqueueConfig, PlannedOutage, Signals, uplink_name,
+    AgentConfig, CopyMode, FastPathMode, GatewayConfig, Group, Limits, Members, NfqueueConfig,
+    PlannedOutage, Signals, uplink_name,
 };
 use airtcp_config::{ConfigError, Moment, Section, read};
 use airtcp_core::Duration;
@@ -240,7 +240,7 @@ fn treatment(
 fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
     let carrier = section.get::<bool>("carrier");
     let neighbour = section.get("neighbour");
-    let modem_manager = modem_manager(section, groups);
+    let modems = modems(section, groups);
     let silence = section.get("silence");
     let agent = section.chosen("agent").map(|agent| {
         let (listen, keys) = (listen(&agent), path(&agent, "keys"));
@@ -255,6 +255,7 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
         let problem = section.problem("carrier", "no group says behind which interface it is");
         section.push(problem.expected("interfaces in a [[mobile]]"));
     }
+    let (modem_manager, fading_below) = modems?;
     Some(Signals {
         agent: match agent {
             Some(agent) => Some(agent?),
@@ -262,14 +263,15 @@ fn signals(section: &Section<'_>, groups: &[Group]) -> Option<Signals> {
         },
         carrier: carrier?,
         neighbour: neighbour?,
-        modem_manager: modem_manager?,
+        modem_manager,
+        fading_below,
         timetable: timetable.into_iter().collect::<Option<_>>()?,
         silence: silence?,
     })
 }
 
-/// `Some(None)`: it is not followed.
-fn modem_manager(section: &Section<'_>, groups: &[Group]) -> Option<Option<ModemManagerConfig>> {
+/// Whether ModemManager is followed, and the level of a signal below which uplinks fade.
+fn modems(section: &Section<'_>, groups: &[Group]) -> Option<(bool, Option<u8>)> {
     let wanted = section.get::<bool>("modem-manager");
     let level = section.get::<Option<Name>>("fading-below")?;
     let has_uplinks = groups.iter().any(|group| group.uplink().is_some());
@@ -278,19 +280,11 @@ fn modem_manager(section: &Section<'_>, groups: &[Group]) -> Option<Option<Modem
         None => None,
     };
     // If groups could not be read, the complaint about uplinks would be wrong.
-    let problem = match (fading_below, wanted?) {
-        (Some(_), false) => {
-            Some(("has no effect with modem-manager = false", "modem-manager = true"))
-        }
-        (Some(_), true) if !has_uplinks && section.problems_found() == 0 => {
-            Some(("there is no uplink", "an [[uplink]]"))
-        }
-        _ => None,
-    };
-    if let Some((message, expected)) = problem {
-        section.push(section.problem("fading-below", message).expected(expected));
+    if fading_below.is_some() && !has_uplinks && section.problems_found() == 0 {
+        let problem = section.problem("fading-below", "there is no uplink");
+        section.push(problem.expected("an [[uplink]]"));
     }
-    Some((wanted? && has_uplinks).then_some(ModemManagerConfig { fading_below }))
+    Some((wanted? && has_uplinks, fading_below))
 }
 
 fn percentage(text: &str) -> Result<u8, String> {

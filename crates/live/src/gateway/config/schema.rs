@@ -278,11 +278,11 @@ static SIGNALS: Table = Table::new(
             "fading-below",
             Kind::Text(&PERCENTAGE),
             Absent("the signal means nothing"),
-            "An uplink fades while ModemManager's signal quality of its modem is below this, and until it is higher by 5 points. \
-             For `copy = \"when-fading\"`. `holdover` and `m-tcp-plus` stop the senders for as long as the uplink fades: the level \
+            "An uplink fades while ModemManager's signal quality of its modem is below this, or the level of its Wi-Fi interface in \
+             /proc/net/wireless (each second; -100 dBm is 0 %, -50 dBm 100 %), and until it is higher by 5 points. For `copy = \"when-fading\"`. `holdover` and `m-tcp-plus` stop the senders for as long as the uplink fades: the level \
              should be one at which hardly anything gets through.",
         )
-        .source("ModemManager, SignalQuality"),
+        .source("ModemManager, SignalQuality; Linux, wireless extensions"),
         field(
             "silence",
             SILENCE,

@@ -142,7 +142,8 @@ lead = "0 s"
         agent: Some(agent),
         carrier: true,
         neighbour: true,
-        modem_manager: None,
+        modem_manager: false,
+        fading_below: None,
         timetable: vec![planned],
         silence: Some(Duration::from_millis(200)),
     };
@@ -442,7 +443,9 @@ fn an_uplink_is_told_of_by_the_sources_that_know_it() {
                    down (expected a source in [signals], at least silence)";
     assert_eq!(cautions(""), [perhaps]);
     assert_eq!(cautions("neighbour = true"), [perhaps]);
-    for signals in ["carrier = true", "silence = \"1 s\""] {
+    let level_of_wifi = "modem-manager = false\nfading-below = \"20 %\"";
+    assert_eq!(cautions(level_of_wifi), [unheard], "it only says when the uplink fades");
+    for signals in ["carrier = true", "silence = \"1 s\"", "fading-below = \"20 %\""] {
         assert_eq!(cautions(signals), Vec::<String>::new());
     }
 }
@@ -462,17 +465,19 @@ fn a_signal_level_announces_the_outages_of_an_uplink() {
 
 #[test]
 fn modem_manager_is_asked_about_uplinks_unless_it_must_not_be() {
-    let followed = |text: &str| parse(text).unwrap().signals.modem_manager;
+    let followed = |text: &str| {
+        let Signals { modem_manager, fading_below, .. } = parse(text).unwrap().signals;
+        (modem_manager, fading_below)
+    };
     let (uplink, mobile) = (
         "uplink = [{ interface = \"wwan0\" }]\n",
         "mobile = [{ name = \"m\", addresses = [\"10.0.0.7\"] }]\n",
     );
-    let asked = |fading_below| Some(ModemManagerConfig { fading_below });
-    assert_eq!((followed(uplink), followed(mobile)), (asked(None), None));
-    assert_eq!(followed(&format!("{uplink}signals.modem-manager = false")), None);
+    assert_eq!((followed(uplink), followed(mobile)), ((true, None), (false, None)));
+    assert_eq!(followed(&format!("{uplink}signals.modem-manager = false")), (false, None));
     for (text, percent) in [("20 %", 20), ("1%", 1), ("100  %", 100)] {
         let level = format!("{uplink}signals.fading-below = {text:?}");
-        assert_eq!(followed(&level), asked(Some(percent)));
+        assert_eq!(followed(&level), (true, Some(percent)));
     }
     let refused = |text: &str| parse(text).unwrap_err().to_string();
     for (text, wrong) in [
@@ -494,10 +499,8 @@ fn modem_manager_is_asked_about_uplinks_unless_it_must_not_be() {
         refused(&format!("{mobile}signals.fading-below = \"20 %\"")),
         "g.toml:2:24: signals.fading-below: there is no uplink (expected an [[uplink]])"
     );
-    assert_eq!(
-        refused(&format!("{uplink}signals = {{ modem-manager = false, fading-below = \"20 %\" }}")),
-        "g.toml:2:51: signals.fading-below: has no effect with modem-manager = false (expected modem-manager = true)"
-    );
+    let of_wifi = format!("{uplink}signals = {{ modem-manager = false, fading-below = \"20 %\" }}");
+    assert_eq!(followed(&of_wifi), (false, Some(20)));
 }
 
 #[test]

@@ -345,6 +345,96 @@ fn what_is_replayed_is_no_larger_than_what_arrived() {
     assert_eq!(sizes, [1300; 5]);
 }
 
+/// What a router behind the gateway says of a packet of the fixed host.
+fn fragmentation_needed(mtu: u16, quote: &[u8]) -> Vec<u8> {
+    let quote = &quote[..28];
+    let mut packet = vec![0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 254];
+    packet.extend(&quote[12..16]);
+    packet.extend([3, 4, 0, 0, 0, 0]);
+    packet.extend(mtu.to_be_bytes());
+    packet.extend(quote);
+    let words = packet[20..].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let sum: u32 = words.sum();
+    let sum = !((sum >> 16) + (sum & 0xffff)) as u16;
+    packet[22..24].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+/// 1,400 bytes are under way in one segment to a mobile that is down, and then a router says this
+/// of a segment of that length that begins there. The sizes of what is replayed, and whether the
+/// router was believed.
+fn replayed_after(seq: u32, message: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<usize>, bool) {
+    let mut bench = Bench::new(&config(CopyMode::Always));
+    bench.mss = [1460; 2];
+    bench.establish(1400);
+    bench.segment(&Segment { ack: Some(SeqNum(1900)), ..from_mobile(100, 0) });
+    bench.segment(&from_fixed(1900, 1400));
+    bench.signal(LinkSignal::Down);
+    bench.injected();
+    let message = message(&encoded(&from_fixed(seq, 1400)));
+    assert_eq!(bench.packet(message), Verdict::Pass, "the fixed host needs it, too");
+    assert_eq!(bench.injected(), []);
+    bench.signal(LinkSignal::Up);
+    let sizes = bench.injected().into_iter().map(|(_, s)| s.payload.len()).collect();
+    let Counters { too_big_believed, too_big_doubted, passed, .. } = bench.dispatcher.counters;
+    assert_eq!((too_big_believed + too_big_doubted, passed), (1, 7));
+    (sizes, too_big_believed == 1)
+}
+
+// RFC 1191, RFC 5927 §4.1.
+#[test]
+fn a_router_that_returns_a_segment_in_flight_is_believed() {
+    let smaller = replayed_after(1900, |quote| fragmentation_needed(1000, quote));
+    assert_eq!(smaller, (vec![960, 440], true));
+    let larger = replayed_after(1900, |quote| fragmentation_needed(1439, quote));
+    assert_eq!(larger, (vec![1399, 1], true));
+    let (sizes, is_believed) = replayed_after(1900, |quote| fragmentation_needed(68, quote));
+    assert!(is_believed && sizes[0] == 88, "{sizes:?}");
+}
+
+#[test]
+fn a_router_that_returns_what_is_not_in_flight_is_not_believed() {
+    let all = (vec![1400], false);
+    for seq in [1899, 3300, 1900 + (1 << 31)] {
+        assert_eq!(replayed_after(seq, |quote| fragmentation_needed(1000, quote)), all, "{seq}");
+    }
+    let changed = |at: usize| {
+        move |quote: &[u8]| {
+            let mut quote = quote.to_vec();
+            quote[at] ^= 1;
+            fragmentation_needed(1000, &quote)
+        }
+    };
+    // Protocol, mobile, ports.
+    for at in [9, 19, 21, 23] {
+        assert_eq!(replayed_after(1900, changed(at)), all, "{at}");
+    }
+    let reversed = |_: &[u8]| fragmentation_needed(1000, &encoded(&from_mobile(100, 1400)));
+    assert_eq!(replayed_after(1900, reversed), all);
+    assert_eq!(replayed_after(1900, |quote| fragmentation_needed(1440, quote)), all, "it fits");
+    let cut_off = |quote: &[u8]| {
+        let mut message = fragmentation_needed(1000, quote);
+        message.truncate(50);
+        message[3] = 50;
+        message
+    };
+    assert_eq!(replayed_after(1900, cut_off), all);
+}
+
+#[test]
+fn a_router_behind_another_interface_is_not_believed() {
+    let mut config = config(CopyMode::Always);
+    let Members::Mobiles { interfaces, .. } = &mut config.groups[0].members else { unreachable!() };
+    interfaces.push("lan0".to_owned());
+    let mut bench = Bench::new(&config);
+    bench.over = [Some(2), Some(1)];
+    bench.establish(1400);
+    let message = fragmentation_needed(1000, &encoded(&from_fixed(500, 1400)));
+    // It has no ports: as if the fixed host had sent it.
+    bench.packet(message);
+    assert_eq!(bench.dispatcher.counters.too_big_doubted, 1);
+}
+
 #[test]
 fn what_the_first_link_does_not_take_is_cut_once_more() {
     let mut bench = Bench::new(&config(CopyMode::Always));

@@ -2,11 +2,12 @@
 //!
 //! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
 //! kernel about carriers, neighbours and uplinks, `modem` to ModemManager about the modems of
-//! uplinks, `timetable` knows outages beforehand. Each is a thread that sends
-//! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full
-//! when it begins: an earlier gateway may have ended with another one. What a source said that is
-//! named no more is [withdrawn](super::command::Command::Withdrawn). Sources do not know of each
-//! other; the loop resolves their contradictions.
+//! uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable` knows outages
+//! beforehand. Each is a thread that sends [`Command::Signal`](super::command::Command::Signal)s to
+//! the loop, and tells it its view in full when it begins: an earlier gateway may have ended with
+//! another one. What a source said that is named no more is
+//! [withdrawn](super::command::Command::Withdrawn). Sources do not know of each other; the loop
+//! resolves their contradictions.
 
 pub mod agent;
 pub mod keys;
@@ -14,10 +15,12 @@ pub mod message;
 pub(crate) mod modem;
 mod netlink;
 mod timetable;
+mod wifi;
 
 use super::command::{Command, Handle, SignalSource};
 use super::config::{AgentConfig, Group, Signals};
 use agent::{AgentCounters, Window};
+use airtcp_core::LinkSignal;
 use keys::{Keys, KeysError};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -30,6 +33,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use timetable::Timetable;
+
+/// Percentage points by which a level must exceed the configured one before an uplink no longer
+/// fades: more than a step of the coarsest scale, the 31 of `+CSQ` (3GPP TS 27.007 §8.5).
+const MARGIN: u32 = 5;
 
 /// Why the sources cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -126,9 +133,16 @@ impl Running {
             let listener = netlink::Listener::open(watch).map_err(SignalsError::Netlink)?;
             sources.spawn("netlink", move |stop| listener.run(&handle, stop))?;
         }
-        if let Some(config) = &signals.modem_manager {
-            let (handle, watch) = (self.handle.clone(), modem::Watch::new(config, groups));
+        if signals.modem_manager {
+            let watch = modem::Watch::new(signals.fading_below, groups);
+            let handle = self.handle.clone();
             sources.spawn("modem-manager", move |stop| modem::run(watch, &handle, stop))?;
+        }
+        if let Some(level) = signals.fading_below {
+            let (handle, watch) = (self.handle.clone(), wifi::Watch::new(level, groups));
+            sources.spawn("wifi", move |stop| {
+                wifi::run(watch, Path::new(wifi::LEVELS), &handle, stop)
+            })?;
         }
         if !signals.timetable.is_empty() {
             let (handle, timetable) = (self.handle.clone(), Timetable::new(&signals.timetable));
@@ -161,15 +175,23 @@ impl Running {
 
 /// The sources that a configuration names.
 fn asked(signals: &Signals) -> BTreeSet<SignalSource> {
-    let Signals { agent, carrier, neighbour, modem_manager, timetable, silence: _ } = signals;
+    let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence: _ } =
+        signals;
     let asked = [
         (SignalSource::Agent, agent.is_some()),
         (SignalSource::Carrier, *carrier),
         (SignalSource::Neighbour, *neighbour),
-        (SignalSource::ModemManager, modem_manager.is_some()),
+        (SignalSource::ModemManager, *modem_manager),
+        (SignalSource::Wifi, fading_below.is_some()),
         (SignalSource::Timetable, !timetable.is_empty()),
     ];
     asked.into_iter().filter(|&(_, asked)| asked).map(|(source, _)| source).collect()
+}
+
+/// Whether an uplink fades whose signal has this level, in percent; `said`: the last report.
+fn is_faint(level: u32, below: u8, said: Option<LinkSignal>) -> bool {
+    let margin = if said == Some(LinkSignal::Fading) { MARGIN } else { 0 };
+    level < u32::from(below) + margin
 }
 
 fn bind(address: SocketAddr) -> io::Result<UdpSocket> {

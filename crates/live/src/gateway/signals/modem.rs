@@ -14,7 +14,7 @@
 //! tell.
 //!
 //! *Level.* Below the configured one a connected uplink fades, until the level is higher by
-//! [`MARGIN`]. A value that was not "recently taken" says nothing.
+//! [`MARGIN`](super::MARGIN). A value that was not "recently taken" says nothing.
 //!
 //! *What ModemManager cannot tell* is left to the other sources: a modem that has vanished, is of
 //! unknown state or was never there, a ModemManager or a bus that is gone, take back what was said.
@@ -23,9 +23,9 @@
 //! *Signals of the bus are not believed.* Any process on the machine can send us one. Each only
 //! makes us ask ModemManager for all that it has, and the answer counts.
 
-use super::Stop;
+use super::{Stop, is_faint};
 use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
-use crate::gateway::config::{Group, ModemManagerConfig};
+use crate::gateway::config::Group;
 use airtcp_core::LinkSignal;
 use airtcp_edge::{InterfaceName, MobileId};
 use futures_lite::StreamExt;
@@ -41,10 +41,6 @@ use zbus::fdo::ManagedObjects;
 use zbus::proxy::{CacheProperties, MethodFlags};
 use zbus::zvariant::{OwnedObjectPath, OwnedValue};
 use zbus::{Connection, MessageStream, Proxy, connection};
-
-/// Percentage points by which a level must exceed the configured one before an uplink no longer
-/// fades: more than a step of the coarsest scale, the 31 of `+CSQ` (3GPP TS 27.007 §8.5).
-const MARGIN: u32 = 5;
 
 /// Until the bus is tried again.
 const RETRY: Duration = Duration::from_secs(2);
@@ -142,7 +138,7 @@ fn modems(objects: &ManagedObjects) -> Vec<Modem> {
 #[derive(Debug)]
 pub(super) struct Watch {
     /// Percent.
-    fading_below: Option<u32>,
+    fading_below: Option<u8>,
     uplinks: BTreeMap<InterfaceName, Uplink>,
 }
 
@@ -156,12 +152,9 @@ struct Uplink {
 
 impl Watch {
     /// Knows nothing yet.
-    pub(super) fn new(config: &ModemManagerConfig, groups: &[Group]) -> Self {
+    pub(super) fn new(fading_below: Option<u8>, groups: &[Group]) -> Self {
         let uplinks = groups.iter().filter_map(Group::uplink);
-        Self {
-            fading_below: config.fading_below.map(u32::from),
-            uplinks: uplinks.map(|uplink| (uplink, Uplink::default())).collect(),
-        }
+        Self { fading_below, uplinks: uplinks.map(|uplink| (uplink, Uplink::default())).collect() }
     }
 
     /// Takes all modems there are; what is new to be said.
@@ -198,13 +191,14 @@ impl Watch {
 
 impl Uplink {
     /// What its modem says about it.
-    fn judge(&self, modem: &Modem, fading_below: Option<u32>) -> LinkSignal {
+    fn judge(&self, modem: &Modem, fading_below: Option<u8>) -> LinkSignal {
         if modem.is_down() {
             return LinkSignal::Down;
         }
-        let margin = if self.said == Some(LinkSignal::Fading) { MARGIN } else { 0 };
         match (modem.quality, fading_below) {
-            (Some(quality), Some(level)) if quality < level + margin => LinkSignal::Fading,
+            (Some(quality), Some(level)) if is_faint(quality, level, self.said) => {
+                LinkSignal::Fading
+            }
             _ => LinkSignal::Up,
         }
     }
@@ -390,7 +384,7 @@ mod tests {
             fast_path: Default::default(),
         };
         let groups: Vec<_> = uplinks.iter().map(group).collect();
-        Watch::new(&ModemManagerConfig { fading_below }, &groups)
+        Watch::new(fading_below, &groups)
     }
 
     /// Of wwan0; somebody has requested a connection of ModemManager.

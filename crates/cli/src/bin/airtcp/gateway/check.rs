@@ -6,8 +6,8 @@ use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{MechanismConfig, WakeConfig};
 use airtcp_live::gateway::config::{
-    AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, ModemManagerConfig,
-    NfqueueConfig, PlannedOutage, Queued, Signals, uplink_of,
+    AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
+    PlannedOutage, Queued, Signals, uplink_of,
 };
 use airtcp_live::gateway::datapath::rules;
 use airtcp_live::gateway::signals::keys::Keys;
@@ -167,7 +167,8 @@ fn describe_group(out: &mut String, group: &Group) {
 }
 
 fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
-    let Signals { agent, carrier, neighbour, modem_manager, timetable, silence } = signals;
+    let Signals { agent, carrier, neighbour, modem_manager, fading_below, timetable, silence } =
+        signals;
     if let Some(AgentConfig { listen, keys }) = agent {
         let _ = writeln!(out, "  airtcp agent, by UDP to {listen}, keys in {}", keys.display());
     }
@@ -182,10 +183,13 @@ fn describe_signals(out: &mut String, signals: &Signals, groups: &[Group]) {
     if *neighbour {
         let _ = writeln!(out, "  neighbour table");
     }
-    if let Some(ModemManagerConfig { fading_below }) = modem_manager {
-        let level = fading_below.map(|level| format!("; fading below a signal of {level} %"));
-        let level = level.unwrap_or_default();
+    let level = fading_below.map(|level| format!("fading below a signal of {level} %"));
+    if *modem_manager {
+        let level = level.as_ref().map_or_else(String::new, |level| format!("; {level}"));
         let _ = writeln!(out, "  ModemManager, where it has an uplink's modem{level}");
+    }
+    if let Some(level) = level {
+        let _ = writeln!(out, "  Wi-Fi interfaces of uplinks; {level}");
     }
     if let Some(silence) = silence {
         let _ = writeln!(out, "  silence for {silence}");

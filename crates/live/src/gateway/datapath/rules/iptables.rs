@@ -1,18 +1,20 @@
 //! The rules in the language of iptables-restore(8).
 //!
 //! Chain `AIRTCP` of table `mangle`, entered from the end of FORWARD, asks `AIRTCP-FROM` whether a
-//! packet comes from a mobile, then `AIRTCP-TO` whether it goes to one; `AIRTCP-WATCHED` has two
-//! rules for each watched mobile. With uplinks there are `AIRTCP-UPLINK`, which leaves mobiles
-//! alone, and `AIRTCP-OVER` with the rules of each uplink, which this host's own packets are led to
-//! by `AIRTCP-IN` and `AIRTCP-OUT`. `AIRTCP` is not entered while nothing is queued: rules that
-//! queue nothing still cost a sixth of the packet rate. Chain `AIRTCP` of table `raw`, entered from
-//! OUTPUT, exempts injected packets from connection tracking. A queued packet leaves `mangle` with
-//! its verdict, so ours come after the rules of others. `airtcp delack` has chain `AIRTCP-ACKS` of
-//! table `mangle` alone, entered from OUTPUT.
+//! packet comes from a mobile, then `AIRTCP-TO` whether it goes to one, and last takes what routers
+//! say of packets that are too big; `AIRTCP-WATCHED` has two rules for each watched mobile. With
+//! uplinks there are `AIRTCP-UPLINK`, which leaves mobiles alone, and `AIRTCP-OVER` with the rules
+//! of each uplink, which this host's own packets are led to by `AIRTCP-IN` and `AIRTCP-OUT`.
+//! `AIRTCP` is not entered while nothing is queued: rules that queue nothing still cost a sixth of
+//! the packet rate. Chain `AIRTCP` of table `raw`, entered from OUTPUT, exempts injected packets
+//! from connection tracking. A queued packet leaves `mangle` with its verdict, so ours come after
+//! the rules of others. `airtcp delack` has chain `AIRTCP-ACKS` of table `mangle` alone, entered
+//! from OUTPUT.
 
 use super::guard::{self, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use airtcp_edge::{InterfaceName, MobileId};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::OnceLock;
@@ -401,6 +403,7 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     if !wanted.uplinks.is_empty() {
         let _ = writeln!(text, "-A {ENTRY} -p tcp -j {UPLINK}");
     }
+    text += &messages(wanted.queue, family, ENTRY, &wanted.too_big);
     let groups = || wanted.groups.iter().filter(|group| family.has(group.addresses.addr()));
     for (chain, address, interface) in [(FROM, "-s", "-i"), (TO, "-d", "-o")] {
         for group in groups() {
@@ -423,6 +426,7 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
         }
         let _ = writeln!(text, "-A {UPLINK} -j {OVER}");
         let _ = writeln!(text, "-A {IN} -p tcp -j {OVER}");
+        text += &messages(wanted.queue, family, IN, &wanted.too_big_uplinks());
         let _ = writeln!(text, "-A {OUT} -m mark --mark {} -j RETURN", wanted.mark);
         let _ = writeln!(text, "-A {OUT} -p tcp -j {OVER}");
     }
@@ -431,6 +435,24 @@ fn queueing(wanted: &Wanted, family: Family) -> String {
     }
     let watched: Vec<_> = wanted.watched.iter().copied().collect();
     text + &watching(wanted.queue, family, &watched, "-A")
+}
+
+/// The rules for routers' messages from interfaces, or any, that a packet is too big.
+fn messages(
+    number: u16,
+    family: Family,
+    chain: &str,
+    interfaces: &BTreeSet<Option<String>>,
+) -> String {
+    let message = match family {
+        Family::Ipv4 => "-p icmp -m icmp --icmp-type 3/4",
+        Family::Ipv6 => "-p ipv6-icmp -m icmp6 --icmpv6-type 2",
+    };
+    let rule = |name: &Option<String>| {
+        let from = name.as_ref().map_or_else(String::new, |name| format!(" -i {name}"));
+        format!("-A {chain}{from} {message} {}\n", queue(number))
+    };
+    interfaces.iter().map(rule).collect()
 }
 
 /// What a rule about the packets of one group in one direction looks at.
@@ -505,6 +527,7 @@ COMMIT
 -A FORWARD -j AIRTCP
 -A AIRTCP -p tcp -j AIRTCP-FROM
 -A AIRTCP -p tcp -j AIRTCP-TO
+-A AIRTCP -p icmp -m icmp --icmp-type 3/4 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-FROM -s 10.1.0.0/16 -j AIRTCP-WATCHED
 -A AIRTCP-FROM -s 10.1.0.0/16 -j RETURN
 -A AIRTCP-FROM -s 10.0.0.0/8 -i wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
@@ -516,6 +539,16 @@ COMMIT
 COMMIT
 ";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn routers_are_heard_only_for_mechanisms_that_replay() {
+        let rule = |text: &str| text.lines().filter(|line| line.contains("icmp")).count();
+        let ipv6 = script(&wanted(), Family::Ipv6, |_, _| false);
+        assert!(ipv6.contains("-A AIRTCP -p ipv6-icmp -m icmp6 --icmpv6-type 2 -j NFQUEUE"));
+        let deaf = Wanted { too_big: BTreeSet::new(), ..on_board() };
+        let texts = FAMILIES.map(|family| script(&deaf, family, |_, _| false));
+        assert_eq!(texts.map(|text| rule(&text)), [0; 2]);
     }
 
     #[test]
@@ -570,12 +603,15 @@ COMMIT
 -A AIRTCP -p tcp -j AIRTCP-FROM
 -A AIRTCP -p tcp -j AIRTCP-TO
 -A AIRTCP -p tcp -j AIRTCP-UPLINK
+-A AIRTCP -i wlan0 -p icmp -m icmp --icmp-type 3/4 -j NFQUEUE --queue-num 7 --queue-bypass
+-A AIRTCP -i wwan0 -p icmp -m icmp --icmp-type 3/4 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-FROM -s 10.0.0.0/8 -i wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-TO -d 10.0.0.0/8 -o wlan0 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-UPLINK -s 10.0.0.0/8 -i wlan0 -j RETURN
 -A AIRTCP-UPLINK -d 10.0.0.0/8 -o wlan0 -j RETURN
 -A AIRTCP-UPLINK -j AIRTCP-OVER
 -A AIRTCP-IN -p tcp -j AIRTCP-OVER
+-A AIRTCP-IN -i wwan0 -p icmp -m icmp --icmp-type 3/4 -j NFQUEUE --queue-num 7 --queue-bypass
 -A AIRTCP-OUT -m mark --mark 0x61697274 -j RETURN
 -A AIRTCP-OUT -p tcp -j AIRTCP-OVER
 -A AIRTCP-OVER -i wwan1 -j NFQUEUE --queue-num 7 --queue-bypass
@@ -633,10 +669,10 @@ COMMIT
             assert_eq!(uses(table, &text), wanted);
         };
         of(&RAW, &[(ENTRY, 1 + 1)]);
-        of(&MANGLE, &[(ENTRY, 2 + 1), (FROM, 3 + 1), (TO, 3 + 1), (WATCHED, 2 + 2)]);
+        of(&MANGLE, &[(ENTRY, 3 + 1), (FROM, 3 + 1), (TO, 3 + 1), (WATCHED, 2 + 2)]);
         let text = script(&on_board(), Family::Ipv4, |_, _| false);
         assert_eq!(uses(&MANGLE, &text)[OVER], 4 + 3);
-        assert_eq!([IN, OUT].map(|chain| uses(&MANGLE, &text)[chain]), [1 + 1, 2 + 1]);
+        assert_eq!([IN, OUT].map(|chain| uses(&MANGLE, &text)[chain]), [2 + 1, 2 + 1]);
     }
 
     #[test]

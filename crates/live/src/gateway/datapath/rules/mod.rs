@@ -8,9 +8,10 @@
 //! Packets from and to a group's mobiles are queued: all of them, or those of the mobiles that are
 //! *watched* ([`Queued`]). A mobile belongs to the first group that has its address. Packets of no
 //! mobile that cross an uplink are queued likewise, also where this host's own connections begin
-//! and end (INPUT, OUTPUT). While nothing is to be queued, packets do not pass through the rules.
-//! There is one set of rules, and so one gateway, in a network namespace. Beside it there may be
-//! the [`AckRules`] of one `airtcp delack`.
+//! and end (INPUT, OUTPUT). So are messages of routers, from where mobiles are whose mechanism
+//! replays segments, that a packet was too big: they have a router's address. While nothing is to
+//! be queued, packets do not pass through the rules. There is one set of rules, and so one gateway,
+//! in a network namespace. Beside it there may be the [`AckRules`] of one `airtcp delack`.
 
 mod guard;
 mod iptables;
@@ -143,6 +144,9 @@ struct Wanted {
     queue: u16,
     groups: Vec<Selection>,
     uplinks: Vec<(InterfaceName, Queued)>,
+    /// Interfaces from which routers may say that what a mechanism replayed was too big; `None`:
+    /// any.
+    too_big: BTreeSet<Option<String>>,
     /// Mobiles whose packets are queued now, if their group is [`Queued::Watched`].
     watched: BTreeSet<MobileId>,
     /// Mark of the gateway's own packets on whose way it must not look at them.
@@ -248,7 +252,7 @@ struct Selection {
 
 impl Wanted {
     fn new(config: &GatewayConfig) -> Result<Self, RulesError> {
-        let (mut groups, mut uplinks) = (Vec::new(), Vec::new());
+        let (mut groups, mut uplinks, mut too_big) = (Vec::new(), Vec::new(), BTreeSet::new());
         for group in &config.groups {
             let names = group.interfaces();
             if let Some(name) = names.iter().find(|name| !is_interface(name)) {
@@ -261,6 +265,12 @@ impl Wanted {
             };
             let queued = group.queued();
             uplinks.extend(group.uplink().map(|uplink| (uplink, queued)));
+            if group.replays() {
+                too_big.extend(match group.uplink() {
+                    Some(uplink) => vec![Some(uplink.to_string())],
+                    None => interfaces.clone(),
+                });
+            }
             for &addresses in group.addresses() {
                 for interface in &interfaces {
                     let interface = interface.clone();
@@ -269,8 +279,11 @@ impl Wanted {
             }
         }
         let queue = config.nfqueue.queue;
+        if too_big.contains(&None) {
+            too_big.retain(Option::is_none);
+        }
         let (watched, mark) = (BTreeSet::new(), config.mark);
-        Ok(Self { queue, groups, uplinks, watched, mark, notrack: true })
+        Ok(Self { queue, groups, uplinks, too_big, watched, mark, notrack: true })
     }
 
     /// Whether any packet of an IP version may have to be queued.
@@ -284,6 +297,12 @@ impl Wanted {
     fn queues_uplinks(&self) -> bool {
         let is_watched = self.watched.iter().any(|mobile| mobile.uplink().is_some());
         queues(self.uplinks.iter().map(|&(_, queued)| queued), is_watched)
+    }
+
+    /// Those of [`too_big`](Self::too_big) that are uplinks.
+    fn too_big_uplinks(&self) -> BTreeSet<Option<String>> {
+        let names = self.uplinks.iter().map(|(uplink, _)| Some(uplink.to_string()));
+        names.filter(|name| self.too_big.contains(name)).collect()
     }
 
     /// Watched mobiles that are hosts.
@@ -543,6 +562,7 @@ mod tests {
                 group("fd00:1::/64", None, Queued::Always),
             ],
             uplinks: Vec::new(),
+            too_big: [None].into(),
             watched: [mobile("10.1.2.3")].into(),
             mark: Mark::default(),
             notrack: true,
@@ -561,13 +581,15 @@ mod tests {
         wanted.groups.drain(2..);
         wanted.groups.remove(0);
         let uplinks = vec![(wwan0, Queued::Watched), (wwan1, Queued::Always)];
-        Wanted { uplinks, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
+        let too_big = ["wlan0", "wwan0"].map(|name| Some(name.to_owned())).into();
+        Wanted { uplinks, too_big, watched: [MobileId::Uplink(wwan0)].into(), ..wanted }
     }
 
     /// The uplink that is watched, alone: not, and watched.
     pub(super) fn uplink_idle_and_not() -> [Wanted; 2] {
         let mut watching = Wanted { groups: Vec::new(), ..on_board() };
         watching.uplinks.truncate(1);
+        watching.too_big.retain(|name| name.as_deref() == Some("wwan0"));
         [Wanted { watched: BTreeSet::new(), ..watching.clone() }, watching]
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Chain `forward` asks `from_mobiles` whether a packet comes from a mobile, then `to_mobiles`
 //! whether it goes to one, and `uplinks` whether it crosses an uplink, unless nothing is queued:
-//! then it is empty. Chains `local_in` and `local_out` ask the last of this host's own packets.
+//! then it is empty. Last, it sends on what routers say of packets that are too big. Chains
+//! `local_in` and `local_out` ask about uplinks of this host's own packets.
 //! Sets have the watched mobiles and uplinks. Chain `queued` has the `queue` statement. It is there
 //! even if nothing is queued, so that a kernel without the statement refuses the whole table. Chain
 //! `output` exempts injected packets from connection tracking.
@@ -15,6 +16,7 @@ use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use crate::gateway::config::Mark;
 use airtcp_edge::MobileId;
 use ipnet::IpNet;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -152,6 +154,8 @@ struct Gate {
     of_uplinks: &'static str,
     /// The gateway's own packets pass it too, and are left alone.
     is_for_own: bool,
+    /// As [`Wanted::too_big`], where routers' messages pass.
+    too_big: fn(&Wanted) -> BTreeSet<Option<String>>,
 }
 
 const GATES: [Gate; 3] = [
@@ -162,6 +166,7 @@ const GATES: [Gate; 3] = [
         rules: &["meta l4proto tcp jump from_mobiles", "meta l4proto tcp jump to_mobiles"],
         of_uplinks: "meta l4proto tcp jump uplinks",
         is_for_own: false,
+        too_big: |wanted| wanted.too_big.clone(),
     },
     Gate {
         chain: "local_in",
@@ -170,6 +175,7 @@ const GATES: [Gate; 3] = [
         rules: &[],
         of_uplinks: "meta l4proto tcp jump over_uplinks",
         is_for_own: false,
+        too_big: Wanted::too_big_uplinks,
     },
     Gate {
         chain: "local_out",
@@ -178,6 +184,7 @@ const GATES: [Gate; 3] = [
         rules: &[],
         of_uplinks: "meta l4proto tcp jump over_uplinks",
         is_for_own: true,
+        too_big: |_| BTreeSet::new(),
     },
 ];
 
@@ -193,8 +200,17 @@ impl Gate {
         };
         let of_uplinks =
             (!wanted.uplinks.is_empty()).then(|| format!("{others}{}", self.of_uplinks));
-        self.rules.iter().map(|&rule| rule.to_owned()).chain(of_uplinks).collect()
+        let rules = self.rules.iter().map(|&rule| rule.to_owned()).chain(of_uplinks);
+        let too_big = (self.too_big)(wanted);
+        rules.chain(too_big.iter().flat_map(|name| messages(name.as_deref()))).collect()
     }
+}
+
+/// The rules for routers' messages from an interface, or any.
+fn messages(interface: Option<&str>) -> [String; 2] {
+    let from = interface.map_or_else(String::new, |name| format!("iifname \"{name}\" "));
+    ["icmp type destination-unreachable icmp code frag-needed", "icmpv6 type packet-too-big"]
+        .map(|message| format!("{from}{message} goto queued"))
 }
 
 /// What a packet with this mark meets, or one without it.
@@ -397,6 +413,8 @@ mod tests {
     type filter hook forward priority mangle; policy accept;
     meta l4proto tcp jump from_mobiles
     meta l4proto tcp jump to_mobiles
+    icmp type destination-unreachable icmp code frag-needed goto queued
+    icmpv6 type packet-too-big goto queued
   }
   chain output {
     type filter hook output priority raw; policy accept;
@@ -417,6 +435,8 @@ mod tests {
             "add element inet airtcp watched_ipv4 { 10.1.2.3 }
 add rule inet airtcp forward meta l4proto tcp jump from_mobiles
 add rule inet airtcp forward meta l4proto tcp jump to_mobiles
+add rule inet airtcp forward icmp type destination-unreachable icmp code frag-needed goto queued
+add rule inet airtcp forward icmpv6 type packet-too-big goto queued
 "
         );
         assert_eq!(
@@ -431,10 +451,10 @@ flush chain inet airtcp forward
     fn a_chain_is_used_by_its_rules_and_by_those_that_enter_it() {
         let found = uses(&text(&super::super::tests::wanted()));
         let wanted = [
-            ("forward", 2),
+            ("forward", 4),
             ("from_mobiles", 5 + 1),
             ("output", 1),
-            ("queued", 1 + 8),
+            ("queued", 1 + 8 + 2),
             ("to_mobiles", 5 + 1),
         ];
         assert_eq!(found, wanted.map(|(chain, count)| (chain.to_owned(), count)).into());
@@ -486,10 +506,16 @@ flush chain inet airtcp forward
     meta l4proto tcp jump from_mobiles
     meta l4proto tcp jump to_mobiles
     meta l4proto tcp jump uplinks
+    iifname \"wlan0\" icmp type destination-unreachable icmp code frag-needed goto queued
+    iifname \"wlan0\" icmpv6 type packet-too-big goto queued
+    iifname \"wwan0\" icmp type destination-unreachable icmp code frag-needed goto queued
+    iifname \"wwan0\" icmpv6 type packet-too-big goto queued
   }
   chain local_in {
     type filter hook input priority mangle - 1; policy accept;
     meta l4proto tcp jump over_uplinks
+    iifname \"wwan0\" icmp type destination-unreachable icmp code frag-needed goto queued
+    iifname \"wwan0\" icmpv6 type packet-too-big goto queued
   }
   chain local_out {
     type filter hook output priority mangle - 1; policy accept;
@@ -520,7 +546,13 @@ flush chain inet airtcp local_out
 "
         );
         let begin = changes(&idle, &watching, &uplinks);
-        assert_eq!(begin.matches("add rule").count(), 5, "{begin}");
+        assert_eq!(begin.matches("add rule").count(), 9, "{begin}");
+    }
+
+    #[test]
+    fn routers_are_heard_only_for_mechanisms_that_replay() {
+        let deaf = Wanted { too_big: BTreeSet::new(), ..on_board() };
+        assert!(!text(&deaf).contains("icmp") && text(&on_board()).contains("icmp"));
     }
 
     #[test]
