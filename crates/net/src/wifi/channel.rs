@@ -90,8 +90,9 @@ pub enum Output<T> {
     /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
     /// Reported whether or not the packet arrived (its ACKs may have been lost), and after the
     /// packet's [`Output::Drop`], if there is one. The station takes its next packet from the queue
-    /// only with the next [`Channel::poll`]: those for the neighbour can be
-    /// [taken back](Channel::take_back) before, at this instant.
+    /// only with the next [`Channel::poll`], or before a packet is sent, if `next_before_report`
+    /// says so: those for the neighbour can be [taken back](Channel::take_back) before, at this
+    /// instant.
     LinkFailure {
         /// The sender.
         station: StationId,
@@ -203,6 +204,12 @@ impl<T: Copy> Channel<T> {
         urgent: bool,
     ) -> Result<(), Dropped<T>> {
         self.run(now);
+        if self.common.rules.next_before_report()
+            && let Some(at) = self.gave_up.iter().position(|&other| other == station)
+        {
+            self.gave_up.remove(at);
+            self.take_next(station);
+        }
         self.go_through(station, Moment::after(now));
         let dcf = &mut self.stations[station.index()].dcf;
         if !dcf.send(now, &self.common.rules, to, packet, urgent) {
@@ -356,9 +363,13 @@ impl<T: Copy> Channel<T> {
     #[inline]
     fn go_on(&mut self) {
         while let Some(station) = self.gave_up.pop() {
-            self.stations[station.index()].dcf.go_on(self.now, &self.common.rules);
-            self.arm(station);
+            self.take_next(station);
         }
+    }
+
+    fn take_next(&mut self, station: StationId) {
+        self.stations[station.index()].dcf.go_on(self.now, &self.common.rules);
+        self.arm(station);
     }
 
     /// Carries out what comes next, if it is due by `now`.

@@ -152,6 +152,10 @@ settings! {
         /// (optional). ns-2 and GloMoSim: no.
         #[source = "802.11 §9.2.5.4"]
         pub nav_reset: bool,
+        /// A MAC that gives up on a neighbour takes its next packet, for another neighbour, before
+        /// those that routing sends because of it. ns-2: yes, because its link layer passes a packet
+        /// on only after 25 us.
+        pub next_before_report: bool,
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
         /// MAC.
         pub queue: QueueLimit,

@@ -112,6 +112,11 @@ impl Rules {
         self.mac.response_timeout == ResponseTimeout::ReceptionStart
     }
 
+    /// Whether a MAC that gave up takes its next packet before any that is sent because of it.
+    pub(crate) fn next_before_report(&self) -> bool {
+        self.mac.next_before_report
+    }
+
     /// Whether EIFS follows a frame received in error.
     pub(crate) fn waits_eifs(&self) -> bool {
         self.mac.eifs == EifsRule::Interval

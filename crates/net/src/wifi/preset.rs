@@ -102,6 +102,7 @@ pub fn ieee() -> ChannelConfig {
             sense_before_data: false,
             nav_from_data: true,
             nav_reset: true,
+            next_before_report: false,
             queue: QueueLimit::Packets(50),
         },
         radio: RadioConfig {
@@ -144,6 +145,7 @@ pub fn ns2() -> ChannelConfig {
             wait_for_data: true,
             sense_before_data: true,
             nav_reset: false,
+            next_before_report: true,
             ..mac
         },
         radio: RadioConfig {

@@ -1151,6 +1151,7 @@ fn a_cell_is_its_preset_with_the_keys_of_the_file() {
         ("sense-before-data", "true"),
         ("nav-from-data", "false"),
         ("nav-reset", "false"),
+        ("next-before-report", "true"),
         ("queue", "32000 B"),
         ("tx-power", "20 dBm"),
         ("frequency", "2.4 GHz"),
