@@ -89,14 +89,16 @@ def test_the_first_testbed_that_has_the_pairs_of_a_variant_measures_it(tmp_path:
 
 
 def test_a_program_that_measures_nothing_is_an_error_with_its_last_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
     small = write(tmp_path / "studies")
-    (tmp_path / "program.py").write_text("print('no network namespaces here')")
+    program = "import os; print('no namespaces, trace', os.environ['RUST_BACKTRACE'])"
+    (tmp_path / "program.py").write_text(program)
     assert main(["run", str(small), "--out", str(tmp_path / "out")], Simulator("1")) == 1
     said = capsys.readouterr().err
     assert "CASE='1 real'" in said
-    assert "no network namespaces here" in said
+    assert "no namespaces, trace 0" in said
 
 
 def test_a_null_is_a_run_without_a_value(
