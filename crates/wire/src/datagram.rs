@@ -83,12 +83,13 @@ pub fn checksummed(packet: &[u8]) -> Result<Vec<u8>, DecodeError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::encode_udp;
     use proptest::prelude::*;
 
-    fn flow(ipv6: bool) -> Flow {
+    /// Between two hosts, for unit tests.
+    pub(crate) fn flow(ipv6: bool) -> Flow {
         let ip = |last: u8| match ipv6 {
             true => format!("fd00::{last}").parse().unwrap(),
             false => format!("10.0.0.{last}").parse().unwrap(),

@@ -127,17 +127,10 @@ pub fn too_big(packet: &[u8], checksums: Checksums) -> Result<Option<TooBig>, De
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datagram::tests::flow;
     use crate::encode;
     use airtcp_core::Segment;
     use proptest::prelude::*;
-
-    fn flow(ipv6: bool) -> Flow {
-        let ip = |last: u8| match ipv6 {
-            true => format!("fd00::{last}").parse().unwrap(),
-            false => format!("10.0.0.{last}").parse().unwrap(),
-        };
-        Flow { src: Addr::new(ip(1), 443), dst: Addr::new(ip(2), 5001) }
-    }
 
     /// A packet of 1,000 bytes of payload, from 7 on.
     fn segment(ipv6: bool) -> Vec<u8> {

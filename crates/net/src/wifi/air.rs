@@ -132,7 +132,7 @@ impl Signal {
 pub(crate) const SPOILT: u32 = u32::MAX;
 /// In place of a slot: the frame is for another station, and only reserves the medium.
 pub(crate) const FOR_OTHERS: u32 = u32::MAX - 1;
-/// Added to a slot: the same, if no bit of the frame is in error.
+/// Added to a slot: as [`FOR_OTHERS`], unless a bit of the frame is in error.
 pub(crate) const ASIDE: u32 = 1 << 31;
 
 /// What reaches a station: its signals, in the order of what comes first. The first is at hand,

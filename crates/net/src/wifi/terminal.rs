@@ -155,8 +155,8 @@ impl<T: Copy> Terminal<T> {
         self.dcf.let_pass(rules, (begin, end), after_error, reserved_until);
     }
 
-    // Each kind of event has a function of its own: in one, the compiler would read all rules ahead
-    // of the loop, for one or two signals mostly.
+    // Each kind of event has its own function. In a single one the compiler would load all rules
+    // before the loop, which mostly runs once or twice.
 
     fn go_through_one_by_one(
         &mut self,

@@ -366,9 +366,8 @@ pub(crate) fn count() -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::config::Members;
+    use crate::gateway::signals::tests::groups_of;
     use LinkSignal::{Down, Fading, Up};
-    use airtcp_edge::MechanismConfig;
     use zbus::zvariant::Value;
 
     const INITIALIZING: i32 = 1;
@@ -376,15 +375,7 @@ mod tests {
     const CONNECTED: i32 = 11;
 
     fn watch(uplinks: &[&str], fading_below: Option<u8>) -> Watch {
-        let group = |name: &&str| Group {
-            name: format!("uplink.{name}"),
-            members: Members::Uplink(name.parse().unwrap()),
-            mechanism: MechanismConfig::Wake(Default::default()),
-            copy: Default::default(),
-            fast_path: Default::default(),
-        };
-        let groups: Vec<_> = uplinks.iter().map(group).collect();
-        Watch::new(fading_below, &groups)
+        Watch::new(fading_below, &groups_of(uplinks))
     }
 
     /// Of wwan0; somebody has requested a connection of ModemManager.

@@ -183,3 +183,15 @@ fn a_source_that_is_asked_no_more_is_withdrawn() {
     assert_eq!(withdrawn(&silent), [SignalSource::Carrier]);
     assert_eq!(withdrawn(&silent), []);
 }
+
+/// Groups of these uplinks.
+pub(super) fn groups_of(uplinks: &[&str]) -> Vec<Group> {
+    let group = |name: &&str| Group {
+        name: format!("uplink.{name}"),
+        members: crate::gateway::config::Members::Uplink(name.parse().unwrap()),
+        mechanism: airtcp_edge::MechanismConfig::Wake(Default::default()),
+        copy: Default::default(),
+        fast_path: Default::default(),
+    };
+    uplinks.iter().map(group).collect()
+}

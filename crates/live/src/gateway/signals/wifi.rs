@@ -91,9 +91,8 @@ pub(super) fn run(mut watch: Watch, list: &Path, handle: &Handle, stop: &Stop) -
 mod tests {
     use super::*;
     use crate::gateway::command::channel;
-    use crate::gateway::config::Members;
+    use crate::gateway::signals::tests::groups_of;
     use LinkSignal::{Fading, Up};
-    use airtcp_edge::MechanismConfig;
     use std::time::Duration;
 
     /// As Linux prints it.
@@ -112,14 +111,7 @@ Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE
     }
 
     fn watch(uplinks: &[&str]) -> Watch {
-        let group = |name: &&str| Group {
-            name: format!("uplink.{name}"),
-            members: Members::Uplink(name.parse().unwrap()),
-            mechanism: MechanismConfig::Wake(Default::default()),
-            copy: Default::default(),
-            fast_path: Default::default(),
-        };
-        Watch::new(20, &uplinks.iter().map(group).collect::<Vec<_>>())
+        Watch::new(20, &groups_of(uplinks))
     }
 
     fn said(watch: &mut Watch, list: &str) -> Vec<(String, LinkSignal)> {
