@@ -284,9 +284,11 @@ pub(crate) struct Agenda {
 
 impl Agenda {
     pub(crate) fn new(stations: usize) -> Self {
+        // Never empty: whether they are could not be predicted.
+        let heap = || BinaryHeap::from([Reverse(NONE)]);
         Self {
-            showing: BinaryHeap::new(),
-            silent: BinaryHeap::new(),
+            showing: heap(),
+            silent: heap(),
             deadlines: Deadlines::new(stations),
             shown: vec![Instant::MAX; stations],
         }

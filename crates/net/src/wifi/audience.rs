@@ -199,6 +199,8 @@ impl Neighbours {
         least: &Least,
         watts: &mut Vec<f64>,
     ) {
+        // Copied, or the compiler looks up in memory which of two fields applies.
+        let (loss, least) = (*loss, *least);
         // In a loop of its own, in which the processor takes several at once.
         watts.clear();
         watts.extend(distances.iter().map(|&distance| loss.received(distance)));
@@ -210,13 +212,13 @@ impl Neighbours {
         }
         let mut ends: [usize; CLASSES] = std::array::from_fn(|class| class * all);
         for ((&station, &distance), &watts) in near.iter().zip(distances).zip(&*watts) {
-            let power = Power::from_watts(watts);
             // A station further away than a million kilometres (4.3 s) senses nothing.
-            let delay = propagation_nanos(distance);
+            let Some(delay) = propagation_nanos(distance) else { continue };
+            let power = Power::from_watts(watts);
             let class = usize::from(power < least.received) + usize::from(power < least.sensed);
             let end = &mut ends[class];
-            self.places[*end] = Neighbour { station, delay: delay.unwrap_or(0), power };
-            *end += usize::from(power >= least.noticed && delay.is_some());
+            self.places[*end] = Neighbour { station, delay, power };
+            *end += usize::from(power >= least.noticed);
         }
         let range = |class: usize| (class * all) as u32..ends[class] as u32;
         self.classes = std::array::from_fn(range);

@@ -361,6 +361,10 @@ impl Value for Power {
     }
 }
 
+/// Added to a number from 0 to 2^52, rounds it to a whole one, the even one of two equally near. That
+/// is what the lower 52 bits of the sum say. `libm::round` and even a cast take longer.
+pub(crate) const TWO_52: f64 = (1_u64 << 52) as f64;
+
 /// A power. Whole attowatts (1e-18 W), so that sums are exact in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Power(u64);
@@ -369,12 +373,15 @@ impl Power {
     /// None.
     pub const ZERO: Self = Self(0);
     /// `w` watts, rounded to an attowatt; at most 18 W; negative and NaN become zero.
+    #[inline]
     pub fn from_watts(w: f64) -> Self {
-        // A float-to-integer cast rounds down, saturates and maps NaN to 0; `libm::round` takes
-        // several times as long. With one half, the largest number below it would be rounded up.
-        let rounded = w * 1e18 + 0.5_f64.next_down();
-        // The processor converts signed numbers at once.
-        if rounded < 9e18 { Self((rounded as i64).max(0) as u64) } else { Self(rounded as u64) }
+        let attowatts = w * 1e18;
+        // Numbers from 0 on have the order of their bits; all others come behind.
+        if attowatts.to_bits() < TWO_52.to_bits() {
+            return Self((attowatts + TWO_52).to_bits() - TWO_52.to_bits());
+        }
+        // A whole number from 2^52 on; the cast saturates.
+        Self(attowatts as u64)
     }
     /// `dbm` decibels above a milliwatt.
     pub fn from_dbm(dbm: f64) -> Self {

@@ -3,7 +3,7 @@
 //! [`Reception`] describes the two reception models. Both keep a *lock*: the frame that the
 //! receiver follows and hands to the MAC when it ends, unless something destroyed it.
 
-use crate::wifi::config::{FrameErrors, Power, Propagation, RadioConfig, Reception};
+use crate::wifi::config::{FrameErrors, Power, Propagation, RadioConfig, Reception, TWO_52};
 use airtcp_core::{Bytes, Instant, Position};
 use std::f64::consts::PI;
 
@@ -156,12 +156,11 @@ impl RadioConfig {
 pub(crate) fn propagation_nanos(distance: f64) -> Option<u32> {
     const NANOS_PER_METRE: f64 = 1e9 / LIGHT_SPEED;
     let about = distance * NANOS_PER_METRE;
-    // Not `libm::ceil`, which takes several times as long; the cast saturates.
-    let whole = about as u32;
-    let rest = about - f64::from(whole);
+    let nearest = about + TWO_52;
+    let over = about - (nearest - TWO_52);
     // Division takes longer than all else, and is needed only near whole numbers.
-    if rest > 1e-3 && rest < 1.0 - 1e-3 {
-        return whole.checked_add(1);
+    if over.abs() > 1e-3 && about < f64::from(u32::MAX) {
+        return Some(nearest.to_bits() as u32 + u32::from(over > 0.0));
     }
     let exact = distance * 1e9 / LIGHT_SPEED;
     let whole = exact as u32;

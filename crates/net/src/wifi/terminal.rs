@@ -270,8 +270,8 @@ impl<T: Copy> Terminal<T> {
     /// Whether faint signals have no part in how a signal that meets no other is received.
     #[inline]
     fn meets_no_faint(&self, air: &Air<T>, common: &Common, signal: &Signal) -> bool {
-        signal.power < common.receivable_alone
-            || signal.power >= common.overcomes_faint
+        signal.power >= common.overcomes_faint
+            || signal.power < common.receivable_alone
             || !air.faint[self.dcf.id().index()].meet(signal.moment(), signal.end)
     }
 
