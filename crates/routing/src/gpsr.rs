@@ -42,6 +42,10 @@ settings! {
         /// The planar graph around which packets go.
         #[source = "Karp and Kung 2000 §2.2.2"]
         pub planar_graph: PlanarGraph = PlanarGraph::Gabriel,
+        /// Whether a neighbour is forgotten, and what waits for it returned, when the link layer
+        /// gives up on a packet for it. If not, that packet is lost, and nothing else happens.
+        #[source = "Karp and Kung 2000 §2.3"]
+        pub link_feedback: bool = true,
         /// Whether packets that a broken link returned are sent to another neighbour, or dropped.
         #[source = "Karp and Kung 2000 §2.3"]
         pub resend_returned: bool = true,
@@ -340,6 +344,16 @@ impl Router for Gpsr {
         out: &mut Actions,
     ) {
         let gone = failure.neighbour;
+        if !self.config.link_feedback {
+            if let Some(Packet::Data(data)) = failure.tried {
+                out.drop(data, DropReason::Retries);
+            }
+            for packet in failure.waiting {
+                let Packet::Data(data) = packet else { continue };
+                out.send(data, NextHop::Node(gone));
+            }
+            return;
+        }
         let known = self.neighbours.remove(&gone).map(|neighbour| neighbour.position);
         let reference = known.or_else(|| (context.position_of)(gone));
         for packet in failure.packets() {

@@ -54,6 +54,10 @@ settings! {
         #[kind = HOPS]
         #[source = "RFC 3561 §10, TTL_THRESHOLD"]
         pub ttl_threshold: u16 = 7,
+        /// Whether a search goes on from the TTL at which the one before it ended without an
+        /// answer, and asks the whole network as soon as that, or the length of the route last lost,
+        /// reaches `ttl-threshold` (ns-2).
+        pub remember_rings: bool = false,
         /// How many hops' time is added to the wait for a reply from a ring.
         #[kind = Kind::Integer { min: 0, max: 255 }]
         #[source = "RFC 3561 §10, TIMEOUT_BUFFER"]
@@ -232,8 +236,9 @@ impl config::Preset for Preset {
 }
 
 /// What ns-2.35 does (`aodv/aodv.cc`), which forgets no route, has no blacklist and limits no rates.
-/// Its first search for a destination covers the whole network (TTL_START, 5, is never used), since
-/// a route that never was counts as infinitely long. Not followed: its messages have no UDP header.
+/// Its searches for a destination cover the whole network until a route to it was lost (TTL_START,
+/// 5, is never used), since a route that never was counts as infinitely long. Not followed: its
+/// messages have no UDP header, and the delay after which it gives up a repair is an absolute time.
 pub fn ns2() -> AodvConfig {
     AodvConfig {
         active_route_timeout: Duration::from_secs(10),
@@ -243,6 +248,7 @@ pub fn ns2() -> AodvConfig {
         node_traversal_time: Duration::from_millis(30),
         net_diameter: 30,
         ttl_start: 30,
+        remember_rings: true,
         timeout_buffer: 0,
         rreq_retries: 3,
         reply_wait: ReplyWait::Measured,

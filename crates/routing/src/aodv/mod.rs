@@ -51,6 +51,8 @@ pub struct Aodv {
     jitter: Stream,
     last_request: u32,
     latencies: Latencies,
+    /// How far the latest request for each destination went, or, once there is a route, its length.
+    rings: BTreeMap<NodeId, u16>,
     requests: RateLimit,
     errors: RateLimit,
     /// Destinations whose route is gone, as transport was told.
@@ -108,6 +110,7 @@ impl Aodv {
             later: Vec::new(),
             spaced: Vec::new(),
             latencies: Latencies::default(),
+            rings: BTreeMap::new(),
             requests: RateLimit::new(config.rreq_ratelimit),
             errors: RateLimit::new(config.rerr_ratelimit),
             blacklist: Vec::new(),
@@ -267,6 +270,7 @@ impl Aodv {
     fn learn(&mut self, now: Instant, to: NodeId, claim: Claim, out: &mut Actions) -> bool {
         let learned = self.table.learn(now, to, claim);
         if learned {
+            self.remember_ring(to, claim.hops);
             self.on_route(now, to, out);
         }
         learned

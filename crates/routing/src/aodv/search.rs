@@ -1,6 +1,6 @@
 //! Searches for routes: the expanding ring (RFC 3561 §6.3 and §6.4), local repair (§6.12), limits.
 
-use super::{Aodv, Error, LocalRepair, Message, Phase, ReplyWait, Request, Search};
+use super::{Aodv, AodvConfig, Error, LocalRepair, Message, Phase, ReplyWait, Request, Search};
 use crate::NodeId;
 use crate::router::{Actions, Data, NextHop};
 use airtcp_core::event::DropReason;
@@ -12,10 +12,33 @@ impl Aodv {
     /// Starts a search for a route to a destination that packets wait for, unless one is under
     /// way.
     pub(super) fn search(&mut self, now: Instant, destination: NodeId, out: &mut Actions) {
-        // §6.4: the last known distance is the first guess.
-        let known = self.table.get(now, destination).map(|route| route.hops);
-        let ttl = known.map_or(self.config.ttl_start, |hops| hops + self.config.ttl_increment);
+        let ttl = if self.config.remember_rings {
+            self.next_ring(now, destination)
+        } else {
+            // §6.4: the last known distance is the first guess.
+            let known = self.table.get(now, destination).map(|route| route.hops);
+            known.map_or(self.config.ttl_start, |hops| hops + self.config.ttl_increment)
+        };
         self.start_search(now, destination, ttl, None, out);
+    }
+
+    /// Takes note of how far a request for a destination goes, or of the length of a new route.
+    pub(super) fn remember_ring(&mut self, destination: NodeId, hops: u16) {
+        if self.config.remember_rings {
+            self.rings.insert(destination, hops);
+        }
+    }
+
+    /// The TTL of the next request for a destination in ns-2 (`sendRequest`).
+    fn next_ring(&mut self, now: Instant, destination: NodeId) -> u16 {
+        let asked = self.rings.get(&destination).copied().unwrap_or(0);
+        let lost = self.table.get(now, destination).map_or(u16::MAX, |route| route.lost_hops);
+        let last = asked.max(lost);
+        if last < self.config.ttl_threshold {
+            last + self.config.ttl_increment
+        } else {
+            self.config.net_diameter
+        }
     }
 
     fn start_search(
@@ -72,6 +95,7 @@ impl Aodv {
                 (wait, (now + wait).since_start())
             }
         };
+        self.remember_ring(destination, ttl);
         let search = &mut self.searches[at];
         search.phase = Phase::Waiting;
         search.overdue = now + wait;
@@ -160,13 +184,15 @@ impl Aodv {
                 return false;
             }
             Phase::Waiting if wanted => {
-                let whole = self.config.net_diameter;
+                let AodvConfig { net_diameter: whole, ttl_threshold: threshold, .. } = *self.config;
+                let next = match ttl {
+                    _ if self.config.remember_rings => self.next_ring(now, destination),
+                    _ if ttl < threshold => (ttl + self.config.ttl_increment).min(threshold),
+                    _ => whole,
+                };
                 let search = &mut self.searches[at];
-                if ttl < self.config.ttl_threshold {
-                    search.ttl =
-                        (ttl + self.config.ttl_increment).min(self.config.ttl_threshold).min(whole);
-                } else if ttl < whole {
-                    search.ttl = whole;
+                if ttl < whole {
+                    search.ttl = next.min(whole);
                 } else if retries < self.config.rreq_retries {
                     search.retries += 1;
                 } else {

@@ -22,6 +22,8 @@ pub(super) struct Route {
     /// The newest known sequence number of the destination.
     pub(super) seq: Option<SeqNum>,
     pub(super) hops: u16,
+    /// How long the route was that was lost last; `u16::MAX` if none was.
+    pub(super) lost_hops: u16,
     pub(super) next_hop: NodeId,
     pub(super) valid: bool,
     /// Until when it is valid, or, if it is not, until when it is remembered.
@@ -47,6 +49,7 @@ impl Route {
     fn invalidate(&mut self, until: Instant) {
         self.valid = false;
         self.held = false;
+        self.lost_hops = self.hops;
         self.seq = self.seq.map(|seq| seq + 1);
         self.until = until;
     }
@@ -118,8 +121,17 @@ impl Table {
         }
         let &Claim { hops, next_hop, until, .. } = claim;
         let precursors = Vec::new();
-        let route =
-            Route { seq, hops, next_hop, valid: true, until, precursors, used: false, held: false };
+        let route = Route {
+            seq,
+            hops,
+            lost_hops: u16::MAX,
+            next_hop,
+            valid: true,
+            until,
+            precursors,
+            used: false,
+            held: false,
+        };
         self.routes.insert(destination, route);
     }
 

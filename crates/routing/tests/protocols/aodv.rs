@@ -409,6 +409,44 @@ fn searches_of_ns2_are_looked_after_twice_a_second() {
     assert_eq!(did[3].1, Did::Dropped(1, DropReason::NoRoute));
 }
 
+/// The TTLs of the searches, as in ns-2, for a destination at this distance whose route has broken.
+fn rings_of_ns2(hops: u16) -> Vec<u16> {
+    let mut node = node_with(&Preset::Ns2.config());
+    node.hears(1, reply(9, 50, hops - 1, ME));
+    node.fails::<Message>(1, vec![]);
+    let first = asked(node.sends(data(1, ME, 9))).ttl;
+    let later = node.requests(secs(15));
+    std::iter::once(first).chain(later.into_iter().map(|(_, request)| request.ttl)).collect()
+}
+
+/// ns-2, `sendRequest`: a ring beyond TTL_THRESHOLD only after one within it. RFC 3561 §6.4 tries
+/// `hops` + TTL_INCREMENT first, however far that is.
+#[test]
+fn ns2_asks_the_whole_network_about_a_route_as_long_as_the_threshold() {
+    assert_eq!(rings_of_ns2(3)[..4], [5, 7, 30, 30]);
+    assert_eq!(rings_of_ns2(6)[..3], [8, 30, 30]);
+    assert_eq!(rings_of_ns2(7)[..3], [30, 30, 30]);
+    let mut node = node();
+    node.hears(1, reply(9, 50, 6, ME));
+    node.fails::<Message>(1, vec![]);
+    assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 7 + 2);
+}
+
+/// ns-2: `rt_req_last_ttl` is set back by an answer only.
+#[test]
+fn a_search_of_ns2_goes_on_where_the_one_in_vain_ended() {
+    let mut node = node_with(&Preset::Ns2.config());
+    node.hears(1, reply(9, 50, 2, ME));
+    node.fails::<Message>(1, vec![]);
+    assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 5);
+    let did = node.waits::<Message>(secs(40));
+    assert!(matches!(did.last(), Some((_, Did::Dropped(1, DropReason::NoRoute)))));
+    assert_eq!(asked(node.sends(data(2, ME, 9))).ttl, 30);
+    node.hears(1, reply(9, 52, 2, ME));
+    node.fails::<Message>(1, vec![]);
+    assert_eq!(asked(node.sends(data(3, ME, 9))).ttl, 5);
+}
+
 /// A reply to this request, over a route of three hops.
 fn answer(request: &Request, seq: u32) -> Message {
     let Message::Reply(reply) = reply(request.destination.0, seq, 2, ME) else { unreachable!() };
@@ -878,6 +916,8 @@ fn ns2_repairs_for_the_packet_given_up_and_leaves_the_others_to_the_link() {
         panic!("{did:?}")
     };
     assert_eq!((sent.destination, sent.destination_seq), (NodeId(9), Some(SeqNum(50))));
+    // A route that was never lost counts as infinitely long.
+    assert_eq!(sent.ttl, 30);
 }
 
 #[test]

@@ -286,6 +286,17 @@ fn packets_of_a_lost_neighbour_go_to_another() {
     assert_eq!(node.sends::<Beacon>(data(3, 0, 3)), [Did::Sent(3, 2)]);
 }
 
+#[test]
+fn without_link_feedback_only_the_packet_given_up_is_lost() {
+    let positions = [at(0.0, 0.0), at(200.0, 0.0), at(150.0, 0.0), at(400.0, 0.0)];
+    let config = GpsrConfig { link_feedback: false, ..quiet() };
+    let mut node = node_with(&config, &positions, &[1, 2]);
+    let packets = (1..3).map(|id| Packet::Data(data(id, 9, 3))).collect();
+    let dropped = Did::Dropped(1, DropReason::Retries);
+    assert_eq!(node.fails::<Beacon>(1, packets), [dropped, Did::Sent(2, 1)]);
+    assert_eq!(node.sends::<Beacon>(data(3, 0, 3)), [Did::Sent(3, 1)]);
+}
+
 /// In perimeter mode the next edge is the one behind the lost one, and the tour begins there.
 #[test]
 fn a_packet_that_lost_its_first_edge_takes_the_next_one() {
