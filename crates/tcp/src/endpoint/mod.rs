@@ -238,8 +238,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn abort(&mut self, now: Instant, io: &mut Io<'_, P>) {
         if self.is_synchronised() && self.state != State::TimeWait {
             let seq = self.tx.max;
-            let reset = self.segment(now, seq, Flags::RST, P::default());
-            io.out.push(reset);
+            self.send(now, seq, Flags::RST, P::default(), io);
         }
         self.enter_aborted(now, AbortReason::User, io);
     }
@@ -379,8 +378,9 @@ impl<P: Payload> Endpoint<P> {
         self.rx.policy.stop();
     }
 
-    /// A segment with the acknowledgement, window and options that every segment carries.
-    fn segment(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P) -> Segment<P> {
+    /// Sends a segment with the acknowledgement, window and options that every segment carries.
+    fn send(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P, io: &mut Io<'_, P>) {
+        let len = payload.len() as u32;
         let ack = (self.state != State::SynSent).then_some(self.rx.nxt);
         let timestamps = self.timestamps.then(|| self.stamp(now));
         let sack = if self.tx.sack_ok {
@@ -388,25 +388,22 @@ impl<P: Payload> Endpoint<P> {
         } else {
             Default::default()
         };
-        let mut options = Options { timestamps, sack, ..Options::default() };
-        let mut window = self.rx.window_field();
-        self.rx.on_ack_sent(&mut Departure {
-            now,
-            len: payload.len() as u32,
-            cwnd: self.tx.recovery.window().cwnd(),
-            after_fin: self.rx.fin_taken,
-            window: &mut window,
-            options: &mut options,
-        });
-        Segment { flow: self.flow, seq, ack, window, flags, options, payload }
+        let options = Options { timestamps, sack, ..Options::default() };
+        let window = self.rx.window_field();
+        io.out.push(Segment { flow: self.flow, seq, ack, window, flags, options, payload });
+        // The policy changes it where it lies: copying it costs more than all else here.
+        if let Some(Segment { window, options, .. }) = io.out.last_mut() {
+            let cwnd = self.tx.recovery.window().cwnd();
+            let after_fin = self.rx.fin_taken;
+            self.rx.on_ack_sent(&mut Departure { now, len, cwnd, after_fin, window, options });
+        }
     }
 
     /// Sends a segment that only acknowledges.
     fn send_ack(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let seq = self.tx.ack_seq();
-        let ack = self.segment(now, seq, Flags::empty(), P::default());
+        self.send(now, seq, Flags::empty(), P::default(), io);
         self.stats.acks_sent += 1;
-        io.out.push(ack);
     }
 
     /// Answers a segment that belongs to no connection of ours with RST, unless it is a RST itself

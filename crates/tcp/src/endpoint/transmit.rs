@@ -424,8 +424,7 @@ impl<P: Payload> Endpoint<P> {
             self.stats.bytes_retransmitted += u64::from(overlap);
             io.events.emit(now, || Event::SegmentSent { seq, len, retransmission });
         }
-        let segment = self.segment(now, seq, flags, payload);
-        io.out.push(segment);
+        self.send(now, seq, flags, payload, io);
     }
 
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
@@ -496,8 +495,7 @@ impl<P: Payload> Endpoint<P> {
         self.stats.window_probes += 1;
         io.events.emit(now, || Event::WindowProbe);
         let flags = if fin { Flags::FIN } else { Flags::empty() };
-        let probe = self.segment(now, seq, flags, payload);
-        io.out.push(probe);
+        self.send(now, seq, flags, payload, io);
     }
 
     pub(super) fn publish_window(&self, now: Instant, io: &mut Io<'_, P>) {
