@@ -26,7 +26,7 @@ use crate::config::TcpConfig;
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
-use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Options, Payload, Segment, SeqNum};
+use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use receive::{Receiver, Reply};
 use transmit::Sender;
 
@@ -380,23 +380,30 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends a segment with the acknowledgement, window and options that every segment carries.
     fn send(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P, io: &mut Io<'_, P>) {
+        // Written in its place: copying a segment costs more than all else here.
+        io.out.push(Segment::default());
+        let Some(segment) = io.out.last_mut() else { return };
         let len = payload.len() as u32;
-        let ack = (self.state != State::SynSent).then_some(self.rx.nxt);
-        let timestamps = self.timestamps.then(|| self.stamp(now));
-        let sack = if self.tx.sack_ok {
-            self.rx.sack_blocks(if timestamps.is_some() { 3 } else { 4 })
-        } else {
-            Default::default()
-        };
-        let options = Options { timestamps, sack, ..Options::default() };
-        let window = self.rx.window_field();
-        io.out.push(Segment { flow: self.flow, seq, ack, window, flags, options, payload });
-        // The policy changes it where it lies: copying it costs more than all else here.
-        if let Some(Segment { window, options, .. }) = io.out.last_mut() {
-            let cwnd = self.tx.recovery.window().cwnd();
-            let after_fin = self.rx.fin_taken;
-            self.rx.on_ack_sent(&mut Departure { now, len, cwnd, after_fin, window, options });
+        segment.flow = self.flow;
+        segment.seq = seq;
+        segment.ack = (self.state != State::SynSent).then_some(self.rx.nxt);
+        segment.flags = flags;
+        segment.payload = payload;
+        segment.window = self.rx.window_field();
+        if self.timestamps {
+            segment.options.timestamps = Some(self.stamp(now));
         }
+        if self.tx.sack_ok {
+            segment.options.sack = self.rx.sack_blocks(if self.timestamps { 3 } else { 4 });
+        }
+        self.rx.on_ack_sent(&mut Departure {
+            now,
+            len,
+            cwnd: self.tx.recovery.window().cwnd(),
+            after_fin: self.rx.fin_taken,
+            window: &mut segment.window,
+            options: &mut segment.options,
+        });
     }
 
     /// Sends a segment that only acknowledges.
