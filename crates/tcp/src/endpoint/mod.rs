@@ -169,12 +169,14 @@ impl<P: Payload> Endpoint<P> {
     /// Queues data for sending; returns how many bytes (a prefix) the send buffer took.
     pub fn write(&mut self, now: Instant, data: &P, io: &mut Io<'_, P>) -> usize {
         let taken = data.len().min(self.send_space());
+        // While a full segment waits for the windows or for its pace, more data changes nothing.
+        let waits = self.tx.unsent_data() >= self.tx.mss && self.tx.persist.is_none();
         if taken == data.len() {
             self.tx.buffer.append(data);
         } else if taken > 0 {
             self.tx.buffer.append(&data.slice(0, taken));
         }
-        if taken > 0 {
+        if taken > 0 && !waits {
             self.transmit(now, io);
         }
         taken

@@ -159,6 +159,11 @@ impl<P: Payload> Sender<P> {
         self.buffer_start + self.buffer.len() as u32
     }
 
+    /// Bytes written and never sent.
+    pub(super) fn unsent_data(&self) -> u32 {
+        self.fin_seq().bytes_after(self.max)
+    }
+
     /// One past everything there is to send.
     pub(super) fn end(&self) -> SeqNum {
         self.fin_seq() + u32::from(self.closing)
@@ -338,7 +343,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             let unsent = tx.end().bytes_after(tx.max);
-            let new_len = tx.fin_seq().bytes_after(tx.max).min(tx.mss);
+            let new_len = tx.unsent_data().min(tx.mss);
             let fits = tx.flight() + new_len.max(1) <= tx.wnd;
             match tx.board.next_seg(tx.una, tx.max, point, rule, unsent > 0 && fits) {
                 NextSeg::Retransmit { seq, end } => {
