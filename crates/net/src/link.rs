@@ -130,7 +130,7 @@ pub struct Link<T> {
     steering: Option<Box<Steering<T>>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
-    /// Packets and bytes accepted.
+    /// Packets and bytes accepted, for RED; not in a plain link.
     accepted: (u64, Bytes),
     counters: LinkCounters,
     /// How long each packet waited for its service.
@@ -323,16 +323,18 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
-        let fate = match self.serve_at_once(now, meta.size) {
-            Some(fate) => fate,
-            None => match self.admit(now, meta) {
-                Ok(start) if self.steering.is_some() => {
+        if self.steering.is_some() {
+            return match self.admit(now, meta) {
+                Ok(start) => {
                     self.accept_steered(now, start, item, meta);
-                    return Ok(());
+                    Ok(())
                 }
-                Ok(start) => self.serve(now, start, meta),
-                Err(reason) => return Err(Dropped(item, reason)),
-            },
+                Err(reason) => Err(Dropped(item, reason)),
+            };
+        }
+        let fate = match self.accept(now, meta) {
+            Ok(fate) => fate,
+            Err(reason) => return Err(Dropped(item, reason)),
         };
         self.in_flight.push(Flight { fate, size: meta.size, item });
         Ok(())
@@ -349,12 +351,9 @@ impl<T> Link<T> {
         meta: PacketMeta,
         until: Instant,
     ) -> Result<Option<Arrived>, Dropped<T>> {
-        let fate = match self.serve_at_once(now, meta.size) {
-            Some(fate) => fate,
-            None => match self.admit(now, meta) {
-                Ok(start) => self.serve(now, start, meta),
-                Err(reason) => return Err(Dropped(item, reason)),
-            },
+        let fate = match self.accept(now, meta) {
+            Ok(fate) => fate,
+            Err(reason) => return Err(Dropped(item, reason)),
         };
         if fate.lost.is_none() && fate.arrival <= until {
             self.counters.packets_sent += 1;
@@ -399,6 +398,33 @@ impl<T> Link<T> {
         constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
+    /// Whether a link that is not steered takes a packet; if so, its times and fate.
+    #[inline(always)]
+    fn accept(&mut self, now: Instant, meta: PacketMeta) -> Result<Fate, DropReason> {
+        if self.is_plain {
+            return self.accept_plain(now, meta.size);
+        }
+        let start = self.admit(now, meta)?;
+        Ok(self.serve(now, start, meta))
+    }
+
+    /// The same for a plain link, as most are, where only a full queue refuses packets.
+    #[inline(always)]
+    fn accept_plain(&mut self, now: Instant, size: Bytes) -> Result<Fate, DropReason> {
+        self.start_services(now);
+        let start = self.free_at.max(now);
+        if start > now {
+            if !self.queue_admits(size, None) {
+                return Err(DropReason::Queue);
+            }
+            self.enqueue(start, size);
+        }
+        self.latest_wait = start.since(now);
+        self.waits.record(self.latest_wait);
+        let departure = start + self.transmission_time(size);
+        Ok(self.depart(now, departure, departure + self.delay.base(), None))
+    }
+
     /// Whether the entrance takes a packet, and when its service starts, as far as that is known.
     #[inline(always)]
     fn admit(&mut self, now: Instant, meta: PacketMeta) -> Result<Instant, DropReason> {
@@ -409,26 +435,36 @@ impl<T> Link<T> {
             return Err(DropReason::Loss);
         }
         let start = self.service_start_of_new(now);
-        let arrival = Arrival {
-            size,
-            packets: self.waiting.len(),
-            bytes: self.waiting_bytes,
-            idle: self.is_idle(now, start).then(|| now.since(self.free_at)),
-        };
-        let (rate, accepted) = (self.rate, self.accepted);
-        if !self.admission.admits(arrival, || mean_transmission(rate, accepted)) {
-            self.counters.queue_drops += 1;
+        let idle = self.is_idle(now, start).then(|| now.since(self.free_at));
+        if !self.queue_admits(size, idle) {
             return Err(DropReason::Queue);
         }
         if start > now {
-            self.waiting_bytes += size;
-            self.waiting.push_back(Waiting { start, size });
-            let queue = self.waiting.len() as u64;
-            self.counters.max_queue_packets = self.counters.max_queue_packets.max(queue);
+            self.enqueue(start, size);
         }
         self.accepted.0 += 1;
         self.accepted.1 += size;
         Ok(start)
+    }
+
+    /// Whether the queue takes a packet that finds the server idle for so long, or busy.
+    #[inline(always)]
+    fn queue_admits(&mut self, size: Bytes, idle: Option<Duration>) -> bool {
+        let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
+        let (rate, accepted) = (self.rate, self.accepted);
+        let arrival = Arrival { size, packets, bytes, idle };
+        let admitted = self.admission.admits(arrival, || mean_transmission(rate, accepted));
+        self.counters.queue_drops += u64::from(!admitted);
+        admitted
+    }
+
+    /// A packet waits for its service, which starts at `start`.
+    #[inline(always)]
+    fn enqueue(&mut self, start: Instant, size: Bytes) {
+        self.waiting_bytes += size;
+        self.waiting.push_back(Waiting { start, size });
+        let queue = self.waiting.len() as u64;
+        self.counters.max_queue_packets = self.counters.max_queue_packets.max(queue);
     }
 
     /// When [`Link::poll`] next has something; `None` while there is nothing to wait for.
@@ -594,19 +630,6 @@ impl<T> Link<T> {
             Some(outage) => start_beside(outage, earliest),
             None => earliest,
         }
-    }
-
-    /// Admits and serves a packet that finds a plain link idle, as most do.
-    #[inline(always)]
-    fn serve_at_once(&mut self, now: Instant, size: Bytes) -> Option<Fate> {
-        if !self.is_plain || self.free_at > now {
-            return None;
-        }
-        self.start_services(now);
-        self.waits.record(Duration::ZERO);
-        self.latest_wait = Duration::ZERO;
-        let departure = now + self.transmission_time(size);
-        Some(self.depart(now, departure, departure + self.delay.base(), None))
     }
 
     /// Decides the packet's times and fate.

@@ -142,12 +142,9 @@ impl World {
     pub(super) fn originate(
         &mut self,
         node: NodeId,
-        destination: NodeId,
-        journey: Journey,
-        packet: Packet,
+        packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let packet = self.packets.insert(destination, journey, packet);
         let state = &self.nodes[node.0 as usize];
         let router = state.router;
         if state.drops(self.now, self.packets.packet(packet)) {
@@ -155,7 +152,7 @@ impl World {
         } else if let Some(router) = router {
             self.route(router, None, packet, observers);
         } else {
-            self.send_on(node, destination, packet, observers);
+            self.send_on(node, self.packets.destination(packet), packet, observers);
         }
     }
 
@@ -366,12 +363,14 @@ impl World {
         segment: Segment<Length>,
         observers: &mut Observers<'_>,
     ) {
-        let destination = addr::node(segment.flow.dst.ip);
-        let packet = Packet::Tcp(segment);
-        match destination {
-            Some(destination) => self.originate(node, destination, journey, packet, observers),
+        match addr::node(segment.flow.dst.ip) {
+            Some(destination) => {
+                let packet = self.packets.insert_segment(destination, journey, &segment);
+                self.originate(node, packet, observers);
+            }
             None => {
                 let source = Source::Node(node.0);
+                let packet = Packet::Tcp(segment);
                 observers.dropped(self.now, source, DropReason::NoRoute, &packet);
             }
         }

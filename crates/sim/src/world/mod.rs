@@ -450,7 +450,8 @@ impl World {
             let source = &mut self.udp[index as usize];
             let datagram = Packet::Udp(source.datagram());
             let (node, destination) = (source.node, source.destination);
-            self.originate(node, destination, Journey::START, datagram, observers);
+            let datagram = self.packets.insert(destination, Journey::START, datagram);
+            self.originate(node, datagram, observers);
         }
         self.udp[index as usize].next_deadline()
     }
@@ -527,9 +528,11 @@ impl World {
         let events = observers.events(socket.source);
         action(socket, &mut self.packets, &mut Io { out: &mut out, events });
         let Socket { node, peer, .. } = *socket;
-        for segment in out.drain(..) {
-            self.originate(node, peer, Journey::START, Packet::Tcp(segment), observers);
+        for segment in &out {
+            let packet = self.packets.insert_segment(peer, Journey::START, segment);
+            self.originate(node, packet, observers);
         }
+        out.clear();
         self.outbox = out;
     }
 

@@ -4,7 +4,7 @@
 use crate::addr;
 use crate::packet::{Control, Packet};
 use crate::trace::{Crossing, Direction};
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, Length, Payload, Segment};
 use airtcp_net::link::PacketMeta;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::{self, Data, Message, NextHop, PacketId};
@@ -53,7 +53,6 @@ pub(super) struct Packets {
 
 impl Packets {
     /// Adds a packet to a node.
-    #[inline(always)]
     pub(super) fn insert(
         &mut self,
         destination: NodeId,
@@ -62,15 +61,38 @@ impl Packets {
     ) -> PacketId {
         let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
         let first_hop = matches!(packet, Packet::Udp(_));
-        let header = Header { destination, first_hop, journey, meta };
+        let id = self.place(Header { destination, first_hop, journey, meta });
+        self.packets[id.0 as usize] = packet;
+        id
+    }
+
+    /// Adds a copy of a segment: the same, without a detour over the stack.
+    #[inline]
+    pub(super) fn insert_segment(
+        &mut self,
+        destination: NodeId,
+        journey: Journey,
+        segment: &Segment<Length>,
+    ) -> PacketId {
+        let meta = PacketMeta { size: segment.wire_len(), data: !segment.payload.is_empty() };
+        let id = self.place(Header { destination, first_hop: false, journey, meta });
+        match &mut self.packets[id.0 as usize] {
+            Packet::Tcp(place) => place.clone_from(segment),
+            place => *place = Packet::Tcp(segment.clone()),
+        }
+        id
+    }
+
+    /// A place for a packet.
+    #[inline]
+    fn place(&mut self, header: Header) -> PacketId {
         if let Some(id) = self.free.pop() {
             self.headers[id.0 as usize] = header;
-            self.packets[id.0 as usize] = packet;
             return id;
         }
         let id = PacketId(self.headers.len() as u32);
         self.headers.push(header);
-        self.packets.push(packet);
+        self.packets.push(Packet::Tcp(Segment::default()));
         id
     }
 
@@ -226,7 +248,7 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::{Bytes, Length, Segment};
+    use airtcp_core::Bytes;
 
     fn segment(payload: u64) -> Packet {
         Packet::Tcp(Segment { payload: Length(payload), ..Segment::default() })

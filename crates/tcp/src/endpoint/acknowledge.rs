@@ -211,7 +211,7 @@ impl<P: Payload> Endpoint<P> {
     fn probe_with_new_data(&mut self) -> bool {
         let tx = &mut self.tx;
         let flight = tx.flight();
-        let new = tx.fin_seq().bytes_after(tx.max).min(tx.mss);
+        let new = tx.unsent_data().min(tx.mss);
         if new == 0 || flight + new > tx.wnd {
             return false;
         }

@@ -26,7 +26,7 @@ use crate::config::TcpConfig;
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
-use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Options, Payload, Segment, SeqNum};
+use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use receive::{Receiver, Reply};
 use transmit::Sender;
 
@@ -169,12 +169,14 @@ impl<P: Payload> Endpoint<P> {
     /// Queues data for sending; returns how many bytes (a prefix) the send buffer took.
     pub fn write(&mut self, now: Instant, data: &P, io: &mut Io<'_, P>) -> usize {
         let taken = data.len().min(self.send_space());
+        // While a full segment waits for the windows or for its pace, more data changes nothing.
+        let waits = self.tx.unsent_data() >= self.tx.mss && self.tx.persist.is_none();
         if taken == data.len() {
             self.tx.buffer.append(data);
         } else if taken > 0 {
             self.tx.buffer.append(&data.slice(0, taken));
         }
-        if taken > 0 {
+        if taken > 0 && !waits {
             self.transmit(now, io);
         }
         taken
@@ -238,8 +240,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn abort(&mut self, now: Instant, io: &mut Io<'_, P>) {
         if self.is_synchronised() && self.state != State::TimeWait {
             let seq = self.tx.max;
-            let reset = self.segment(now, seq, Flags::RST, P::default());
-            io.out.push(reset);
+            self.send(now, seq, Flags::RST, P::default(), io);
         }
         self.enter_aborted(now, AbortReason::User, io);
     }
@@ -379,34 +380,39 @@ impl<P: Payload> Endpoint<P> {
         self.rx.policy.stop();
     }
 
-    /// A segment with the acknowledgement, window and options that every segment carries.
-    fn segment(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P) -> Segment<P> {
-        let ack = (self.state != State::SynSent).then_some(self.rx.nxt);
-        let timestamps = self.timestamps.then(|| self.stamp(now));
-        let sack = if self.tx.sack_ok {
-            self.rx.sack_blocks(if timestamps.is_some() { 3 } else { 4 })
-        } else {
-            Default::default()
-        };
-        let mut options = Options { timestamps, sack, ..Options::default() };
-        let mut window = self.rx.window_field();
+    /// Sends a segment with the acknowledgement, window and options that every segment carries.
+    fn send(&mut self, now: Instant, seq: SeqNum, flags: Flags, payload: P, io: &mut Io<'_, P>) {
+        // Written in its place: copying a segment costs more than all else here.
+        io.out.push(Segment::default());
+        let Some(segment) = io.out.last_mut() else { return };
+        let len = payload.len() as u32;
+        segment.flow = self.flow;
+        segment.seq = seq;
+        segment.ack = (self.state != State::SynSent).then_some(self.rx.nxt);
+        segment.flags = flags;
+        segment.payload = payload;
+        segment.window = self.rx.window_field();
+        if self.timestamps {
+            segment.options.timestamps = Some(self.stamp(now));
+        }
+        if self.tx.sack_ok {
+            segment.options.sack = self.rx.sack_blocks(if self.timestamps { 3 } else { 4 });
+        }
         self.rx.on_ack_sent(&mut Departure {
             now,
-            len: payload.len() as u32,
+            len,
             cwnd: self.tx.recovery.window().cwnd(),
             after_fin: self.rx.fin_taken,
-            window: &mut window,
-            options: &mut options,
+            window: &mut segment.window,
+            options: &mut segment.options,
         });
-        Segment { flow: self.flow, seq, ack, window, flags, options, payload }
     }
 
     /// Sends a segment that only acknowledges.
     fn send_ack(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let seq = self.tx.ack_seq();
-        let ack = self.segment(now, seq, Flags::empty(), P::default());
+        self.send(now, seq, Flags::empty(), P::default(), io);
         self.stats.acks_sent += 1;
-        io.out.push(ack);
     }
 
     /// Answers a segment that belongs to no connection of ours with RST, unless it is a RST itself

@@ -159,6 +159,11 @@ impl<P: Payload> Sender<P> {
         self.buffer_start + self.buffer.len() as u32
     }
 
+    /// Bytes written and never sent.
+    pub(super) fn unsent_data(&self) -> u32 {
+        self.fin_seq().bytes_after(self.max)
+    }
+
     /// One past everything there is to send.
     pub(super) fn end(&self) -> SeqNum {
         self.fin_seq() + u32::from(self.closing)
@@ -338,7 +343,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             let unsent = tx.end().bytes_after(tx.max);
-            let new_len = tx.fin_seq().bytes_after(tx.max).min(tx.mss);
+            let new_len = tx.unsent_data().min(tx.mss);
             let fits = tx.flight() + new_len.max(1) <= tx.wnd;
             match tx.board.next_seg(tx.una, tx.max, point, rule, unsent > 0 && fits) {
                 NextSeg::Retransmit { seq, end } => {
@@ -424,8 +429,7 @@ impl<P: Payload> Endpoint<P> {
             self.stats.bytes_retransmitted += u64::from(overlap);
             io.events.emit(now, || Event::SegmentSent { seq, len, retransmission });
         }
-        let segment = self.segment(now, seq, flags, payload);
-        io.out.push(segment);
+        self.send(now, seq, flags, payload, io);
     }
 
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
@@ -496,8 +500,7 @@ impl<P: Payload> Endpoint<P> {
         self.stats.window_probes += 1;
         io.events.emit(now, || Event::WindowProbe);
         let flags = if fin { Flags::FIN } else { Flags::empty() };
-        let probe = self.segment(now, seq, flags, payload);
-        io.out.push(probe);
+        self.send(now, seq, flags, payload, io);
     }
 
     pub(super) fn publish_window(&self, now: Instant, io: &mut Io<'_, P>) {
