@@ -130,7 +130,7 @@ pub struct Link<T> {
     steering: Option<Box<Steering<T>>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
-    /// Packets and bytes accepted, for RED; not in a plain link.
+    /// Packets and bytes accepted, for RED; a plain link does not count them.
     accepted: (u64, Bytes),
     counters: LinkCounters,
     /// How long each packet waited for its service.

@@ -284,7 +284,7 @@ pub(crate) struct Agenda {
 
 impl Agenda {
     pub(crate) fn new(stations: usize) -> Self {
-        // Never empty: whether they are could not be predicted.
+        // Never empty: the processor could not predict whether they are.
         let heap = || BinaryHeap::from([Reverse(NONE)]);
         Self {
             showing: heap(),

@@ -199,7 +199,7 @@ impl Neighbours {
         least: &Least,
         watts: &mut Vec<f64>,
     ) {
-        // Copied, or the compiler looks up in memory which of two fields applies.
+        // Copied: from behind a reference, the compiler loads one of two fields by its address.
         let (loss, least) = (*loss, *least);
         // In a loop of its own, in which the processor takes several at once.
         watts.clear();

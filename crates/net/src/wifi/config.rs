@@ -361,8 +361,8 @@ impl Value for Power {
     }
 }
 
-/// Added to a number from 0 to 2^52, rounds it to a whole one, the even one of two equally near. That
-/// is what the lower 52 bits of the sum say. `libm::round` and even a cast take longer.
+/// 2^52. Added to a number below it that is not negative, it leaves the nearest whole number (ties
+/// to even) in the lower 52 bits of the sum. `libm::round`, and even a cast, takes longer.
 pub(crate) const TWO_52: f64 = (1_u64 << 52) as f64;
 
 /// A power. Whole attowatts (1e-18 W), so that sums are exact in any order.
@@ -376,11 +376,11 @@ impl Power {
     #[inline]
     pub fn from_watts(w: f64) -> Self {
         let attowatts = w * 1e18;
-        // Numbers from 0 on have the order of their bits; all others come behind.
+        // As integers, the bits of numbers from 0 on are in order, and all others are greater.
         if attowatts.to_bits() < TWO_52.to_bits() {
             return Self((attowatts + TWO_52).to_bits() - TWO_52.to_bits());
         }
-        // A whole number from 2^52 on; the cast saturates.
+        // From 2^52 on it is whole already. The cast saturates and maps NaN to 0.
         Self(attowatts as u64)
     }
     /// `dbm` decibels above a milliwatt.

@@ -12,14 +12,26 @@ impl Aodv {
     /// Starts a search for a route to a destination that packets wait for, unless one is under
     /// way.
     pub(super) fn search(&mut self, now: Instant, destination: NodeId, out: &mut Actions) {
-        let ttl = if self.config.remember_rings {
-            self.next_ring(now, destination)
-        } else {
-            // §6.4: the last known distance is the first guess.
-            let known = self.table.get(now, destination).map(|route| route.hops);
-            known.map_or(self.config.ttl_start, |hops| hops + self.config.ttl_increment)
-        };
+        let ttl = self.first_ring(now, destination);
         self.start_search(now, destination, ttl, None, out);
+    }
+
+    /// The TTL of a search's first request (§6.4): the last known distance is the first guess.
+    fn first_ring(&mut self, now: Instant, destination: NodeId) -> u16 {
+        if self.config.remember_rings {
+            return self.next_ring_of_ns2(now, destination);
+        }
+        let known = self.table.get(now, destination).map(|route| route.hops);
+        known.map_or(self.config.ttl_start, |hops| hops + self.config.ttl_increment)
+    }
+
+    /// The TTL of the request that follows one with this TTL, which was not answered (§6.4).
+    fn wider_ring(&mut self, now: Instant, destination: NodeId, ttl: u16) -> u16 {
+        if self.config.remember_rings {
+            return self.next_ring_of_ns2(now, destination);
+        }
+        let AodvConfig { ttl_threshold, ttl_increment, net_diameter, .. } = *self.config;
+        if ttl < ttl_threshold { (ttl + ttl_increment).min(ttl_threshold) } else { net_diameter }
     }
 
     /// Takes note of how far a request for a destination goes, or of the length of a new route.
@@ -30,7 +42,7 @@ impl Aodv {
     }
 
     /// The TTL of the next request for a destination in ns-2 (`sendRequest`).
-    fn next_ring(&mut self, now: Instant, destination: NodeId) -> u16 {
+    fn next_ring_of_ns2(&mut self, now: Instant, destination: NodeId) -> u16 {
         let asked = self.rings.get(&destination).copied().unwrap_or(0);
         let lost = self.table.get(now, destination).map_or(u16::MAX, |route| route.lost_hops);
         let last = asked.max(lost);
@@ -184,18 +196,13 @@ impl Aodv {
                 return false;
             }
             Phase::Waiting if wanted => {
-                let AodvConfig { net_diameter: whole, ttl_threshold: threshold, .. } = *self.config;
-                let next = match ttl {
-                    _ if self.config.remember_rings => self.next_ring(now, destination),
-                    _ if ttl < threshold => (ttl + self.config.ttl_increment).min(threshold),
-                    _ => whole,
-                };
-                let search = &mut self.searches[at];
+                let whole = self.config.net_diameter;
                 if ttl < whole {
-                    search.ttl = next.min(whole);
+                    self.searches[at].ttl = self.wider_ring(now, destination, ttl).min(whole);
                 } else if retries < self.config.rreq_retries {
-                    search.retries += 1;
+                    self.searches[at].retries += 1;
                 } else {
+                    let search = &mut self.searches[at];
                     search.phase = Phase::Paused;
                     search.until = now + self.config.rreq_pause;
                     for data in self.buffer.take(|data| data.destination == destination) {

@@ -391,10 +391,14 @@ fn the_ring_expands() {
 
 #[test]
 fn the_ring_starts_at_the_last_known_distance() {
-    let mut node = node();
-    node.hears(1, reply(9, 50, 3, ME));
+    assert_eq!(first_ring(&mut node(), 4), 4 + 2);
+}
+
+/// The TTL of the first request for a destination at this distance whose route has broken.
+fn first_ring(node: &mut Node, hops: u16) -> u16 {
+    node.hears(1, reply(9, 50, hops - 1, ME));
     node.fails::<Message>(1, vec![]);
-    assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 4 + 2);
+    asked(node.sends(data(1, ME, 9))).ttl
 }
 
 /// ns-2: the whole network at once. The waits of 1.8, 3.6, 5.4 and 7.2 s are over at 1.8, 5.6, 11.4
@@ -409,12 +413,10 @@ fn searches_of_ns2_are_looked_after_twice_a_second() {
     assert_eq!(did[3].1, Did::Dropped(1, DropReason::NoRoute));
 }
 
-/// The TTLs of the searches, as in ns-2, for a destination at this distance whose route has broken.
+/// The TTLs of the first request and of those that follow it, as in ns-2.
 fn rings_of_ns2(hops: u16) -> Vec<u16> {
     let mut node = node_with(&Preset::Ns2.config());
-    node.hears(1, reply(9, 50, hops - 1, ME));
-    node.fails::<Message>(1, vec![]);
-    let first = asked(node.sends(data(1, ME, 9))).ttl;
+    let first = first_ring(&mut node, hops);
     let later = node.requests(secs(15));
     std::iter::once(first).chain(later.into_iter().map(|(_, request)| request.ttl)).collect()
 }
@@ -426,19 +428,14 @@ fn ns2_asks_the_whole_network_about_a_route_as_long_as_the_threshold() {
     assert_eq!(rings_of_ns2(3)[..4], [5, 7, 30, 30]);
     assert_eq!(rings_of_ns2(6)[..3], [8, 30, 30]);
     assert_eq!(rings_of_ns2(7)[..3], [30, 30, 30]);
-    let mut node = node();
-    node.hears(1, reply(9, 50, 6, ME));
-    node.fails::<Message>(1, vec![]);
-    assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 7 + 2);
+    assert_eq!(first_ring(&mut node(), 7), 7 + 2);
 }
 
 /// ns-2: `rt_req_last_ttl` is set back by an answer only.
 #[test]
 fn a_search_of_ns2_goes_on_where_the_one_in_vain_ended() {
     let mut node = node_with(&Preset::Ns2.config());
-    node.hears(1, reply(9, 50, 2, ME));
-    node.fails::<Message>(1, vec![]);
-    assert_eq!(asked(node.sends(data(1, ME, 9))).ttl, 5);
+    assert_eq!(first_ring(&mut node, 3), 5);
     let did = node.waits::<Message>(secs(40));
     assert!(matches!(did.last(), Some((_, Did::Dropped(1, DropReason::NoRoute)))));
     assert_eq!(asked(node.sends(data(2, ME, 9))).ttl, 30);
