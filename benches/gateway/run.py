@@ -70,6 +70,8 @@ class Net:
             self.sh(host, f"ip link set gw up; ip address add 10.99.{number}.2/24 dev gw")
             self.sh("g", f"ip link set {peer} up; ip address add 10.99.{number}.1/24 dev {peer}")
             self.sh(host, f"ip route add default via 10.99.{number}.1")
+            # With bbr, perhaps the machine's default, the bottleneck is a timer.
+            self.sh(host, "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
         self.sh("g", "echo 1 > /proc/sys/net/ipv4/ip_forward")
         if self.ordered:
             for host, name, mask in STEERING:

@@ -20,6 +20,9 @@ impl Host {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let host = Self { name: format!("e2e-{}-{number}-{role}", std::process::id()) };
         run(&["ip", "netns", "add", &host.name]);
+        // A socket that begins with bbr, which may be the machine's default, stays paced when it is
+        // given another congestion control.
+        host.sysctl("ipv4/tcp_congestion_control", "reno");
         // Addresses are usable at once.
         host.sysctl("ipv6/conf/default/accept_dad", "0");
         host.ip(&["link", "set", "lo", "up"]);
