@@ -29,6 +29,8 @@ enum {
 	   from a mobile that gets no answers. And what ends the silence. */
 	TO_SILENT_MOBILE,
 	FROM_UNANSWERED_MOBILE,
+	/* In this program alone: it is no mobile. */
+	NO_MOBILE,
 };
 
 struct treatment {
@@ -72,6 +74,8 @@ struct settings {
 	__u64 secret;
 	/* Packets are counted. */
 	__u64 observes;
+	/* How long the kernel's ticks are, in nanoseconds. */
+	__u64 tick;
 };
 
 struct {
@@ -81,12 +85,22 @@ struct {
 	type_field(value, struct settings);
 } settings SEC(".maps");
 
+/* Another number whenever `mobiles` or `watched` has changed. */
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1);
+	type_field(key, __u32);
+	type_field(value, __u64);
+} generation SEC(".maps");
+
 /* Mobiles that are treated otherwise for now. */
 enum {
 	/* Their packets come to the daemon themselves. */
 	QUEUED,
 	/* All of their packets are copied. */
 	COPIED,
+	/* In this program alone: as the others. */
+	NOT_WATCHED,
 };
 
 struct {
@@ -115,7 +129,8 @@ struct presence {
 	__u64 is_told;
 };
 
-/* What goes to mobiles that are not there was never answered, and is copied. */
+/* What goes to mobiles that are not there was never answered, and is copied. Of mobiles in `known`
+   what is here may be old. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LRU_HASH);
 	uint_field(max_entries, 65536);
@@ -123,18 +138,51 @@ struct {
 	type_field(value, struct presence);
 } presences SEC(".maps");
 
+/*
+ * What the maps say of an address, where the program finds it without a search or a call: these, and
+ * asking for the time, would take most of its time. By a hash of the address; several addresses share
+ * a place, and the latest has it. But mobiles that were heard make room for their like alone, so that
+ * packets to everywhere displace none.
+ */
+struct known {
+	struct address address;
+	/* As of which `generation`; 0: of none. */
+	__u64 generation;
+	struct treatment treatment;
+	__u32 how;
+	__u32 is_heard;
+	/* A processor is writing here. */
+	__u64 is_taken;
+	/* The kernel's tick in which its latest packet came, and when the first of that tick did: what
+	   this program takes for the time. */
+	__u64 tick;
+	__u64 time;
+	/* If it was heard. */
+	struct presence presence;
+};
+
+#define KNOWN_BITS 14
+
+struct {
+	uint_field(type, BPF_MAP_TYPE_ARRAY);
+	uint_field(max_entries, 1 << KNOWN_BITS);
+	type_field(key, __u32);
+	type_field(value, struct known);
+} known SEC(".maps");
+
+#define SEEN_BITS 18
+
 /* When a flow sent something while answers came, in units of SEEN_SHIFT, if it was the first to do so
    after an answer; by a hash of the flow, of which several may share a place. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_ARRAY);
-	uint_field(max_entries, 1 << 18);
+	uint_field(max_entries, 1 << SEEN_BITS);
 	type_field(key, __u32);
 	type_field(value, __u32);
 } seen SEC(".maps");
 
 /* About a second. */
 #define SEEN_SHIFT 30
-#define HASH_SHIFT (64 - 18)
 
 #define MILLISECOND 1000000ull
 /* A shorter silence means nothing. A probe of the tail comes two ticks of the sender's clock after
@@ -251,6 +299,13 @@ struct sk_buff {
 	__u8 csum_valid : 1;
 } __attribute__((preserve_access_index));
 
+/* Sixteen bytes of a packet, by a type that the kernel has. */
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+} __attribute__((preserve_access_index));
+
 struct bpf_nf_ctx {
 	const struct nf_hook_state *state;
 	struct sk_buff *skb;
@@ -258,6 +313,8 @@ struct bpf_nf_ctx {
 
 extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *dynptr) __attribute__((section(".ksyms")));
+extern const void *bpf_rdonly_cast(const void *object, __u32 type)
+	__attribute__((section(".ksyms")));
 
 enum {
 	/* linux/skbuff.h */
@@ -296,23 +353,25 @@ static inline_always int is_of_link(const struct address *address)
 	return first >> 24 == 0xff || first >> 22 == 0xfe80 >> 6;
 }
 
-static inline_always struct settings *all_settings(void)
-{
-	__u32 only = 0;
-
-	return bpf_map_lookup_elem(&settings, &only);
-}
-
-/* Bytes of a packet; not 0: it is shorter. A dynptr can read all of it, but costs as much as the
-   rest of this program. */
-static inline_always long read_bytes(struct sk_buff *skb, __u32 at, void *to, __u32 size)
+/* Words of a packet; not 0: it is shorter. They are read in place where they are in one piece: a helper
+   or a dynptr costs as much as the rest of this program. */
+static inline_always long read_words(struct sk_buff *skb, __u32 at, __u32 *to, __u32 count)
 {
 	struct bpf_dynptr whole;
 
-	if (at + size <= skb->len - skb->data_len)
-		return bpf_probe_read_kernel(to, size, skb->data + at);
+	if (at + 4 * count <= skb->len - skb->data_len) {
+		const struct in6_addr *four = 0;
+
+		for (__u32 i = 0; i < count; i++) {
+			if (i % 4 == 0)
+				four = bpf_rdonly_cast(skb->data + at + 4 * i,
+						       kernel_type(struct in6_addr));
+			to[i] = four->in6_u.u6_addr32[i % 4];
+		}
+		return 0;
+	}
 	return bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &whole) ||
-	       bpf_dynptr_read(to, size, &whole, at, 0);
+	       bpf_dynptr_read(to, 4 * count, &whole, at, 0);
 }
 
 static inline_always __u32 datagram_size(const struct sk_buff *skb)
@@ -375,17 +434,17 @@ static inline_always int copy(const struct copy *head, const struct bpf_dynptr *
 	return 1;
 }
 
-/* An answer came. Whether the daemon has to know. */
-static inline_always int on_answer(const struct address *mobile, struct presence *presence)
+/* Between two times by different processors' clocks. */
+static inline_always __u64 elapsed(__u64 since, __u64 now)
 {
-	if (!presence) {
-		struct presence first = { .response = 0 };
+	return now > since ? now - since : 0;
+}
 
-		bpf_map_update_elem(&presences, mobile, &first, 0);
-		return 1;
-	}
+/* An answer came. Whether the daemon has to know. */
+static inline_always int on_answer(struct presence *presence, __u64 now)
+{
 	if (presence->waits_since) {
-		__u64 waited = bpf_ktime_get_ns() - presence->waits_since;
+		__u64 waited = elapsed(presence->waits_since, now);
 		__u64 lately = presence->response - presence->response / 8;
 
 		presence->waits_since = 0;
@@ -399,11 +458,11 @@ static inline_always int on_answer(const struct address *mobile, struct presence
 }
 
 /* An answer is due and not late: where most packets of fast connections end. */
-static inline_always int is_answer_due(const struct presence *presence)
+static inline_always int is_answer_due(const struct presence *presence, __u64 now)
 {
 	__u64 since = presence->waits_since;
 
-	return since && !presence->is_told && bpf_ktime_get_ns() - since <= SHORTEST_SILENCE;
+	return since && !presence->is_told && elapsed(since, now) <= SHORTEST_SILENCE;
 }
 
 /* A packet over the link, from its protocol's header on. */
@@ -422,13 +481,13 @@ static inline_always struct outgoing read_outgoing(struct sk_buff *skb, __u32 he
 	struct outgoing read = { .protocol = protocol, .asks = 1 };
 
 	if (protocol == PROTOCOL_TCP) {
-		if (read_bytes(skb, header, &read.tcp, sizeof(read.tcp)))
+		if (read_words(skb, header, (__u32 *)&read.tcp, sizeof(read.tcp) / 4))
 			read.is_short = 1;
 		else
 			read.asks = skb->len != header + (read.tcp.offset >> 4) * 4 ||
 				    read.tcp.flags & TCP_FIN_SYN;
 	} else if (protocol == PROTOCOL_UDP) {
-		if (read_bytes(skb, header, &read.tcp.ports, sizeof(read.tcp.ports)))
+		if (read_words(skb, header, &read.tcp.ports, 1))
 			read.is_short = 1;
 	}
 	return read;
@@ -446,7 +505,7 @@ static inline_always __u32 place_of(__u64 secret, const struct address *source,
 		hash = (hash ^ target->words[i]) * odd;
 	}
 	hash = (hash ^ (hash >> 32) ^ ports) * odd;
-	return hash >> HASH_SHIFT;
+	return hash >> (64 - SEEN_BITS);
 }
 
 static inline_always __u32 *seen_of(__u64 secret, const struct address *source,
@@ -474,7 +533,7 @@ static inline_always void count(struct sk_buff *skb, __u64 secret, __u32 group, 
 	__u32 ports = 0, class = CLASS_OTHER;
 
 	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) {
-		read_bytes(skb, header, &ports, sizeof(ports));
+		read_words(skb, header, &ports, 1);
 		ports = ntoh32(ports);
 		if (protocol == PROTOCOL_TCP)
 			class = CLASS_TCP;
@@ -508,24 +567,24 @@ static inline_always void count(struct sk_buff *skb, __u64 secret, __u32 group, 
  * A packet goes over the link to or from a mobile with this presence. Whether it goes into a silence
  * and is to be copied; what is known of the silence is then in `head`.
  */
-static inline_always int on_question(struct presence *presence, __u32 *seen, int is_watched,
-				     struct copy *head)
+static inline_always int on_question(struct presence *presence, __u64 now, __u64 tick, __u32 *seen,
+				     int is_watched, struct copy *head)
 {
-	__u64 now = bpf_ktime_get_ns();
-	__u64 since = presence->waits_since, last = presence->last_sent;
+	__u64 since = presence->waits_since, idle = elapsed(presence->last_sent, now);
 
-	if (now - last > MILLISECOND)
+	if (idle > MILLISECOND)
 		presence->last_sent = now;
-	if (!since || (!presence->is_told && now - last > IDLE))
+	if (!since || (!presence->is_told && idle > IDLE))
 		presence->waits_since = since = now;
 	head->waits_since = since;
 	head->response = presence->response;
 	head->round_trip = presence->round_trip;
 
-	__u64 waited = now - since;
+	__u64 waited = elapsed(since, now);
 	__u32 time = now >> SEEN_SHIFT, earliest = (since - IDLE) >> SEEN_SHIFT;
+	/* Each time that was noted may be early by a tick. */
 	int is_silent = waited > SHORTEST_SILENCE &&
-			waited > presence->response + presence->response / 4;
+			waited > presence->response + presence->response / 4 + tick;
 
 	/* Times wrap. */
 	head->flow = *seen && (int)(*seen - earliest) >= 0 ? FLOW_KNOWN : FLOW_NEW;
@@ -536,13 +595,147 @@ static inline_always int on_question(struct presence *presence, __u32 *seen, int
 	return 0;
 }
 
+/* Only what is sent into a silence is copied, and what ends it. */
+static inline_always int is_partial(__u32 what)
+{
+	return what == TO_SILENT_MOBILE || what == FROM_UNANSWERED_MOBILE;
+}
+
+/* The mobile of a packet, and what is to be done. */
+struct party {
+	struct treatment treatment;
+	/* Where it is known. NULL: another address is there. */
+	struct known *known;
+	__u32 how;
+	/* NULL: it was never heard, or need not be. */
+	struct presence *presence;
+	__u64 now;
+};
+
+/* Looks the address up in the maps. NULL: there is no place for it. */
+static __attribute__((noinline)) struct known *learn(struct known *known, __u64 as_of,
+						     const struct address *address)
+{
+	const struct treatment *treatment = of_mobile(address);
+	const struct presence *presence = 0;
+	const __u32 *how;
+	int is_same = is_equal(&known->address, address);
+
+	if (treatment && is_partial(treatment->what))
+		presence = bpf_map_lookup_elem(&presences, address);
+	if (!is_same && known->is_heard && !presence)
+		return 0;
+	how = bpf_map_lookup_elem(&watched, address);
+	if (__sync_lock_test_and_set(&known->is_taken, 1))
+		return 0;
+	known->generation = 0;
+	if (!is_same) {
+		if (known->is_heard)
+			bpf_map_update_elem(&presences, &known->address, &known->presence, 0);
+		known->address = *address;
+		known->is_heard = 0;
+		known->tick = 0;
+	}
+	if (presence && !known->is_heard) {
+		known->presence = *presence;
+		known->is_heard = 1;
+	}
+	known->treatment.what = treatment ? treatment->what : NO_MOBILE;
+	known->treatment.group = treatment ? treatment->group : 0;
+	known->how = how ? *how : NOT_WATCHED;
+	known->generation = as_of;
+	known->is_taken = 0;
+	return known;
+}
+
+/* What is known of an address. NULL: there is no place for it. */
+static inline_always struct known *known_of(__u64 secret, __u64 as_of,
+					    const struct address *address)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15;
+	const __u32 *words = address->words;
+	__u64 hash = (secret ^ words[0] ^ ((__u64)words[1] << 32)) * odd;
+
+	hash = (hash ^ (hash >> 32) ^ words[2] ^ ((__u64)words[3] << 32)) * odd;
+
+	__u32 at = hash >> (64 - KNOWN_BITS);
+	struct known *place = bpf_map_lookup_elem(&known, &at);
+
+	if (!place || (place->generation == as_of && is_equal(&place->address, address)))
+		return place;
+	return learn(place, as_of, address);
+}
+
+/* A clock that is read once a tick. */
+static inline_always __u64 time_of(struct known *known)
+{
+	__u64 tick = bpf_jiffies64();
+
+	if (known->tick != tick) {
+		known->time = bpf_ktime_get_ns();
+		known->tick = tick;
+	}
+	return known->time;
+}
+
+/* What the maps say of a mobile, by its address or an uplink's name. */
+static inline_always void look_up(struct party *party, const struct treatment *treatment,
+				  const struct address *mobile)
+{
+	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
+
+	party->treatment = *treatment;
+	party->known = 0;
+	party->how = how ? *how : NOT_WATCHED;
+	party->presence = is_partial(treatment->what) ? bpf_map_lookup_elem(&presences, mobile) : 0;
+	party->now = bpf_ktime_get_ns();
+}
+
+/* Whether it is a mobile's. */
+static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
+			      const struct address *address)
+{
+	struct known *known = known_of(secret, as_of, address);
+
+	if (!known) {
+		const struct treatment *treatment = of_mobile(address);
+
+		if (treatment)
+			look_up(party, treatment, address);
+		return treatment != 0;
+	}
+	if (known->treatment.what == NO_MOBILE)
+		return 0;
+	party->treatment = known->treatment;
+	party->known = known;
+	party->how = known->how;
+	party->presence = known->is_heard ? &known->presence : 0;
+	party->now = time_of(known);
+	return 1;
+}
+
+/* It is heard for the first time. */
+static inline_always void note_first_answer(const struct party *party, const struct address *mobile)
+{
+	struct presence first = { .response = 0 };
+
+	if (party->known) {
+		party->known->presence = first;
+		party->known->is_heard = 1;
+	} else {
+		bpf_map_update_elem(&presences, mobile, &first, 0);
+	}
+}
+
 static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 {
 	const struct nf_hook_state *state = ctx->state;
 	struct sk_buff *skb = ctx->skb;
 	struct address source, target;
 	struct bpf_dynptr packet;
-	const struct settings *wanted = all_settings();
+	__u32 only = 0;
+	const struct settings *wanted = bpf_map_lookup_elem(&settings, &only);
+	const __u64 *as_of = bpf_map_lookup_elem(&generation, &only);
 	__u32 header;
 	__u8 protocol;
 	int is_tcp;
@@ -551,10 +744,10 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 		struct ipv6_header v6;
 	} ip;
 
-	if (!wanted || (is_local && (skb->mark & wanted->mark_mask) == wanted->mark))
+	if (!wanted || !as_of || (is_local && (skb->mark & wanted->mark_mask) == wanted->mark))
 		return NF_ACCEPT;
 	if (state->pf == NFPROTO_IPV4) {
-		if (read_bytes(skb, 0, &ip.v4, sizeof(ip.v4)))
+		if (read_words(skb, 0, (__u32 *)&ip.v4, sizeof(ip.v4) / 4))
 			return NF_ACCEPT;
 		protocol = ip.v4.protocol;
 		is_tcp = protocol == PROTOCOL_TCP;
@@ -562,7 +755,7 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 		source = mapped(ip.v4.src);
 		target = mapped(ip.v4.dst);
 	} else {
-		if (read_bytes(skb, 0, &ip.v6, sizeof(ip.v6)))
+		if (read_words(skb, 0, (__u32 *)&ip.v6, sizeof(ip.v6) / 4))
 			return NF_ACCEPT;
 		protocol = ip.v6.next_header;
 		is_tcp = may_be_tcp(protocol);
@@ -573,12 +766,16 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 	if (!is_tcp && !wanted->any_protocol)
 		return NF_ACCEPT;
 
-	const struct treatment *of_target = is_local ? 0 : of_mobile(&target);
-	const struct treatment *treatment = of_target || is_local ? of_target : of_mobile(&source);
-	const struct address *mobile = of_target ? &target : &source;
-	int is_to_mobile = of_target != 0;
+	struct party party;
+	int is_to_mobile = !is_local && find(&party, wanted->secret, *as_of, &target);
+	int is_of_mobile = is_to_mobile ||
+			   (!is_local && find(&party, wanted->secret, *as_of, &source));
+	const struct address *mobile = is_to_mobile ? &target : &source;
 
-	if (!treatment && wanted->any_uplink) {
+	if (!is_of_mobile) {
+		if (!wanted->any_uplink)
+			return NF_ACCEPT;
+
 		const struct uplink *output = of_uplink(state->out);
 		const struct uplink *input = of_uplink(state->in);
 		const struct uplink *uplink = output ? output : input;
@@ -587,39 +784,39 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 		   says nothing about what is beyond it. */
 		if (!uplink || (output && input) || is_of_link(&source) || is_of_link(&target))
 			return NF_ACCEPT;
-		treatment = &uplink->treatment;
+		look_up(&party, &uplink->treatment, &uplink->name);
 		mobile = &uplink->name;
 		is_to_mobile = output != 0;
 	}
-	if (!treatment || (treatment->what == OF_TCP && !is_tcp))
-		return NF_ACCEPT;
 
+	__u32 what = party.treatment.what;
+
+	if (what == OF_TCP && !is_tcp)
+		return NF_ACCEPT;
 	if (wanted->observes)
-		count(skb, wanted->secret, treatment->group, header, protocol,
+		count(skb, wanted->secret, party.treatment.group, header, protocol,
 		      is_to_mobile ? &target : &source, is_to_mobile ? &source : &target,
 		      is_to_mobile);
 
-	__u32 what = treatment->what;
-	int is_partial = what == TO_SILENT_MOBILE || what == FROM_UNANSWERED_MOBILE;
+	struct presence *presence = party.presence, *answered = 0;
 	int is_answer = is_to_mobile != (what == TO_SILENT_MOBILE);
-	struct presence *presence = is_partial ? bpf_map_lookup_elem(&presences, mobile) : 0;
+	int is_watched = party.how != NOT_WATCHED;
 
-	if (presence && !is_answer && is_answer_due(presence))
+	if (presence && !is_answer && is_answer_due(presence, party.now))
 		return NF_ACCEPT;
-
-	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
-
-	if (how && *how == QUEUED)
+	if (party.how == QUEUED)
 		return NF_ACCEPT;
 
 	struct copy head = { .len = skb->len, .flow = FLOW_UNKNOWN };
-	struct presence *answered = 0;
 
-	if (is_partial) {
+	if (is_partial(what)) {
 		int is_needed = 1;
 
 		if (is_answer) {
-			is_needed = on_answer(mobile, presence);
+			if (presence)
+				is_needed = on_answer(presence, party.now);
+			else
+				note_first_answer(&party, mobile);
 			answered = presence;
 		} else if (presence) {
 			struct outgoing read = read_outgoing(skb, header, protocol);
@@ -631,12 +828,13 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 
 				if (!at)
 					return NF_ACCEPT;
-				is_needed = on_question(presence, at, how != 0, &head);
-				if (is_needed || how)
+				is_needed = on_question(presence, party.now, wanted->tick, at,
+							is_watched, &head);
+				if (is_needed || is_watched)
 					presence->is_told = 1;
 			}
 		}
-		if (!is_needed && !how)
+		if (!is_needed && !is_watched)
 			return NF_ACCEPT;
 	}
 

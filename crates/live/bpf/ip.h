@@ -10,6 +10,12 @@ struct address {
 	__u32 words[4];
 };
 
+static inline_always int is_equal(const struct address *a, const struct address *b)
+{
+	return a->words[0] == b->words[0] && a->words[1] == b->words[1] &&
+	       a->words[2] == b->words[2] && a->words[3] == b->words[3];
+}
+
 static inline_always struct address mapped(__u32 ipv4)
 {
 	struct address address = { .words = { 0, 0, ntoh32(0x0000ffff), ipv4 } };
@@ -53,13 +59,14 @@ struct ipv6_header {
 	struct address dst;
 };
 
-/* Up to its options. */
+/* Up to its checksum. */
 struct tcp_header {
 	__u32 ports;
 	__u32 seq;
 	__u32 ack;
 	__u8 offset;
 	__u8 flags;
+	__u16 window;
 };
 
 enum {

@@ -57,6 +57,7 @@ static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
 					  __u64 flags) = (void *)2;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static __u64 (*const bpf_jiffies64)(void) = (void *)118;
 static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
@@ -70,6 +71,9 @@ enum {
 	LEFT_SHIFT = 4,
 	RIGHT_SHIFT = 5,
 };
+
+/* The kernel's number of a type. */
+#define kernel_type(type) __builtin_btf_type_id(*(type *)0, 1)
 
 #define field_info(object, field, kind) __builtin_preserve_field_info((object)->field, kind)
 

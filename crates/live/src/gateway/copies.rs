@@ -39,6 +39,7 @@ use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, NF_INET_FORWARD, NF_INET_LOCAL_IN, NF_INET_LOCAL_OUT,
     NFPROTO_IPV4, NFPROTO_IPV6, NetfilterOpts, Object, ProgramMut, RingBuffer, RingBufferBuilder,
 };
+use nix::time::{ClockId, clock_getres};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -47,6 +48,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// `bpf/copies.bpf.c`, compiled.
@@ -255,6 +257,7 @@ impl Copies {
 /// The program at work, until this is dropped or the process ends.
 pub struct Copier {
     object: Object,
+    switch: CopySwitch,
     copies: MapHandle,
     /// Reads `copies` into `taken`.
     ring: RingBuffer<'static>,
@@ -344,7 +347,20 @@ impl Copier {
         let ring = builder.build()?;
         let _forwarded = attach(&object, "copy_forwarded", NF_INET_FORWARD)?;
         let (wanted, indices, local) = (Wanted::default(), BTreeMap::new(), Vec::new());
-        Ok(Self { object, copies, ring, taken, wanted, mark, counted, indices, _forwarded, local })
+        let switch = CopySwitch::of(&object)?;
+        Ok(Self {
+            object,
+            switch,
+            copies,
+            ring,
+            taken,
+            wanted,
+            mark,
+            counted,
+            indices,
+            _forwarded,
+            local,
+        })
     }
 
     /// Copies the packets of these mobiles and uplinks from now on.
@@ -356,8 +372,9 @@ impl Copier {
         let Mark { value, mask } = self.mark;
         let secret = RandomState::new().build_hasher().finish();
         let observes = u64::from(self.counted.is_some());
+        let tick = tick().as_nanos() as u64;
         let settings =
-            [any_protocol, any_uplink, u64::from(value), u64::from(mask), secret, observes];
+            [any_protocol, any_uplink, u64::from(value), u64::from(mask), secret, observes, tick];
         let settings = settings.map(u64::to_ne_bytes).concat();
         map(&self.object, "settings").update(&ONLY, &settings, MapFlags::ANY)?;
         let map = map(&self.object, "mobiles");
@@ -374,6 +391,7 @@ impl Copier {
                 self.local.extend(attach(&self.object, "copy_local", hook)?);
             }
         }
+        renew(&self.switch.generation)?;
         let before = std::mem::replace(&mut self.wanted, wanted).uplinks;
         let all: BTreeSet<_> = before.keys().chain(self.wanted.uplinks.keys()).copied().collect();
         for uplink in all {
@@ -443,11 +461,11 @@ impl Copier {
     }
 
     fn set_full(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
-        treat(&map(&self.object, "watched"), mobile, on.then_some(&COPIED))
+        self.switch.treat(mobile, on.then_some(&COPIED))
     }
 
     fn switch(&self) -> libbpf_rs::Result<CopySwitch> {
-        MapHandle::try_from(&map(&self.object, "watched")).map(CopySwitch)
+        CopySwitch::of(&self.object)
     }
 }
 
@@ -460,28 +478,51 @@ impl AsFd for Copier {
 
 /// Says whose packets are not to be copied.
 #[derive(Debug)]
-pub struct CopySwitch(MapHandle);
+pub struct CopySwitch {
+    watched: MapHandle,
+    generation: MapHandle,
+}
 
 impl CopySwitch {
+    fn of(object: &Object) -> libbpf_rs::Result<Self> {
+        let handle = |name| MapHandle::try_from(&map(object, name));
+        Ok(Self { watched: handle("watched")?, generation: handle("generation")? })
+    }
+
     /// Copies a mobile's packets from now on, or no longer. Repetitions do no harm.
     ///
     /// # Errors
     /// There is no room for so many mobiles.
     pub fn set(&self, mobile: MobileId, on: bool) -> libbpf_rs::Result<()> {
-        treat(&self.0, mobile, (!on).then_some(&QUEUED))
+        self.treat(mobile, (!on).then_some(&QUEUED))
+    }
+
+    /// Treats a mobile otherwise than the others, or no longer.
+    fn treat(&self, mobile: MobileId, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
+        let key = key(mobile);
+        match how {
+            Some(how) => self.watched.update(&key, how, MapFlags::ANY)?,
+            None => match self.watched.delete(&key) {
+                Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => {}
+                result => result?,
+            },
+        }
+        renew(&self.generation)
     }
 }
 
-/// Treats a mobile otherwise than the others, or no longer.
-fn treat(watched: &impl MapCore, mobile: MobileId, how: Option<&[u8]>) -> libbpf_rs::Result<()> {
-    let key = key(mobile);
-    match how {
-        Some(how) => watched.update(&key, how, MapFlags::ANY),
-        None => match watched.delete(&key) {
-            Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
-            result => result,
-        },
-    }
+/// What the program knows of mobiles by heart is to be looked up again.
+fn renew(generation: &impl MapCore) -> libbpf_rs::Result<()> {
+    // Threads that do this at once must not write the same number.
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    let number = LATEST.fetch_add(1, Relaxed) + 1;
+    generation.update(&ONLY, &number.to_ne_bytes(), MapFlags::ANY)
+}
+
+/// How long the kernel's ticks are.
+fn tick() -> Duration {
+    let longest = Duration::from_millis(10);
+    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(longest, Duration::from)
 }
 
 /// What stands for a mobile in the program's maps.
