@@ -129,8 +129,8 @@ struct presence {
 	__u64 is_told;
 };
 
-/* What goes to mobiles that are not there was never answered, and is copied. Of mobiles in `known`
-   what is here may be old. */
+/* What goes to mobiles that are not there was never answered, and is copied. While a mobile has a place
+   in `known`, its presence is there, and what is here is old. */
 struct {
 	uint_field(type, BPF_MAP_TYPE_LRU_HASH);
 	uint_field(max_entries, 65536);
@@ -139,10 +139,10 @@ struct {
 } presences SEC(".maps");
 
 /*
- * What the maps say of an address, where the program finds it without a search or a call: these, and
- * asking for the time, would take most of its time. By a hash of the address; several addresses share
- * a place, and the latest has it. But mobiles that were heard make room for their like alone, so that
- * packets to everywhere displace none.
+ * What the maps say of an address, at a place that is found without calling the kernel: its searches,
+ * and its clock, would take most of the time that a packet takes here. The place is a hash of the
+ * address. Of several addresses with the same place the latest has it, but only a mobile that was
+ * heard displaces another: scans do not.
  */
 struct known {
 	struct address address;
@@ -153,9 +153,9 @@ struct known {
 	__u32 is_heard;
 	/* A processor is writing here. */
 	__u64 is_taken;
-	/* The kernel's tick in which its latest packet came, and when the first of that tick did: what
-	   this program takes for the time. */
+	/* The kernel's tick in which the latest packet came. */
 	__u64 tick;
+	/* When the first packet in that tick came, which stands for the time throughout the tick. */
 	__u64 time;
 	/* If it was heard. */
 	struct presence presence;
@@ -353,8 +353,8 @@ static inline_always int is_of_link(const struct address *address)
 	return first >> 24 == 0xff || first >> 22 == 0xfe80 >> 6;
 }
 
-/* Words of a packet; not 0: it is shorter. They are read in place where they are in one piece: a helper
-   or a dynptr costs as much as the rest of this program. */
+/* Words of a packet; not 0: it is shorter. Where they are in one piece they are read in place: a helper
+   or a dynptr takes longer than the rest of this program. */
 static inline_always long read_words(struct sk_buff *skb, __u32 at, __u32 *to, __u32 count)
 {
 	struct bpf_dynptr whole;
@@ -434,7 +434,7 @@ static inline_always int copy(const struct copy *head, const struct bpf_dynptr *
 	return 1;
 }
 
-/* Between two times by different processors' clocks. */
+/* From one time to another; 0 if it is earlier, for it may be another processor's. */
 static inline_always __u64 elapsed(__u64 since, __u64 now)
 {
 	return now > since ? now - since : 0;
@@ -709,7 +709,7 @@ static inline_always int find(struct party *party, __u64 secret, __u64 as_of,
 	party->treatment = known->treatment;
 	party->known = known;
 	party->how = known->how;
-	party->presence = known->is_heard ? &known->presence : 0;
+	party->presence = known->is_heard && is_partial(known->treatment.what) ? &known->presence : 0;
 	party->now = time_of(known);
 	return 1;
 }
