@@ -264,6 +264,8 @@ pub struct Copier {
     taken: Rc<RefCell<Vec<Intercepted>>>,
     wanted: Wanted,
     mark: Mark,
+    /// The same across reloads: what the program knows keeps its place.
+    secret: u64,
     /// Groups whose packets are counted.
     counted: Option<usize>,
     /// Indices of uplinks that are there.
@@ -348,6 +350,7 @@ impl Copier {
         let _forwarded = attach(&object, "copy_forwarded", NF_INET_FORWARD)?;
         let (wanted, indices, local) = (Wanted::default(), BTreeMap::new(), Vec::new());
         let switch = CopySwitch::of(&object)?;
+        let secret = RandomState::new().build_hasher().finish();
         Ok(Self {
             object,
             switch,
@@ -356,6 +359,7 @@ impl Copier {
             taken,
             wanted,
             mark,
+            secret,
             counted,
             indices,
             _forwarded,
@@ -370,7 +374,7 @@ impl Copier {
         let any_protocol = u64::from(all.any(|treatment| treatment.what != What::OfTcp));
         let any_uplink = u64::from(!uplinks.is_empty());
         let Mark { value, mask } = self.mark;
-        let secret = RandomState::new().build_hasher().finish();
+        let secret = self.secret;
         let observes = u64::from(self.counted.is_some());
         let tick = tick().as_nanos() as u64;
         let settings =
