@@ -4,17 +4,19 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "gateway/congestion.rs"]
+mod congestion;
 #[path = "gateway/host.rs"]
 mod host;
 #[path = "gateway/info.rs"]
 mod info;
 
 use airtcp_testing::skip;
+use congestion::{has_congestion_control, set_congestion_control};
 use host::Host;
 use info::TcpInfo;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::sockopt::TcpCongestion;
-use nix::sys::socket::{getsockopt, setsockopt};
+use nix::sys::socket::getsockopt;
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -319,7 +321,7 @@ fn last_ack(bed: &Bed, congestion: &str, bytes: usize, meanwhile: impl FnOnce())
     let listener = bed.server.within(|| TcpListener::bind(("0.0.0.0", PORT)).unwrap());
     let mut stream = bed.mobile.within(|| TcpStream::connect((SERVER, PORT)).unwrap());
     let (mut peer, _) = listener.accept().unwrap();
-    setsockopt(&peer, TcpCongestion, &congestion.into()).unwrap();
+    set_congestion_control(&peer, congestion);
     let counters = || ["TCPTimeouts", "TCPLossProbes"].map(|name| bed.server.counter(name));
     let before = counters();
     for end in [&stream, &peer] {
@@ -354,9 +356,8 @@ fn last_acks(congestion: &str) -> Option<[u64; 2]> {
 
 #[test]
 fn the_last_ack_of_a_transfer_leaves_before_a_paced_sender_asks_for_it() {
-    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    if !known.is_ok_and(|known| known.split_whitespace().any(|known| known == "bbr")) {
-        return skip("the congestion control bbr");
+    if !has_congestion_control("bbr") {
+        return;
     }
     let Some(sum) = last_acks("bbr") else { return };
     // Now and then, on a busy machine, a little later.

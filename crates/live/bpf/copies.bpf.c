@@ -612,20 +612,30 @@ struct party {
 	__u64 now;
 };
 
+static inline_always __u32 how_of(const struct address *mobile)
+{
+	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
+
+	return how ? *how : NOT_WATCHED;
+}
+
+/* NULL: it was never heard, or need not be. */
+static inline_always struct presence *presence_of(const struct treatment *treatment,
+						  const struct address *mobile)
+{
+	return is_partial(treatment->what) ? bpf_map_lookup_elem(&presences, mobile) : 0;
+}
+
 /* Looks the address up in the maps. NULL: there is no place for it. */
 static __attribute__((noinline)) struct known *learn(struct known *known, __u64 as_of,
 						     const struct address *address)
 {
 	const struct treatment *treatment = of_mobile(address);
-	const struct presence *presence = 0;
-	const __u32 *how;
+	const struct presence *presence = treatment ? presence_of(treatment, address) : 0;
 	int is_same = is_equal(&known->address, address);
 
-	if (treatment && is_partial(treatment->what))
-		presence = bpf_map_lookup_elem(&presences, address);
 	if (!is_same && known->is_heard && !presence)
 		return 0;
-	how = bpf_map_lookup_elem(&watched, address);
 	if (__sync_lock_test_and_set(&known->is_taken, 1))
 		return 0;
 	known->generation = 0;
@@ -642,7 +652,7 @@ static __attribute__((noinline)) struct known *learn(struct known *known, __u64 
 	}
 	known->treatment.what = treatment ? treatment->what : NO_MOBILE;
 	known->treatment.group = treatment ? treatment->group : 0;
-	known->how = how ? *how : NOT_WATCHED;
+	known->how = how_of(address);
 	known->generation = as_of;
 	known->is_taken = 0;
 	return known;
@@ -682,12 +692,10 @@ static inline_always __u64 time_of(struct known *known)
 static inline_always void look_up(struct party *party, const struct treatment *treatment,
 				  const struct address *mobile)
 {
-	const __u32 *how = bpf_map_lookup_elem(&watched, mobile);
-
 	party->treatment = *treatment;
 	party->known = 0;
-	party->how = how ? *how : NOT_WATCHED;
-	party->presence = is_partial(treatment->what) ? bpf_map_lookup_elem(&presences, mobile) : 0;
+	party->how = how_of(mobile);
+	party->presence = presence_of(treatment, mobile);
 	party->now = bpf_ktime_get_ns();
 }
 

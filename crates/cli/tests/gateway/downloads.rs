@@ -3,11 +3,12 @@
 //! compares mechanisms over a link with an outage, or several: one download by the kernel's TCP or
 //! by QUIC, many at once, requests with their answers.
 
+use crate::congestion::has_congestion_control;
 use crate::exchange::Exchange;
 use crate::outages::{Told, outage};
 use crate::quic;
 use crate::report;
-use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
+use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::{Arrivals, Load, Transfer};
 use crate::tunnel::Tunnel;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Requests and answers over one connection, by the kernel's TCP or by QUIC. The client asks at
 //! regular times, whether or not earlier requests were answered.
 
+use crate::congestion::set_congestion_control;
 use crate::host::Host;
 use crate::outages::sleep_until;
 use crate::quic;
@@ -51,7 +52,7 @@ impl Exchange {
         }
         let (served, asking) = transfer::open(server, client);
         for socket in [&served, &asking] {
-            transfer::set_congestion_control(socket, sender);
+            set_congestion_control(socket, sender);
             socket.set_nodelay(true).unwrap();
         }
         let arrivals = Arc::new(Arrivals::default());

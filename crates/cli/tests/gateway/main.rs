@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod agent;
+mod congestion;
 mod control;
 mod datagrams;
 mod downloads;

@@ -4,9 +4,10 @@
 //! 200 ms with M-TCP+ and a timely signal and with `holdover` and any signal, for every congestion
 //! control and length; no retransmission timeout in the outage with M-TCP+.
 
+use crate::congestion::has_congestion_control;
 use crate::lateness::DeadTime;
 use crate::report;
-use crate::testbed::{Plan, Testbed, has_congestion_control, possible};
+use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::Load;
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use std::thread;

@@ -365,13 +365,3 @@ pub(crate) fn has_bridge_netfilter() -> bool {
     }
     has
 }
-
-/// Whether the kernel has a congestion control; says if not.
-pub(crate) fn has_congestion_control(name: &str) -> bool {
-    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let has = known.is_ok_and(|known| known.split_whitespace().any(|known| known == name));
-    if !has {
-        skip(&format!("the congestion control {name}"));
-    }
-    has
-}

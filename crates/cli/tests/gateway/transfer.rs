@@ -1,10 +1,11 @@
 //! A transfer over kernel TCP: one host sends, the other checks what comes and notes when.
 
+use crate::congestion::set_congestion_control;
 use crate::host::Host;
 use crate::info::TcpInfo;
 use crate::lateness::{self, DeadTime};
 use airtcp_core::{Addr, Flow};
-use nix::sys::socket::sockopt::{SetStruct, TcpCongestion, TcpRepair};
+use nix::sys::socket::sockopt::{SetStruct, TcpRepair};
 use nix::sys::socket::{getsockopt, setsockopt};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read, Write};
@@ -332,11 +333,6 @@ pub(crate) fn open(server: (&Host, IpAddr), client: &Host) -> (TcpStream, TcpStr
     let address = listener.local_addr().unwrap();
     let active = client.within(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap();
     (listener.accept().unwrap().0, active)
-}
-
-pub(crate) fn set_congestion_control(socket: &TcpStream, name: &str) {
-    setsockopt(socket, TcpCongestion, &name.into())
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
 fn listen((host, address): (&Host, IpAddr)) -> TcpListener {

@@ -2,10 +2,11 @@
 //!
 //! The bars are those of downloads (`outages`).
 
+use crate::congestion::has_congestion_control;
 use crate::lateness::DeadTime;
 use crate::outages::{Told, WAKE_TOLD, WAKE_UNTOLD, WORST, outage, sleep_until};
 use crate::recording;
-use crate::testbed::{LINK, Place, Plan, Testbed, has_congestion_control, possible};
+use crate::testbed::{LINK, Place, Plan, Testbed, possible};
 use crate::transfer::{Load, Transfer};
 use nix::sys::signal::Signal;
 use std::thread;
