@@ -14,7 +14,7 @@ mod info;
 use airtcp_testing::skip;
 use congestion::{has_congestion_control, set_congestion_control};
 use host::Host;
-use info::TcpInfo;
+use info::{Info, TcpInfo};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::getsockopt;
 use nix::unistd::Pid;
@@ -100,7 +100,7 @@ struct Bed {
     server: Host,
 }
 
-fn info(end: &TcpStream) -> libc::tcp_info {
+fn info(end: &TcpStream) -> Info {
     getsockopt(end, TcpInfo).unwrap()
 }
 
@@ -205,7 +205,7 @@ impl Bed {
             read_until(bytes / 2);
             halfway();
             read_until(bytes);
-            info(&stream).tcpi_rcv_mss
+            info(&stream).rcv_mss
         });
         let took = start.elapsed();
         let (after, made_after) = counters();
@@ -331,8 +331,8 @@ fn last_ack(bed: &Bed, congestion: &str, bytes: usize, meanwhile: impl FnOnce())
     stream.read_exact(&mut vec![0; bytes]).unwrap();
     meanwhile();
     let until = Instant::now() + PATIENCE;
-    while info(&peer).tcpi_unacked > 0 {
-        assert!(Instant::now() < until, "{} segments", info(&peer).tcpi_unacked);
+    while info(&peer).unacked > 0 {
+        assert!(Instant::now() < until, "{} segments", info(&peer).unacked);
         std::thread::sleep(Duration::from_millis(1));
     }
     // Both ends learn of the other's.

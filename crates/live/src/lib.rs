@@ -15,3 +15,4 @@ pub mod delack;
 pub mod doctor;
 pub mod gateway;
 mod netlink;
+mod programs;

@@ -112,7 +112,7 @@ fn windows(transfer: &Transfer, opened: Instant) -> Vec<u32> {
     thread::sleep(from.saturating_sub(opened.elapsed()));
     let mut windows = Vec::new();
     while opened.elapsed() < until {
-        windows.push(transfer.info().tcpi_snd_cwnd);
+        windows.push(transfer.info().snd_cwnd);
         thread::sleep(STEP);
     }
     windows

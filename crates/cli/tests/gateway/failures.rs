@@ -1,5 +1,6 @@
 //! The daemon is killed, stopped, reloaded, or short of room.
 
+use crate::lateness::slowness;
 use crate::outages::{Told, WORST, outage, sleep_until};
 use crate::report;
 use crate::testbed::{Plan, Testbed, possible};
@@ -78,6 +79,9 @@ fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
     }
     /// After the last word about the outage.
     const KILLED: Duration = Duration::from_millis(2500);
+    /// What a new daemon may take to begin, on a real processor.
+    const RESTART: Duration = Duration::from_millis(500);
+    let length = OUTAGE + RESTART * slowness();
     let expect = |mechanism: &str, told| {
         let bed = Testbed::new(&Plan::with(&format!("{mechanism:?}")));
         let transfer = bed.download(&Load::of(SIZE));
@@ -89,7 +93,7 @@ fn kill_9_in_an_outage_costs_no_time_whether_bytes_were_promised_or_not() {
                 bed.daemon().crash();
                 bed.daemon().restart(&bed.gateway);
             });
-            outage(&bed, begin, OUTAGE, told, || {})
+            outage(&bed, begin, length, told, || {})
         });
         let dead = transfer.dead_time(up, Duration::from_secs(60));
         let log = bed.daemon().log();

@@ -230,10 +230,10 @@ fn first_loss(transfer: &Transfer) -> Windows {
     const LOSS: u8 = 4;
     let until = std::time::Instant::now() + Duration::from_secs(60);
     loop {
-        if transfer.info().tcpi_ca_state == LOSS {
+        if transfer.info().ca_state == LOSS {
             // The kernel reads the windows a little before the state.
             let info = transfer.info();
-            return [info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh];
+            return [info.snd_cwnd, info.snd_ssthresh];
         }
         assert!(std::time::Instant::now() < until, "no time-out");
         thread::sleep(Duration::from_millis(1));

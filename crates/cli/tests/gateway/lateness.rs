@@ -47,7 +47,7 @@ pub(crate) fn allowance(since: Instant) -> Duration {
 
 /// How many times slower than a real one the processor is, if it is emulated:
 /// scripts/kernels/inside says so.
-fn slowness() -> u32 {
+pub(crate) fn slowness() -> u32 {
     std::env::var("AIRTCP_SLOWNESS").map_or(1, |times| times.parse().expect("a number"))
 }
 

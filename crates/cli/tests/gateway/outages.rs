@@ -111,11 +111,11 @@ impl Case {
         let counters = || ["TCPTimeouts", "RetransSegs"].map(|name| bed.fixed.counter(name));
         let mut before = None;
         let up = outage(bed, opened + BEGIN, self.outage, self.told, || {
-            before = Some((counters(), transfer.info().tcpi_snd_cwnd));
+            before = Some((counters(), transfer.info().snd_cwnd));
         });
         let dead_time = transfer.dead_time(up, 2 * self.outage + Duration::from_secs(60));
         let (before, cwnd) = before.unwrap();
-        let cwnd = [cwnd, transfer.info().tcpi_snd_cwnd];
+        let cwnd = [cwnd, transfer.info().snd_cwnd];
         let [timeouts, retransmissions] = {
             let after = counters();
             [after[0] - before[0], after[1] - before[1]]

@@ -2,7 +2,7 @@
 
 use crate::congestion::set_congestion_control;
 use crate::host::Host;
-use crate::info::TcpInfo;
+use crate::info::{Info, TcpInfo};
 use crate::lateness::{self, DeadTime};
 use airtcp_core::{Addr, Flow};
 use nix::sys::socket::sockopt::{SetStruct, TcpRepair};
@@ -251,7 +251,7 @@ impl Transfer {
     }
 
     /// The sender's state, as the kernel tells it.
-    pub(crate) fn info(&self) -> libc::tcp_info {
+    pub(crate) fn info(&self) -> Info {
         getsockopt(&self.socket, TcpInfo).unwrap()
     }
 

@@ -1,9 +1,7 @@
 //! Programs that airtcp's live parts, their tests or their users call.
 
 use super::{Check, Finding, GATEWAY, Live, NOBODY};
-use std::env;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use crate::programs::find;
 use std::process::{Command, Stdio};
 
 /// A program, by what it is asked for its version with, and the Debian package it is in.
@@ -84,17 +82,6 @@ pub(super) fn checks() -> Vec<Check> {
 /// Whether a program is installed.
 pub(super) fn installed(name: &str) -> bool {
     find(name).is_some()
-}
-
-/// The program on PATH, or where programs of the administrator are, which users often lack on
-/// theirs.
-fn find(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    let executable = |file: &PathBuf| {
-        file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
-    folders.map(|folder| folder.join(name)).find(executable)
 }
 
 impl Tool {

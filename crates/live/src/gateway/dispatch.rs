@@ -39,9 +39,6 @@ use std::hash::RandomState;
 use std::io;
 use std::net::IpAddr;
 
-/// Connections whose hosts are remembered.
-const REMEMBERED: usize = 1 << 16;
-
 /// How often to look whether a mobile that is back still needs its packets intercepted. Whatever a
 /// mechanism drops in the first round trips after an outage should be intercepted.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -293,7 +290,7 @@ impl Dispatcher {
             refusals: Refusals::default(),
             recorder: None,
             mobiles: Mobiles::new(config.signals.silence),
-            hosts: LruCache::with_hasher(REMEMBERED, RandomState::new()),
+            hosts: LruCache::with_hasher(remembered(config), RandomState::new()),
             watched: BTreeSet::new(),
             unwatch: None,
             counters: Counters::default(),
@@ -377,6 +374,7 @@ impl Dispatcher {
             self.keeper.write(&old.config.name, &notes).unwrap_or_else(tell_unwritten);
         }
         self.table = table;
+        self.hosts.set_capacity(remembered(config));
         self.mobiles.set_silence(config.signals.silence);
         for n in 0..self.groups.len() {
             self.write_down(n);
@@ -1085,6 +1083,11 @@ impl Machine {
             Self::Packets(wake, _) => wake.deadline(),
         }
     }
+}
+
+/// Connections whose hosts are remembered: as many as all groups may have.
+fn remembered(config: &GatewayConfig) -> usize {
+    config.limits.flows.saturating_mul(config.groups.len())
 }
 
 pub(super) fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {

@@ -20,6 +20,7 @@ mod watcher;
 
 use crate::gateway::config::{GatewayConfig, Mark, Queued};
 use crate::gateway::copies::CopySwitch;
+use crate::programs;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
 use std::collections::BTreeSet;
@@ -506,15 +507,12 @@ fn first(
 /// Runs a program on `input` and returns what it prints; an error is one line that begins with its
 /// name.
 fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => format!("{program}: not installed"),
-        _ => format!("{program}: {error}"),
-    };
-    let mut child = Command::new(program)
+    // The standard library looks through a PATH of ours only in a child that it forks, which takes
+    // longer the more memory the gateway has.
+    let file = programs::find(program).ok_or_else(|| format!("{program}: not installed"))?;
+    let failed = |error: io::Error| format!("{program}: {error}");
+    let mut child = Command::new(file)
         .args(arguments)
-        // Where programs of the administrator are, which users often lack on theirs.
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
