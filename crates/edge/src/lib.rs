@@ -14,6 +14,7 @@
 //! MSS, sequence numbers are compared only modulo 2^32, and state is soft: where it is missing,
 //! full or forgotten, segments are forwarded as if the mechanism were absent.
 
+pub mod ack_clock;
 pub mod away;
 pub mod belief;
 pub mod cache;
@@ -46,7 +47,7 @@ pub use holdover::{Holdover, HoldoverConfig, HoldoverCounters};
 pub use interface::{InterfaceName, NotAnInterface};
 pub use journal::{Call, Input};
 pub use m_tcp::{Detect, MTcp, MTcpConfig, MTcpCounters, Retransmit};
-pub use m_tcp_plus::{MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
+pub use m_tcp_plus::{Acknowledge, MTcpPlus, MTcpPlusConfig, MTcpPlusCounters, Resume};
 pub use mechanism::{Mechanism, MechanismConfig, Note, ReconfigureError, Snapshot};
 pub use middlebox::{Action, Actions, Middlebox, MobileId, Side};
 pub use mobile_end::MobileEnd;

@@ -40,6 +40,7 @@
 //!   is one that begins while the mobile is away, until the next signal: the mobile has just been
 //!   heard.
 
+use crate::ack_clock::AckClock;
 use crate::away::{Away, Interval, MAX_DOWN, NUDGE};
 use crate::belief::{Acquaintance, Acquainted, Believed, hear};
 use crate::cache::{DEFAULT_FIFO, FIFO, SegmentCache};
@@ -57,7 +58,7 @@ use airtcp_core::{
     Bytes, Duration, Flags, Instant, LinkSignal, Payload, Segment, SeqNum, Timestamps,
 };
 use airtcp_settings::{choice, settings};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
 /// M-TCP+ for all connections of an intermediate host.
@@ -86,6 +87,42 @@ settings! {
         /// How often the mobile is asked whether it is back; `None`: never.
         #[like(NUDGE)]
         pub nudge: Option<Duration> = None,
+        /// When what is held is acknowledged on the mobile's behalf.
+        #[source = "M-TCP+ §3"]
+        pub acknowledge: Acknowledge = Acknowledge::AtOnce,
+    }
+}
+
+impl MTcpPlusConfig {
+    fn is_in_time(&self) -> bool {
+        self.acknowledge == Acknowledge::InTime
+    }
+}
+
+choice! {
+    /// When what is held is acknowledged on the mobile's behalf.
+    #[derive(Hash)]
+    #[default(AtOnce)]
+    pub enum Acknowledge {
+        /// as soon as it is held and the mobile is away: the sender takes the round trip to be
+        /// shorter than it is
+        AtOnce = "at-once",
+        /// when the mobile would have
+        InTime = "in-time",
+    }
+}
+
+/// Not written down, as the round trip is not: a successor acknowledges at once what its
+/// predecessor held.
+impl Serialize for Acknowledge {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<'de> Deserialize<'de> for Acknowledge {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <()>::deserialize(deserializer).map(|()| Self::AtOnce)
     }
 }
 
@@ -141,6 +178,9 @@ counters! {
 pub struct State<P> {
     known: Acquaintance<Store<P>>,
     phase: Phase,
+    /// Stands still unless what is held is acknowledged [in time](Acknowledge::InTime).
+    #[serde(skip)]
+    clock: AckClock,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -153,7 +193,8 @@ enum Phase {
         /// Of a mobile that is back without having been reported away.
         replay: Option<Replay>,
     },
-    Frozen(Frozen),
+    /// In memory of its own: few connections are.
+    Frozen(Box<Frozen>),
     /// Given up: each host gets a reset when it is heard.
     Reset,
 }
@@ -187,7 +228,7 @@ impl Phase {
 
 impl<P> Default for State<P> {
     fn default() -> Self {
-        Self { known: Acquaintance::default(), phase: Phase::CONNECTED }
+        Self { known: Acquaintance::default(), phase: Phase::CONNECTED, clock: AckClock::default() }
     }
 }
 
@@ -216,8 +257,10 @@ impl<P: Payload> FlowState for State<P> {
         match &self.phase {
             Phase::Connected { replay: None, .. } => FlowPhase::Connected,
             Phase::Connected { .. } => FlowPhase::Resuming,
-            Phase::Frozen(Frozen { link: Link::Away(_), .. }) => FlowPhase::Frozen,
-            Phase::Frozen(_) => FlowPhase::Resuming,
+            Phase::Frozen(frozen) => match frozen.link {
+                Link::Away(_) => FlowPhase::Frozen,
+                Link::Resuming | Link::AwaitingProbe => FlowPhase::Resuming,
+            },
             Phase::Reset => FlowPhase::Reset,
         }
     }
@@ -251,7 +294,7 @@ impl<P: Payload> State<P> {
         let frozen = Frozen { acked_fh, echo, link, replay: None, give_up: None };
         let mut known = Acquaintance::default();
         known.met = Some(Store::with_copies(ends, copies));
-        Self { known, phase: Phase::Frozen(frozen) }
+        Self { known, phase: Phase::Frozen(Box::new(frozen)), clock: AckClock::default() }
     }
 }
 
@@ -270,11 +313,15 @@ impl<P: Payload> Connection<P> for State<P> {
         let again = from == Side::Fixed && store.ends.is_retransmission(&segment);
         let before = *store.ends.mobile();
         store.note(from, &segment);
+        let clock = &mut self.clock;
+        if from == Side::Mobile {
+            clock.note_ack(now, store.ends.mobile_ack(), store.is_empty());
+        }
         let is_released = match (from, &mut self.phase) {
             (_, Phase::Reset) => false,
             (Side::Fixed, Phase::Connected { sent_again, replay }) => {
                 let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
-                let kept = keep(store, &segment, cx);
+                let kept = keep(now, store, clock, &segment, cx);
                 *sent_again |= replay.is_none() && kept == Kept::Old && store.lacks(&segment);
                 match (kept, replay) {
                     (Kept::New, Some(replay)) if is_taken => {
@@ -282,7 +329,13 @@ impl<P: Payload> Connection<P> for State<P> {
                     }
                     (Kept::Old, Some(_)) if is_taken => cx.out.drop(segment.into_segment()),
                     (_, replay) => {
-                        replay.iter_mut().for_each(|replay| replay.note_passed(&segment));
+                        match replay {
+                            Some(replay) => replay.note_passed(&segment),
+                            None if kept == Kept::New && cx.config.is_in_time() => {
+                                clock.note_passed(now, segment.seq_end());
+                            }
+                            None => {}
+                        }
                         store.forward(segment, cx.out);
                     }
                 }
@@ -300,13 +353,15 @@ impl<P: Payload> Connection<P> for State<P> {
                 cx.out.forward(Side::Fixed, segment.into_segment());
                 false
             }
-            (Side::Fixed, Phase::Frozen(frozen)) => frozen.on_fixed(now, again, store, segment, cx),
+            (Side::Fixed, Phase::Frozen(frozen)) => {
+                frozen.on_fixed(now, again, store, clock, segment, cx)
+            }
             (Side::Mobile, Phase::Frozen(frozen)) => {
-                frozen.on_mobile(now, &before, store, segment, cx)
+                frozen.on_mobile(now, &before, store, clock, segment, cx)
             }
         };
-        if is_released {
-            self.phase = Phase::CONNECTED;
+        if let (true, Phase::Frozen(frozen)) = (is_released, &mut self.phase) {
+            self.phase = frozen.release(now, store, cx);
         }
     }
 
@@ -324,11 +379,13 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             (Phase::Connected { .. }, _) => {
                 let down = signal == LinkSignal::Down;
-                self.phase = Phase::Frozen(Frozen::new(now, down, store, cx));
+                self.clock.note_doubt();
+                let frozen = Frozen::new(now, down, store, &self.clock, cx);
+                self.phase = Phase::Frozen(Box::new(frozen));
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
                 if frozen.reconnect(now, store, cx) {
-                    self.phase = Phase::CONNECTED;
+                    self.phase = frozen.release(now, store, cx);
                 }
             }
             (Phase::Frozen(frozen), _) => {
@@ -348,7 +405,7 @@ impl<P: Payload> Connection<P> for State<P> {
                 store.clear();
                 self.phase = Phase::Reset;
             }
-            Phase::Frozen(frozen) => frozen.on_timer(now, store, cx),
+            Phase::Frozen(frozen) => frozen.on_timer(now, store, &self.clock, cx),
             Phase::Connected { replay: Some(replay), .. } => {
                 cx.counters.copies_resent += replay.on_timer(now, store, cx.out);
             }
@@ -373,25 +430,81 @@ impl<P: Payload> Connection<P> for State<P> {
             Link::Away(away) => away.deadline(),
             Link::Resuming | Link::AwaitingProbe => None,
         };
-        [replay, nudge, frozen.give_up].into_iter().flatten().min()
+        let store = self.known.met.as_ref();
+        let promise = store.and_then(|store| frozen.promise_due(store, &self.clock));
+        [replay, nudge, promise, frozen.give_up].into_iter().flatten().min()
     }
 }
 
 impl Frozen {
     /// Algorithm 2.
-    fn new<P: Payload>(now: Instant, down: bool, store: &Store<P>, cx: &mut Cx<'_, P>) -> Self {
-        let (w, acked_fh) = (store.ends.mobile_ack(), store.data_end());
-        let echo = store.first_tsval();
+    fn new<P: Payload>(
+        now: Instant,
+        down: bool,
+        store: &Store<P>,
+        clock: &AckClock,
+        cx: &mut Cx<'_, P>,
+    ) -> Self {
+        let (acked_fh, echo) = (store.ends.mobile_ack(), store.first_tsval());
         cx.counters.freezes += 1;
-        cx.out.inject(Side::Fixed, store.ends.acknowledge(w, 0, None));
-        if acked_fh.after(w) {
-            cx.counters.bytes_promised += u64::from(acked_fh.bytes_after(w));
-            cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, echo));
-        }
+        cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, None));
         let link = Link::Away(Away::new(now, down));
         let mut frozen = Self { acked_fh, echo, link, replay: None, give_up: deadline(now, cx) };
+        if frozen.promise(now, store, clock, cx) {
+            cx.out.inject(Side::Fixed, frozen.answer(store));
+        }
         frozen.set_timers(now, store, cx);
         frozen
+    }
+
+    /// What is held is acknowledged on the mobile's behalf as far as it is time to: from here on
+    /// the node is responsible for it. True: there is more to tell the fixed host.
+    fn promise<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &Store<P>,
+        clock: &AckClock,
+        cx: &mut Cx<'_, P>,
+    ) -> bool {
+        let before = self.acked_fh;
+        self.acked_fh = promisable(now, store, clock).later(before);
+        cx.counters.bytes_promised += u64::from(self.acked_fh.bytes_after(before));
+        self.acked_fh != before
+    }
+
+    /// What the fixed host is told.
+    fn answer<P: Payload>(&self, store: &Store<P>) -> Segment<P> {
+        store.ends.acknowledge(self.acked_fh, 0, self.echo)
+    }
+
+    /// Data are held that it was too early to acknowledge.
+    fn is_early<P: Payload>(&self, store: &Store<P>) -> bool {
+        store.data_end().after(self.acked_fh.later(store.ends.mobile_ack()))
+    }
+
+    /// When to acknowledge more.
+    fn promise_due<P: Payload>(&self, store: &Store<P>, clock: &AckClock) -> Option<Instant> {
+        match self.link {
+            Link::Away(_) | Link::Resuming if self.is_early(store) => {
+                Some(clock.due(self.acked_fh).unwrap_or(Instant::ZERO))
+            }
+            _ => None,
+        }
+    }
+
+    /// The fixed host is on its own again. What it was not promised is still replayed.
+    fn release<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &mut Store<P>,
+        cx: &mut Cx<'_, P>,
+    ) -> Phase {
+        let is_replaying = self.link != Link::AwaitingProbe && self.is_early(store);
+        let replay = is_replaying.then(|| match self.replay.take() {
+            Some(replay) if replay.has_begun() => replay,
+            _ => Replay::begin(now, cx.waiting, store, cx.out),
+        });
+        Phase::Connected { sent_again: false, replay }
     }
 
     /// Another signal that the mobile is out of reach: what is heard of it from now on may be
@@ -424,9 +537,9 @@ impl Frozen {
     ) -> bool {
         cx.counters.replays += u64::from(!store.is_empty());
         let replay = Replay::begin(now, cx.waiting, store, cx.out);
+        self.replay = Some(replay);
         if self.acked_fh.after(store.ends.mobile_ack()) {
             self.link = Link::Resuming;
-            self.replay = Some(replay);
             self.give_up = deadline(now, cx);
             return false;
         }
@@ -454,7 +567,18 @@ impl Frozen {
         }
     }
 
-    fn on_timer<P: Payload>(&mut self, now: Instant, store: &mut Store<P>, cx: &mut Cx<'_, P>) {
+    fn on_timer<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &mut Store<P>,
+        clock: &AckClock,
+        cx: &mut Cx<'_, P>,
+    ) {
+        if self.promise_due(store, clock).is_some_and(|due| due <= now)
+            && self.promise(now, store, clock, cx)
+        {
+            cx.out.inject(Side::Fixed, self.answer(store));
+        }
         if let Some(replay) = &mut self.replay
             && replay.deadline() <= now
         {
@@ -483,32 +607,37 @@ impl Frozen {
         now: Instant,
         again: bool,
         store: &mut Store<P>,
+        clock: &mut AckClock,
         segment: Believed<P>,
         cx: &mut Cx<'_, P>,
     ) -> bool {
         let acked_fh = self.acked_fh;
-        let in_order = segment.seq.at_or_before(acked_fh);
+        let in_order = segment.seq.at_or_before(store.data_end().later(acked_fh));
         if segment.is_pure_ack() && !segment.seq.before(acked_fh) {
             store.forward(segment, cx.out);
             return false;
         }
         if self.link == Link::AwaitingProbe {
             cx.counters.resumes += 1;
-            keep(store, &segment, cx);
+            keep(now, store, clock, &segment, cx);
             store.forward(segment, cx.out);
             return true;
         }
-        if in_order && let Some(timestamps) = segment.options.timestamps {
+        if segment.seq.at_or_before(acked_fh)
+            && let Some(timestamps) = segment.options.timestamps
+        {
             self.echo = Some(timestamps.value);
         }
         // One byte where new data belongs; of old data one byte, or none (keep-alives, Linux).
         let probe = in_order && segment.payload.len() <= 1 && !segment.flags.contains(Flags::FIN);
-        let kept = if probe { Kept::Old } else { keep(store, &segment, cx) };
+        let kept = if probe { Kept::Old } else { keep(now, store, clock, &segment, cx) };
         self.set_timers(now, store, cx);
-        self.acked_fh = store.data_end().later(acked_fh);
-        cx.counters.bytes_promised += u64::from(self.acked_fh.bytes_after(acked_fh));
+        let is_more = self.promise(now, store, clock, cx);
         cx.counters.answers += u64::from(kept == Kept::Old);
-        cx.out.inject(Side::Fixed, store.ends.acknowledge(self.acked_fh, 0, self.echo));
+        // An answer that repeats the last one would report a loss.
+        if is_more || kept == Kept::Old || !self.is_early(store) {
+            cx.out.inject(Side::Fixed, self.answer(store));
+        }
         match (&mut self.link, kept) {
             (Link::Away(away), Kept::Old) => {
                 away.nudge();
@@ -549,6 +678,7 @@ impl Frozen {
         now: Instant,
         before: &MobileEnd,
         store: &mut Store<P>,
+        clock: &AckClock,
         segment: Believed<P>,
         cx: &mut Cx<'_, P>,
     ) -> bool {
@@ -563,7 +693,7 @@ impl Frozen {
         }
         let lacks = self.acked_fh.after(mobile.ack);
         match &mut self.link {
-            Link::Away(away) if !is_back(away, lacks) => {}
+            Link::Away(away) if !is_back(away, lacks || store.data_end().after(mobile.ack)) => {}
             Link::AwaitingProbe => {}
             _ if !lacks && promised && cx.config.resume == Resume::Probe => self.await_probe(),
             _ if !lacks => {
@@ -581,7 +711,7 @@ impl Frozen {
         // while waiting for a probe the node takes on nothing more.
         let held = match self.link {
             Link::AwaitingProbe => mobile.ack,
-            Link::Away(_) | Link::Resuming => store.data_end(),
+            Link::Away(_) | Link::Resuming => promisable(now, store, clock),
         };
         let acked_fh = held.later(self.acked_fh);
         if segment.is_pure_ack() && acked_fh == self.acked_fh {
@@ -605,9 +735,27 @@ fn is_back(away: &Away, lacks: bool) -> bool {
     away.is_nudged() || away.is_down() && lacks && !away.is_asking()
 }
 
+/// The end of the data that the mobile has acknowledged, or that are held and it is time to
+/// acknowledge.
+fn promisable<P: Payload>(now: Instant, store: &Store<P>, clock: &AckClock) -> SeqNum {
+    let (ack, end) = (store.ends.mobile_ack(), store.data_end());
+    clock.early(now).map_or(end, |early| early.earlier(end).later(ack))
+}
+
 /// Keeps a copy if the segment brings anything new and there is room.
-fn keep<P: Payload>(store: &mut Store<P>, segment: &Believed<P>, cx: &mut Cx<'_, P>) -> Kept {
+fn keep<P: Payload>(
+    now: Instant,
+    store: &mut Store<P>,
+    clock: &mut AckClock,
+    segment: &Believed<P>,
+    cx: &mut Cx<'_, P>,
+) -> Kept {
     let kept = store.keep(segment, cx.config.fifo, cx.room);
+    match kept {
+        Kept::New if cx.config.is_in_time() => clock.note_data(now, segment.seq),
+        Kept::Old if segment.seq_len() > 0 => clock.note_doubt(),
+        Kept::New | Kept::Old | Kept::NoRoom => {}
+    }
     cx.counters.segments_copied += u64::from(kept == Kept::New);
     cx.counters.overflows += u64::from(kept == Kept::NoRoom);
     cx.counters.held_peak = cx.counters.held_peak.max(store.held() as u64);

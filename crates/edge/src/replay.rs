@@ -145,6 +145,11 @@ impl Replay {
         self.deadline
     }
 
+    /// It sends as the mobile's acknowledgements come.
+    pub fn has_begun(&self) -> bool {
+        self.flight.is_some()
+    }
+
     /// Everything held was sent, and nothing of it is missing.
     pub fn is_done<P: Payload>(&self, store: &Store<P>) -> bool {
         self.flight.as_ref().is_some_and(|flight| {

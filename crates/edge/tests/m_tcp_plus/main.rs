@@ -5,6 +5,7 @@ mod away;
 mod connected;
 mod control;
 mod forged;
+mod in_time;
 mod meeting;
 mod replay;
 mod resuming;

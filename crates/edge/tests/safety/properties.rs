@@ -3,8 +3,8 @@
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::case::{Case, case, case_with_crash, case_with_forger};
 use crate::subjects::{
-    Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus, simple, snoop,
-    wake,
+    Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus,
+    m_tcp_plus_in_time, simple, snoop, wake,
 };
 use crate::world::{Outcome, run};
 use airtcp_core::{Instant, LinkSignal, Segment, SeqNum};
@@ -63,6 +63,13 @@ proptest! {
     }
 
     #[test]
+    fn m_tcp_plus_that_acknowledges_in_time_is_safe(case in case()) {
+        for resume in [Resume::Flush, Resume::Probe] {
+            check(&case, |limits| m_tcp_plus_in_time(limits, resume), Promise::Custody)?;
+        }
+    }
+
+    #[test]
     fn holdover_is_safe(case in case()) {
         check(&case, holdover, Promise::EndToEnd)?;
     }
@@ -76,6 +83,7 @@ proptest! {
     #[test]
     fn a_crash_of_m_tcp_plus_is_not_hidden(case in case_with_crash()) {
         check(&case, |limits| m_tcp_plus(limits, Resume::Flush), Promise::Custody)?;
+        check(&case, |limits| m_tcp_plus_in_time(limits, Resume::Flush), Promise::Custody)?;
     }
 
     #[test]
@@ -84,6 +92,8 @@ proptest! {
         let plain = check(&case, simple::<Plain>, Promise::EndToEnd)?;
         let m_tcp_plus = |limits| m_tcp_plus(limits, Resume::Flush);
         prop_assert_eq!(&plain, &check(&case, m_tcp_plus, Promise::EndToEnd)?);
+        let in_time = |limits| m_tcp_plus_in_time(limits, Resume::Flush);
+        prop_assert_eq!(&plain, &check(&case, in_time, Promise::EndToEnd)?);
         prop_assert_eq!(&plain, &check(&case, holdover, Promise::EndToEnd)?);
     }
 
@@ -108,6 +118,7 @@ proptest! {
         check(&case, wake, Promise::Repeats)?;
         for resume in [Resume::Flush, Resume::Probe] {
             check(&case, |limits| m_tcp_plus(limits, resume), Promise::Custody)?;
+            check(&case, |limits| m_tcp_plus_in_time(limits, resume), Promise::Custody)?;
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use airtcp_core::{Bytes, Duration, Instant, Payload, Segment};
 use airtcp_edge::{
-    Connection, Context, Detect, FlowState, Holdover, HoldoverConfig, MTcp, MTcpConfig, MTcpPlus,
-    MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop, SnoopConfig, Wake, WakeConfig,
+    Acknowledge, Connection, Context, Detect, FlowState, Holdover, HoldoverConfig, MTcp,
+    MTcpConfig, MTcpPlus, MTcpPlusConfig, PerConnection, Resume, Retransmit, Side, Snoop,
+    SnoopConfig, Wake, WakeConfig,
 };
 
 /// What a mechanism promises about the acknowledgements that the fixed host sees.
@@ -86,11 +87,20 @@ pub(crate) fn snoop(limits: Limits) -> Snoop<Vec<u8>> {
 }
 
 pub(crate) fn m_tcp_plus(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
+    m_tcp_plus_that(limits, resume, Acknowledge::AtOnce)
+}
+
+pub(crate) fn m_tcp_plus_in_time(limits: Limits, resume: Resume) -> MTcpPlus<Vec<u8>> {
+    m_tcp_plus_that(limits, resume, Acknowledge::InTime)
+}
+
+fn m_tcp_plus_that(limits: Limits, resume: Resume, acknowledge: Acknowledge) -> MTcpPlus<Vec<u8>> {
     let config = MTcpPlusConfig {
         fifo: Bytes(limits.fifo),
         resume,
         max_down: limits.max_down,
         nudge: limits.nudge,
+        acknowledge,
     };
     PerConnection::new(config, Default::default(), limits.memory)
 }

@@ -208,6 +208,7 @@ mod tests {
         resume: airtcp_edge::Resume::Flush,
         max_down: None,
         nudge: None,
+        acknowledge: airtcp_edge::Acknowledge::AtOnce,
     });
 
     fn phones() -> Setup {

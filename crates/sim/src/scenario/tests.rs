@@ -3,7 +3,7 @@
 use super::{ConfigError, NodeId, OnOff, OutageLayer, Scenario, SignalSpec, UdpSpec};
 use airtcp_core::{Bytes, DataRate, Duration, Instant, Position};
 use airtcp_edge::{
-    HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
+    Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, MechanismConfig, Resume, SnoopConfig,
 };
 use airtcp_net::config::{Distribution, LossConfig, OutageMode, QueueConfig, QueueLimit, Schedule};
 use airtcp_net::mobility::MobilityConfig;
@@ -1457,10 +1457,12 @@ fn mechanisms_take_their_settings_from_the_file() {
     let (memory, ms) = (Bytes(64 << 20), Duration::from_millis);
     assert_eq!(kind(&[]), (MechanismConfig::MTcpPlus(MTcpPlusConfig::default()), memory));
     let (resume, max_down, nudge) = (Resume::Probe, Some(ms(60_000)), Some(ms(500)));
-    let config = MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, nudge };
+    let acknowledge = Acknowledge::InTime;
+    let config = MTcpPlusConfig { fifo: Bytes(8760), resume, max_down, nudge, acknowledge };
     let set = [
         ("fifo", "8760 B"),
         ("resume", "probe"),
+        ("acknowledge", "in-time"),
         ("max-down", "60 s"),
         ("nudge", "500 ms"),
         ("memory", "1 MB"),

@@ -2,7 +2,7 @@
 
 use super::{CopyMode, FastPathMode, Limits, Mark, Mode, NfqueueConfig};
 use airtcp_core::Duration;
-use airtcp_edge::MechanismConfig;
+use airtcp_edge::{Acknowledge, MechanismConfig};
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{
     Count, Field, Key, Kind, POSITIVE_TIME, TIME, Table, TextKind, Word, at_least, choose, field,
@@ -148,6 +148,13 @@ const LIVE: &[Field] = &[
          is up. A group asks 10,000 times a second at most: where more than 1000 connections wait, less often.",
     )
     .source("RFC 9293 §3.8.4"),
+    field(
+        "acknowledge",
+        Acknowledge::KIND,
+        Is("in-time"),
+        "When what is held is acknowledged on the mobile's behalf.",
+    )
+    .source("M-TCP+ §3; RFC 9406 §4.2"),
     field(
         "max-down",
         Kind::WordOr("never", &POSITIVE_TIME),

@@ -1,7 +1,9 @@
 //! What a person is told, word for word, for each kind of mistake; and what a right file means.
 
 use super::*;
-use airtcp_edge::{HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, WakeConfig};
+use airtcp_edge::{
+    Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, WakeConfig,
+};
 
 const BASE: &str = r#"state = "/run/airtcp"
 [[mobile]]
@@ -168,6 +170,7 @@ fn mechanisms_take_their_settings_from_the_file() {
             resume: Resume::Flush,
             max_down: minute,
             nudge: Some(ms(2000)),
+            acknowledge: Acknowledge::InTime,
         })
     );
     assert_eq!(

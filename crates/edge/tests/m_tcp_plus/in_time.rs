@@ -1,0 +1,121 @@
+//! `acknowledge = "in-time"`: what is held is acknowledged when the mobile would have, and so no
+//! round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest one).
+
+use crate::script::{Script, with_payload};
+use crate::{Node, counters, node};
+use airtcp_core::Duration;
+use airtcp_edge::{Acknowledge, MTcpPlusConfig};
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// The mobile is 80 ms away. Of four segments that came 20 ms apart, at 80, 100, 120 and 140 ms,
+/// it has acknowledged none at 150 ms.
+fn each(script: impl Fn(Script<Node>)) {
+    let config = MTcpPlusConfig { acknowledge: Acknowledge::InTime, ..MTcpPlusConfig::default() };
+    for isn in crate::script::ISNS {
+        let mut s = Script::blank(node(config), isn);
+        s.ack(0);
+        s.data(0, 1000);
+        s.wait(ms(80));
+        s.ack(1000);
+        for seq in [1000, 2000, 3000, 4000] {
+            s.data(seq, 1000);
+            s.wait(if seq < 4000 { ms(20) } else { ms(10) });
+        }
+        script(s);
+    }
+}
+
+/// What the next timer does, and after how many milliseconds.
+fn timer(s: &mut Script<Node>) -> (u64, Vec<String>) {
+    let before = s.now;
+    let shown = s.next_timer();
+    (s.now.since(before).as_nanos() / 1_000_000, shown)
+}
+
+#[test]
+fn what_is_held_is_acknowledged_a_round_trip_after_it_came() {
+    each(|mut s| {
+        assert_eq!(s.down(), ["+F ack 1000 win 0"], "closed at once, nothing is due");
+        // What comes within a part of the round trip, 10 ms, is acknowledged together.
+        for (after, ack) in [(20, 2000), (20, 3000), (20, 4000), (20, 5000)] {
+            assert_eq!(timer(&mut s), (after, vec![format!("+F ack {ack} win 0")]));
+        }
+        assert_eq!(counters(&s).bytes_promised, 4000);
+    });
+}
+
+#[test]
+fn what_is_due_when_the_signal_comes_is_acknowledged_with_it() {
+    each(|mut s| {
+        s.wait(ms(55));
+        assert_eq!(s.down(), ["+F ack 1000 win 0", "+F ack 3000 win 0"]);
+    });
+}
+
+#[test]
+fn what_comes_later_is_acknowledged_in_its_turn() {
+    each(|mut s| {
+        s.down();
+        assert_eq!(s.data(5000, 1000), ["kept 5000:6000"]);
+        assert_eq!(timer(&mut s).1, ["+F ack 2000 win 0"]);
+        let last = std::iter::repeat_with(|| timer(&mut s)).nth(2);
+        assert_eq!(last, Some((20, vec!["+F ack 6000 win 0".to_owned()])));
+        assert_eq!(counters(&s).bytes_promised, 5000);
+    });
+}
+
+#[test]
+fn the_fixed_host_s_retransmission_is_answered_with_what_it_was_told() {
+    each(|mut s| {
+        s.down();
+        let shown = s.data(1000, 1000);
+        assert!(shown.contains(&"+F ack 1000 win 0".to_owned()), "{shown:?}");
+    });
+}
+
+#[test]
+fn a_mobile_that_is_back_before_anything_was_due_frees_the_fixed_host_and_is_replayed_the_rest() {
+    each(|mut s| {
+        s.down();
+        let mut shown = s.up();
+        assert_eq!(shown.pop().unwrap(), "+F ack 1000 win 500");
+        let copies = ["1000:2000", "2000:3000", "3000:4000", "4000:5000"];
+        assert_eq!(shown, copies.map(|copy| format!("+M {copy}")));
+        assert_eq!(counters(&s).bytes_promised, 0);
+        assert_eq!(s.ack(2000), [">F ack 2000 win 500"], "it is the mobile's word");
+        s.wait(ms(300));
+        s.ack(3000);
+        let shown = s.next_timer();
+        assert_eq!(shown, ["+M 3000:4000"], "the node still repairs the replay");
+    });
+}
+
+#[test]
+fn what_is_due_during_the_replay_is_acknowledged_and_then_awaited() {
+    each(|mut s| {
+        s.wait(ms(20));
+        s.down();
+        s.up();
+        assert_eq!(counters(&s).bytes_promised, 1000);
+        s.wait(ms(10));
+        let data = with_payload(s.mobile(1000), 100);
+        assert_eq!(s.mobile_sends(data), ["x 0:100 ack 1000 win 500", "+F 0:100 ack 2000 win 0"]);
+        assert_eq!(timer(&mut s).1, ["+F ack 3000 win 0"]);
+        assert_eq!(s.ack(2000), ["x ack 2000 win 500"]);
+        assert_eq!(s.ack(3000), [">F ack 3000 win 500"]);
+        assert_eq!(s.ack(5000), [">F ack 5000 win 500"]);
+        assert_eq!(s.node.held(), 0);
+    });
+}
+
+#[test]
+fn without_a_round_trip_all_is_acknowledged_at_once() {
+    let config = MTcpPlusConfig { acknowledge: Acknowledge::InTime, ..MTcpPlusConfig::default() };
+    let mut s = Script::blank(node(config), 0);
+    s.ack(0);
+    s.data(0, 1000);
+    assert_eq!(s.down(), ["+F ack 0 win 0", "+F ack 1000 win 0"]);
+}
