@@ -16,6 +16,10 @@
 //! - The node acknowledges only data that it holds without a gap ([`Store::data_end`]): copies end
 //!   at a full FIFO, and at a loss on the wired side. The fixed host remains responsible for what
 //!   follows, as in plain TCP, and for its FIN, which is copied but never acknowledged.
+//! - Algorithm 2 acknowledges at once. Data acknowledged sooner than the mobile would make the round
+//!   trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
+//!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case. A mobile that is
+//!   back before then gets the rest by a replay for which nobody waits.
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
 //!   copies are sent again as [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and

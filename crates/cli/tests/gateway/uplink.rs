@@ -311,7 +311,12 @@ fn with_a_gateway_on_each_side_both_directions_are_protected() {
     if !possible() {
         return;
     }
-    for mechanism in ["\"wake\"", "\"holdover\"", "\"m-tcp-plus\""] {
+    // With the queues of both directions full, answers take more than 100 ms: wake then takes the
+    // path for a long one, and its tails wait for so long.
+    const TAIL_WAIT: Duration = Duration::from_millis(200);
+    for (mechanism, worst) in
+        [("\"wake\"", WORST + TAIL_WAIT), ("\"holdover\"", WORST), ("\"m-tcp-plus\"", WORST)]
+    {
         let opposite = Some(mechanism.to_owned());
         let bed = Testbed::new(&Plan { opposite, ..on_board(mechanism, "") });
         let download = bed.download(&Load::of(SIZE));
@@ -322,7 +327,7 @@ fn with_a_gateway_on_each_side_both_directions_are_protected() {
         let up = outage(&bed, begin, Duration::from_secs(5), Told::Timely, || {});
         for transfer in [upload, download] {
             let dead = transfer.dead_time(up, Duration::from_secs(60));
-            assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{mechanism}: {dead:?}");
+            assert!(dead.is_some_and(|dead| dead.is_within(worst)), "{mechanism}: {dead:?}");
             assert_eq!(transfer.finish(), SIZE);
         }
     }
