@@ -178,7 +178,7 @@ impl Reader for Written<'_> {
 mod tests {
     use super::*;
     use airtcp_edge::{
-        HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig,
+        Acknowledge, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Resume, Retransmit, SnoopConfig,
     };
 
     #[test]
@@ -198,6 +198,7 @@ mod tests {
                 resume: Resume::Probe,
                 max_down,
                 nudge,
+                acknowledge: Acknowledge::InTime,
                 ..MTcpPlusConfig::default()
             }),
             MechanismConfig::Holdover(HoldoverConfig {
