@@ -9,8 +9,10 @@
 //!   (RFC 7661 §4.4), and the mobile may already have what its last acknowledgements were for, if
 //!   they were lost. Of that it sends ten segments at least (RFC 6928 §2) and 64 KiB at most. All
 //!   replays to a mobile share this initial window. It goes on in slow start, and halves its
-//!   window once for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). A segment
-//!   sends at most twice what it acknowledges or brings, or two segments.
+//!   window once for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). Slow start
+//!   goes on up to half of what is missing of what was held, also after losses (RFC 7661 §4.4.3):
+//!   over a long path a few of them, and additive increase, would take minutes. A segment sends at
+//!   most twice what it acknowledges or brings, or two segments.
 //! - *Repair.* What has arrived, by SACK or cumulatively, shows what was lost of the data sent
 //!   before it: what more than two segments (RFC 6675 §4, IsLost) or a quarter of a round trip
 //!   (RFC 8985 §6.2) lie behind. So repairs that are lost show too. A mobile without SACK shows a
@@ -472,14 +474,13 @@ impl Flight {
         self.lost.insert(place, range);
     }
 
-    /// A loss (RFC 5681 §3.1, equation 4); `under_way`: bytes, before it was found. The first one
-    /// does not end slow start below half of what is missing of what was held: the path has carried
-    /// that (RFC 7661 §4.4.3 keeps more, after an idle time).
+    /// A loss (RFC 5681 §3.1, equation 4); `under_way`: bytes, before it was found. It does not end
+    /// slow start below half of what is missing: the path has carried that (RFC 7661 §4.4.3 keeps
+    /// more, after an idle time).
     fn reduce(&mut self, under_way: u32, ack: SeqNum) {
-        let is_first = self.threshold == u32::MAX;
-        let held = if is_first { self.until.later(ack).bytes_after(ack) } else { 0 };
+        let missing = self.until.later(ack).bytes_after(ack);
         self.window = (under_way / 2).max(LEAST_WINDOW * self.segment);
-        self.threshold = self.window.max(held / 2);
+        self.threshold = self.window.max(missing / 2);
         self.acknowledged = 0;
         self.reduced = self.position;
     }
