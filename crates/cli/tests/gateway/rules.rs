@@ -1,5 +1,6 @@
 //! Firewall rules that other programs flush in the middle of an outage.
 
+use crate::lateness::allowance;
 use crate::outages::{Told, WORST, outage, sleep_until};
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::Load;
@@ -57,7 +58,9 @@ fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
             let flushed = Instant::now();
             bed.daemon().wait_until(|status| status.counters.get("rules_mended") == Some(&1));
             let took = flushed.elapsed();
-            assert!(took < Duration::from_secs(1), "{flush}: {took:?}");
+            // To look after them takes a chain of programs, too.
+            let most = Duration::from_secs(1) + allowance(flushed);
+            assert!(took < most, "{flush}: {took:?} of {most:?}");
         });
         outage(&bed, begin, OUTAGE, Told::NoUp, || {})
     });
