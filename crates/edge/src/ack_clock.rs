@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 /// A part of the round trip: data that come within it are acknowledged together.
 const PARTS: u64 = 8;
 
-/// The longest such part: a time-out of the sender may be so near (Linux: 0.2 s after the round
-/// trip).
+/// The longest such part. What is acknowledged later than that may come after the sender's time-out
+/// (Linux: 0.2 s after the round trip).
 const LONGEST_PART: Duration = Duration::from_millis(100);
 
-/// More marks are not kept; what comes then belongs to the last.
+/// There are no more marks; data that come then belong to the last.
 const MOST_MARKS: usize = 64;
 
 /// The round trip to the mobile, and when the data under way came. Without data under way it holds
@@ -59,7 +59,8 @@ impl AckClock {
         self.timed = None;
     }
 
-    /// The mobile has acknowledged everything before `ack`; `is_all`: nothing else came.
+    /// The mobile has acknowledged everything before `ack`; `is_all`: nothing else
+    /// is under way.
     pub fn note_ack(&mut self, now: Instant, ack: SeqNum, is_all: bool) {
         if let Some((end, at)) = self.timed
             && ack.at_or_after(end)
@@ -76,7 +77,7 @@ impl AckClock {
         }
     }
 
-    /// Where the data begin that it is too early to acknowledge; `None`: it is not for any.
+    /// Where the data begin that it is too early to acknowledge; `None`: there are none.
     pub fn early(&self, now: Instant) -> Option<SeqNum> {
         let patience = self.patience()?;
         self.marks.iter().find(|mark| mark.at + patience > now).map(|mark| mark.start)

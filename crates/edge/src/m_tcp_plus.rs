@@ -18,8 +18,8 @@
 //!   follows, as in plain TCP, and for its FIN, which is copied but never acknowledged.
 //! - Algorithm 2 acknowledges at once. Data acknowledged sooner than the mobile would make the round
 //!   trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
-//!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case. A mobile that is
-//!   back before then gets the rest by a replay for which nobody waits.
+//!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case. If the
+//!   mobile is back before then, the rest is replayed, but the fixed host does not wait for that.
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
 //!   copies are sent again as [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
@@ -197,7 +197,7 @@ enum Phase {
         /// Of a mobile that is back without having been reported away.
         replay: Option<Replay>,
     },
-    /// In memory of its own: few connections are.
+    /// Boxed, for few connections are frozen.
     Frozen(Box<Frozen>),
     /// Given up: each host gets a reset when it is heard.
     Reset,
@@ -461,8 +461,8 @@ impl Frozen {
         frozen
     }
 
-    /// What is held is acknowledged on the mobile's behalf as far as it is time to: from here on
-    /// the node is responsible for it. True: there is more to tell the fixed host.
+    /// Acknowledges on the mobile's behalf what is held and due: from here on the node is
+    /// responsible for it. True: the fixed host is to be told.
     fn promise<P: Payload>(
         &mut self,
         now: Instant,

@@ -11,8 +11,8 @@
 //!   replays to a mobile share this initial window. It goes on in slow start, and halves its
 //!   window once for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). Slow start
 //!   goes on up to half of what is missing of what was held, also after losses (RFC 7661 §4.4.3):
-//!   over a long path a few of them, and additive increase, would take minutes. A segment sends at
-//!   most twice what it acknowledges or brings, or two segments.
+//!   additive increase after a few of them would take half a minute over a long path. A segment
+//!   sends at most twice what it acknowledges or brings, or two segments.
 //! - *Repair.* What has arrived, by SACK or cumulatively, shows what was lost of the data sent
 //!   before it: what more than two segments (RFC 6675 §4, IsLost) or a quarter of a round trip
 //!   (RFC 8985 §6.2) lie behind. So repairs that are lost show too. A mobile without SACK shows a

@@ -58,7 +58,7 @@ fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
             let flushed = Instant::now();
             bed.daemon().wait_until(|status| status.counters.get("rules_mended") == Some(&1));
             let took = flushed.elapsed();
-            // To look after them takes a chain of programs, too.
+            // Several programs check the rules and set them again.
             let most = Duration::from_secs(1) + allowance(flushed);
             assert!(took < most, "{flush}: {took:?} of {most:?}");
         });

@@ -312,7 +312,7 @@ fn with_a_gateway_on_each_side_both_directions_are_protected() {
         return;
     }
     // With the queues of both directions full, answers take more than 100 ms: wake then takes the
-    // path for a long one, and its tails wait for so long.
+    // path for a long one, and lets its tails wait.
     const TAIL_WAIT: Duration = Duration::from_millis(200);
     for (mechanism, worst) in
         [("\"wake\"", WORST + TAIL_WAIT), ("\"holdover\"", WORST), ("\"m-tcp-plus\"", WORST)]

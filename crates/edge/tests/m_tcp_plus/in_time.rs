@@ -10,12 +10,15 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
+fn in_time() -> Node {
+    node(MTcpPlusConfig { acknowledge: Acknowledge::InTime, ..MTcpPlusConfig::default() })
+}
+
 /// The mobile is 80 ms away. Of four segments that came 20 ms apart, at 80, 100, 120 and 140 ms,
 /// it has acknowledged none at 150 ms.
 fn each(script: impl Fn(Script<Node>)) {
-    let config = MTcpPlusConfig { acknowledge: Acknowledge::InTime, ..MTcpPlusConfig::default() };
     for isn in crate::script::ISNS {
-        let mut s = Script::blank(node(config), isn);
+        let mut s = Script::blank(in_time(), isn);
         s.ack(0);
         s.data(0, 1000);
         s.wait(ms(80));
@@ -113,8 +116,7 @@ fn what_is_due_during_the_replay_is_acknowledged_and_then_awaited() {
 
 #[test]
 fn without_a_round_trip_all_is_acknowledged_at_once() {
-    let config = MTcpPlusConfig { acknowledge: Acknowledge::InTime, ..MTcpPlusConfig::default() };
-    let mut s = Script::blank(node(config), 0);
+    let mut s = Script::blank(in_time(), 0);
     s.ack(0);
     s.data(0, 1000);
     assert_eq!(s.down(), ["+F ack 0 win 0", "+F ack 1000 win 0"]);

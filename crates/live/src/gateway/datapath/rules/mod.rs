@@ -507,8 +507,8 @@ fn first(
 /// Runs a program on `input` and returns what it prints; an error is one line that begins with its
 /// name.
 fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
-    // The standard library looks through a PATH of ours only in a child that it forks, which takes
-    // longer the more memory the gateway has.
+    // If the child were given another PATH, the standard library would fork to look through it, and
+    // a fork takes longer the more memory the gateway has.
     let file = programs::find(program).ok_or_else(|| format!("{program}: not installed"))?;
     let failed = |error: io::Error| format!("{program}: {error}");
     let mut child = Command::new(file)
