@@ -62,8 +62,12 @@ static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *fro
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) = (void *)133;
+static __u64 (*const bpf_ringbuf_query)(void *ringbuf, __u64 what) = (void *)134;
 static long (*const bpf_dynptr_read)(void *to, __u32 len, const struct bpf_dynptr *from, __u32 offset,
 				     __u64 flags) = (void *)201;
+
+/* What bpf_ringbuf_query tells: BPF_RB_AVAIL_DATA. */
+#define UNREAD_BYTES 0
 
 /* What libbpf fills in about a field. */
 enum {

@@ -258,9 +258,10 @@ impl Copies {
 pub struct Copier {
     object: Object,
     switch: CopySwitch,
-    copies: MapHandle,
-    /// Reads `copies` into `taken`.
-    ring: RingBuffer<'static>,
+    /// The program's ring buffers, in the order in which they are read.
+    rings: [MapHandle; 2],
+    /// Reads them into `taken`.
+    reader: RingBuffer<'static>,
     taken: Rc<RefCell<Vec<Intercepted>>>,
     wanted: Wanted,
     mark: Mark,
@@ -335,18 +336,19 @@ impl Copier {
             }
         }
         let object = object.load()?;
-        let copies = MapHandle::try_from(&map(&object, "copies"))?;
+        let handle = |name| MapHandle::try_from(&map(&object, name));
+        let rings = [handle("copies")?, handle("backlog")?];
         let taken = Rc::<RefCell<Vec<Intercepted>>>::default();
         let spares = Arc::<Spares>::default();
         let mut builder = RingBufferBuilder::new();
-        builder.add(&copies, {
-            let taken = taken.clone();
-            move |record| {
+        for ring in &rings {
+            let (taken, spares) = (taken.clone(), spares.clone());
+            builder.add(ring, move |record| {
                 taken.borrow_mut().extend(copy(record, &spares));
                 0
-            }
-        })?;
-        let ring = builder.build()?;
+            })?;
+        }
+        let reader = builder.build()?;
         let _forwarded = attach(&object, "copy_forwarded", NF_INET_FORWARD)?;
         let (wanted, indices, local) = (Wanted::default(), BTreeMap::new(), Vec::new());
         let switch = CopySwitch::of(&object)?;
@@ -354,8 +356,8 @@ impl Copier {
         Ok(Self {
             object,
             switch,
-            copies,
-            ring,
+            rings,
+            reader,
             taken,
             wanted,
             mark,
@@ -424,7 +426,7 @@ impl Copier {
     /// # Errors
     /// The ring buffer cannot be read.
     pub fn take(&self, batch: &mut Vec<Intercepted>) -> io::Result<Taken> {
-        let count = self.ring.consume_raw_n(BATCH);
+        let count = self.reader.consume_raw_n(BATCH);
         batch.append(&mut self.taken.borrow_mut());
         match usize::try_from(count) {
             Ok(0) => Ok(Taken::None),
@@ -432,6 +434,11 @@ impl Copier {
             Ok(_) => Ok(Taken::Some),
             Err(_) => Err(io::Error::from_raw_os_error(-count)),
         }
+    }
+
+    /// One of these is readable while there are copies.
+    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        self.rings.each_ref().map(AsFd::as_fd)
     }
 
     fn missed(&self) -> libbpf_rs::Result<u64> {
@@ -473,12 +480,6 @@ impl Copier {
     }
 }
 
-/// Readable while there are copies.
-impl AsFd for Copier {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.copies.as_fd()
-    }
-}
 
 /// Says whose packets are not to be copied.
 #[derive(Debug)]

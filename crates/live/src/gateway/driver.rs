@@ -115,7 +115,9 @@ impl Driver {
             let wake = inbox.wake.as_fd();
             match (self.copies.copier(), taken) {
                 (Some(copier), Taken::None) => {
-                    self.queue.receive(&[wake, copier.as_fd()], Some(timeout), &mut batch)?;
+                    let [copies, backlog] = copier.fds();
+                    let fds = [wake, copies, backlog];
+                    self.queue.receive(&fds, Some(timeout), &mut batch)?;
                 }
                 (_, taken) => {
                     let timeout = timeout.min(taken.pause().unwrap_or(timeout));

@@ -7,7 +7,7 @@
 
 use super::command::{Command, GroupReport, GroupStatus, Inbox, ProtocolReport, Report, Status};
 use super::config::{FastPathMode, GatewayConfig, Group, Signals};
-use super::copies::{Copies, Taken, Traffic};
+use super::copies::{Copier, Copies, Taken, Traffic};
 use super::datapath::Intercepted;
 use super::dispatch::{DispatchError, Place, concerns, of_group, table};
 use super::driver::{HEARTBEAT, interface, now, refuse_fixed};
@@ -146,7 +146,7 @@ impl Observation {
         let timeout = timeout.min(taken.pause().unwrap_or(timeout));
         let copier = self.copies.copier().filter(|_| taken == Taken::None);
         let mut fds: Vec<_> = std::iter::once(inbox.wake.as_fd())
-            .chain(copier.map(AsFd::as_fd))
+            .chain(copier.map(Copier::fds).into_iter().flatten())
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
         match ppoll(&mut fds, Some(TimeSpec::from(timeout)), None) {

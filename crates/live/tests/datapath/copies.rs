@@ -420,6 +420,11 @@ fn copies_that_nobody_takes_are_missed_and_hold_up_nothing() {
         copies[n].iter().map(of_one).sum::<usize>()
     };
     assert!((16_000_000..60_000_000).contains(&bytes(0)), "{}", bytes(0));
+    // They are in two ring buffers, of 4 and 32 MiB.
+    let data = || copies[0].iter().map(segment).filter(|segment| !segment.payload.is_empty());
+    let mut pairs = data().zip(data().skip(1));
+    let is_late = pairs.any(|(earlier, later)| later.seq.before(earlier.seq - (1 << 20)));
+    assert!(!is_late, "in the order in which they were made");
     assert!(bytes(1) >= 100_000, "{}: there is room again", bytes(1));
 }
 
