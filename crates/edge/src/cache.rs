@@ -112,6 +112,17 @@ impl<P: Payload> SegmentCache<P> {
         reached
     }
 
+    /// The copies of what this segment brings again have its timestamps from now on.
+    pub fn redate(&mut self, again: &Segment<P>) {
+        let Some(timestamps) = again.options.timestamps else { return };
+        let (start, end) = (again.seq, again.seq_end());
+        let place = self.copies.partition_point(|held| held.seq_end().at_or_before(start));
+        let covered = self.copies.range_mut(place..).take_while(|held| held.seq.before(end));
+        for dated in covered.filter_map(|held| held.options.timestamps.as_mut()) {
+            *dated = timestamps;
+        }
+    }
+
     /// Removes what `ack` acknowledges.
     pub fn acknowledge(&mut self, ack: SeqNum) {
         while let Some(first) = self.copies.front()

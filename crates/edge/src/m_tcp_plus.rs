@@ -194,6 +194,9 @@ enum Phase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
+        /// By its latest segment the mobile lacks something before what it has.
+        #[serde(skip)]
+        has_gaps: bool,
         /// Of a mobile that is back without having been reported away.
         replay: Option<Replay>,
     },
@@ -227,7 +230,12 @@ enum Link {
 }
 
 impl Phase {
-    const CONNECTED: Self = Self::Connected { sent_again: false, replay: None };
+    const CONNECTED: Self = Self::connected(None);
+
+    /// The fixed host has sent nothing again yet.
+    const fn connected(replay: Option<Replay>) -> Self {
+        Self::Connected { sent_again: false, has_gaps: false, replay }
+    }
 }
 
 impl<P> Default for State<P> {
@@ -323,7 +331,10 @@ impl<P: Payload> Connection<P> for State<P> {
         }
         let is_released = match (from, &mut self.phase) {
             (_, Phase::Reset) => false,
-            (Side::Fixed, Phase::Connected { sent_again, replay }) => {
+            (Side::Fixed, Phase::Connected { sent_again, has_gaps, replay }) => {
+                if again && *has_gaps {
+                    store.note_repair(&segment);
+                }
                 let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
                 let kept = keep(now, store, clock, &segment, cx);
                 *sent_again |= replay.is_none() && kept == Kept::Old && store.lacks(&segment);
@@ -345,8 +356,9 @@ impl<P: Payload> Connection<P> for State<P> {
                 }
                 false
             }
-            (Side::Mobile, Phase::Connected { sent_again, replay }) => {
+            (Side::Mobile, Phase::Connected { sent_again, has_gaps, replay }) => {
                 *sent_again &= store.ends.mobile_ack() == before.ack;
+                *has_gaps = segment.options.sack.is_beyond(store.ends.mobile_ack());
                 if let Some(replaying) = replay {
                     cx.counters.copies_resent +=
                         replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
@@ -372,7 +384,7 @@ impl<P: Payload> Connection<P> for State<P> {
     fn on_link(&mut self, now: Instant, signal: LinkSignal, cx: &mut Cx<'_, P>) {
         let Some(store) = &mut self.known.met else { return };
         match (&mut self.phase, signal) {
-            (Phase::Connected { sent_again, replay }, LinkSignal::Up) => {
+            (Phase::Connected { sent_again, replay, .. }, LinkSignal::Up) => {
                 if std::mem::take(sent_again) {
                     cx.counters.replays += 1;
                     *replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
@@ -508,7 +520,7 @@ impl Frozen {
             Some(replay) if replay.has_begun() => replay,
             _ => Replay::begin(now, cx.waiting, store, cx.out),
         });
-        Phase::Connected { sent_again: false, replay }
+        Phase::connected(replay)
     }
 
     /// Another signal that the mobile is out of reach: what is heard of it from now on may be

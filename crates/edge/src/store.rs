@@ -119,6 +119,13 @@ impl<P: Payload> Store<P> {
         self.copies.end()
     }
 
+    /// The fixed host has sent again what the mobile had reported missing. If that is ever
+    /// acknowledged, it is the retransmission that arrived: with the first one's TSval the sender
+    /// would take its retransmission for needless (RFC 3522), and undo a reduction that was right.
+    pub fn note_repair(&mut self, again: &Segment<P>) {
+        self.copies.redate(again);
+    }
+
     /// The TSval to echo with an ACK of all that is held, as a receiver does that delays its ACK:
     /// that of the first segment acknowledged (RFC 7323 §4.3).
     pub fn first_tsval(&self) -> Option<u32> {

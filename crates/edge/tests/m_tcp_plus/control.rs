@@ -2,7 +2,7 @@
 
 use crate::script::{Script, Seg, with_flags, with_payload, with_timestamps};
 use crate::{Node, counters, each, node, with};
-use airtcp_core::{Duration, Flags, LinkSignal, Segment, Timestamps};
+use airtcp_core::{Duration, Flags, LinkSignal, SackBlock, Segment, Timestamps};
 use airtcp_edge::{Action, Actions, MTcpPlusConfig, Side};
 
 // --- SYN and RST ---
@@ -129,6 +129,24 @@ fn acks_in_the_mobile_s_name_carry_timestamps_as_its_own_would() {
         assert_eq!(timestamps(&acks[1]), (900, 101), "the first segment that it acknowledges");
         let late = stamp(&s, 6000);
         assert_eq!(timestamps(&s.injected(Side::Fixed, late)[0]), (900, 106));
+    }
+}
+
+#[test]
+fn of_what_the_mobile_had_reported_missing_the_retransmission_is_acknowledged() {
+    // RFC 3522: by the echo the fixed host tells whether its retransmission was needless.
+    for (left, echo, what) in [
+        (2000, 150, "1000:2000 was missing"),
+        (500, 101, "500:1000 came twice (RFC 2883), and 1000:2000 may be on its way"),
+    ] {
+        let mut s = stamped(0);
+        let mut ack = with_timestamps(s.mobile(1000), 905, 100);
+        let block = SackBlock { left: s.fixed(left, 0).seq, right: s.fixed(left + 500, 0).seq };
+        ack.options.sack = [block].into_iter().collect();
+        s.mobile_sends(ack);
+        let retransmission = with_timestamps(s.fixed(1000, 1000), 150, 890);
+        s.fixed_sends(retransmission);
+        assert_eq!(timestamps(&s.injected_by(LinkSignal::Down)[1]), (905, echo), "{what}");
     }
 }
 

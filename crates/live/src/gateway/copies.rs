@@ -480,7 +480,6 @@ impl Copier {
     }
 }
 
-
 /// Says whose packets are not to be copied.
 #[derive(Debug)]
 pub struct CopySwitch {
