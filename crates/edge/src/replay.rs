@@ -8,14 +8,17 @@
 //! - *Pace.* It begins with half of what is held, for the path has carried all of it before
 //!   (RFC 7661 §4.4), and the mobile may already have what its last acknowledgements were for, if
 //!   they were lost. Of that it sends ten segments at least (RFC 6928 §2) and 64 KiB at most. All
-//!   replays to a mobile share this initial window. It goes on in slow start, and halves its
-//!   window once for all that is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). Slow start
-//!   goes on up to half of what is missing of what was held, also after losses (RFC 7661 §4.4.3):
-//!   additive increase after a few of them would take half a minute over a long path. A segment
-//!   sends at most twice what it acknowledges or brings, or two segments.
-//! - *Repair.* What has arrived, by SACK or cumulatively, shows what was lost of the data sent
-//!   before it: what more than two segments (RFC 6675 §4, IsLost) or a quarter of a round trip
-//!   (RFC 8985 §6.2) lie behind. So repairs that are lost show too. A mobile without SACK shows a
+//!   replays to a mobile share this initial window. If all of it arrives, the next window is half
+//!   of what is missing then, sent evenly over a round trip (RFC 9002 §7.7): slow start would take
+//!   many of them over a long path, and overflow a short queue. If not, slow start goes on, up to
+//!   half of what is missing of what was held, also after losses (RFC 7661 §4.4.3): additive
+//!   increase after a few of them would take half a minute. The window is halved once for all that
+//!   is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it
+//!   acknowledges or brings, or two segments.
+//! - *Repair.* What has just arrived, cumulatively or by the first SACK block (RFC 2018 §4), shows
+//!   what was lost of the data sent before it: what more than two segments (RFC 6675 §4, IsLost) or
+//!   a quarter of a round trip (RFC 8985 §6.2) lie behind. So repairs that are lost show too. Other
+//!   blocks may be older than the outage: they show what need not be sent, and no losses. A mobile without SACK shows a
 //!   loss by its third duplicate acknowledgement (RFC 5681 §3.2).
 //! - *Tail.* When nothing is heard for two round trips, the first piece under way goes out again
 //!   (RFC 8985 §7). Then the retransmission timer sends the first segment, with back-off, until the
@@ -52,6 +55,13 @@ const INITIAL_WINDOW: u32 = 10;
 const LARGEST_INITIAL_WINDOW: u32 = 64 * 1024;
 /// Segments of the smallest window (RFC 5681 §3.1, equation 4).
 const LEAST_WINDOW: u32 = 2;
+/// Five windows are sent within four round trips (RFC 9002 §7.7: N = 1.25).
+const WINDOWS: u128 = 5;
+const ROUND_TRIPS: u128 = 4;
+/// What the pace gives in so long is sent at once: a timer for each segment would cost more.
+const AT_ONCE: Duration = Duration::from_millis(1);
+/// The part of a round trip for which a late timer makes up.
+const LATE_PART: u64 = 8;
 /// With more pieces under way, none is cut where a SACK block ends: a mobile cannot make the node
 /// remember each byte.
 const MOST_PIECES: usize = 4096;
@@ -93,6 +103,12 @@ struct Flight {
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acknowledged: u32,
     rtt: Option<Rtt>,
+    /// The initial window ends at this position; `None`: none of it is under way any more.
+    initial: Option<u64>,
+    /// Since the initial window arrived: by the pace of the window more may be sent from here on.
+    next_at: Option<Instant>,
+    /// When to send what the window has room for.
+    paced: Option<Instant>,
 }
 
 /// A piece of a copy under way.
@@ -119,8 +135,8 @@ struct Rtt {
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivered {
     bytes: u32,
-    /// The last sent of it, up to where it arrived.
-    last: Option<Sent>,
+    /// The first sent of it, and the last, up to where it arrived.
+    pieces: Option<(Sent, Sent)>,
 }
 
 impl Replay {
@@ -139,12 +155,14 @@ impl Replay {
     ) -> Self {
         let mut flight = Flight::new(replays, store);
         flight.send(now, 0..=u32::MAX, store, out);
+        flight.initial = Some(flight.position);
         Self { flight: Some(Box::new(flight)), ..Self::waiting(now) }
     }
 
     /// When [`on_timer`](Self::on_timer) is due.
     pub fn deadline(&self) -> Instant {
-        self.deadline
+        let paced = self.flight.as_ref().and_then(|flight| flight.paced);
+        paced.map_or(self.deadline, |due| due.min(self.deadline))
     }
 
     /// It sends as the mobile's acknowledgements come.
@@ -210,14 +228,20 @@ impl Replay {
         };
         let under_way = flight.under_way();
         let blocks = segment.options.sack;
-        let delivered = flight.deliver(mobile.ack, blocks.as_slice());
+        // What has just arrived: other blocks may be of before the outage.
+        let just = if mobile.ack.after(before.ack) { 0 } else { 1 };
+        let just = blocks.as_slice().get(..just).unwrap_or_default();
+        let mut delivered = flight.deliver(mobile.ack, just);
+        delivered.bytes += flight.deliver(mobile.ack, blocks.as_slice()).bytes;
         let mut is_lost = false;
-        if let Some(last) = &delivered.last {
-            flight.measure(now, last);
-            self.timeout = flight.timeout();
+        if delivered.bytes > 0 {
+            if let Some((first, last)) = &delivered.pieces {
+                flight.measure(now, first);
+                self.timeout = flight.timeout();
+                is_lost = flight.lose_before(now, last);
+            }
             self.duplicates = 0;
             self.probed = false;
-            is_lost = flight.lose_before(now, last);
         } else if before.is_repeated_by(segment) && blocks.is_empty() {
             let is_third = self.duplicates + 1 == DUPLICATES;
             self.duplicates = (self.duplicates + 1).min(DUPLICATES);
@@ -228,15 +252,17 @@ impl Replay {
         } else {
             flight.grow(under_way, &delivered);
         }
+        flight.rebase();
+        flight.end_initial_window(now, replays, mobile.ack);
         // RFC 6675 §5 (4.3): the first repair does not wait for the window.
         let least = if is_lost { flight.segment } else { 0 };
         let most = 2 * delivered.bytes.max(flight.segment);
+        flight.paced = None;
         let repaired = match mobile.window {
             0 => 0,
             _ => flight.send(now, least..=most, store, out),
         };
-        flight.rebase();
-        if delivered.last.is_some() {
+        if delivered.bytes > 0 {
             self.deadline = now + flight.patience();
         }
         repaired
@@ -249,6 +275,11 @@ impl Replay {
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> u64 {
+        if let Some(flight) = &mut self.flight
+            && flight.paced.is_some_and(|due| due <= now)
+        {
+            return flight.send(now, 0..=u32::MAX, store, out);
+        }
         let is_tail = self.flight.as_ref().is_some_and(|flight| flight.rtt.is_some());
         if is_tail && !std::mem::replace(&mut self.probed, true) {
             self.deadline = now + self.timeout;
@@ -284,7 +315,56 @@ impl Flight {
             threshold: u32::MAX,
             acknowledged: 0,
             rtt: None,
+            initial: None,
+            next_at: None,
+            paced: None,
         }
+    }
+
+    /// If all of the initial window has arrived, half of what is missing is the window from now on,
+    /// which such replays share. It is sent evenly, and slow start is over.
+    fn end_initial_window(&mut self, now: Instant, replays: u32, ack: SeqNum) {
+        if self.initial != Some(0) {
+            return;
+        }
+        self.initial = None;
+        let is_whole = self.threshold == u32::MAX;
+        if is_whole && self.rtt.is_some() {
+            let missing = self.until.later(ack).bytes_after(ack);
+            self.window = self.window.max(missing / 2 / replays.max(1));
+            self.threshold = self.window;
+            self.next_at = Some(now);
+        }
+    }
+
+    /// What the pace of the window allows to send now.
+    fn allowed(&self, now: Instant) -> u32 {
+        let Some(next_at) = self.next_at else { return u32::MAX };
+        if next_at > now {
+            return 0;
+        }
+        let time = u128::from(self.late(now, next_at).max(AT_ONCE).as_nanos());
+        let bytes = u128::from(self.window) * WINDOWS * time / self.round_trips().max(1);
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST_WINDOW * self.segment)
+    }
+
+    /// So much was sent.
+    fn pace(&mut self, now: Instant, sent: u32) {
+        let Some(next_at) = self.next_at else { return };
+        let nanos = self.round_trips() * u128::from(sent) / (u128::from(self.window) * WINDOWS);
+        let time = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.next_at = Some(next_at.max(now + time - self.late(now, next_at)));
+    }
+
+    /// Nanoseconds of the round trips in which so many [`WINDOWS`] are sent.
+    fn round_trips(&self) -> u128 {
+        self.rtt.map_or(0, |rtt| u128::from(rtt.smoothed.as_nanos()) * ROUND_TRIPS)
+    }
+
+    /// For how long more might have been sent, if that can be made up for.
+    fn late(&self, now: Instant, next_at: Instant) -> Duration {
+        let longest = self.rtt.map_or(Duration::ZERO, |rtt| rtt.smoothed / LATE_PART);
+        now.since(next_at).min(longest)
     }
 
     /// Bytes sent and neither acknowledged nor lost.
@@ -302,8 +382,8 @@ impl Flight {
         store.ends.mobile_ack().at_or_after(self.until)
     }
 
-    /// Sends what is lost, then what waits: as the window allows, but so many bytes at least and at
-    /// most. Returns how many pieces were sent again.
+    /// Sends what is lost, then what waits: as the window and its pace allow, but so many bytes at
+    /// least and at most. Returns how many pieces were sent again.
     fn send<P: Payload>(
         &mut self,
         now: Instant,
@@ -311,9 +391,29 @@ impl Flight {
         store: &mut Store<P>,
         out: &mut Actions<P>,
     ) -> u64 {
-        let window = if self.is_over(store) { u32::MAX } else { self.window };
-        let room = window.saturating_sub(self.under_way());
-        let mut room = room.clamp(*bounds.start(), *bounds.end());
+        let is_over = self.is_over(store);
+        let (window, allowed) =
+            if is_over { (u32::MAX, u32::MAX) } else { (self.window, self.allowed(now)) };
+        let free = window.saturating_sub(self.under_way());
+        let most = free.min(allowed).clamp(*bounds.start(), *bounds.end());
+        let (sent, repaired) = self.send_up_to(now, most, store, out);
+        self.pace(now, sent);
+        let waits = !self.lost.is_empty() || self.is_behind(store);
+        let is_paced = waits && free.saturating_sub(sent) >= self.segment && !is_over;
+        self.paced = self.next_at.filter(|_| is_paced);
+        repaired
+    }
+
+    /// Sends what is lost, then what waits, so many bytes at most. Returns how many, and how many
+    /// pieces were sent again.
+    fn send_up_to<P: Payload>(
+        &mut self,
+        now: Instant,
+        most: u32,
+        store: &mut Store<P>,
+        out: &mut Actions<P>,
+    ) -> (u32, u64) {
+        let mut room = most;
         let mut repaired = 0;
         loop {
             let lost = self.lost.front().cloned();
@@ -322,7 +422,7 @@ impl Flight {
             if !wanted.end.after(wanted.start)
                 || room < self.segment.min(wanted.end.bytes_after(wanted.start))
             {
-                return repaired;
+                return (most - room, repaired);
             }
             // What is not held any more, or never was, is not sent.
             let end = match store.send(wanted.clone(), room, out) {
@@ -371,9 +471,8 @@ impl Flight {
             if news > 0 {
                 delivered.bytes += news;
                 let last = Sent { end: arrived, position: before(arrived), ..piece };
-                if delivered.last.is_none_or(|other| last.position > other.position) {
-                    delivered.last = Some(last);
-                }
+                delivered.pieces =
+                    Some(delivered.pieces.map_or((last, last), |(first, _)| (first, last)));
             }
             self.sent.extend(rest.into_iter().map(|Range { start: seq, end }| Sent {
                 seq,
@@ -396,13 +495,15 @@ impl Flight {
         self.sent.iter_mut().for_each(|piece| piece.position -= base);
         self.position -= base;
         self.reduced = self.reduced.saturating_sub(base);
+        self.initial = self.initial.map(|end| end.saturating_sub(base));
     }
 
-    /// A round-trip time, unless the piece may have arrived the first time it was sent (Karn's
+    /// A round-trip time, of the first piece that an acknowledgement reports: the others may have
+    /// arrived before the outage. None if it may have arrived the first time it was sent (Karn's
     /// algorithm, RFC 6298 §3). A time of zero measures the clock, not the path.
-    fn measure(&mut self, now: Instant, last: &Sent) {
-        let sample = now.since(last.at);
-        if last.again || sample.is_zero() {
+    fn measure(&mut self, now: Instant, first: &Sent) {
+        let sample = now.since(first.at);
+        if first.again || sample.is_zero() {
             return;
         }
         self.rtt = Some(match self.rtt {
@@ -487,7 +588,7 @@ impl Flight {
 
     /// Slow start and congestion avoidance in bytes (RFC 3465 §2.1, §2.2), if the window was full.
     fn grow(&mut self, under_way: u32, delivered: &Delivered) {
-        let is_recovering = delivered.last.is_none_or(|last| last.position <= self.reduced);
+        let is_recovering = delivered.pieces.is_none_or(|(_, last)| last.position <= self.reduced);
         if is_recovering || under_way.saturating_add(self.segment) <= self.window {
             return;
         }
