@@ -97,7 +97,7 @@ bench-peers: setup-simulate ## the same work in airtcp, ns-2 and ns-3
 	scripts/pgo --no-default-features
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
-bench-gateway: setup ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
+bench-gateway: setup-test ## as root: what a gateway costs, beside kernel forwarding [ARGS='--seconds 10 -- COMMAND']
 	cargo build --profile dist --package airtcp-live --example pass_through --example latency
 	$(BIN)/python benches/gateway/run.py $(ARGS)
 

@@ -18,8 +18,8 @@
 //! - *Repair.* What has just arrived, cumulatively or by the first SACK block (RFC 2018 §4), shows
 //!   what was lost of the data sent before it: what more than two segments (RFC 6675 §4, IsLost) or
 //!   a quarter of a round trip (RFC 8985 §6.2) lie behind. So repairs that are lost show too. Other
-//!   blocks may be older than the outage: they show what need not be sent, and no losses. A mobile without SACK shows a
-//!   loss by its third duplicate acknowledgement (RFC 5681 §3.2).
+//!   blocks may be older than the outage: they show what need not be sent, and no losses. A mobile
+//!   without SACK shows a loss by its third duplicate acknowledgement (RFC 5681 §3.2).
 //! - *Tail.* When nothing is heard for two round trips, the first piece under way goes out again
 //!   (RFC 8985 §7). Then the retransmission timer sends the first segment, with back-off, until the
 //!   mobile is heard and the replay begins anew: it was away rather than the network full.
@@ -38,6 +38,7 @@ use airtcp_core::{Duration, Instant, Payload, SackBlock, Segment, SeqNum};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
+use std::slice;
 
 /// The first time-out (RFC 6298 §2.1: the value without an RTT sample), and the shortest (§2.4).
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -58,7 +59,8 @@ const LEAST_WINDOW: u32 = 2;
 /// Five windows are sent within four round trips (RFC 9002 §7.7: N = 1.25).
 const WINDOWS: u128 = 5;
 const ROUND_TRIPS: u128 = 4;
-/// What the pace gives in so long is sent at once: a timer for each segment would cost more.
+/// What the pace gives in so long is sent at once: a timer for each segment would cost more, and no
+/// two are closer.
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// The part of a round trip for which a late timer makes up.
 const LATE_PART: u64 = 8;
@@ -107,7 +109,7 @@ struct Flight {
     initial: Option<u64>,
     /// Since the initial window arrived: by the pace of the window more may be sent from here on.
     next_at: Option<Instant>,
-    /// When to send what the window has room for.
+    /// When to send more of what the window has room for.
     paced: Option<Instant>,
 }
 
@@ -137,6 +139,8 @@ struct Delivered {
     bytes: u32,
     /// The first sent of it, and the last, up to where it arrived.
     pieces: Option<(Sent, Sent)>,
+    /// Some of it was sent again.
+    again: bool,
 }
 
 impl Replay {
@@ -228,16 +232,21 @@ impl Replay {
         };
         let under_way = flight.under_way();
         let blocks = segment.options.sack;
-        // What has just arrived: other blocks may be of before the outage.
-        let just = if mobile.ack.after(before.ack) { 0 } else { 1 };
-        let just = blocks.as_slice().get(..just).unwrap_or_default();
-        let mut delivered = flight.deliver(mobile.ack, just);
-        delivered.bytes += flight.deliver(mobile.ack, blocks.as_slice()).bytes;
+        // What has just arrived, then what may have before the outage.
+        let latest = match blocks.as_slice() {
+            [first, ..] if !mobile.ack.after(before.ack) => slice::from_ref(first),
+            _ => &[],
+        };
+        let delivered = flight.deliver(mobile.ack, latest);
+        let earlier = flight.deliver(mobile.ack, blocks.as_slice());
+        let is_news = delivered.bytes + earlier.bytes > 0;
         let mut is_lost = false;
-        if delivered.bytes > 0 {
+        if is_news {
             if let Some((first, last)) = &delivered.pieces {
-                flight.measure(now, first);
-                self.timeout = flight.timeout();
+                if !delivered.again {
+                    flight.measure(now, first);
+                    self.timeout = flight.timeout();
+                }
                 is_lost = flight.lose_before(now, last);
             }
             self.duplicates = 0;
@@ -262,7 +271,7 @@ impl Replay {
             0 => 0,
             _ => flight.send(now, least..=most, store, out),
         };
-        if delivered.bytes > 0 {
+        if is_news {
             self.deadline = now + flight.patience();
         }
         repaired
@@ -400,7 +409,7 @@ impl Flight {
         self.pace(now, sent);
         let waits = !self.lost.is_empty() || self.is_behind(store);
         let is_paced = waits && free.saturating_sub(sent) >= self.segment && !is_over;
-        self.paced = self.next_at.filter(|_| is_paced);
+        self.paced = self.next_at.filter(|_| is_paced).map(|next_at| next_at.max(now + AT_ONCE));
         repaired
     }
 
@@ -470,6 +479,7 @@ impl Flight {
             let news = whole.end.bytes_after(whole.start) - missing;
             if news > 0 {
                 delivered.bytes += news;
+                delivered.again |= piece.again;
                 let last = Sent { end: arrived, position: before(arrived), ..piece };
                 delivered.pieces =
                     Some(delivered.pieces.map_or((last, last), |(first, _)| (first, last)));
@@ -499,11 +509,12 @@ impl Flight {
     }
 
     /// A round-trip time, of the first piece that an acknowledgement reports: the others may have
-    /// arrived before the outage. None if it may have arrived the first time it was sent (Karn's
-    /// algorithm, RFC 6298 §3). A time of zero measures the clock, not the path.
+    /// arrived before the outage. If one of them was sent again, it may be that which arrived now,
+    /// or the first may have waited for it (Karn's algorithm, RFC 6298 §3). A time of zero measures
+    /// the clock, not the path.
     fn measure(&mut self, now: Instant, first: &Sent) {
         let sample = now.since(first.at);
-        if first.again || sample.is_zero() {
+        if sample.is_zero() {
             return;
         }
         self.rtt = Some(match self.rtt {
