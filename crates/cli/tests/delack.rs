@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for anything that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Of the server of downloads.
+const PORT: u16 = 8000;
 /// The outside end of the first link of a namespace.
 const SERVER: &str = "100.64.0.1";
 
@@ -179,9 +181,7 @@ impl Bed {
             (names.map(|name| self.server.counter(name)), self.mobile.counter("OutSegs"))
         };
         let (before, made_before) = counters();
-        // Any port: a child of another test may hold the last listener for a moment longer.
-        let listener = self.server.within(|| TcpListener::bind(("0.0.0.0", 0)).unwrap());
-        let port = listener.local_addr().unwrap().port();
+        let listener = self.server.within(|| TcpListener::bind(("0.0.0.0", PORT)).unwrap());
         let start = Instant::now();
         let mut gap = Duration::ZERO;
         let mss = std::thread::scope(|scope| {
@@ -189,7 +189,7 @@ impl Bed {
                 let (mut peer, _) = listener.accept().unwrap();
                 peer.write_all(&vec![7; bytes]).unwrap();
             });
-            let mut stream = self.mobile.within(|| TcpStream::connect((SERVER, port)).unwrap());
+            let mut stream = self.mobile.within(|| TcpStream::connect((SERVER, PORT)).unwrap());
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let mut buffer = vec![0; 1 << 16];
             let mut read = 0;
@@ -320,6 +320,7 @@ fn a_daemon_that_is_killed_takes_no_connection_with_it_and_comes_back() {
 /// more; then `meanwhile`. How often the server's kernel timed out until all of it was acknowledged
 /// and the connection closed, and how often it sent a tail-loss probe.
 fn last_ack(bed: &Bed, congestion: &str, bytes: usize, meanwhile: impl FnOnce()) -> [u64; 2] {
+    // Any port: a child of another test may hold the last listener for a moment longer.
     let listener = bed.server.within(|| TcpListener::bind(("0.0.0.0", 0)).unwrap());
     let port = listener.local_addr().unwrap().port();
     let mut stream = bed.mobile.within(|| TcpStream::connect((SERVER, port)).unwrap());
