@@ -20,8 +20,8 @@
 //!   trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
 //!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case. If the
 //!   mobile is back before then, the rest is replayed, but the fixed host does not wait for that.
-//! - The sender learns from the timestamp that is echoed whether what it sent again had been lost
-//!   (RFC 3522). Of what the mobile had reported missing the retransmission is acknowledged.
+//! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC 3522).
+//!   For data that the mobile had reported missing, the node echoes that of the retransmission.
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
 //!   copies are sent again as [`Replay`] says.
 //! - The freeze comes with the first of the signals [`Fading`](LinkSignal::Fading) and
@@ -196,7 +196,7 @@ enum Phase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
-        /// By its latest segment the mobile lacks something before what it has.
+        /// The mobile's latest segment reported data beyond a gap.
         #[serde(skip)]
         has_gaps: bool,
         /// Of a mobile that is back without having been reported away.

@@ -232,14 +232,17 @@ impl Replay {
         };
         let under_way = flight.under_way();
         let blocks = segment.options.sack;
-        // What has just arrived, then what may have before the outage.
+        // First what has just arrived, then what may have arrived before the outage.
         let latest = match blocks.as_slice() {
             [first, ..] if !mobile.ack.after(before.ack) => slice::from_ref(first),
             _ => &[],
         };
         let delivered = flight.deliver(mobile.ack, latest);
-        let earlier = flight.deliver(mobile.ack, blocks.as_slice());
-        let is_news = delivered.bytes + earlier.bytes > 0;
+        let earlier = match blocks.as_slice() {
+            all if all.len() > latest.len() => flight.deliver(mobile.ack, all).bytes,
+            _ => 0,
+        };
+        let is_news = delivered.bytes + earlier > 0;
         let mut is_lost = false;
         if is_news {
             if let Some((first, last)) = &delivered.pieces {
@@ -339,8 +342,7 @@ impl Flight {
         self.initial = None;
         let is_whole = self.threshold == u32::MAX;
         if is_whole && self.rtt.is_some() {
-            let missing = self.until.later(ack).bytes_after(ack);
-            self.window = self.window.max(missing / 2 / replays.max(1));
+            self.window = self.window.max(self.lacking(ack) / 2 / replays.max(1));
             self.threshold = self.window;
             self.next_at = Some(now);
         }
@@ -374,6 +376,11 @@ impl Flight {
     fn late(&self, now: Instant, next_at: Instant) -> Duration {
         let longest = self.rtt.map_or(Duration::ZERO, |rtt| rtt.smoothed / LATE_PART);
         now.since(next_at).min(longest)
+    }
+
+    /// How much of what was held when the replay began the mobile lacks.
+    fn lacking(&self, ack: SeqNum) -> u32 {
+        self.until.later(ack).bytes_after(ack)
     }
 
     /// Bytes sent and neither acknowledged nor lost.
@@ -590,9 +597,8 @@ impl Flight {
     /// slow start below half of what is missing: the path has carried that (RFC 7661 §4.4.3 keeps
     /// more, after an idle time).
     fn reduce(&mut self, under_way: u32, ack: SeqNum) {
-        let missing = self.until.later(ack).bytes_after(ack);
         self.window = (under_way / 2).max(LEAST_WINDOW * self.segment);
-        self.threshold = self.window.max(missing / 2);
+        self.threshold = self.window.max(self.lacking(ack) / 2);
         self.acknowledged = 0;
         self.reduced = self.position;
     }

@@ -219,7 +219,7 @@ struct copy {
 
 /*
  * Small enough to stay in the processor's caches, where a copy takes half the time (benches/gateway).
- * Room for what 30 Gbit/s bring in a millisecond; the daemon looks twice as often.
+ * Room for what 30 Gbit/s bring in a millisecond; the daemon looks every half a millisecond.
  */
 struct {
 	uint_field(type, BPF_MAP_TYPE_RINGBUF);

@@ -7,7 +7,7 @@
 //! Holding each packet until this process has seen it costs more than everything else that is done
 //! for it: in one run, 85 % of the kernel's packet rate with copies against 39 % without
 //! (benches/gateway/README.md). While a mobile is in reach M-TCP+ and holdover forward everything
-//! as it came, so the packets go on at once, and this process reads copies from a ring buffer a
+//! as it came, so the packets go on at once, and this process reads copies from ring buffers a
 //! little later. When a mobile fades or is down, or a mechanism wants a packet dropped, its packets
 //! are queued (`rules`) and no longer copied. For a moment both happen, so that no packet is
 //! missed; to a mechanism that is a segment that the network duplicated. For packets that passed
@@ -22,7 +22,7 @@
 //! An uplink is to the program what a mobile is, by its interface instead of an address; its
 //! packets are also those of this host's own connections.
 //!
-//! If this process is too slow or stopped, the ring buffer fills up and copies are *missed*: their
+//! If this process is too slow or stopped, the ring buffers fill up and copies are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
 use super::config::{FastPathMode, GatewayConfig, Group, Mark, Mode};
