@@ -79,14 +79,14 @@ impl AckClock {
 
     /// Where the data begin that it is too early to acknowledge; `None`: there are none.
     pub fn early(&self, now: Instant) -> Option<SeqNum> {
-        let patience = self.patience()?;
+        let patience = self.round_trip()?;
         self.marks.iter().find(|mark| mark.at + patience > now).map(|mark| mark.start)
     }
 
     /// When to acknowledge the byte at `seq`; `None`: at once.
     pub fn due(&self, seq: SeqNum) -> Option<Instant> {
         let mark = self.marks.iter().rev().find(|mark| mark.start.at_or_before(seq))?;
-        Some(mark.at + self.patience()?)
+        Some(mark.at + self.round_trip()?)
     }
 
     fn part(&self) -> Duration {
@@ -94,7 +94,7 @@ impl AckClock {
     }
 
     /// From a mark to when all before the next is acknowledged: the last of it is a round trip old.
-    fn patience(&self) -> Option<Duration> {
+    pub fn round_trip(&self) -> Option<Duration> {
         Some(self.least? + self.part())
     }
 }

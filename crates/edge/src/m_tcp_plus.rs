@@ -67,6 +67,10 @@ use airtcp_settings::{choice, settings};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
+/// After so long all that is held is acknowledged: the sender's timer has become as long, and the
+/// first time-out after the outage should not be longer.
+const LONGEST_THRIFT: Duration = Duration::from_secs(10);
+
 /// M-TCP+ for all connections of an intermediate host.
 pub type MTcpPlus<P> = PerConnection<P, State<P>>;
 
@@ -217,10 +221,22 @@ struct Frozen {
     /// The TSval of the fixed host to echo.
     echo: Option<u32>,
     link: Link,
+    /// `None`: what is held is acknowledged as soon as it is due.
+    #[serde(skip)]
+    thrift: Option<Thrift>,
     /// While there are copies.
     replay: Option<Replay>,
     /// When to reset the connection.
     give_up: Option<Instant>,
+}
+
+/// One segment after the other is acknowledged, each in time for the sender's timer not to expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Thrift {
+    since: Instant,
+    round_trip: Duration,
+    /// No more is acknowledged before.
+    next: Instant,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -305,7 +321,7 @@ impl<P: Payload> State<P> {
         echo: Option<u32>,
     ) -> Self {
         let link = Link::Away(Away::new(Instant::ZERO, false));
-        let frozen = Frozen { acked_fh, echo, link, replay: None, give_up: None };
+        let frozen = Frozen { acked_fh, echo, link, thrift: None, replay: None, give_up: None };
         let mut known = Acquaintance::default();
         known.met = Some(Store::with_copies(ends, copies));
         Self { known, phase: Phase::Frozen(Box::new(frozen)), clock: AckClock::default() }
@@ -467,7 +483,9 @@ impl Frozen {
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, None));
         let link = Link::Away(Away::new(now, down));
-        let mut frozen = Self { acked_fh, echo, link, replay: None, give_up: deadline(now, cx) };
+        let thrift = clock.round_trip().map(|round_trip| Thrift::new(now, round_trip));
+        let give_up = deadline(now, cx);
+        let mut frozen = Self { acked_fh, echo, link, thrift, replay: None, give_up };
         if frozen.promise(now, store, clock, cx) {
             cx.out.inject(Side::Fixed, frozen.answer(store));
         }
@@ -485,9 +503,38 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> bool {
         let before = self.acked_fh;
-        self.acked_fh = promisable(now, store, clock).later(before);
-        cx.counters.bytes_promised += u64::from(self.acked_fh.bytes_after(before));
-        self.acked_fh != before
+        let told = self.promisable(now, store, clock).later(before);
+        cx.counters.bytes_promised += u64::from(told.bytes_after(before));
+        self.tell(now, told)
+    }
+
+    /// The fixed host is told that everything before `acked_fh` arrived. True: that is more than
+    /// before.
+    fn tell(&mut self, now: Instant, acked_fh: SeqNum) -> bool {
+        let is_more = acked_fh != self.acked_fh;
+        self.acked_fh = acked_fh;
+        if let (true, Some(thrift)) = (is_more, &mut self.thrift) {
+            thrift.on_told(now);
+        }
+        is_more
+    }
+
+    /// The end of the data that the mobile has acknowledged, or that are held and it is time to
+    /// acknowledge.
+    fn promisable<P: Payload>(
+        &self,
+        now: Instant,
+        store: &Store<P>,
+        clock: &AckClock,
+    ) -> SeqNum {
+        let (ack, end) = (store.ends.mobile_ack(), store.data_end());
+        let due = clock.early(now).map_or(end, |early| early.earlier(end).later(ack));
+        let told = self.acked_fh.later(ack);
+        match &self.thrift {
+            Some(thrift) if now < thrift.next => told,
+            Some(thrift) if !thrift.is_over(now) => due.earlier(told + store.segment()),
+            _ => due,
+        }
     }
 
     /// What the fixed host is told.
@@ -504,7 +551,8 @@ impl Frozen {
     fn promise_due<P: Payload>(&self, store: &Store<P>, clock: &AckClock) -> Option<Instant> {
         match self.link {
             Link::Away(_) | Link::Resuming if self.is_early(store) => {
-                Some(clock.due(self.acked_fh).unwrap_or(Instant::ZERO))
+                let due = clock.due(self.acked_fh).unwrap_or(Instant::ZERO);
+                Some(self.thrift.map_or(due, |thrift| due.max(thrift.next)))
             }
             _ => None,
         }
@@ -729,7 +777,7 @@ impl Frozen {
         // while waiting for a probe the node takes on nothing more.
         let held = match self.link {
             Link::AwaitingProbe => mobile.ack,
-            Link::Away(_) | Link::Resuming => promisable(now, store, clock),
+            Link::Away(_) | Link::Resuming => self.promisable(now, store, clock),
         };
         let acked_fh = held.later(self.acked_fh);
         if segment.is_pure_ack() && acked_fh == self.acked_fh {
@@ -738,7 +786,7 @@ impl Frozen {
         } else {
             cx.counters.bytes_promised +=
                 u64::from(acked_fh.bytes_after(self.acked_fh.later(mobile.ack)));
-            self.acked_fh = acked_fh;
+            self.tell(now, acked_fh);
             let closing = ends::closing(&segment, acked_fh);
             cx.out.drop(segment.into_segment());
             cx.out.inject(Side::Fixed, closing);
@@ -747,17 +795,27 @@ impl Frozen {
     }
 }
 
+impl Thrift {
+    fn new(since: Instant, round_trip: Duration) -> Self {
+        Self { since, round_trip, next: since }
+    }
+
+    /// More was acknowledged. The sender's timer is now longer than the round trip, and longer than
+    /// half of the time for which what is acknowledged was under way (RFC 6298 §2: each such time
+    /// counts for a quarter of the variation, and that four times).
+    fn on_told(&mut self, now: Instant) {
+        self.next = now + self.round_trip.max(now.since(self.since) / 2);
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now.since(self.since) > LONGEST_THRIFT
+    }
+}
+
 /// The mobile is heard: whether it is back. If the node sends no nudges, it is enough that the
 /// mobile lacks data: a replay to an absent mobile does no harm.
 fn is_back(away: &Away, lacks: bool) -> bool {
     away.is_nudged() || away.is_down() && lacks && !away.is_asking()
-}
-
-/// The end of the data that the mobile has acknowledged, or that are held and it is time to
-/// acknowledge.
-fn promisable<P: Payload>(now: Instant, store: &Store<P>, clock: &AckClock) -> SeqNum {
-    let (ack, end) = (store.ends.mobile_ack(), store.data_end());
-    clock.early(now).map_or(end, |early| early.earlier(end).later(ack))
 }
 
 /// Keeps a copy if the segment brings anything new and there is room.

@@ -89,6 +89,8 @@ struct Flight {
     segment: u32,
     /// What was held when the replay began ends here.
     until: SeqNum,
+    /// So many bytes.
+    held: u32,
     /// Whatever is held before this number was sent, or passed the node.
     next: SeqNum,
     /// Neither acknowledged nor taken for lost; in the order of sending.
@@ -206,7 +208,7 @@ impl Replay {
         out: &mut Actions<P>,
     ) {
         if let Some(flight) = &mut self.flight {
-            flight.send(now, 0..=2 * segment.seq_len().max(flight.segment), store, out);
+            flight.send(now, 0..=segment.seq_len().max(flight.segment), store, out);
         }
     }
 
@@ -230,8 +232,14 @@ impl Replay {
             }
             return 0;
         };
-        let under_way = flight.under_way();
         let blocks = segment.options.sack;
+        let is_ahead = mobile.ack.after(before.ack) && mobile.ack.after(flight.next);
+        if is_ahead && !store.is_empty() && !flight.is_answered_by(blocks.as_slice()) {
+            // It had this before the outage, and may have said so then.
+            flight.next = mobile.ack;
+            return 0;
+        }
+        let under_way = flight.under_way();
         // First what has just arrived, then what may have arrived before the outage.
         let latest = match blocks.as_slice() {
             [first, ..] if !mobile.ack.after(before.ack) => slice::from_ref(first),
@@ -265,7 +273,7 @@ impl Replay {
             flight.grow(under_way, &delivered);
         }
         flight.rebase();
-        flight.end_initial_window(now, replays, mobile.ack);
+        flight.end_initial_window(now, replays);
         // RFC 6675 §5 (4.3): the first repair does not wait for the window.
         let least = if is_lost { flight.segment } else { 0 };
         let most = 2 * delivered.bytes.max(flight.segment);
@@ -318,6 +326,7 @@ impl Flight {
         Self {
             segment,
             until,
+            held: until.bytes_after(ack),
             next: ack,
             sent: VecDeque::new(),
             lost: VecDeque::new(),
@@ -335,14 +344,14 @@ impl Flight {
 
     /// If all of the initial window has arrived, half of what is missing is the window from now on,
     /// which such replays share. It is sent evenly, and slow start is over.
-    fn end_initial_window(&mut self, now: Instant, replays: u32, ack: SeqNum) {
+    fn end_initial_window(&mut self, now: Instant, replays: u32) {
         if self.initial != Some(0) {
             return;
         }
         self.initial = None;
         let is_whole = self.threshold == u32::MAX;
         if is_whole && self.rtt.is_some() {
-            self.window = self.window.max(self.lacking(ack) / 2 / replays.max(1));
+            self.window = self.window.max(self.held / 2 / replays.max(1));
             self.threshold = self.window;
             self.next_at = Some(now);
         }
@@ -381,6 +390,14 @@ impl Flight {
     /// How much of what was held when the replay began the mobile lacks.
     fn lacking(&self, ack: SeqNum) -> u32 {
         self.until.later(ack).bytes_after(ack)
+    }
+
+    /// The first block reports a duplicate (RFC 2883 §4) of something under way: it arrived now.
+    fn is_answered_by(&self, blocks: &[SackBlock]) -> bool {
+        let is_of = |block: &SackBlock, sent: &Sent| {
+            block.left.at_or_after(sent.seq) && block.right.at_or_before(sent.end)
+        };
+        blocks.first().is_some_and(|block| self.sent.iter().any(|sent| is_of(block, sent)))
     }
 
     /// Bytes sent and neither acknowledged nor lost.

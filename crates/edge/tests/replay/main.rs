@@ -140,3 +140,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+#[ignore]
+fn zz_cells() {
+    for rate in [1u64, 20, 100] {
+        for delay in [10u64, 50, 300] {
+            for queue in [0.1, 1.0, 4.0] {
+                for (arr, loss) in [(0.0, 0.0), (0.5, 0.0), (0.0, 0.01)] {
+                    let bdp = rate as f64 * 125.0 * delay as f64 * 2.0;
+                    let bytes = ((bdp * (1.0 + queue)) as u32).max(30_000);
+                    let path = Path {
+                        rate: DataRate::mbps(rate),
+                        delay: Duration::from_millis(delay),
+                        queue: ((bdp * queue) as u64).max(4500),
+                        arrived: 0..(bytes as f64 * arr) as u32,
+                        loss,
+                        ..FAST
+                    };
+                    let node = nodes().into_iter().nth(1).unwrap();
+                    let o = replay(&path, node, bytes, 1448);
+                    let ideal = (bytes as f64 * (1.0 - arr)) / (rate as f64 * 125.0) / 1000.0 + delay as f64 * 2.0 / 1000.0;
+                    println!("CELL {rate} {delay} {queue} {arr} {loss} time {:.3} ideal {ideal:.3} ratio {:.2} lost {} sent {:.2}", o.time.as_secs_f64(), o.time.as_secs_f64() / ideal, o.lost, o.sent as f64 / bytes as f64);
+                }
+            }
+        }
+    }
+}

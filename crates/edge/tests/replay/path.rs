@@ -66,12 +66,13 @@ struct Mobile {
 }
 
 impl Mobile {
-    /// Returns the SACK blocks, the newest first.
+    /// Returns the SACK blocks: a duplicate (RFC 2883), then the newest first.
     fn take(&mut self, new: Range<u32>) -> Vec<Range<u32>> {
-        let mut new = new.start.max(self.next)..new.end;
-        if new.is_empty() {
-            return self.held.clone();
+        let holds = |old: &Range<u32>| old.start <= new.start && new.end <= old.end;
+        if new.end <= self.next || self.held.iter().any(holds) {
+            return std::iter::once(new).chain(self.held.clone()).collect();
         }
+        let mut new = new.start.max(self.next)..new.end;
         self.held.retain(|old| {
             let is_apart = old.end < new.start || new.end < old.start;
             if !is_apart {
