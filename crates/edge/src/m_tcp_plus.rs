@@ -18,8 +18,11 @@
 //!   follows, as in plain TCP, and for its FIN, which is copied but never acknowledged.
 //! - Algorithm 2 acknowledges at once. Data acknowledged sooner than the mobile would make the round
 //!   trip seem shorter than it is; with [`Acknowledge::InTime`] they wait for that time (see
-//!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case. If the
-//!   mobile is back before then, the rest is replayed, but the fixed host does not wait for that.
+//!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case.
+//! - With nothing outstanding, Linux begins anew with ten segments after an outage (RFC 5681 §4.1).
+//!   So with `InTime` a sender with timestamps is acknowledged one segment at a time, each before
+//!   its timer expires, for [`LONGEST_THRIFT`]. If the mobile is back before all is acknowledged,
+//!   the rest is replayed, but the fixed host does not wait for that.
 //! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC 3522).
 //!   For data that the mobile had reported missing, the node echoes that of the retransmission.
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
@@ -67,8 +70,8 @@ use airtcp_settings::{choice, settings};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
-/// After so long all that is held is acknowledged: the sender's timer has become as long, and the
-/// first time-out after the outage should not be longer.
+/// After so long all that is held is acknowledged. The sender's timer has become as long, and stays
+/// so for some round trips after the outage.
 const LONGEST_THRIFT: Duration = Duration::from_secs(10);
 
 /// M-TCP+ for all connections of an intermediate host.
@@ -117,7 +120,8 @@ choice! {
         /// as soon as it is held and the mobile is away: the sender takes the round trip to be
         /// shorter than it is
         AtOnce = "at-once",
-        /// when the mobile would have
+        /// no sooner than the mobile would have, and with timestamps only what keeps the sender's
+        /// timer from expiring, for 10 s
         InTime = "in-time",
     }
 }
@@ -230,12 +234,12 @@ struct Frozen {
     give_up: Option<Instant>,
 }
 
-/// One segment after the other is acknowledged, each in time for the sender's timer not to expire.
+/// A segment is acknowledged now and then, in time for the sender's timer not to expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Thrift {
     since: Instant,
     round_trip: Duration,
-    /// No more is acknowledged before.
+    /// Nothing more is acknowledged before.
     next: Instant,
 }
 
@@ -483,7 +487,7 @@ impl Frozen {
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, None));
         let link = Link::Away(Away::new(now, down));
-        let thrift = clock.round_trip().map(|round_trip| Thrift::new(now, round_trip));
+        let thrift = Thrift::new(now, clock, echo);
         let give_up = deadline(now, cx);
         let mut frozen = Self { acked_fh, echo, link, thrift, replay: None, give_up };
         if frozen.promise(now, store, clock, cx) {
@@ -796,13 +800,16 @@ impl Frozen {
 }
 
 impl Thrift {
-    fn new(since: Instant, round_trip: Duration) -> Self {
-        Self { since, round_trip, next: since }
+    /// For senders that take the time of each acknowledgement: those with timestamps (RFC 7323 §4).
+    fn new(since: Instant, clock: &AckClock, echo: Option<u32>) -> Option<Self> {
+        echo?;
+        let round_trip = clock.round_trip()?;
+        Some(Self { since, round_trip, next: since })
     }
 
-    /// More was acknowledged. The sender's timer is now longer than the round trip, and longer than
-    /// half of the time for which what is acknowledged was under way (RFC 6298 §2: each such time
-    /// counts for a quarter of the variation, and that four times).
+    /// More was acknowledged, which had been under way for longer than since the freeze. The sender's
+    /// timer is now at least as long: a quarter of what a time differs from the mean counts as
+    /// variation, and that four times (RFC 6298 §2.3).
     fn on_told(&mut self, now: Instant) {
         self.next = now + self.round_trip.max(now.since(self.since) / 2);
     }

@@ -9,12 +9,14 @@
 //!   (RFC 7661 §4.4), and the mobile may already have what its last acknowledgements were for, if
 //!   they were lost. Of that it sends ten segments at least (RFC 6928 §2) and 64 KiB at most. All
 //!   replays to a mobile share this initial window. If all of it arrives, the next window is half
-//!   of what is missing then, sent evenly over a round trip (RFC 9002 §7.7): slow start would take
-//!   many of them over a long path, and overflow a short queue. If not, slow start goes on, up to
-//!   half of what is missing of what was held, also after losses (RFC 7661 §4.4.3): additive
-//!   increase after a few of them would take half a minute. The window is halved once for all that
-//!   is lost of one window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it
-//!   acknowledges or brings, or two segments.
+//!   of what was held, sent evenly over a round trip (RFC 9002 §7.7): slow start would take many of
+//!   them over a long path, and overflow a short queue. If not, slow start goes on, up to half of
+//!   what is missing of what was held, also after losses (RFC 7661 §4.4.3): additive increase after
+//!   a few of them would take half a minute. The window is halved once for all that is lost of one
+//!   window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it acknowledges,
+//!   as much as it brings, or two segments.
+//! - *Answers.* An acknowledgement of more than was sent tells what the mobile had before the
+//!   outage. It may be as old, and is no answer, unless it reports a duplicate (RFC 2883 §4).
 //! - *Repair.* What has just arrived, cumulatively or by the first SACK block (RFC 2018 §4), shows
 //!   what was lost of the data sent before it: what more than two segments (RFC 6675 §4, IsLost) or
 //!   a quarter of a round trip (RFC 8985 §6.2) lie behind. So repairs that are lost show too. Other
@@ -24,7 +26,8 @@
 //!   (RFC 8985 §7). Then the retransmission timer sends the first segment, with back-off, until the
 //!   mobile is heard and the replay begins anew: it was away rather than the network full.
 //! - *End.* When the mobile has what was held on its return, the fixed host's own congestion
-//!   control is in charge: copies that came since wait for their turn only, not for a window.
+//!   control is in charge: copies that came since wait for their turn only, not for a window. They
+//!   leave as the mobile acknowledges, twice as fast, and not in the bursts in which they came.
 //!
 //! Copies are sent in the order of the stream, and what comes until the end takes its turn behind
 //! them ([`Replay::takes`]). Ahead of them it would make the mobile report losses where there are
@@ -89,8 +92,6 @@ struct Flight {
     segment: u32,
     /// What was held when the replay began ends here.
     until: SeqNum,
-    /// So many bytes.
-    held: u32,
     /// Whatever is held before this number was sent, or passed the node.
     next: SeqNum,
     /// Neither acknowledged nor taken for lost; in the order of sending.
@@ -107,12 +108,21 @@ struct Flight {
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acknowledged: u32,
     rtt: Option<Rtt>,
-    /// The initial window ends at this position; `None`: none of it is under way any more.
-    initial: Option<u64>,
+    /// `None`: none of the initial window is under way any more.
+    initial: Option<Initial>,
     /// Since the initial window arrived: by the pace of the window more may be sent from here on.
     next_at: Option<Instant>,
     /// When to send more of what the window has room for.
     paced: Option<Instant>,
+}
+
+/// The initial window.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Initial {
+    /// It ends at this position.
+    end: u64,
+    /// The window if all of it arrives.
+    next: u32,
 }
 
 /// A piece of a copy under way.
@@ -161,7 +171,7 @@ impl Replay {
     ) -> Self {
         let mut flight = Flight::new(replays, store);
         flight.send(now, 0..=u32::MAX, store, out);
-        flight.initial = Some(flight.position);
+        flight.initial = Some(flight.initial(replays));
         Self { flight: Some(Box::new(flight)), ..Self::waiting(now) }
     }
 
@@ -199,7 +209,7 @@ impl Replay {
         }
     }
 
-    /// A copy of this segment was kept: sends what the window allows.
+    /// A copy of this segment was kept: sends as much, if the window allows.
     pub fn send<P: Payload>(
         &mut self,
         now: Instant,
@@ -208,7 +218,10 @@ impl Replay {
         out: &mut Actions<P>,
     ) {
         if let Some(flight) = &mut self.flight {
-            flight.send(now, 0..=segment.seq_len().max(flight.segment), store, out);
+            // What then waits leaves as what is under way arrives, however it comes.
+            let waits = flight.is_over(store) && !flight.sent.is_empty();
+            let most = if waits { 0 } else { segment.seq_len().max(flight.segment) };
+            flight.send(now, 0..=most, store, out);
         }
     }
 
@@ -273,7 +286,7 @@ impl Replay {
             flight.grow(under_way, &delivered);
         }
         flight.rebase();
-        flight.end_initial_window(now, replays);
+        flight.end_initial_window(now);
         // RFC 6675 §5 (4.3): the first repair does not wait for the window.
         let least = if is_lost { flight.segment } else { 0 };
         let most = 2 * delivered.bytes.max(flight.segment);
@@ -326,7 +339,6 @@ impl Flight {
         Self {
             segment,
             until,
-            held: until.bytes_after(ack),
             next: ack,
             sent: VecDeque::new(),
             lost: VecDeque::new(),
@@ -342,16 +354,21 @@ impl Flight {
         }
     }
 
-    /// If all of the initial window has arrived, half of what is missing is the window from now on,
-    /// which such replays share. It is sent evenly, and slow start is over.
-    fn end_initial_window(&mut self, now: Instant, replays: u32) {
-        if self.initial != Some(0) {
-            return;
-        }
+    /// What was held was under way at once: half of that is the next window (which such replays
+    /// share) if the initial one, just sent, arrives whole.
+    fn initial(&self, replays: u32) -> Initial {
+        let first = self.sent.front().map_or(self.until, |first| first.seq);
+        let half = self.lacking(first) / 2 / replays.max(1);
+        Initial { end: self.position, next: self.window.max(half) }
+    }
+
+    /// If all of the initial window has arrived, the next is sent evenly, and slow start is over.
+    fn end_initial_window(&mut self, now: Instant) {
+        let Some(Initial { end: 0, next }) = self.initial else { return };
         self.initial = None;
         let is_whole = self.threshold == u32::MAX;
         if is_whole && self.rtt.is_some() {
-            self.window = self.window.max(self.held / 2 / replays.max(1));
+            self.window = self.window.max(next);
             self.threshold = self.window;
             self.next_at = Some(now);
         }
@@ -529,7 +546,9 @@ impl Flight {
         self.sent.iter_mut().for_each(|piece| piece.position -= base);
         self.position -= base;
         self.reduced = self.reduced.saturating_sub(base);
-        self.initial = self.initial.map(|end| end.saturating_sub(base));
+        if let Some(initial) = &mut self.initial {
+            initial.end = initial.end.saturating_sub(base);
+        }
     }
 
     /// A round-trip time, of the first piece that an acknowledgement reports: the others may have

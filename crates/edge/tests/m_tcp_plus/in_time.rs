@@ -1,7 +1,8 @@
-//! `acknowledge = "in-time"`: what is held is acknowledged when the mobile would have, and so no
-//! round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest one).
+//! `acknowledge = "in-time"`: what is held is acknowledged no sooner than the mobile would have, and
+//! so no round trip seems shorter than it is (RFC 9406 §4.2: what a sender does by its shortest
+//! one); and soon enough for the sender's timer (RFC 6298) not to expire.
 
-use crate::script::{Script, with_payload};
+use crate::script::{Script, with_payload, with_timestamps};
 use crate::{Node, counters, node};
 use airtcp_core::Duration;
 use airtcp_edge::{Acknowledge, MTcpPlusConfig};
@@ -111,6 +112,59 @@ fn what_is_due_during_the_replay_is_acknowledged_and_then_awaited() {
         assert_eq!(s.ack(3000), [">F ack 3000 win 500"]);
         assert_eq!(s.ack(5000), [">F ack 5000 win 500"]);
         assert_eq!(s.node.held(), 0);
+    });
+}
+
+/// As [`each`], with 60 segments of 1000 bytes and timestamps, which came at 80 ms.
+fn each_with_timestamps(script: impl Fn(Script<Node>)) {
+    for isn in crate::script::ISNS {
+        let mut s = Script::blank(in_time(), isn);
+        s.ack(0);
+        s.data(0, 1000);
+        s.wait(ms(80));
+        s.ack(1000);
+        for n in 1..=60 {
+            let data = with_timestamps(s.fixed(1000 * n, 1000), 80, 0);
+            s.fixed_sends(data);
+        }
+        script(s);
+    }
+}
+
+// RFC 6298 §2.3: with a time of R' the time-out is R' at least; RFC 5681 §4.1: without anything
+// outstanding for longer, a sender begins anew.
+#[test]
+fn with_timestamps_a_segment_is_acknowledged_whenever_half_of_the_time_has_passed_again() {
+    each_with_timestamps(|mut s| {
+        let mut told = vec![s.now];
+        assert_eq!(s.down(), ["+F ack 1000 win 0"]);
+        loop {
+            // The mobile is asked as well.
+            let shown = std::iter::repeat_with(|| s.next_timer()).find(|it| it[0].starts_with("+F"));
+            if s.now.since(told[0]) > Duration::from_secs(10) {
+                assert_eq!(shown.unwrap(), ["+F ack 61000 win 0"]);
+                break;
+            }
+            assert_eq!(shown.unwrap(), [format!("+F ack {} win 0", 1000 * (told.len() + 1))]);
+            told.push(s.now);
+        }
+        assert_eq!(told.len(), 12);
+        for pair in told.windows(2) {
+            let timeout = pair[0].since(told[0]).max(ms(80)) * 2;
+            assert!(pair[1].since(told[0]) <= timeout, "{told:?}");
+        }
+    });
+}
+
+#[test]
+fn the_mobile_s_answer_to_what_was_acknowledged_frees_the_fixed_host_which_is_not_idle() {
+    each_with_timestamps(|mut s| {
+        s.down();
+        s.next_timer();
+        assert_eq!(counters(&s).bytes_promised, 1000);
+        s.up();
+        assert_eq!(s.ack(2000).last().unwrap(), ">F ack 2000 win 500");
+        assert_eq!(s.ack(3000).last().unwrap(), ">F ack 3000 win 500");
     });
 }
 
