@@ -131,11 +131,14 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
     }
-    /// Whether a block reports data beyond `ack`, the acknowledgement that it came with: what is
-    /// between them is missing. A duplicate that is reported lies before it (RFC 2883).
-    pub fn is_beyond(&self, ack: SeqNum) -> bool {
-        self.as_slice().iter().any(|block| block.right.after(ack))
+    /// Where the last data end that a block reports beyond `ack`, the acknowledgement that it came
+    /// with: some of what is between them is missing. A duplicate that is reported lies before it
+    /// (RFC 2883).
+    pub fn end_beyond(&self, ack: SeqNum) -> Option<SeqNum> {
+        let ends = self.as_slice().iter().map(|block| block.right);
+        ends.filter(|end| end.after(ack)).reduce(SeqNum::later)
     }
+
     /// True if there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.len == 0

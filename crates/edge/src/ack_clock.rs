@@ -79,8 +79,8 @@ impl AckClock {
 
     /// Where the data begin that it is too early to acknowledge; `None`: there are none.
     pub fn early(&self, now: Instant) -> Option<SeqNum> {
-        let patience = self.round_trip()?;
-        self.marks.iter().find(|mark| mark.at + patience > now).map(|mark| mark.start)
+        let round_trip = self.round_trip()?;
+        self.marks.iter().find(|mark| mark.at + round_trip > now).map(|mark| mark.start)
     }
 
     /// When to acknowledge the byte at `seq`; `None`: at once.

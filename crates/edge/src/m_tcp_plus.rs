@@ -21,8 +21,8 @@
 //!   [`ack_clock`](crate::ack_clock)). The window is closed at once in any case.
 //! - With nothing outstanding, Linux begins anew with ten segments after an outage (RFC 5681 §4.1).
 //!   So with `InTime` a sender with timestamps is acknowledged one segment at a time, each before
-//!   its timer expires, for [`LONGEST_THRIFT`]. If the mobile is back before all is acknowledged,
-//!   the rest is replayed, but the fixed host does not wait for that.
+//!   its timer expires, for ten seconds. If the mobile is back before all is acknowledged, the rest
+//!   is replayed, but the fixed host does not wait for that.
 //! - The sender learns from the echoed timestamp whether what it sent again had been lost (RFC 3522).
 //!   For data that the mobile had reported missing, the node echoes that of the retransmission.
 //! - Whoever acknowledges is responsible: from the freeze until the mobile has everything, the
@@ -204,9 +204,9 @@ enum Phase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
-        /// The mobile's latest segment reported data beyond a gap.
+        /// Where the data end that the mobile's latest segment reported beyond a gap.
         #[serde(skip)]
-        has_gaps: bool,
+        reported: Option<SeqNum>,
         /// Of a mobile that is back without having been reported away.
         replay: Option<Replay>,
     },
@@ -225,7 +225,8 @@ struct Frozen {
     /// The TSval of the fixed host to echo.
     echo: Option<u32>,
     link: Link,
-    /// `None`: what is held is acknowledged as soon as it is due.
+    /// `None`: what is held is acknowledged as soon as it is due. So it is when the fixed host's
+    /// timer has expired.
     #[serde(skip)]
     thrift: Option<Thrift>,
     /// While there are copies.
@@ -239,6 +240,9 @@ struct Frozen {
 struct Thrift {
     since: Instant,
     round_trip: Duration,
+    /// What is before this may have been sent again, so that no time is taken of it (Karn's
+    /// algorithm, RFC 6298 §3): it is acknowledged as soon as it is due.
+    from: Option<SeqNum>,
     /// Nothing more is acknowledged before.
     next: Instant,
 }
@@ -256,7 +260,7 @@ impl Phase {
 
     /// The fixed host has sent nothing again yet.
     const fn connected(replay: Option<Replay>) -> Self {
-        Self::Connected { sent_again: false, has_gaps: false, replay }
+        Self::Connected { sent_again: false, reported: None, replay }
     }
 }
 
@@ -353,8 +357,8 @@ impl<P: Payload> Connection<P> for State<P> {
         }
         let is_released = match (from, &mut self.phase) {
             (_, Phase::Reset) => false,
-            (Side::Fixed, Phase::Connected { sent_again, has_gaps, replay }) => {
-                if again && *has_gaps {
+            (Side::Fixed, Phase::Connected { sent_again, reported, replay }) => {
+                if again && reported.is_some() {
                     store.note_repair(&segment);
                 }
                 let is_taken = replay.as_ref().is_some_and(|r| r.takes(store, &segment));
@@ -378,9 +382,9 @@ impl<P: Payload> Connection<P> for State<P> {
                 }
                 false
             }
-            (Side::Mobile, Phase::Connected { sent_again, has_gaps, replay }) => {
+            (Side::Mobile, Phase::Connected { sent_again, reported, replay }) => {
                 *sent_again &= store.ends.mobile_ack() == before.ack;
-                *has_gaps = segment.options.sack.is_beyond(store.ends.mobile_ack());
+                *reported = segment.options.sack.end_beyond(store.ends.mobile_ack());
                 if let Some(replaying) = replay {
                     cx.counters.copies_resent +=
                         replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
@@ -415,10 +419,14 @@ impl<P: Payload> Connection<P> for State<P> {
             (Phase::Reset, LinkSignal::Up) => {
                 cx.out.inject(Side::Mobile, store.ends.reset_mobile());
             }
-            (Phase::Connected { .. }, _) => {
+            (Phase::Connected { sent_again, reported, .. }, _) => {
                 let down = signal == LinkSignal::Down;
                 self.clock.note_doubt();
-                let frozen = Frozen::new(now, down, store, &self.clock, cx);
+                let mut frozen = Frozen::new(now, down, store, cx);
+                if reported.is_some() || !*sent_again {
+                    frozen.thrift = Thrift::new(now, &self.clock, frozen.echo, *reported);
+                }
+                frozen.begin(now, store, &self.clock, cx);
                 self.phase = Phase::Frozen(Box::new(frozen));
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
@@ -475,26 +483,28 @@ impl<P: Payload> Connection<P> for State<P> {
 }
 
 impl Frozen {
-    /// Algorithm 2.
-    fn new<P: Payload>(
-        now: Instant,
-        down: bool,
-        store: &Store<P>,
-        clock: &AckClock,
-        cx: &mut Cx<'_, P>,
-    ) -> Self {
+    /// Algorithm 2: closes the window.
+    fn new<P: Payload>(now: Instant, down: bool, store: &Store<P>, cx: &mut Cx<'_, P>) -> Self {
         let (acked_fh, echo) = (store.ends.mobile_ack(), store.first_tsval());
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, None));
         let link = Link::Away(Away::new(now, down));
-        let thrift = Thrift::new(now, clock, echo);
         let give_up = deadline(now, cx);
-        let mut frozen = Self { acked_fh, echo, link, thrift, replay: None, give_up };
-        if frozen.promise(now, store, clock, cx) {
-            cx.out.inject(Side::Fixed, frozen.answer(store));
+        Self { acked_fh, echo, link, thrift: None, replay: None, give_up }
+    }
+
+    /// Algorithm 2: acknowledges what is due.
+    fn begin<P: Payload>(
+        &mut self,
+        now: Instant,
+        store: &Store<P>,
+        clock: &AckClock,
+        cx: &mut Cx<'_, P>,
+    ) {
+        if self.promise(now, store, clock, cx) {
+            cx.out.inject(Side::Fixed, self.answer(store));
         }
-        frozen.set_timers(now, store, cx);
-        frozen
+        self.set_timers(now, store, cx);
     }
 
     /// Acknowledges on the mobile's behalf what is held and due: from here on the node is
@@ -525,18 +535,18 @@ impl Frozen {
 
     /// The end of the data that the mobile has acknowledged, or that are held and it is time to
     /// acknowledge.
-    fn promisable<P: Payload>(
-        &self,
-        now: Instant,
-        store: &Store<P>,
-        clock: &AckClock,
-    ) -> SeqNum {
+    fn promisable<P: Payload>(&self, now: Instant, store: &Store<P>, clock: &AckClock) -> SeqNum {
         let (ack, end) = (store.ends.mobile_ack(), store.data_end());
         let due = clock.early(now).map_or(end, |early| early.earlier(end).later(ack));
         let told = self.acked_fh.later(ack);
         match &self.thrift {
-            Some(thrift) if now < thrift.next => told,
-            Some(thrift) if !thrift.is_over(now) => due.earlier(told + store.segment()),
+            Some(thrift) if !thrift.is_over(now) => {
+                due.earlier(thrift.after(if now < thrift.next {
+                    told
+                } else {
+                    told + store.segment()
+                }))
+            }
             _ => due,
         }
     }
@@ -556,7 +566,8 @@ impl Frozen {
         match self.link {
             Link::Away(_) | Link::Resuming if self.is_early(store) => {
                 let due = clock.due(self.acked_fh).unwrap_or(Instant::ZERO);
-                Some(self.thrift.map_or(due, |thrift| due.max(thrift.next)))
+                let next = self.thrift.and_then(|thrift| thrift.wait(self.acked_fh));
+                Some(next.map_or(due, |next| due.max(next)))
             }
             _ => None,
         }
@@ -682,6 +693,9 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> bool {
         let acked_fh = self.acked_fh;
+        if again && self.thrift.is_some_and(|it| segment.seq.at_or_after(it.after(acked_fh))) {
+            self.thrift = None;
+        }
         let in_order = segment.seq.at_or_before(store.data_end().later(acked_fh));
         if segment.is_pure_ack() && !segment.seq.before(acked_fh) {
             store.forward(segment, cx.out);
@@ -801,15 +815,30 @@ impl Frozen {
 
 impl Thrift {
     /// For senders that take the time of each acknowledgement: those with timestamps (RFC 7323 §4).
-    fn new(since: Instant, clock: &AckClock, echo: Option<u32>) -> Option<Self> {
+    fn new(
+        since: Instant,
+        clock: &AckClock,
+        echo: Option<u32>,
+        from: Option<SeqNum>,
+    ) -> Option<Self> {
         echo?;
         let round_trip = clock.round_trip()?;
-        Some(Self { since, round_trip, next: since })
+        Some(Self { since, round_trip, from, next: since })
     }
 
-    /// More was acknowledged, which had been under way for longer than since the freeze. The sender's
-    /// timer is now at least as long: a quarter of what a time differs from the mean counts as
-    /// variation, and that four times (RFC 6298 §2.3).
+    /// This number, or where it begins.
+    fn after(&self, number: SeqNum) -> SeqNum {
+        self.from.map_or(number, |from| from.later(number))
+    }
+
+    /// Until when not to acknowledge more than this.
+    fn wait(&self, told: SeqNum) -> Option<Instant> {
+        (self.after(told) == told).then_some(self.next)
+    }
+
+    /// More was acknowledged, which had been under way since before the freeze. The sender's timer is
+    /// now at least as long: a quarter of what a time differs from the mean counts as variation, and
+    /// that four times (RFC 6298 §2.3).
     fn on_told(&mut self, now: Instant) {
         self.next = now + self.round_trip.max(now.since(self.since) / 2);
     }

@@ -4,7 +4,7 @@
 
 use crate::script::{Script, with_payload, with_timestamps};
 use crate::{Node, counters, node};
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Options, SackBlock, Segment};
 use airtcp_edge::{Acknowledge, MTcpPlusConfig};
 
 fn ms(n: u64) -> Duration {
@@ -140,7 +140,8 @@ fn with_timestamps_a_segment_is_acknowledged_whenever_half_of_the_time_has_passe
         assert_eq!(s.down(), ["+F ack 1000 win 0"]);
         loop {
             // The mobile is asked as well.
-            let shown = std::iter::repeat_with(|| s.next_timer()).find(|it| it[0].starts_with("+F"));
+            let shown =
+                std::iter::repeat_with(|| s.next_timer()).find(|it| it[0].starts_with("+F"));
             if s.now.since(told[0]) > Duration::from_secs(10) {
                 assert_eq!(shown.unwrap(), ["+F ack 61000 win 0"]);
                 break;
@@ -153,6 +154,33 @@ fn with_timestamps_a_segment_is_acknowledged_whenever_half_of_the_time_has_passe
             let timeout = pair[0].since(told[0]).max(ms(80)) * 2;
             assert!(pair[1].since(told[0]) <= timeout, "{told:?}");
         }
+    });
+}
+
+// RFC 6298 §3: no time is taken of what was sent again.
+#[test]
+fn what_the_mobile_missed_when_the_signal_came_is_acknowledged_together() {
+    each_with_timestamps(|mut s| {
+        let number = |n| s.mobile(n).ack.unwrap();
+        let beyond = SackBlock { left: number(3000), right: number(9000) };
+        let options = Options { sack: [beyond].into_iter().collect(), ..Options::default() };
+        let duplicate = Segment { options, ..s.mobile(1000) };
+        s.mobile_sends(duplicate);
+        s.wait(ms(90));
+        assert_eq!(s.down(), ["+F ack 1000 win 0", "+F ack 9000 win 0"]);
+        assert_eq!(s.next_timer(), ["+F ack 10000 win 0"]);
+        let again = with_timestamps(s.fixed(3000, 1000), 400, 0);
+        assert_eq!(s.fixed_sends(again)[0], "+F ack 10000 win 0", "it was under way");
+    });
+}
+
+#[test]
+fn when_the_fixed_host_s_timer_expires_all_that_is_due_is_acknowledged() {
+    each_with_timestamps(|mut s| {
+        s.down();
+        s.wait(ms(90));
+        let again = with_timestamps(s.fixed(1000, 1000), 400, 0);
+        assert_eq!(s.fixed_sends(again)[0], "+F ack 61000 win 0");
     });
 }
 
