@@ -68,6 +68,7 @@ use airtcp_core::{
 };
 use airtcp_settings::{choice, settings};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// After so long all that is held is acknowledged. The sender's timer has become as long, and stays
@@ -204,9 +205,10 @@ enum Phase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
-        /// Where the data end that the mobile's latest segment reported beyond a gap.
+        /// How many bytes beyond its acknowledgement the mobile's latest segment reported data,
+        /// behind gaps.
         #[serde(skip)]
-        reported: Option<SeqNum>,
+        reported: Option<NonZeroU32>,
         /// Of a mobile that is back without having been reported away.
         replay: Option<Replay>,
     },
@@ -384,7 +386,9 @@ impl<P: Payload> Connection<P> for State<P> {
             }
             (Side::Mobile, Phase::Connected { sent_again, reported, replay }) => {
                 *sent_again &= store.ends.mobile_ack() == before.ack;
-                *reported = segment.options.sack.end_beyond(store.ends.mobile_ack());
+                let ack = store.ends.mobile_ack();
+                let end = segment.options.sack.end_beyond(ack);
+                *reported = end.and_then(|end| NonZeroU32::new(end.bytes_after(ack)));
                 if let Some(replaying) = replay {
                     cx.counters.copies_resent +=
                         replaying.on_mobile(now, cx.waiting, &before, &segment, store, cx.out);
@@ -424,7 +428,8 @@ impl<P: Payload> Connection<P> for State<P> {
                 self.clock.note_doubt();
                 let mut frozen = Frozen::new(now, down, store, cx);
                 if reported.is_some() || !*sent_again {
-                    frozen.thrift = Thrift::new(now, &self.clock, frozen.echo, *reported);
+                    let from = reported.map(|bytes| store.ends.mobile_ack() + bytes.get());
+                    frozen.thrift = Thrift::new(now, &self.clock, frozen.echo, from);
                 }
                 frozen.begin(now, store, &self.clock, cx);
                 self.phase = Phase::Frozen(Box::new(frozen));
