@@ -121,8 +121,8 @@ choice! {
         /// as soon as it is held and the mobile is away: the sender takes the round trip to be
         /// shorter than it is
         AtOnce = "at-once",
-        /// no sooner than the mobile would have, and with timestamps only what keeps the sender's
-        /// timer from expiring, for 10 s
+        /// no sooner than the mobile would have; to a sender with timestamps one segment at a time
+        /// for 10 s, so that its timer does not expire
         InTime = "in-time",
     }
 }
@@ -205,8 +205,7 @@ enum Phase {
         /// acknowledged anything new nor been sent everything: something is lost, or the mobile is
         /// away.
         sent_again: bool,
-        /// How many bytes beyond its acknowledgement the mobile's latest segment reported data,
-        /// behind gaps.
+        /// How far beyond its acknowledgement the mobile's latest segment reported data, in bytes.
         #[serde(skip)]
         reported: Option<NonZeroU32>,
         /// Of a mobile that is back without having been reported away.
@@ -227,7 +226,7 @@ struct Frozen {
     /// The TSval of the fixed host to echo.
     echo: Option<u32>,
     link: Link,
-    /// `None`: what is held is acknowledged as soon as it is due. So it is when the fixed host's
+    /// `None`: what is held is acknowledged as soon as it is due, as it is once the fixed host's
     /// timer has expired.
     #[serde(skip)]
     thrift: Option<Thrift>,
@@ -244,7 +243,7 @@ struct Thrift {
     round_trip: Duration,
     /// What is before this may have been sent again, so that no time is taken of it (Karn's
     /// algorithm, RFC 6298 §3): it is acknowledged as soon as it is due.
-    from: Option<SeqNum>,
+    from: SeqNum,
     /// Nothing more is acknowledged before.
     next: Instant,
 }
@@ -426,12 +425,11 @@ impl<P: Payload> Connection<P> for State<P> {
             (Phase::Connected { sent_again, reported, .. }, _) => {
                 let down = signal == LinkSignal::Down;
                 self.clock.note_doubt();
-                let mut frozen = Frozen::new(now, down, store, cx);
-                if reported.is_some() || !*sent_again {
-                    let from = reported.map(|bytes| store.ends.mobile_ack() + bytes.get());
-                    frozen.thrift = Thrift::new(now, &self.clock, frozen.echo, from);
-                }
-                frozen.begin(now, store, &self.clock, cx);
+                // What it sent again unreported: its timer has expired, or the mobile has no SACK.
+                let is_timed = reported.is_some() || !*sent_again;
+                let thrift =
+                    is_timed.then(|| Thrift::new(now, *reported, store, &self.clock)).flatten();
+                let frozen = Frozen::new(now, down, thrift, store, &self.clock, cx);
                 self.phase = Phase::Frozen(Box::new(frozen));
             }
             (Phase::Frozen(frozen), LinkSignal::Up) => {
@@ -488,28 +486,26 @@ impl<P: Payload> Connection<P> for State<P> {
 }
 
 impl Frozen {
-    /// Algorithm 2: closes the window.
-    fn new<P: Payload>(now: Instant, down: bool, store: &Store<P>, cx: &mut Cx<'_, P>) -> Self {
+    /// Algorithm 2.
+    fn new<P: Payload>(
+        now: Instant,
+        down: bool,
+        thrift: Option<Thrift>,
+        store: &Store<P>,
+        clock: &AckClock,
+        cx: &mut Cx<'_, P>,
+    ) -> Self {
         let (acked_fh, echo) = (store.ends.mobile_ack(), store.first_tsval());
         cx.counters.freezes += 1;
         cx.out.inject(Side::Fixed, store.ends.acknowledge(acked_fh, 0, None));
         let link = Link::Away(Away::new(now, down));
         let give_up = deadline(now, cx);
-        Self { acked_fh, echo, link, thrift: None, replay: None, give_up }
-    }
-
-    /// Algorithm 2: acknowledges what is due.
-    fn begin<P: Payload>(
-        &mut self,
-        now: Instant,
-        store: &Store<P>,
-        clock: &AckClock,
-        cx: &mut Cx<'_, P>,
-    ) {
-        if self.promise(now, store, clock, cx) {
-            cx.out.inject(Side::Fixed, self.answer(store));
+        let mut frozen = Self { acked_fh, echo, link, thrift, replay: None, give_up };
+        if frozen.promise(now, store, clock, cx) {
+            cx.out.inject(Side::Fixed, frozen.answer(store));
         }
-        self.set_timers(now, store, cx);
+        frozen.set_timers(now, store, cx);
+        frozen
     }
 
     /// Acknowledges on the mobile's behalf what is held and due: from here on the node is
@@ -544,16 +540,8 @@ impl Frozen {
         let (ack, end) = (store.ends.mobile_ack(), store.data_end());
         let due = clock.early(now).map_or(end, |early| early.earlier(end).later(ack));
         let told = self.acked_fh.later(ack);
-        match &self.thrift {
-            Some(thrift) if !thrift.is_over(now) => {
-                due.earlier(thrift.after(if now < thrift.next {
-                    told
-                } else {
-                    told + store.segment()
-                }))
-            }
-            _ => due,
-        }
+        let limit = self.thrift.and_then(|thrift| thrift.limit(now, told, store.segment()));
+        limit.map_or(due, |limit| due.earlier(limit))
     }
 
     /// What the fixed host is told.
@@ -698,7 +686,7 @@ impl Frozen {
         cx: &mut Cx<'_, P>,
     ) -> bool {
         let acked_fh = self.acked_fh;
-        if again && self.thrift.is_some_and(|it| segment.seq.at_or_after(it.after(acked_fh))) {
+        if again && self.thrift.is_some_and(|it| segment.seq.at_or_after(it.from.later(acked_fh))) {
             self.thrift = None;
         }
         let in_order = segment.seq.at_or_before(store.data_end().later(acked_fh));
@@ -820,25 +808,29 @@ impl Frozen {
 
 impl Thrift {
     /// For senders that take the time of each acknowledgement: those with timestamps (RFC 7323 §4).
-    fn new(
+    /// The mobile has reported data so far beyond its acknowledgement.
+    fn new<P: Payload>(
         since: Instant,
+        reported: Option<NonZeroU32>,
+        store: &Store<P>,
         clock: &AckClock,
-        echo: Option<u32>,
-        from: Option<SeqNum>,
     ) -> Option<Self> {
-        echo?;
+        store.first_tsval()?;
         let round_trip = clock.round_trip()?;
+        let from = store.ends.mobile_ack() + reported.map_or(0, NonZeroU32::get);
         Some(Self { since, round_trip, from, next: since })
     }
 
-    /// This number, or where it begins.
-    fn after(&self, number: SeqNum) -> SeqNum {
-        self.from.map_or(number, |from| from.later(number))
+    /// How far to acknowledge now if everything before `told` is acknowledged; `None`: as far as is
+    /// due.
+    fn limit(&self, now: Instant, told: SeqNum, segment: u32) -> Option<SeqNum> {
+        let more = if now < self.next { 0 } else { segment };
+        (now.since(self.since) <= LONGEST_THRIFT).then(|| self.from.later(told + more))
     }
 
     /// Until when not to acknowledge more than this.
     fn wait(&self, told: SeqNum) -> Option<Instant> {
-        (self.after(told) == told).then_some(self.next)
+        told.at_or_after(self.from).then_some(self.next)
     }
 
     /// More was acknowledged, which had been under way since before the freeze. The sender's timer is
@@ -846,10 +838,6 @@ impl Thrift {
     /// that four times (RFC 6298 §2.3).
     fn on_told(&mut self, now: Instant) {
         self.next = now + self.round_trip.max(now.since(self.since) / 2);
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        now.since(self.since) > LONGEST_THRIFT
     }
 }
 

@@ -16,7 +16,8 @@
 //!   window (RFC 5681 §3.1, in bytes: RFC 3465). A segment sends at most twice what it acknowledges,
 //!   as much as it brings, or two segments.
 //! - *Answers.* An acknowledgement of more than was sent tells what the mobile had before the
-//!   outage. It may be as old, and is no answer, unless it reports a duplicate (RFC 2883 §4).
+//!   outage. It may be as old itself, so it is no answer unless it reports a duplicate (RFC 2883
+//!   §4).
 //! - *Repair.* What has just arrived, cumulatively or by the first SACK block (RFC 2018 §4), shows
 //!   what was lost of the data sent before it: what more than two segments (RFC 6675 §4, IsLost) or
 //!   a quarter of a round trip (RFC 8985 §6.2) lie behind. So repairs that are lost show too. Other
@@ -218,7 +219,7 @@ impl Replay {
         out: &mut Actions<P>,
     ) {
         if let Some(flight) = &mut self.flight {
-            // What then waits leaves as what is under way arrives, however it comes.
+            // From then on data leave when the mobile acknowledges, not when they come.
             let waits = flight.is_over(store) && !flight.sent.is_empty();
             let most = if waits { 0 } else { segment.seq_len().max(flight.segment) };
             flight.send(now, 0..=most, store, out);
