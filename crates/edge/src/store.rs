@@ -10,8 +10,17 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A copy may hold several segments, as a live gateway sees them, which cuts them to the mobile's
-/// MSS. Whatever counts segments takes them to be of this size (RFC 6928 §2: Ethernet's).
+/// MSS. Whatever counts segments takes each to have this much data and options (RFC 6928 §2:
+/// Ethernet's).
 const LONGEST_SEGMENT: u32 = 1460;
+
+/// How much data of a copy fits into one segment. Options take room in each (RFC 6691 §2), but what
+/// came in one segment goes out in one.
+fn room<P: Payload>(copy: &Segment<P>) -> u32 {
+    let is_one = copy.payload.len() <= LONGEST_SEGMENT as usize;
+    let options = if is_one { 0 } else { copy.options.encoded_len() as u32 };
+    LONGEST_SEGMENT - options
+}
 
 /// Copies with what is needed to send them again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -144,8 +153,9 @@ impl<P: Payload> Store<P> {
     /// copies).
     pub fn resend_first(&mut self, out: &mut Actions<P>) -> u64 {
         let Some(end) = self.end() else { return 0 };
+        let most = self.copies.first().map_or(LONGEST_SEGMENT, room);
         let lacking = self.ends.mobile_ack()..end;
-        u64::from(self.send(lacking, LONGEST_SEGMENT, out).is_some())
+        u64::from(self.send(lacking, most, out).is_some())
     }
 
     /// Sends the mobile what is held first in a range, of one copy and at most so many bytes; what
@@ -162,10 +172,11 @@ impl<P: Payload> Store<P> {
         Some(sent)
     }
 
-    /// Size of a segment: of the longest copy, but 1460 B at most.
+    /// How much data a segment has: as much as the longest copy, or as fits into one.
     pub fn segment(&self) -> u32 {
-        let longest = self.copies.iter().map(|copy| copy.payload.len() as u32).max();
-        longest.unwrap_or_default().clamp(1, LONGEST_SEGMENT)
+        let longest =
+            self.copies.iter().map(|copy| room(copy).min(copy.payload.len() as u32)).max();
+        longest.unwrap_or_default().max(1)
     }
 
     /// Nothing is held.

@@ -5,11 +5,13 @@
 //! each flow up to two packets, of a tunnel more. Here that happens forty times a second, over a
 //! link that loses nothing.
 
+use crate::host::Host;
 use crate::quic::{self, Download};
 use crate::testbed::{Plan, Testbed, possible};
 use crate::transfer::Load;
 use airtcp_core::LinkSignal::{Fading, Up};
 use airtcp_core::{Addr, Flow};
+use airtcp_testing::skip;
 use airtcp_wire::encode_udp;
 use boringtun::noise::errors::WireGuardError;
 use boringtun::noise::{Tunn, TunnResult};
@@ -53,6 +55,13 @@ fn repeated(bed: &Testbed) -> u64 {
 /// Sends packets that the mobile echoes, and has wake repeat some of them. What came back: what the
 /// mobile got, for nothing is lost, and nothing from the mobile is repeated.
 fn echoes(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (echoes, repeated) = exchange(bed, socket, packets);
+    assert_eq!(echoes.len() as u64, packets.len() as u64 + repeated, "echoes of all packets");
+    echoes
+}
+
+/// The same, with how many packets wake repeated.
+fn exchange(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, u64) {
     socket.set_read_timeout(Some(QUIET)).unwrap();
     let echoes = thread::scope(|scope| {
         let echoes = scope.spawn(|| {
@@ -70,8 +79,7 @@ fn echoes(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> Vec<Vec<u8>
     });
     let repeated = repeated(bed);
     assert!(repeated >= u64::from(PACKETS) / 6, "{repeated} packets were repeated");
-    assert_eq!(echoes.len() as u64, packets.len() as u64 + repeated, "echoes of all packets");
-    echoes
+    (echoes, repeated)
 }
 
 /// A socket of the fixed host, connected to this port of the mobile, which echoes datagrams.
@@ -132,7 +140,61 @@ fn an_echo_request_that_is_repeated_is_answered_again() {
     assert_eq!(once(&numbers), requests.iter().map(|r| r[6..].to_vec()).collect::<Vec<_>>());
 }
 
-/// WireGuard (whitepaper §5.4.6) keeps a window of counters, as ESP does (RFC 4303 §3.4.3).
+/// RFC 4303 §3.4.3: each packet has a number, and a receiver keeps a window of them.
+#[test]
+fn esp_drops_what_is_repeated() {
+    if !(possible() && has_esp()) {
+        return;
+    }
+    let bed = bed();
+    let [fixed, mobile] = bed.addresses().map(|ip| ip.to_string());
+    for (host, [own, other]) in [(&bed.fixed, [&fixed, &mobile]), (&bed.mobile, [&mobile, &fixed])]
+    {
+        for (from, to, direction) in [(own, other, "out"), (other, own, "in")] {
+            let ends = ["src", from, "dst", to];
+            host.ip(&[&["xfrm", "state", "add"], &ends[..], &ASSOCIATION].concat());
+            let template = ["dir", direction, "tmpl", "proto", "esp", "mode", "transport"];
+            host.ip(&[&["xfrm", "policy", "add"], &ends[..], &template].concat());
+        }
+    }
+    let datagrams: Vec<_> = (0..PACKETS).map(|n| n.to_be_bytes().to_vec()).collect();
+    let (got, repeated) = exchange(&bed, &echoed(&bed, 5000), &datagrams);
+    assert_eq!(got, datagrams);
+    let dropped = bed.mobile.file("xfrm_stat");
+    println!("{repeated} packets repeated\n{dropped}");
+    let dropped = dropped.lines().find_map(|line| line.strip_prefix("XfrmInStateSeqError"));
+    assert_eq!(dropped.expect("a counter").trim(), repeated.to_string());
+}
+
+/// A security association in transport mode, whose receiver looks for repeated packets.
+const ASSOCIATION: [&str; 14] = [
+    "proto",
+    "esp",
+    "spi",
+    "0x100",
+    "mode",
+    "transport",
+    "replay-window",
+    "32",
+    "auth",
+    "hmac(sha256)",
+    "0x0101010101010101010101010101010101010101010101010101010101010101",
+    "enc",
+    "cbc(aes)",
+    "0x02020202020202020202020202020202",
+];
+
+/// Whether the kernel speaks ESP; says if not.
+fn has_esp() -> bool {
+    let ends = ["xfrm", "state", "add", "src", "192.0.2.1", "dst", "192.0.2.2"];
+    let has = Host::new("esp").try_ip(&[&ends[..], &ASSOCIATION].concat()).is_ok();
+    if !has {
+        skip("ESP (CONFIG_INET_ESP)");
+    }
+    has
+}
+
+/// WireGuard (whitepaper §5.4.6) keeps a window of counters, as ESP does.
 #[test]
 fn wireguard_drops_what_is_repeated() {
     if !possible() {

@@ -11,15 +11,22 @@ use std::thread;
 #[derive(Debug)]
 pub(crate) struct Host {
     name: String,
+    /// Its interfaces are in a VRF, where its commands run.
+    has_vrf: bool,
 }
+
+/// The device of a host's VRF.
+const VRF: &str = "blue";
 
 impl Host {
     /// A new one, with its loopback device up.
     pub(crate) fn new(role: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let host = Self { name: format!("e2e-{}-{number}-{role}", std::process::id()) };
-        run(&["ip", "netns", "add", &host.name]);
+        let name = format!("e2e-{}-{number}-{role}", std::process::id());
+        let host = Self { name, has_vrf: false };
+        let made = try_run(&["ip", "netns", "add", &host.name]);
+        made.unwrap_or_else(|error| panic!("ip netns add: {error}"));
         // A socket that begins with bbr, which may be the machine's default, stays paced when it is
         // given another congestion control.
         host.sysctl("ipv4/tcp_congestion_control", "reno");
@@ -36,14 +43,37 @@ impl Host {
 
     /// Runs `ip` inside.
     pub(crate) fn ip(&self, args: &[&str]) {
-        run(&[&["ip", "-n", &self.name], args].concat());
+        self.try_ip(args).unwrap_or_else(|error| panic!("ip {args:?}: {error}"));
+    }
+
+    /// Runs `ip` inside; what it says if it fails.
+    pub(crate) fn try_ip(&self, args: &[&str]) -> Result<(), String> {
+        try_run(&[&["ip", "-n", &self.name], args].concat())
     }
 
     /// A command that is started inside.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name]).args(args);
+        command.args(["netns", "exec", &self.name]);
+        if self.has_vrf {
+            command.args(["ip", "vrf", "exec", VRF]);
+        }
+        command.args(args);
         command
+    }
+
+    /// Makes a VRF, in which [`command`](Self::command) starts what it starts from now on. Fails
+    /// where the kernel has none.
+    pub(crate) fn make_vrf(&mut self) -> Result<(), String> {
+        self.try_ip(&["link", "add", VRF, "type", "vrf", "table", "10"])?;
+        self.ip(&["link", "set", VRF, "up"]);
+        self.has_vrf = true;
+        Ok(())
+    }
+
+    /// Moves an interface into the VRF; it keeps its IPv4 addresses.
+    pub(crate) fn move_into_vrf(&self, interface: &str) {
+        self.ip(&["link", "set", interface, "master", VRF]);
     }
 
     /// Does `work` inside, on a thread of its own, and waits for it.
@@ -64,14 +94,16 @@ impl Host {
         self.within(|| std::fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}")));
     }
 
+    /// A file of the namespace, by its path below /proc/net.
+    pub(crate) fn file(&self, name: &str) -> String {
+        let path = format!("/proc/thread-self/net/{name}");
+        self.within(|| std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}")))
+    }
+
     /// A counter of the namespace's TCP, by its name in `nstat` without the prefix, such as
     /// `RetransSegs`.
     pub(crate) fn counter(&self, name: &str) -> u64 {
-        let tables = self.within(|| {
-            ["snmp", "netstat"].map(|file| {
-                std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap()
-            })
-        });
+        let tables = ["snmp", "netstat"].map(|file| self.file(file));
         let lines: Vec<&str> = tables.iter().flat_map(|table| table.lines()).collect();
         // A line of names, then a line of values, both begun by the prefix.
         let found = lines.chunks(2).find_map(|pair| {
@@ -88,9 +120,10 @@ impl Drop for Host {
     }
 }
 
-/// Runs a command that must succeed.
-fn run(args: &[&str]) {
+/// Runs a command; what it says if it fails.
+fn try_run(args: &[&str]) -> Result<(), String> {
     let output = Command::new(args[0]).args(&args[1..]).stdin(Stdio::null()).output();
-    let output = output.unwrap_or_else(|error| panic!("{args:?}: {error}"));
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = output.map_err(|error| error.to_string())?;
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or_else(said)
 }

@@ -40,6 +40,8 @@ pub(crate) enum Place {
     Router,
     /// A router that masquerades the mobile.
     Masquerading,
+    /// A router whose interfaces are in a VRF, and the gateway with them.
+    Vrf,
     /// A bridge.
     Bridge,
     /// The router on board, with the link as its uplink.
@@ -131,7 +133,10 @@ impl Testbed {
     /// Makes one, when there is room for it.
     pub(crate) fn new(plan: &Plan) -> Self {
         let permit = Permit::wait();
-        let [fixed, gateway, mobile] = ["fixed", "gateway", "mobile"].map(Host::new);
+        let [fixed, mut gateway, mobile] = ["fixed", "gateway", "mobile"].map(Host::new);
+        if plan.place == Place::Vrf {
+            gateway.make_vrf().unwrap();
+        }
         let is_on_board = plan.place.is_on_board();
         let behind = (plan.place == Place::Bridge || is_on_board).then(|| Host::new("router"));
         let router = behind.as_ref().unwrap_or(&gateway);
@@ -173,6 +178,11 @@ impl Testbed {
         let files = [(); 2].map(|()| tempfile::tempdir_in("/dev/shm").unwrap());
         let vehicle = if is_on_board { &gateway } else { &mobile };
         let link = Emulator::start(vehicle, router, &plan.link, files[0].path());
+        if plan.place == Place::Vrf {
+            for interface in ["wire", LINK] {
+                router.move_into_vrf(interface);
+            }
+        }
         for (n, (family, via)) in ["-4", "-6"].iter().zip(ROUTER).enumerate() {
             if is_on_board {
                 fixed.ip(&[family, "route", "add", "default", "via", via]);
@@ -194,7 +204,7 @@ impl Testbed {
         let masqueraded = match plan.place {
             Place::Masquerading => Some("wire"),
             Place::OnBoardMasquerading => Some(LINK),
-            Place::Router | Place::Bridge | Place::OnBoard => None,
+            Place::Router | Place::Vrf | Place::Bridge | Place::OnBoard => None,
         };
         if let Some(output) = masqueraded {
             for iptables in ["iptables", "ip6tables"] {
@@ -362,6 +372,15 @@ pub(crate) fn has_bridge_netfilter() -> bool {
         .within(|| BRIDGED.iter().all(|name| Path::new("/proc/sys/net").join(name).exists()));
     if !has {
         skip("br_netfilter (modprobe br_netfilter)");
+    }
+    has
+}
+
+/// Whether the kernel has VRFs; says if not.
+pub(crate) fn has_vrfs() -> bool {
+    let has = Host::new("vrf").make_vrf().is_ok();
+    if !has {
+        skip("VRFs (CONFIG_NET_VRF)");
     }
     has
 }

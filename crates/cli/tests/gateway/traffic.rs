@@ -3,7 +3,7 @@
 
 use crate::outages::{Case, Told, WORST, outage, sleep_until};
 use crate::report;
-use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, possible};
+use crate::testbed::{Place, Plan, Testbed, has_bridge_netfilter, has_vrfs, possible};
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
 use std::fs;
@@ -46,6 +46,13 @@ fn ipv6_is_protected() {
 fn a_masquerading_gateway_protects() {
     if possible() {
         expect_protected(&Plan { place: Place::Masquerading, ..plan() });
+    }
+}
+
+#[test]
+fn a_gateway_in_a_vrf_protects() {
+    if possible() && has_vrfs() {
+        expect_protected(&Plan { place: Place::Vrf, ..plan() });
     }
 }
 

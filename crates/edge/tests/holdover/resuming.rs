@@ -1,6 +1,6 @@
 //! docs/holdover.md, *Reconnection*.
 
-use crate::script::{Script, with_window};
+use crate::script::{Script, with_timestamps, with_window};
 use crate::{Node, counters, each, fifo, with};
 
 /// Down and up again: the copies 1000:6000 are replayed.
@@ -18,6 +18,20 @@ fn all_copies_are_replayed_in_order() {
         assert_eq!(s.up(), copies.map(|copy| format!("+M {copy}")));
         assert_eq!(counters(&s).replays, 1);
     });
+}
+
+#[test]
+fn super_segments_are_cut_where_their_options_leave_room() {
+    for (stamped, pieces) in [(false, 1460), (true, 1448)] {
+        each(|mut s| {
+            s.ack(6000);
+            let data = s.fixed(6000, 60_000);
+            s.fixed_sends(if stamped { with_timestamps(data, 1, 1) } else { data });
+            s.down();
+            assert_eq!(s.up(), ["+M 6000:36000"]);
+            assert_eq!(s.timer(1), [format!("+M 6000:{}", 6000 + pieces)]);
+        });
+    }
 }
 
 #[test]

@@ -21,7 +21,10 @@
 
 mod broken;
 mod case;
+#[path = "../../../../fuzz/checks/corpus.rs"]
+mod corpus;
 mod exhaustive;
+mod hostile;
 mod model;
 mod observer;
 mod properties;

@@ -2,6 +2,8 @@
 
 use crate::broken::{AcknowledgesEarly, AcknowledgesFin, Misplaces, WaitsForUp};
 use crate::case::{Case, case, case_with_crash, case_with_forger};
+use crate::corpus;
+use crate::hostile::{self, CHECKS, without_f_rto};
 use crate::subjects::{
     Limits, Plain, Promise, holdover, m_tcp, m_tcp_all, m_tcp_by_signal, m_tcp_plus,
     m_tcp_plus_in_time, simple, snoop, wake,
@@ -9,7 +11,6 @@ use crate::subjects::{
 use crate::world::{Outcome, run};
 use airtcp_core::{Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{Actions, Doubts, MTcpPlus, Middlebox, MobileId, Resume, Side};
-use airtcp_tcp::config::SpuriousDetection;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -31,19 +32,17 @@ proptest! {
 
     #[test]
     fn m_tcp_is_safe(case in case()) {
-        let case = without_f_rto(case);
-        check(&case, m_tcp, Promise::EndToEnd)?;
+        check(&without_f_rto(&case), m_tcp, Promise::EndToEnd)?;
     }
 
     #[test]
     fn m_tcp_that_retransmits_all_is_safe(case in case()) {
-        let case = without_f_rto(case);
-        check(&case, m_tcp_all, Promise::EndToEnd)?;
+        check(&without_f_rto(&case), m_tcp_all, Promise::EndToEnd)?;
     }
 
     #[test]
     fn m_tcp_that_listens_to_signals_is_safe(case in case()) {
-        check(&without_f_rto(case), m_tcp_by_signal, Promise::EndToEnd)?;
+        check(&without_f_rto(&case), m_tcp_by_signal, Promise::EndToEnd)?;
     }
 
     #[test]
@@ -99,8 +98,8 @@ proptest! {
 
     #[test]
     fn mechanisms_without_custody_lose_nothing_in_a_crash(case in case_with_crash()) {
-        check(&without_f_rto(case.clone()), m_tcp, Promise::EndToEnd)?;
-        check(&without_f_rto(case.clone()), m_tcp_by_signal, Promise::EndToEnd)?;
+        check(&without_f_rto(&case), m_tcp, Promise::EndToEnd)?;
+        check(&without_f_rto(&case), m_tcp_by_signal, Promise::EndToEnd)?;
         check(&case, snoop, Promise::EndToEnd)?;
         check(&case, holdover, Promise::EndToEnd)?;
         check(&case, wake, Promise::Repeats)?;
@@ -108,19 +107,15 @@ proptest! {
 
     #[test]
     fn a_forger_a_crash_and_reordering_together_do_no_harm(case in case_with_forger()) {
-        check(&case, simple::<Plain>, Promise::EndToEnd)?;
-        let without_f_rto = without_f_rto(case.clone());
-        check(&without_f_rto, m_tcp, Promise::EndToEnd)?;
-        check(&without_f_rto, m_tcp_all, Promise::EndToEnd)?;
-        check(&without_f_rto, m_tcp_by_signal, Promise::EndToEnd)?;
-        check(&case, snoop, Promise::EndToEnd)?;
-        check(&case, holdover, Promise::EndToEnd)?;
-        check(&case, wake, Promise::Repeats)?;
-        for resume in [Resume::Flush, Resume::Probe] {
-            check(&case, |limits| m_tcp_plus(limits, resume), Promise::Custody)?;
-            check(&case, |limits| m_tcp_plus_in_time(limits, resume), Promise::Custody)?;
+        for check in CHECKS {
+            check(&case).map_err(TestCaseError::fail)?;
         }
     }
+}
+
+#[test]
+fn no_harm_is_done_on_the_corpus() {
+    corpus::replay("safety", hostile::check);
 }
 
 proptest! {
@@ -193,17 +188,6 @@ impl Middlebox<Vec<u8>> for Watched {
     fn next_deadline(&self) -> Option<Instant> {
         self.node.next_deadline()
     }
-}
-
-/// M-TCP acknowledges in two steps, all but a byte and then that byte. F-RTO (RFC 5682 §2.1) takes
-/// the second for the proof that a time-out was spurious, and does not retransmit what else was
-/// lost until the next one: the transfer goes on, but not within [`BOUND`](crate::world::BOUND).
-fn without_f_rto(mut case: Case) -> Case {
-    let detection = &mut case.configs[0].spurious;
-    if *detection == SpuriousDetection::FRto {
-        *detection = SpuriousDetection::None;
-    }
-    case
 }
 
 /// Among many cases there is one that `node` fails, for the reason named.
