@@ -11,12 +11,9 @@ use std::thread;
 #[derive(Debug)]
 pub(crate) struct Host {
     name: String,
-    /// Its interfaces are in a VRF, where its commands run.
-    has_vrf: bool,
+    /// The device of the VRF in which its commands run.
+    pub(crate) vrf: Option<&'static str>,
 }
-
-/// The device of a host's VRF.
-const VRF: &str = "blue";
 
 impl Host {
     /// A new one, with its loopback device up.
@@ -24,7 +21,7 @@ impl Host {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("e2e-{}-{number}-{role}", std::process::id());
-        let host = Self { name, has_vrf: false };
+        let host = Self { name, vrf: None };
         let made = try_run(&["ip", "netns", "add", &host.name]);
         made.unwrap_or_else(|error| panic!("ip netns add: {error}"));
         // A socket that begins with bbr, which may be the machine's default, stays paced when it is
@@ -55,25 +52,11 @@ impl Host {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name]);
-        if self.has_vrf {
-            command.args(["ip", "vrf", "exec", VRF]);
+        if let Some(vrf) = self.vrf {
+            command.args(["ip", "vrf", "exec", vrf]);
         }
         command.args(args);
         command
-    }
-
-    /// Makes a VRF, in which [`command`](Self::command) starts what it starts from now on. Fails
-    /// where the kernel has none.
-    pub(crate) fn make_vrf(&mut self) -> Result<(), String> {
-        self.try_ip(&["link", "add", VRF, "type", "vrf", "table", "10"])?;
-        self.ip(&["link", "set", VRF, "up"]);
-        self.has_vrf = true;
-        Ok(())
-    }
-
-    /// Moves an interface into the VRF; it keeps its IPv4 addresses.
-    pub(crate) fn move_into_vrf(&self, interface: &str) {
-        self.ip(&["link", "set", interface, "master", VRF]);
     }
 
     /// Does `work` inside, on a thread of its own, and waits for it.

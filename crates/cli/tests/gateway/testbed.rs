@@ -135,7 +135,8 @@ impl Testbed {
         let permit = Permit::wait();
         let [fixed, mut gateway, mobile] = ["fixed", "gateway", "mobile"].map(Host::new);
         if plan.place == Place::Vrf {
-            gateway.make_vrf().unwrap();
+            make_vrf(&gateway).unwrap();
+            gateway.vrf = Some(VRF);
         }
         let is_on_board = plan.place.is_on_board();
         let behind = (plan.place == Place::Bridge || is_on_board).then(|| Host::new("router"));
@@ -180,7 +181,8 @@ impl Testbed {
         let link = Emulator::start(vehicle, router, &plan.link, files[0].path());
         if plan.place == Place::Vrf {
             for interface in ["wire", LINK] {
-                router.move_into_vrf(interface);
+                // It keeps its IPv4 addresses, and loses those of IPv6.
+                router.ip(&["link", "set", interface, "master", VRF]);
             }
         }
         for (n, (family, via)) in ["-4", "-6"].iter().zip(ROUTER).enumerate() {
@@ -376,9 +378,18 @@ pub(crate) fn has_bridge_netfilter() -> bool {
     has
 }
 
+/// A VRF's device.
+const VRF: &str = "blue";
+
+/// Makes it, if the kernel has VRFs.
+fn make_vrf(host: &Host) -> Result<(), String> {
+    host.try_ip(&["link", "add", VRF, "type", "vrf", "table", "10"])?;
+    host.try_ip(&["link", "set", VRF, "up"])
+}
+
 /// Whether the kernel has VRFs; says if not.
 pub(crate) fn has_vrfs() -> bool {
-    let has = Host::new("vrf").make_vrf().is_ok();
+    let has = make_vrf(&Host::new("vrf")).is_ok();
     if !has {
         skip("VRFs (CONFIG_NET_VRF)");
     }

@@ -110,15 +110,18 @@ fn path() -> impl Strategy<Value = Path> {
 /// Up to three outages, in order, before [`HOSTILE_UNTIL`].
 fn outages() -> impl Strategy<Value = Vec<(Instant, Instant)>> {
     let outage = (0u64..8_000, prop_oneof![2 => 1u64..1_000, 2 => 1_000u64..10_000]);
-    proptest::collection::vec(outage, 0..4).prop_map(|gaps| {
-        let mut at = 0;
-        let after = |(up, down): (u64, u64)| {
-            let from = at + up;
-            at = from + down;
-            (Instant::from_millis(from), Instant::from_millis(at))
-        };
-        gaps.into_iter().map(after).collect()
-    })
+    proptest::collection::vec(outage, 0..4).prop_map(in_order)
+}
+
+/// Outages one after the other: how many milliseconds the link is up, then down.
+pub(crate) fn in_order(gaps: impl IntoIterator<Item = (u64, u64)>) -> Vec<(Instant, Instant)> {
+    let mut at = 0;
+    let after = |(up, down): (u64, u64)| {
+        let from = at + up;
+        at = from + down;
+        (Instant::from_millis(from), Instant::from_millis(at))
+    };
+    gaps.into_iter().map(after).collect()
 }
 
 /// How the radio tells of one outage: delays in milliseconds, negative when it is early; `None`:
@@ -344,7 +347,7 @@ pub(crate) fn case_with_crash() -> impl Strategy<Value = Case> {
         .prop_map(|(case, at)| Case { crash: Some(Instant::from_millis(at)), ..case })
 }
 
-fn forgery() -> impl Strategy<Value = Forgery> {
+pub(crate) fn forgery() -> impl Strategy<Value = Forgery> {
     // Half of them not far beyond what a node that meets a connection takes for under way, 64 MiB.
     // Nearer, a forger who knows the other number shows it a connection that is not there: its
     // acknowledgements then have numbers that the fixed host ignores.
