@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 type Check = fn(&Case) -> Result<Outcome, Violation>;
 
-/// Every mechanism in every way that it resumes and acknowledges.
+/// The plain forwarder, and every mechanism in every way that it resumes and acknowledges.
 pub(crate) const CHECKS: [Check; 11] = [
     |case| run(case, simple::<Plain>(case.limits), Promise::EndToEnd),
     |case| run(&without_f_rto(case), m_tcp(case.limits), Promise::EndToEnd),

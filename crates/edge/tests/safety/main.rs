@@ -5,7 +5,8 @@
 //! ([`broken`]):
 //! - *Property tests* ([`properties`]): real endpoints with real bytes on both sides of the
 //!   mechanism ([`world`]), random networks, outages and link signals ([`case`]). [`observer`] taps
-//!   both sides of the node and knows nothing of its inside.
+//!   both sides of the node and knows nothing of its inside. A fuzz target makes cases of bytes
+//!   ([`hostile`]).
 //! - *Model checking* ([`model`]): the code of one connection between an abstract sender and an
 //!   abstract receiver, in every order of deliveries, losses, signals and timers that a small
 //!   configuration allows.
