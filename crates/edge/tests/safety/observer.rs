@@ -253,8 +253,10 @@ impl Observer {
             match to {
                 Side::Fixed if injected => {
                     self.reaches_fixed(segment, true)?;
-                    if !arrived.is_some_and(|(from, arrived)| is_rewritten(from, arrived, segment))
-                    {
+                    let is_owed = |(from, arrived)| {
+                        is_rewritten(from, arrived, segment) || is_refused(from, arrived, segment)
+                    };
+                    if !arrived.is_some_and(is_owed) {
                         self.made_for_fixed(segment)?;
                     }
                 }
@@ -367,6 +369,13 @@ impl Observer {
         }
         Ok(())
     }
+}
+
+/// A reset that answers a segment of a connection which the node has ended (RFC 9293 §3.10.7.1). If
+/// that segment was late, so is the reset, and the fixed host ignores it.
+fn is_refused(from: Side, arrived: &Seg, segment: &Seg) -> bool {
+    let is_bare = segment.flags == Flags::RST && segment.ack.is_none() && segment.seq_len() == 0;
+    from == Side::Fixed && is_bare && arrived.ack == Some(segment.seq)
 }
 
 /// The mobile's own segment, but for what it acknowledges.
