@@ -540,7 +540,7 @@ impl Frozen {
         let (ack, end) = (store.ends.mobile_ack(), store.data_end());
         let due = clock.early(now).map_or(end, |early| early.earlier(end).later(ack));
         let told = self.acked_fh.later(ack);
-        let limit = self.thrift.and_then(|thrift| thrift.limit(now, told, store.segment()));
+        let limit = self.thrift.and_then(|thrift| thrift.limit(now, told, store));
         limit.map_or(due, |limit| due.earlier(limit))
     }
 
@@ -823,8 +823,8 @@ impl Thrift {
 
     /// How far to acknowledge now if everything before `told` is acknowledged; `None`: as far as is
     /// due.
-    fn limit(&self, now: Instant, told: SeqNum, segment: u32) -> Option<SeqNum> {
-        let more = if now < self.next { 0 } else { segment };
+    fn limit<P: Payload>(&self, now: Instant, told: SeqNum, store: &Store<P>) -> Option<SeqNum> {
+        let more = if now < self.next { 0 } else { store.segment() };
         (now.since(self.since) <= LONGEST_THRIFT).then(|| self.from.later(told + more))
     }
 
