@@ -132,6 +132,7 @@ pub fn encode_echo_request(
 
 /// Appends the IP header of a packet with `len` bytes of `protocol`.
 fn put_ip(protocol: u8, flow: &Flow, len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    out.reserve(Ipv6Header::LEN + len);
     match (flow.src.ip, flow.dst.ip) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => put_ipv4(protocol, src, dst, len, out),
         (IpAddr::V6(src), IpAddr::V6(dst)) => put_ipv6(protocol, src, dst, len, out),

@@ -12,7 +12,7 @@ use airtcp_core::{Addr, Flow, LinkSignal, Segment, SeqNum};
 use airtcp_live::gateway::command::Status;
 use airtcp_testing::skip;
 use airtcp_wire::encode;
-use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, ReceiveTimestampns};
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
@@ -125,14 +125,15 @@ impl Bed {
         let socket = self.mobiles.within(socket);
         setsockopt(&socket, RcvBufForce, &(256 << 20)).unwrap();
         setsockopt(&socket, ReceiveTimestampns, &true).unwrap();
-        setsockopt(&socket, ReceiveTimeout, &nix::sys::time::TimeVal::new(0, 10_000)).unwrap();
         let mut seen = Seen::default();
         let mut packet = [0; 2048];
         while !end.load(Ordering::Relaxed) {
             let mut control = nix::cmsg_space!(TimeSpec);
             let mut vectors = [IoSliceMut::new(&mut packet)];
-            let (fd, flags) = (socket.as_raw_fd(), MsgFlags::empty());
+            let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
             let Ok(received) = recvmsg::<()>(fd, &mut vectors, Some(&mut control), flags) else {
+                // Who waits on the socket is woken by the gateway's own system call, for each packet.
+                thread::sleep(Duration::from_millis(5));
                 continue;
             };
             let at = received.cmsgs().unwrap().find_map(|one| match one {

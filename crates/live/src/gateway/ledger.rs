@@ -343,15 +343,16 @@ impl Ledger {
                 }
                 note if failed.contains(note.flow()) => continue,
                 Note::Snapshot(flow, snapshot) => {
-                    self.add(&mut chunk, *flow, &Entry::Snapshot(*flow, group, snapshot))
+                    let known = self.place(&chunk, flow);
+                    self.add(&mut chunk, known, *flow, &Entry::Snapshot(*flow, group, snapshot))
                 }
-                Note::Input(flow, input) => {
-                    let place = chunk.places.get(flow).or(self.places.get(flow));
-                    let number = place.map(|place| place.inputs + 1);
-                    number.ok_or_else(|| io::Error::other("no snapshot is on file")).and_then(
-                        |number| self.add(&mut chunk, *flow, &Entry::Input(*flow, number, input)),
-                    )
-                }
+                Note::Input(flow, input) => match self.place(&chunk, flow) {
+                    Some(known) => {
+                        let entry = Entry::Input(*flow, known.inputs + 1, input);
+                        self.add(&mut chunk, Some(known), *flow, &entry)
+                    }
+                    None => Err(io::Error::other("no snapshot is on file")),
+                },
             };
             if let Err(error) = added {
                 failed.insert(*note.flow());
@@ -404,12 +405,23 @@ impl Ledger {
         self.places.is_empty()
     }
 
-    /// Adds a record to a chunk, if there is room for it below the limit.
-    fn add(&self, chunk: &mut Chunk, flow: Flow, entry: &NewEntry<'_>) -> io::Result<()> {
+    /// Where a connection is once the chunk is written, unless it is new.
+    fn place(&self, chunk: &Chunk, flow: &Flow) -> Option<Place> {
+        chunk.places.get(flow).or_else(|| self.places.get(flow)).copied()
+    }
+
+    /// Adds a record to a chunk, if there is room for it below the limit. `known` is its
+    /// connection's [place](Self::place).
+    fn add(
+        &self,
+        chunk: &mut Chunk,
+        known: Option<Place>,
+        flow: Flow,
+        entry: &NewEntry<'_>,
+    ) -> io::Result<()> {
         let before = chunk.bytes.len();
         write_record(&mut chunk.bytes, entry)?;
         let bytes = (chunk.bytes.len() - before) as u64;
-        let known = chunk.places.get(&flow).or(self.places.get(&flow)).copied();
         let replaced = match entry {
             Entry::Snapshot(..) => known.map_or(0, |place| place.bytes),
             Entry::Input(..) | Entry::Released(_) => 0,
