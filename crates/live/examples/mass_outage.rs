@@ -176,7 +176,7 @@ impl Turns {
     fn take(&mut self, bench: &mut Bench, turn: impl FnOnce(&mut Bench)) {
         let begin = time::Instant::now();
         turn(bench);
-        let is_packet = |effect: &Effect| matches!(effect, Effect::Inject(_));
+        let is_packet = |effect: &Effect| matches!(effect, Effect::Inject { .. });
         self.packets += bench.effects.drain(..).filter(is_packet).count();
         bench.dispatcher.settle();
         let took = begin.elapsed();

@@ -132,7 +132,7 @@ impl Bed {
             let mut vectors = [IoSliceMut::new(&mut packet)];
             let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
             let Ok(received) = recvmsg::<()>(fd, &mut vectors, Some(&mut control), flags) else {
-                // Who waits on the socket is woken by the gateway's own system call, for each packet.
+                // If it waited on the socket, each of the gateway's packets would have to wake it.
                 thread::sleep(Duration::from_millis(5));
                 continue;
             };

@@ -14,7 +14,7 @@
 
 use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
 use super::config::{GatewayConfig, Group, Limits, Members, Queued, uplink_of};
-use super::datapath::{Injection, Intercepted, Verdict, Way};
+use super::datapath::{Intercepted, Verdict, Way};
 use super::hosts::HostPair;
 use super::kept::{Kept, Sent};
 use super::ledger::format::Saved;
@@ -60,7 +60,14 @@ pub trait Keeper {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Send a packet.
-    Inject(Injection),
+    Inject {
+        /// Out of this side.
+        to: Side,
+        /// How it gets there.
+        way: Way,
+        /// From the IP header on.
+        packet: Vec<u8>,
+    },
     /// Intercept the packets of a mobile of a group that is [`Queued::Watched`] from now on, or no
     /// longer.
     Watch {
@@ -711,8 +718,7 @@ impl Dispatcher {
 
     /// A packet is larger than the first link takes. Returns smaller ones in its place; none if
     /// there can be none.
-    pub fn cut_smaller(&mut self, injection: &Injection) -> Vec<Injection> {
-        let Injection { to, way, ref packet } = *injection;
+    pub fn cut_smaller(&mut self, to: Side, packet: &[u8]) -> Vec<Vec<u8>> {
         let payload = |bytes: &[u8]| SharedBytes(bytes::Bytes::copy_from_slice(bytes));
         let Ok(Decoded { segment, .. }) = decode_with(packet, Checksums::Ignore, payload) else {
             return Vec::new();
@@ -726,13 +732,13 @@ impl Dispatcher {
         }
         let mut effects = Vec::new();
         for piece in pieces(segment, largest) {
-            self.counters.inject(to, Some(way), &piece, &mut effects);
+            self.counters.inject(to, Some(way(to)), &piece, &mut effects);
         }
-        let injection = |effect| match effect {
-            Effect::Inject(injection) => Some(injection),
+        let packet = |effect| match effect {
+            Effect::Inject { packet, .. } => Some(packet),
             _ => None,
         };
-        effects.into_iter().filter_map(injection).collect()
+        effects.into_iter().filter_map(packet).collect()
     }
 
     fn host_pair(&mut self, flow: Flow) -> &mut HostPair {
@@ -900,7 +906,7 @@ impl Counters {
 
     /// Has a packet sent. Without a way it is lost, as on a link that is down.
     fn send(&mut self, to: Side, way: Option<Way>, packet: Vec<u8>, effects: &mut Vec<Effect>) {
-        effects.extend(way.map(|way| Effect::Inject(Injection { to, way, packet })));
+        effects.extend(way.map(|way| Effect::Inject { to, way, packet }));
         self.injected += u64::from(way.is_some());
     }
 

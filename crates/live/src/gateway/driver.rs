@@ -12,10 +12,11 @@ use super::config::GatewayConfig;
 use super::copies::{Copies, Prepared, Taken};
 use super::datapath::nfqueue::Nfqueue;
 use super::datapath::rules::Watcher;
-use super::datapath::{Injection, Intercepted};
+use super::datapath::{Intercepted, Way};
 use super::dispatch::{Dispatcher, Effect};
 use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
+use airtcp_edge::Side;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::AsFd;
@@ -282,31 +283,27 @@ impl Driver {
         }
     }
 
-    /// Sends packets. Like any other they may be lost; the mechanisms repeat what matters.
-    fn inject(&mut self, packets: &[Injection]) {
-        // A broken queue ends the loop when it is flushed next.
-        for (n, error) in self.queue.inject(packets).unwrap_or_default() {
-            let smaller = match error.raw_os_error() {
-                Some(libc::EMSGSIZE) => self.dispatcher.cut_smaller(&packets[n]),
-                _ => Vec::new(),
-            };
-            self.injections_failed += u64::from(smaller.is_empty());
-            self.inject(&smaller);
+    /// Sends a packet. Like any other it may be lost; the mechanisms repeat what matters.
+    fn inject(&mut self, to: Side, way: Way, packet: &[u8]) {
+        let Err(error) = self.queue.inject(way, packet) else { return };
+        let smaller = match error.raw_os_error() {
+            Some(libc::EMSGSIZE) => self.dispatcher.cut_smaller(to, packet),
+            _ => Vec::new(),
+        };
+        self.injections_failed += u64::from(smaller.is_empty());
+        for packet in smaller {
+            self.inject(to, way, &packet);
         }
     }
 
     /// Does what the dispatcher wants done.
     pub fn carry_out(&mut self, effects: &mut Vec<Effect>) {
-        let mut packets = Vec::new();
         for effect in effects.drain(..) {
             match effect {
-                Effect::Inject(injection) => packets.push(injection),
+                Effect::Inject { to, way, packet } => self.inject(to, way, &packet),
                 Effect::Watch { mobile, watched } => self.rules.watch(mobile, watched),
                 Effect::CopyAll { mobile, on } => self.copies.set_full(mobile, on),
             }
-        }
-        if !packets.is_empty() {
-            self.inject(&packets);
         }
         self.dispatcher.settle();
     }

@@ -9,13 +9,13 @@
 mod copies;
 
 use airtcp_core::{Bytes, Duration as Span, Segment};
-use airtcp_edge::{MechanismConfig, MobileId, Side};
+use airtcp_edge::{MechanismConfig, MobileId};
 use airtcp_live::gateway::config::{
     CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_live::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_live::gateway::datapath::rules::{self, Rules, Watcher};
-use airtcp_live::gateway::datapath::{Injection, Intercepted, Verdict, Way};
+use airtcp_live::gateway::datapath::{Intercepted, Verdict, Way};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;
@@ -458,10 +458,9 @@ fn replace(packet: &Intercepted, path: &mut Nfqueue) -> Verdict {
     if segment.payload.is_empty() {
         return Verdict::Pass;
     }
-    let mut packet = Vec::new();
-    encode(&segment, &mut packet).unwrap();
-    let failed = path.inject(&[Injection { to: Side::Mobile, way, packet }]).unwrap();
-    assert!(failed.is_empty(), "{failed:?}");
+    let mut bytes = Vec::new();
+    encode(&segment, &mut bytes).unwrap();
+    path.inject(way, &bytes).unwrap();
     Verdict::Drop
 }
 

@@ -7,22 +7,16 @@
 //! host's: so rules of the routing policy that look at the source treat them as they treat what is
 //! forwarded. Those that look at the interface by which a packet came in do not.
 
-use super::{Injection, Way};
+use super::Way;
 use crate::gateway::config::Mark;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::panic::resume_unwind;
-use std::thread;
 
 /// Room for packets that wait in queues of the link, in bytes.
 const SEND_BUFFER: usize = 8 << 20;
-
-/// Two threads send as many packets sooner than one: starting a thread takes as long as sending ten.
-const SHARED: usize = 64;
 
 /// `IPV6_FREEBIND`: packets may have source addresses that no interface of this host has.
 #[derive(Clone, Copy, Debug)]
@@ -63,30 +57,9 @@ impl Injector {
         all.try_for_each(|socket| socket.set_mark(mark.value))
     }
 
-    /// Sends packets, those of one flow in their order. Returns the numbers of those that could not
-    /// be sent, and why.
-    pub(in crate::gateway) fn send_all(&self, packets: &[Injection]) -> Vec<(usize, io::Error)> {
-        let send = |range: Range<usize>| -> Vec<(usize, io::Error)> {
-            let send = |n| Some((n, self.send(&packets[n]).err()?));
-            range.filter_map(send).collect()
-        };
-        let all = packets.len();
-        let Some(middle) = middle(packets) else { return send(0..all) };
-        thread::scope(|scope| {
-            let other = thread::Builder::new().spawn_scoped(scope, || send(middle..all));
-            let mut failed = send(0..middle);
-            failed.extend(match other {
-                Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // There are too many threads.
-                Err(_) => send(middle..all),
-            });
-            failed
-        })
-    }
-
     /// Sends an IP packet to its destination address.
-    fn send(&self, Injection { way, packet, .. }: &Injection) -> io::Result<()> {
-        let (pair, index) = match *way {
+    pub(in crate::gateway) fn send(&self, way: Way, packet: &[u8]) -> io::Result<()> {
+        let (pair, index) = match way {
             Way::Tracked => (&self.plain, 0),
             Way::Untracked => (&self.marked, 0),
             Way::Uplink(index) => (&self.marked, index),
@@ -162,46 +135,9 @@ fn addresses(packet: &[u8]) -> Option<[IpAddr; 2]> {
     }
 }
 
-/// Where the half begins that another thread sends; `None` when one thread sends all.
-fn middle(packets: &[Injection]) -> Option<usize> {
-    let is_first = |n: &usize| flow(&packets[n - 1].packet) != flow(&packets[*n].packet);
-    (packets.len() / 2..packets.len()).filter(|_| packets.len() >= SHARED).find(is_first)
-}
-
-/// What the packets of a flow have in common: their addresses, and the ports if there are any. The
-/// gateway's own packets have no options or extension headers.
-fn flow(packet: &[u8]) -> Option<&[u8]> {
-    match packet.first()? >> 4 {
-        4 => packet.get(12..24),
-        _ => packet.get(8..44),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_edge::Side;
-
-    /// A packet for each, of a flow to this port.
-    fn injections(ports: impl IntoIterator<Item = u16>) -> Vec<Injection> {
-        let injection = |port: u16| {
-            let mut packet = vec![0x45; 40];
-            packet[22..24].copy_from_slice(&port.to_be_bytes());
-            Injection { to: Side::Mobile, way: Way::Tracked, packet }
-        };
-        ports.into_iter().map(injection).collect()
-    }
-
-    #[test]
-    fn two_threads_share_many_packets_and_no_flow() {
-        let of_tens = |n| injections((0..n).map(|n| n / 10));
-        assert_eq!(middle(&of_tens(100)), Some(50));
-        assert_eq!(middle(&of_tens(110)), Some(60));
-        assert_eq!(middle(&injections([7; 100])), None);
-        for few in [0, 1, 2, SHARED as u16 - 1] {
-            assert_eq!(middle(&injections(0..few)), None);
-        }
-    }
 
     #[test]
     fn both_addresses_are_read_from_either_header() {

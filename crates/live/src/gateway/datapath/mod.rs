@@ -28,7 +28,7 @@ pub(in crate::gateway) mod inject;
 pub mod nfqueue;
 pub mod rules;
 
-use airtcp_edge::{Side, Silence};
+use airtcp_edge::Silence;
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 
@@ -65,17 +65,6 @@ pub enum Way {
     Untracked,
     /// By an uplink with this index, as a part of its connection.
     Uplink(u32),
-}
-
-/// A packet of the gateway's own making.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Injection {
-    /// Out of this side.
-    pub to: Side,
-    /// How it gets there.
-    pub way: Way,
-    /// From the IP header on, with correct checksums.
-    pub packet: Vec<u8>,
 }
 
 /// What becomes of an intercepted packet.

@@ -14,7 +14,7 @@
 
 use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
-use super::{Injection, Intercepted, PacketId, Verdict};
+use super::{Intercepted, PacketId, Verdict, Way};
 use crate::gateway::config::Mark;
 use crate::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
 use airtcp_wire::Checksums;
@@ -223,14 +223,14 @@ impl Nfqueue {
         self.verdicts.extend(message);
     }
 
-    /// Sends packets of the gateway's own making, after all that was decided before. Returns those
-    /// that could not be sent, by their numbers, and why.
+    /// Sends a packet of the gateway's own making, an IP packet with correct checksums, after all
+    /// that was decided before.
     ///
     /// # Errors
-    /// The queue is broken.
-    pub fn inject(&mut self, packets: &[Injection]) -> io::Result<Vec<(usize, io::Error)>> {
+    /// The packet could not be sent, at once or at all; others may.
+    pub fn inject(&mut self, way: Way, packet: &[u8]) -> io::Result<()> {
         self.flush()?;
-        Ok(self.injector.send_all(packets))
+        self.injector.send(way, packet)
     }
 
     /// Lets all decisions take effect.

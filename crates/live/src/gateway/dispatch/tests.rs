@@ -185,7 +185,7 @@ impl Bench {
 
     fn injected(&mut self) -> Vec<(Side, Segment<Vec<u8>>)> {
         let inject = |effect| match effect {
-            Effect::Inject(Injection { to, packet, .. }) => {
+            Effect::Inject { to, packet, .. } => {
                 Some((to, decode(&packet, Checksums::Verify).expect("checksums are right")))
             }
             Effect::Watch { .. } | Effect::CopyAll { .. } => None,
@@ -292,7 +292,7 @@ fn a_silent_mobile_without_tcp_is_asked_by_echo_requests_of_the_fixed_host() {
     airtcp_wire::encode_echo_request(&flow(), 0xa17c, &mut echo_request).unwrap();
     let sent = |wanted: &[u8]| {
         let packets = bench.effects.iter().filter_map(|effect| match effect {
-            Effect::Inject(Injection { to: Side::Mobile, packet, .. }) => Some(packet),
+            Effect::Inject { to: Side::Mobile, packet, .. } => Some(packet),
             _ => None,
         });
         packets.filter(|packet| packet.as_slice() == wanted).count()
@@ -438,15 +438,13 @@ fn a_router_behind_another_interface_is_not_believed() {
 #[test]
 fn what_the_first_link_does_not_take_is_cut_once_more() {
     let mut bench = Bench::new(&config(CopyMode::Always));
-    let mut cut = |len| {
-        let packet = encoded(&from_fixed(500, len));
-        let (to, way) = (Side::Mobile, Way::Uplink(2));
-        bench.dispatcher.cut_smaller(&Injection { to, way, packet })
-    };
-    let pieces = cut(1200);
-    assert_eq!(pieces.len(), 3);
-    assert!(pieces.iter().all(|piece| piece.way == Way::Uplink(2)), "the same way");
-    assert!(cut(500).is_empty(), "nothing smaller is left");
+    let packet = encoded(&from_fixed(500, 1200));
+    assert_eq!(bench.dispatcher.cut_smaller(Side::Mobile, &packet).len(), 3);
+    let small = encoded(&from_fixed(500, 500));
+    assert!(
+        bench.dispatcher.cut_smaller(Side::Mobile, &small).is_empty(),
+        "nothing smaller is left"
+    );
 }
 
 #[test]
@@ -547,7 +545,7 @@ fn a_mobile_is_watched_from_fading_until_all_is_settled() {
     bench.injected();
     bench.now += SETTLING;
     bench.dispatcher.on_timer(bench.now, &mut bench.effects);
-    let lacking = |effect: &Effect| matches!(effect, Effect::Inject(_));
+    let lacking = |effect: &Effect| matches!(effect, Effect::Inject { .. });
     assert!(bench.effects.iter().all(lacking), "the mobile lacks what was promised");
     let all = Segment { ack: Some(SeqNum(600)), ..from_mobile(100, 0) };
     assert_eq!(bench.segment(&all), Verdict::Pass);
@@ -925,7 +923,7 @@ fn a_mobile_of_a_group_is_not_the_uplinks() {
 fn packets_over_the_uplink_leave_by_it_while_it_is_there() {
     let ways = |bench: &mut Bench| {
         let way = |effect| match effect {
-            Effect::Inject(Injection { to, way, .. }) => Some((to, way)),
+            Effect::Inject { to, way, .. } => Some((to, way)),
             _ => None,
         };
         let mut ways: Vec<_> = bench.effects.drain(..).filter_map(way).collect();
@@ -972,13 +970,11 @@ fn connections_over_an_uplink_that_nobody_can_go_on_with_are_reset_at_both_ends(
     let watch = Effect::Watch { mobile: MobileId::Uplink(wwan0()), watched: true };
     assert_eq!(second.effects, [watch]);
     assert_eq!(second.segment(&from_fixed(599, 1)), Verdict::Drop);
-    let Some(Effect::Inject(Injection { to, way, .. })) = second.effects.pop() else {
-        panic!("a reset")
-    };
+    let Some(Effect::Inject { to, way, .. }) = second.effects.pop() else { panic!("a reset") };
     assert_eq!((to, way), (Side::Fixed, Way::Untracked));
     second.dispatcher.on_timer(second.now, &mut second.effects);
     let over = |effect: &Effect| {
-        matches!(effect, Effect::Inject(Injection { to: Side::Mobile, way: Way::Uplink(2), .. }))
+        matches!(effect, Effect::Inject { to: Side::Mobile, way: Way::Uplink(2), .. })
     };
     assert!(second.effects.iter().any(over), "{:?}", second.effects);
 }
@@ -1002,7 +998,7 @@ fn wake_on_board_hears_the_network_as_one() {
     bench.now = bench.dispatcher.next_deadline().unwrap();
     bench.dispatcher.on_timer(bench.now, &mut bench.effects);
     let is_called = |effect: &Effect| {
-        matches!(effect, Effect::Inject(Injection { to: Side::Mobile, way: Way::Uplink(2), .. }))
+        matches!(effect, Effect::Inject { to: Side::Mobile, way: Way::Uplink(2), .. })
     };
     assert!(bench.effects.iter().all(is_called) && !bench.effects.is_empty());
     // Any host beyond the uplink is enough.
