@@ -19,6 +19,7 @@ use boringtun::x25519::{PublicKey, StaticSecret};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::UdpSocket;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,8 @@ const PERIOD: Duration = Duration::from_millis(25);
 const PACKETS: u16 = 60;
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// No packet takes longer.
-const QUIET: Duration = Duration::from_millis(500);
+/// No packet takes longer, of a busy machine either.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Has wake repeat packets while `work` is done. Then no answer is due any more.
 fn repeating<T: Send>(bed: &Testbed, work: impl FnOnce() -> T + Send) -> T {
@@ -63,11 +64,20 @@ fn echoes(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> Vec<Vec<u8>
 /// The same, with how many packets wake repeated.
 fn exchange(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, u64) {
     socket.set_read_timeout(Some(QUIET)).unwrap();
+    let all_sent = AtomicBool::new(false);
     let echoes = thread::scope(|scope| {
         let echoes = scope.spawn(|| {
             let mut buffer = [0; 2048];
-            let mut next = || socket.recv(&mut buffer).ok().map(|size| buffer[..size].to_vec());
-            std::iter::from_fn(&mut next).collect::<Vec<_>>()
+            let mut echoes = Vec::new();
+            loop {
+                let is_last = all_sent.load(SeqCst);
+                match socket.recv(&mut buffer) {
+                    Ok(size) => echoes.push(buffer[..size].to_vec()),
+                    Err(_) if is_last => return echoes,
+                    // Some program was held up.
+                    Err(_) => {}
+                }
+            }
         });
         repeating(bed, || {
             for packet in packets {
@@ -75,6 +85,7 @@ fn exchange(bed: &Testbed, socket: &UdpSocket, packets: &[Vec<u8>]) -> (Vec<Vec<
                 thread::sleep(INTERVAL);
             }
         });
+        all_sent.store(true, SeqCst);
         echoes.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
     let repeated = repeated(bed);

