@@ -231,9 +231,9 @@ fn a_window_of_segments_has_one_ack() {
     let plain = bed.download(4_000_000, || ());
     let delack = bed.delack(&["--window", "8"]);
     let delayed = bed.download(4_000_000, || ());
-    // An ACK for eight segments, but more at the start and by timers on a busy machine.
+    // An ACK for eight segments (0.125), but more at the start and by timers on a busy machine.
     assert!(plain.is_plain(), "{plain:?}");
-    assert!(delayed.acks_per_segment() < 0.3 && !delayed.is_plain(), "{delayed:?}");
+    assert!(delayed.acks_per_segment() < 0.25 && !delayed.is_plain(), "{delayed:?}");
     assert_eq!(delack.end(Signal::SIGTERM), Some(0));
 }
 

@@ -206,14 +206,13 @@ impl Connection {
             let (small, large) = (sent.window.min(ack.window), sent.window.max(ack.window));
             large / 2 <= small
         });
-        let waits = plain
-            && news
-            && in_order
-            && much_as_before
-            && !unseen
-            && !self.is_due
-            && !self.is_over
-            && self.policy.deadline().is_some();
+        let may_wait = plain && news && in_order && much_as_before && !unseen && !self.is_over;
+        let waits = may_wait
+            && match self.is_due {
+                // The data behind it are here already: their ACK says more.
+                true => ack.number.before(self.high),
+                false => self.policy.deadline().is_some(),
+            };
         match self.held.take() {
             // The same number twice is a signal, and an older one must not come later.
             Some(held) if !news => self.pass(now, held, decided),
@@ -222,6 +221,9 @@ impl Connection {
         }
         if waits {
             self.held = Some(ack);
+            if self.is_due {
+                self.due.get_or_insert(now + GRACE);
+            }
         } else {
             self.pass(now, ack, decided);
         }

@@ -2,9 +2,10 @@
 //!
 //! Read first: packet(7), bpf(4). The kernel gives a copy of each packet that a filter takes, cut
 //! off behind its headers, before TCP sees the packet. So data reach the tap before the ACKs that
-//! they cause reach the queue. The filter takes what is addressed to this host, came in by one
-//! interface, is no fragment, and has payload or ends or begins a connection; pure ACKs it leaves
-//! out.
+//! they cause reach the queue. That holds for sockets of all protocols: those of one have got
+//! packets after TCP (seen on Linux 6.18). The filter takes what is addressed to this host, came in
+//! by one interface, is no fragment, and has payload or ends or begins a connection; pure ACKs it
+//! leaves out.
 
 use crate::gateway::driver::now;
 use crate::netlink::{Message, Netlink, attributes, u32_at};
@@ -12,7 +13,7 @@ use airtcp_core::Instant;
 use airtcp_wire::{Headers, decode_headers};
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns};
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns, SetBool};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
@@ -41,8 +42,8 @@ impl Tap {
     /// # Errors
     /// There is no such interface, or no right to packet sockets (CAP_NET_RAW).
     pub fn open(interface: u32) -> io::Result<Self> {
-        let ipv4 = open(libc::ETH_P_IP, &filter(interface, &IPV4))?;
-        let ipv6 = open(libc::ETH_P_IPV6, &filter(interface, &IPV6))?;
+        let ipv4 = open(&filter(libc::ETH_P_IP, interface, &IPV4))?;
+        let ipv6 = open(&filter(libc::ETH_P_IPV6, interface, &IPV6))?;
         Ok(Self { sockets: [ipv4, ipv6], mtu: mtu(interface)? })
     }
 
@@ -96,10 +97,19 @@ impl Tap {
     }
 }
 
-fn open(protocol: i32, filter: &[SockFilter]) -> io::Result<Socket> {
-    let protocol = Protocol::from(i32::from((protocol as u16).to_be()));
+/// linux/if_packet.h
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// What this host sends is not taken (Linux 4.20).
+#[derive(Clone, Copy, Debug)]
+struct IgnoreOutgoing;
+nix::setsockopt_impl!(IgnoreOutgoing, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, bool, SetBool);
+
+fn open(filter: &[SockFilter]) -> io::Result<Socket> {
+    let protocol = Protocol::from(i32::from((libc::ETH_P_ALL as u16).to_be()));
     let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(protocol))?;
     socket.attach_filter(filter)?;
+    setsockopt(&socket, IgnoreOutgoing, &true)?;
     setsockopt(&socket, RcvBufForce, &BUFFER)?;
     setsockopt(&socket, ReceiveTimestampns, &true)?;
     // What came before the filter.
@@ -137,6 +147,7 @@ const IF_SET: u16 = 0x45;
 const RETURN: u16 = 0x06;
 /// Where the kernel's own fields begin, as a negative offset.
 const KERNEL: u32 = (-0x1000_i32).cast_unsigned();
+const PROTOCOL: u32 = KERNEL;
 const PACKET_TYPE: u32 = KERNEL + 4;
 const INTERFACE: u32 = KERNEL + 8;
 
@@ -186,10 +197,12 @@ const IPV6: [Step; 9] = [
     Do(LD_HALF, 4),
 ];
 
-/// The filter: the packet is for this host and came in there; then the steps of its IP version,
-/// which leave its length, and in X the length of its headers.
-fn filter(interface: u32, steps: &[Step]) -> Vec<SockFilter> {
+/// The filter: the packet is of this version of IP, for this host, and came in there; then the steps
+/// of its version, which leave its length, and in X the length of its headers.
+fn filter(version: i32, interface: u32, steps: &[Step]) -> Vec<SockFilter> {
     let here = [
+        Do(LD_WORD, PROTOCOL),
+        Need(IF_EQUAL, version as u32),
         Do(LD_WORD, PACKET_TYPE),
         Need(IF_EQUAL, u32::from(libc::PACKET_HOST)),
         Do(LD_WORD, INTERFACE),

@@ -121,6 +121,25 @@ fn an_ack_leaves_when_a_window_of_segments_has_arrived() {
     assert_eq!((data_segments, acks, acks_dropped), (40, 20, 12));
 }
 
+/// On an idle machine this is how they come: several segments are read at once, then their ACKs.
+#[test]
+fn of_the_acks_of_data_that_were_seen_before_them_the_last_leaves() {
+    let mut host = Host::new(dca(6));
+    host.stream(0, 2).left();
+    for from in [2, 8, 14] {
+        let ms = 100 * u64::from(from);
+        (from..from + 6).for_each(|n| _ = host.data(ms, n));
+        (from..from + 6).for_each(|n| _ = host.ack(ms, n + 1));
+        assert_eq!(host.left(), [from + 6]);
+    }
+    // The kernel makes no ACK of the last one yet.
+    (20..26).for_each(|n| _ = host.data(2000, n));
+    host.ack(2000, 23).ack(2000, 25);
+    assert!(host.left().is_empty());
+    host.time(2001);
+    assert_eq!(host.left(), [25]);
+}
+
 #[test]
 fn an_odd_window_makes_do_with_the_acks_that_the_kernel_has() {
     let mut host = Host::new(dca(5));
