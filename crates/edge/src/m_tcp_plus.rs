@@ -41,8 +41,8 @@
 //!   signal of disconnection, or a lost one of reconnection, costs the time to the next nudge;
 //!   without that setting, that is the fixed host's next probe.
 //! - The mobile may never have been reported down. When it is [`Up`](LinkSignal::Up) while
-//!   connected, and the fixed host has been sending again what is held, the copies are replayed
-//!   once: its next retransmission may be a minute off.
+//!   connected, and the fixed host has been sending again what is held, or a replay has timed out,
+//!   the copies are replayed once: the next retransmission may be a minute off.
 //! - Frozen, the fixed host must see no open window: the mobile's pure ACKs are dropped, and its
 //!   data goes on with `acked_fh`, window 0 and without SACK blocks. Window 0 needs no scaling.
 //! - A connection is merely forwarded until both hosts were met (see [`belief`](crate::belief)). So
@@ -414,7 +414,9 @@ impl<P: Payload> Connection<P> for State<P> {
         let Some(store) = &mut self.known.met else { return };
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again, replay, .. }, LinkSignal::Up) => {
-                if std::mem::take(sent_again) {
+                // A replay that has timed out began before the outage.
+                let is_unheard = replay.as_ref().is_some_and(|replay| !replay.has_begun());
+                if std::mem::take(sent_again) || is_unheard {
                     cx.counters.replays += 1;
                     *replay = Some(Replay::begin(now, cx.waiting, store, cx.out));
                 }

@@ -265,8 +265,9 @@ fn a_late_early_or_incomplete_signal_is_healed_when_the_mobile_is_back() {
     if !possible() {
         return;
     }
-    let cases = grid(Some("m-tcp-plus"), &[Told::Late, Told::Early, Told::NoDown], &[5]);
-    expect_quick(&cases, MEDIAN);
+    // Near the bar the median of a few is chance.
+    let signals = [Told::Late, Told::Early, Told::NoDown];
+    expect_quick(&grid(Some("m-tcp-plus"), &signals, &[5; 3]), MEDIAN);
 }
 
 #[test]
