@@ -154,7 +154,7 @@ impl Gateway {
             if wanted(&status) {
                 return status;
             }
-            assert!(Instant::now() < until, "{status:?}");
+            assert!(Instant::now() < until, "{status:?}\n{}", self.log());
             thread::sleep(Duration::from_millis(5));
         }
     }

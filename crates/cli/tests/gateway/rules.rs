@@ -14,11 +14,15 @@ const OUTAGE: Duration = Duration::from_secs(5);
 /// After the outage began.
 const FLUSHED: Duration = Duration::from_secs(2);
 
+/// Rules come back no sooner after somebody has removed some. A machine so busy that a flush takes
+/// longer may see them back before its end: then it fails, or they come back once more.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// What a firewall does when it starts anew.
 const NFT: &str = "nft flush ruleset";
 const IPTABLES: &str =
     "for table in filter raw mangle; do iptables -t $table -F; iptables -t $table -X; done";
-const LEGACY: &str = "for table in filter raw mangle; do iptables-legacy -t $table -F; iptables-legacy -t $table -X; done";
+const LEGACY: &str = "for table in filter raw mangle; do iptables-legacy -w -t $table -F; iptables-legacy -w -t $table -X; done";
 
 /// A folder with the programs of one kind of iptables, and an `nft` that can do nothing.
 fn only_iptables(kind: &str) -> Option<tempfile::TempDir> {
@@ -50,26 +54,30 @@ fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
     let transfer = bed.download(&Load::of(SIZE));
     transfer.wait_for(SIZE / 2);
     let begin = Instant::now() + Duration::from_millis(300);
-    let up = thread::scope(|scope| {
-        scope.spawn(|| {
+    let (up, flushing) = thread::scope(|scope| {
+        let flushing = scope.spawn(|| {
             sleep_until(begin + FLUSHED);
-            let status = bed.gateway.command(&["sh", "-c", flush]).status().unwrap();
-            assert!(status.success(), "{flush}");
+            let begun = Instant::now();
+            let output = bed.gateway.command(&["sh", "-ec", flush]).output().unwrap();
+            let flushing = begun.elapsed();
+            assert!(output.status.success() || flushing > PATIENCE, "{flush}: {output:?}");
             let flushed = Instant::now();
-            bed.daemon().wait_until(|status| status.counters.get("rules_mended") == Some(&1));
+            bed.daemon().wait_until(|status| status.counters["rules_mended"] > 0);
             let took = flushed.elapsed();
-            // Several programs check the rules and set them again.
-            let most = Duration::from_secs(1) + allowance(flushed);
-            assert!(took < most, "{flush}: {took:?} of {most:?}");
+            // Several programs check the rules and set them again, as several flushed them.
+            let most = Duration::from_secs(1) + flushing + allowance(flushed);
+            assert!(took < most, "{flush}: {took:?} of {most:?}\n{}", bed.daemon().log());
+            flushing
         });
-        outage(&bed, begin, OUTAGE, Told::NoUp, || {})
+        (outage(&bed, begin, OUTAGE, Told::NoUp, || {}), flushing.join().unwrap())
     });
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     let log = bed.daemon().log();
     assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{flush}: {dead:?}\n{log}");
     assert!(log.contains("another program removed rules"), "{log}");
     assert_eq!(transfer.finish(), SIZE);
-    assert_eq!(bed.daemon().status().counters["rules_mended"], 1, "once was enough");
+    let mended = bed.daemon().status().counters["rules_mended"];
+    assert!(mended == 1 || flushing > PATIENCE, "once was enough: {mended} times\n{log}");
 }
 
 #[test]

@@ -16,9 +16,12 @@ use std::time::{Duration, Instant};
 /// How often to look where the kernel does not tell.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// From a change that the kernel tells to the look. Scripts flush chains, then delete them: rules
-/// that came back in between would be in their way.
+/// Rules are mended when nobody has removed more of them for so long. Scripts flush chains, then
+/// delete them: rules that came back in between would be in their way.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Or so long after the first was missing.
+const LONGEST_PATIENCE: Duration = Duration::from_millis(400);
 
 /// After the rules were mended they are not looked at for so long; doubled each time, until they
 /// are found whole. Two programs that undo each other's work must not take all of the machine.
@@ -36,12 +39,23 @@ const CHAIN_USE: u16 = 6;
 /// How often each chain is used: its rules, and the rules that enter it.
 pub(super) type Uses = BTreeMap<String, u32>;
 
+/// Chains that are not used as often as they should be, and how often they are.
+pub(super) type Gaps = Vec<(String, Option<u32>)>;
+
+pub(super) fn gaps(wanted: &Uses, found: &Uses) -> Gaps {
+    let found = wanted.iter().map(|(chain, count)| (chain, count, found.get(chain)));
+    let gaps = found.filter(|(_, count, found)| *found != Some(*count));
+    gaps.map(|(chain, _, found)| (chain.clone(), found.copied())).collect()
+}
+
 /// When to look whether the rules are whole.
 #[derive(Debug)]
 pub(super) struct Guard {
     source: Source,
     /// Something has changed since the last look.
     is_due: bool,
+    /// When the first of the rules that are not mended yet was missing.
+    broken: Option<Instant>,
     pause: Duration,
     not_before: Option<Instant>,
 }
@@ -51,14 +65,14 @@ enum Source {
     /// The kernel tells.
     Events { socket: Netlink, tables: &'static [&'static str] },
     /// One has to look.
-    Clock { next: Instant },
+    Clock { next: Instant, seen: Gaps },
 }
 
 impl Guard {
     /// Of the rules that `backend` set, in the network namespace of the calling thread. The first
     /// look is due.
     pub(super) fn new(backend: Backend) -> Self {
-        let clock = || Source::Clock { next: Instant::now() + INTERVAL };
+        let clock = || Source::Clock { next: Instant::now() + INTERVAL, seen: Gaps::new() };
         let source = if backend == Backend::Iptables && iptables::is_legacy() == Ok(true) {
             clock()
         } else {
@@ -71,7 +85,7 @@ impl Guard {
                 }
             }
         };
-        Self { source, is_due: true, pause: FIRST_PAUSE, not_before: None }
+        Self { source, is_due: true, broken: None, pause: FIRST_PAUSE, not_before: None }
     }
 
     /// Waits until there is a reason to look or `wake` is readable.
@@ -79,7 +93,7 @@ impl Guard {
         let next = match &self.source {
             _ if self.is_due => self.not_before,
             Source::Events { .. } => None,
-            Source::Clock { next } => Some(*next),
+            Source::Clock { next, .. } => Some(*next),
         };
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         // Rounded up, so as not to spin in the last millisecond.
@@ -87,8 +101,8 @@ impl Guard {
         let timeout =
             left.map_or(PollTimeout::NONE, |left| round(left).unwrap_or(PollTimeout::MAX));
         let events = match &self.source {
-            Source::Events { socket, .. } if !self.is_due => Some(socket.as_fd()),
-            _ => None,
+            Source::Events { socket, .. } => Some(socket.as_fd()),
+            Source::Clock { .. } => None,
         };
         let mut fds: Vec<_> = std::iter::once(wake)
             .chain(events)
@@ -101,28 +115,63 @@ impl Guard {
     /// Whether it is time to look.
     pub(super) fn is_due(&mut self) -> bool {
         let now = Instant::now();
-        let look_at = match &mut self.source {
-            Source::Events { socket, tables } => drain(socket, tables).then_some(now + PATIENCE),
-            Source::Clock { next } if *next <= now => {
-                *next = now + INTERVAL;
-                Some(now)
+        match &mut self.source {
+            Source::Events { socket, tables } => {
+                if drain(socket, tables) {
+                    self.be_patient(now);
+                }
             }
-            Source::Clock { .. } => None,
-        };
-        if let Some(at) = look_at.filter(|_| !self.is_due) {
-            self.is_due = true;
-            self.not_before = self.not_before.max(Some(at));
+            Source::Clock { next, .. } => {
+                if *next <= now {
+                    *next = now + INTERVAL;
+                    self.is_due = true;
+                }
+            }
         }
         self.is_due && self.not_before.is_none_or(|at| at <= now)
     }
 
-    /// The rules were found whole, or not; if not, they have been mended by now, or could not be.
-    pub(super) fn found(&mut self, was_whole: bool, is_whole: bool) {
+    /// Somebody is removing rules, and may go on.
+    fn be_patient(&mut self, now: Instant) {
+        let first = *self.broken.get_or_insert(now);
+        let at = (now + PATIENCE).min(first + LONGEST_PATIENCE);
+        self.is_due = true;
+        self.not_before = self.not_before.max(Some(at));
+    }
+
+    /// Whether to mend what a look found.
+    pub(super) fn must_mend(&mut self, found: &Gaps) -> bool {
+        self.must_mend_at(Instant::now(), found)
+    }
+
+    fn must_mend_at(&mut self, now: Instant, found: &Gaps) -> bool {
+        if found.is_empty() {
+            (self.is_due, self.not_before, self.pause) = (false, None, FIRST_PAUSE);
+            self.forget();
+            return false;
+        }
+        if let Source::Clock { seen, .. } = &mut self.source
+            && seen != found
+        {
+            seen.clone_from(found);
+            self.be_patient(now);
+        }
+        self.not_before.is_none_or(|at| at <= now)
+    }
+
+    /// The rules have been mended, or could not be.
+    pub(super) fn mended(&mut self, is_whole: bool) {
         self.is_due = !is_whole;
-        (self.not_before, self.pause) = match was_whole {
-            true => (None, FIRST_PAUSE),
-            false => (Some(Instant::now() + self.pause), (self.pause * 2).min(LONGEST_PAUSE)),
-        };
+        self.not_before = Some(Instant::now() + self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.broken = None;
+        if let Source::Clock { seen, .. } = &mut self.source {
+            seen.clear();
+        }
     }
 }
 
@@ -208,23 +257,44 @@ mod tests {
         assert!(!counts(libc::NFT_MSG_NEWCHAIN, "mangle"));
     }
 
+    fn by_clock() -> Guard {
+        let next = Instant::now() + LONGEST_PAUSE;
+        let source = Source::Clock { next, seen: Gaps::new() };
+        Guard { source, is_due: true, broken: None, pause: FIRST_PAUSE, not_before: None }
+    }
+
     #[test]
     fn who_mends_again_and_again_pauses_longer_and_longer() {
-        let mut guard = Guard {
-            source: Source::Clock { next: Instant::now() + LONGEST_PAUSE },
-            is_due: true,
-            pause: FIRST_PAUSE,
-            not_before: None,
-        };
+        let mut guard = by_clock();
         assert!(guard.is_due());
-        guard.found(false, true);
+        guard.mended(true);
         guard.is_due = true;
         assert!(!guard.is_due(), "a pause");
         assert_eq!(guard.pause, 2 * FIRST_PAUSE);
-        guard.found(true, true);
+        assert!(!guard.must_mend(&Gaps::new()));
         guard.is_due = true;
         assert!(guard.is_due(), "found whole: no pause");
-        (0..20).for_each(|_| guard.found(false, false));
+        (0..20).for_each(|_| guard.mended(false));
         assert_eq!(guard.pause, LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn what_is_seen_to_be_removed_is_mended_when_nobody_removes_more() {
+        let gaps = |uses: Option<u32>| vec![("airtcp".to_owned(), uses)];
+        let mut guard = by_clock();
+        let begin = Instant::now();
+        let flushed = gaps(Some(1));
+        assert!(!guard.must_mend_at(begin, &flushed), "more may be removed");
+        assert_eq!(guard.not_before, Some(begin + PATIENCE));
+        assert!(guard.must_mend_at(begin + PATIENCE, &flushed), "nothing more was");
+        guard.mended(true);
+
+        guard.not_before = None;
+        assert!(!guard.must_mend_at(begin, &flushed));
+        let later = begin + PATIENCE;
+        assert!(!guard.must_mend_at(later, &gaps(None)), "more was removed");
+        assert_eq!(guard.not_before, Some(later + PATIENCE));
+        let last = begin + LONGEST_PATIENCE;
+        assert!(guard.must_mend_at(last, &gaps(Some(0))), "but not for ever");
     }
 }

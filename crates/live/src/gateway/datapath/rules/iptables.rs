@@ -11,7 +11,7 @@
 //! the rules of others. `airtcp delack` has chain `AIRTCP-ACKS` of table `mangle` alone, entered
 //! from OUTPUT.
 
-use super::guard::{self, Uses};
+use super::guard::{self, Gaps, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use airtcp_edge::{InterfaceName, MobileId};
 use std::collections::BTreeSet;
@@ -174,8 +174,9 @@ pub(super) fn is_legacy() -> Result<bool, String> {
     Ok(*IS_LEGACY.get_or_init(|| is_legacy))
 }
 
-pub(super) fn is_whole(wanted: &Wanted) -> Result<bool, String> {
+pub(super) fn gaps(wanted: &Wanted) -> Result<Gaps, String> {
     let is_legacy = is_legacy()?;
+    let mut gaps = Gaps::new();
     for family in FAMILIES.into_iter().filter(|family| family.is_in(wanted)) {
         let all = script(wanted, family, |_, _| false);
         for table in &TABLES {
@@ -184,13 +185,10 @@ pub(super) fn is_whole(wanted: &Wanted) -> Result<bool, String> {
                 false => guard::uses(family.protocol(), table.name)
                     .map_err(|error| format!("asking for chains: {error}"))?,
             };
-            let wanted = uses(table, &all);
-            if wanted.iter().any(|(chain, count)| found.get(chain) != Some(count)) {
-                return Ok(false);
-            }
+            gaps.extend(guard::gaps(&uses(table, &all), &found));
         }
     }
-    Ok(true)
+    Ok(gaps)
 }
 
 /// How often our chains of a table are used, by the text of iptables-save or iptables-restore.

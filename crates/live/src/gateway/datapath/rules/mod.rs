@@ -23,6 +23,7 @@ use crate::gateway::copies::CopySwitch;
 use crate::programs;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
+use guard::Gaps;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
@@ -103,11 +104,11 @@ impl Backend {
             Self::Iptables => iptables::watch(before, after, mobiles),
         }
     }
-    /// Whether all rules are in force that should be: no chain lacks a rule, or its way in.
-    fn is_whole(self, wanted: &Wanted) -> Result<bool, String> {
+    /// Which chains lack a rule, or their way in.
+    fn gaps(self, wanted: &Wanted) -> Result<Gaps, String> {
         match self {
-            Self::Nftables => nftables::is_whole(wanted),
-            Self::Iptables => iptables::is_whole(wanted),
+            Self::Nftables => nftables::gaps(wanted),
+            Self::Iptables => iptables::gaps(wanted),
         }
     }
     /// The tables that have them.
@@ -429,18 +430,22 @@ impl Rules {
         changed.map_err(RulesError::Refused)
     }
 
-    /// Puts the rules in force again if another program removed some of them; whether one had.
+    /// What another program removed.
+    ///
+    /// # Errors
+    /// It cannot be seen.
+    fn gaps(&self) -> Result<Gaps, RulesError> {
+        self.backend.gaps(&self.wanted).map_err(RulesError::Refused)
+    }
+
+    /// Puts the rules in force again.
     ///
     /// # Errors
     /// Some are missing still, or it cannot be seen whether they are.
-    pub fn mend(&mut self) -> Result<bool, RulesError> {
-        let is_whole = || self.backend.is_whole(&self.wanted).map_err(RulesError::Refused);
-        if is_whole()? {
-            return Ok(false);
-        }
+    fn mend(&mut self) -> Result<(), RulesError> {
         self.backend.install(&self.wanted).map_err(RulesError::Refused)?;
-        match is_whole()? {
-            true => Ok(true),
+        match self.gaps()?.is_empty() {
+            true => Ok(()),
             false => Err(RulesError::Refused("another program removes the rules".to_owned())),
         }
     }

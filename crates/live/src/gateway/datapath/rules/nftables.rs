@@ -11,7 +11,7 @@
 //! Where the kernel lacks the `queue` statement (CONFIG_NFT_QUEUE), tests try only the rest.
 //! `make test-kernels` has kernels with it.
 
-use super::guard::{self, Uses};
+use super::guard::{self, Gaps, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
 use crate::gateway::config::Mark;
 use airtcp_edge::MobileId;
@@ -41,10 +41,10 @@ pub(super) fn remove() -> Result<(), String> {
     nft(DELETE)
 }
 
-pub(super) fn is_whole(wanted: &Wanted) -> Result<bool, String> {
+pub(super) fn gaps(wanted: &Wanted) -> Result<Gaps, String> {
     let found = guard::uses(libc::NFPROTO_INET, "airtcp")
         .map_err(|error| format!("asking for chains: {error}"))?;
-    Ok(uses(&text(wanted)).iter().all(|(chain, count)| found.get(chain) == Some(count)))
+    Ok(guard::gaps(&uses(&text(wanted)), &found))
 }
 
 /// How often the chains of a table are used, by its text.

@@ -116,17 +116,22 @@ fn work(
             }
         }
         if guard.is_due() {
-            let found = rules.mend();
-            guard.found(matches!(found, Ok(false)), found.is_ok());
-            match found {
-                Ok(false) => {}
-                Ok(true) => {
-                    mended.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!(
-                        "another program removed rules of the gateway: they are in force again"
-                    );
+            let result = match rules.gaps() {
+                Ok(gaps) if guard.must_mend(&gaps) => Some(rules.mend()),
+                Ok(_) => None,
+                Err(error) => Some(Err(error)),
+            };
+            if let Some(result) = result {
+                guard.mended(result.is_ok());
+                match result {
+                    Ok(()) => {
+                        mended.fetch_add(1, Ordering::Relaxed);
+                        tracing::warn!(
+                            "another program removed rules of the gateway: they are in force again"
+                        );
+                    }
+                    Err(error) => failed(error),
                 }
-                Err(error) => failed(error),
             }
         }
         guard.wait(wake.as_fd());
