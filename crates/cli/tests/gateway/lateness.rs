@@ -37,12 +37,16 @@ pub(crate) fn watch() {
     LazyLock::force(&LATE);
 }
 
-/// What a machine as late as this one was from `since` on adds to a chain of programs: nothing on
-/// one that is idle.
-pub(crate) fn allowance(since: Instant) -> Duration {
+/// How late this machine was at most from `since` on: not at all if it is idle.
+pub(crate) fn worst(since: Instant) -> Duration {
     let late = LATE.lock().unwrap();
     let overlapping = late.iter().filter(|(due, late)| *due + *late >= since);
-    overlapping.map(|(_, late)| *late).max().unwrap_or_default() * TURNS
+    overlapping.map(|(_, late)| *late).max().unwrap_or_default()
+}
+
+/// What a machine as late as this one was from `since` on adds to a chain of programs.
+pub(crate) fn allowance(since: Instant) -> Duration {
+    worst(since) * TURNS
 }
 
 /// How many times slower than a real one the processor is, if it is emulated:

@@ -23,7 +23,7 @@ fn expect_protected_on(bed: &Testbed) {
     let outcome = case.run_on(bed);
     report::outage(&case, &outcome);
     let dead = outcome.dead_time.expect("resumes");
-    assert!(dead.is_within(WORST) && outcome.timeouts == 0, "{outcome:?}");
+    assert!(dead.is_within(WORST) && outcome.has_no_timeout(), "{outcome:?}");
 }
 
 fn plan() -> Plan {
