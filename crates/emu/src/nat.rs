@@ -9,6 +9,11 @@ use crate::port::{End, Slot};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long `nft` may take to put the table in force.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The rule is in force as long as this.
 #[derive(Debug)]
@@ -17,9 +22,10 @@ pub(crate) struct Nat {
 }
 
 impl Nat {
-    /// Masquerades what comes out of the link in the calling thread's namespace.
+    /// Masquerades what comes out of the link in the calling thread's namespace, from now on.
     pub(crate) fn new(slot: Slot) -> io::Result<Self> {
-        let table = table(slot, std::process::id());
+        let name = format!("{}_{}", slot.device(), std::process::id());
+        let table = table(slot, &name);
         check(&table)?;
         let mut nft = Command::new("nft")
             .arg("-i")
@@ -32,7 +38,16 @@ impl Nat {
         if let Some(stdin) = &mut nft.stdin {
             stdin.write_all(table.as_bytes())?;
         }
-        Ok(Self { nft })
+        let nat = Self { nft };
+        // A packet that comes before would leave with the inner address, and have no answer.
+        let until = Instant::now() + PATIENCE;
+        while !is_there(&name)? {
+            if Instant::now() > until {
+                return Err(io::Error::other("nft does not set the table"));
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(nat)
     }
 }
 
@@ -55,12 +70,18 @@ pub(crate) fn forward() -> io::Result<()> {
     std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
 }
 
-fn table(slot: Slot, process: u32) -> String {
+fn table(slot: Slot, name: &str) -> String {
     let (device, inside) = (slot.device(), slot.ipv4(End::Inside));
     format!(
-        "table ip {device}_{process} {{ flags owner; chain postrouting {{ type nat hook \
+        "table ip {name} {{ flags owner; chain postrouting {{ type nat hook \
          postrouting priority srcnat; ip saddr {inside} oifname != \"{device}\" masquerade; }}; }}\n"
     )
+}
+
+fn is_there(name: &str) -> io::Result<bool> {
+    let mut nft = Command::new("nft");
+    nft.args(["list", "table", "ip", name]).stdin(Stdio::null());
+    Ok(nft.stdout(Stdio::null()).stderr(Stdio::null()).status()?.success())
 }
 
 fn check(table: &str) -> io::Result<()> {
