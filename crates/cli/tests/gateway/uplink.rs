@@ -228,7 +228,8 @@ fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
     on.iter().for_each(|command| bed.gateway.ip(command));
     let up = Instant::now();
     let dead = transfer.dead_time(up, Duration::from_secs(60));
-    assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{mechanism}: {dead:?}");
+    let log = bed.daemon().log();
+    assert!(dead.is_some_and(|dead| dead.is_within(WORST)), "{mechanism}: {dead:?}\n{log}");
     assert_eq!(transfer.finish(), SIZE);
 }
 
