@@ -225,7 +225,11 @@ fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
     assert_eq!(down.signals["carrier"]["down"], 1, "{down:?}");
     thread::sleep(Duration::from_secs(4));
     bed.link(true);
-    on.iter().for_each(|command| bed.gateway.ip(command));
+    // By one program: what a released sender sends before the route is back is refused.
+    let batch = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&batch, on.iter().map(|command| command.join(" ") + "\n").collect::<String>())
+        .unwrap();
+    bed.gateway.ip(&["-batch", batch.path().to_str().unwrap()]);
     let up = Instant::now();
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     let log = bed.daemon().log();
