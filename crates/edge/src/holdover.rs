@@ -232,8 +232,8 @@ impl<P: Payload> Connection<P> for State<P> {
         let down = signal == LinkSignal::Down;
         match (&mut self.phase, signal) {
             (Phase::Connected { sent_again }, LinkSignal::Up) => {
-                // The mobile was never reported down, or a signal that it fades came early and it was
-                // heard after that. The fixed host is responsible, and retransmits what is lost.
+                // The mobile was never reported down, or it was heard once more after a signal that
+                // came early. The fixed host is responsible, and retransmits what is lost.
                 let is_unheard = self.replay.as_ref().is_some_and(|replay| !replay.has_begun());
                 if std::mem::take(sent_again) || is_unheard {
                     cx.counters.replays += 1;

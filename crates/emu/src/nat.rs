@@ -39,7 +39,7 @@ impl Nat {
             stdin.write_all(table.as_bytes())?;
         }
         let nat = Self { nft };
-        // A packet that comes before would leave with the inner address, and have no answer.
+        // Until then packets would leave with the inner address, and nobody could answer them.
         let until = Instant::now() + PATIENCE;
         while !is_there(&name)? {
             if Instant::now() > until {
@@ -78,6 +78,7 @@ fn table(slot: Slot, name: &str) -> String {
     )
 }
 
+/// Whether the calling thread's namespace has the table.
 fn is_there(name: &str) -> io::Result<bool> {
     let mut nft = Command::new("nft");
     nft.args(["list", "table", "ip", name]).stdin(Stdio::null());

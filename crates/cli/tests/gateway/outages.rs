@@ -93,7 +93,7 @@ pub(crate) struct Outcome {
 const MIN_RTO: Duration = Duration::from_millis(200);
 
 impl Outcome {
-    /// Whether no timer expired that should not: while the machine stands still they do.
+    /// Whether no timer expired, or only because the machine stood still.
     pub(crate) fn has_no_timeout(&self) -> bool {
         self.timeouts == 0 || self.late >= MIN_RTO
     }

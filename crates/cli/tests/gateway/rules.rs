@@ -14,8 +14,9 @@ const OUTAGE: Duration = Duration::from_secs(5);
 /// After the outage began.
 const FLUSHED: Duration = Duration::from_secs(2);
 
-/// Rules come back no sooner after somebody has removed some. A machine so busy that a flush takes
-/// longer may see them back before its end: then it fails, or they come back once more.
+/// The gateway waits for so long before it puts back what somebody removed. If the machine is so
+/// busy that a flush takes longer, rules may come back in the middle of it: then the flush fails, or
+/// they have to come back once more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What a firewall does when it starts anew.
@@ -64,7 +65,7 @@ fn expect_mended(tools: Option<tempfile::TempDir>, flush: &str) {
             let flushed = Instant::now();
             bed.daemon().wait_until(|status| status.counters["rules_mended"] > 0);
             let took = flushed.elapsed();
-            // Several programs check the rules and set them again, as several flushed them.
+            // Checking the rules and setting them again takes several programs, as the flush did.
             let most = Duration::from_secs(1) + flushing + allowance(flushed);
             assert!(took < most, "{flush}: {took:?} of {most:?}\n{}", bed.daemon().log());
             flushing

@@ -225,7 +225,7 @@ fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
     assert_eq!(down.signals["carrier"]["down"], 1, "{down:?}");
     thread::sleep(Duration::from_secs(4));
     bed.link(true);
-    // By one program: what a released sender sends before the route is back is refused.
+    // All by one program: what a released sender sends before the route is back is refused.
     let batch = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&batch, on.iter().map(|command| command.join(" ") + "\n").collect::<String>())
         .unwrap();

@@ -202,14 +202,8 @@ fn a_mobile_that_is_back_from_an_outage_nobody_told_of_gets_all_copies() {
 
 #[test]
 fn a_replay_that_is_not_answered_begins_anew_when_the_mobile_is_back() {
-    // A signal that the link fades was false for a moment: the mobile was heard, the replay began,
-    // and then came the outage, of which nobody told.
     each(|mut s| {
-        s.data(1000, 1000);
-        assert_eq!(s.up().len(), 5);
-        assert!(s.up().is_empty(), "it is under way");
-        assert_eq!(s.timer(1), ["+M 1000:2000"], "it is not answered");
-        s.data(1000, 1000);
-        assert_eq!((s.up().len(), counters(&s).replays), (5, 2));
+        s.expect_unanswered_replay_begins_anew();
+        assert_eq!(counters(&s).replays, 2);
     });
 }

@@ -74,6 +74,16 @@ impl<M: Middlebox<Length>> Script<M> {
     pub(crate) fn up(&mut self) -> Vec<String> {
         self.signal(LinkSignal::Up)
     }
+    /// A signal of fading came just before the outage. The mobile was still heard, so the replay
+    /// began; then came the outage, of which nobody told.
+    pub(crate) fn expect_unanswered_replay_begins_anew(&mut self) {
+        self.data(1000, 1000);
+        assert_eq!(self.up().len(), 5);
+        assert!(self.up().is_empty(), "it is under way");
+        assert_eq!(self.timer(1), ["+M 1000:2000"], "it is not answered");
+        self.data(1000, 1000);
+        assert_eq!(self.up().len(), 5);
+    }
 
     pub(crate) fn signal(&mut self, signal: LinkSignal) -> Vec<String> {
         let mut out = Actions::new();

@@ -42,6 +42,7 @@ pub(super) type Uses = BTreeMap<String, u32>;
 /// Chains that are not used as often as they should be, and how often they are.
 pub(super) type Gaps = Vec<(String, Option<u32>)>;
 
+/// What `found` lacks of `wanted`.
 pub(super) fn gaps(wanted: &Uses, found: &Uses) -> Gaps {
     let found = wanted.iter().map(|(chain, count)| (chain, count, found.get(chain)));
     let gaps = found.filter(|(_, count, found)| *found != Some(*count));
@@ -54,7 +55,7 @@ pub(super) struct Guard {
     source: Source,
     /// Something has changed since the last look.
     is_due: bool,
-    /// When the first of the rules that are not mended yet was missing.
+    /// When somebody began to remove rules, if they are not mended yet.
     broken: Option<Instant>,
     pause: Duration,
     not_before: Option<Instant>,
@@ -139,12 +140,8 @@ impl Guard {
         self.not_before = self.not_before.max(Some(at));
     }
 
-    /// Whether to mend what a look found.
-    pub(super) fn must_mend(&mut self, found: &Gaps) -> bool {
-        self.must_mend_at(Instant::now(), found)
-    }
-
-    fn must_mend_at(&mut self, now: Instant, found: &Gaps) -> bool {
+    /// Whether to mend what a look has found missing.
+    pub(super) fn must_mend(&mut self, now: Instant, found: &Gaps) -> bool {
         if found.is_empty() {
             (self.is_due, self.not_before, self.pause) = (false, None, FIRST_PAUSE);
             self.forget();
@@ -167,6 +164,7 @@ impl Guard {
         self.forget();
     }
 
+    /// Whatever is missing from now on, somebody has just begun to remove it.
     fn forget(&mut self) {
         self.broken = None;
         if let Source::Clock { seen, .. } = &mut self.source {
@@ -271,7 +269,7 @@ mod tests {
         guard.is_due = true;
         assert!(!guard.is_due(), "a pause");
         assert_eq!(guard.pause, 2 * FIRST_PAUSE);
-        assert!(!guard.must_mend(&Gaps::new()));
+        assert!(!guard.must_mend(Instant::now(), &Gaps::new()));
         guard.is_due = true;
         assert!(guard.is_due(), "found whole: no pause");
         (0..20).for_each(|_| guard.mended(false));
@@ -284,17 +282,17 @@ mod tests {
         let mut guard = by_clock();
         let begin = Instant::now();
         let flushed = gaps(Some(1));
-        assert!(!guard.must_mend_at(begin, &flushed), "more may be removed");
+        assert!(!guard.must_mend(begin, &flushed), "more may be removed");
         assert_eq!(guard.not_before, Some(begin + PATIENCE));
-        assert!(guard.must_mend_at(begin + PATIENCE, &flushed), "nothing more was");
+        assert!(guard.must_mend(begin + PATIENCE, &flushed), "nothing more was");
         guard.mended(true);
 
         guard.not_before = None;
-        assert!(!guard.must_mend_at(begin, &flushed));
+        assert!(!guard.must_mend(begin, &flushed));
         let later = begin + PATIENCE;
-        assert!(!guard.must_mend_at(later, &gaps(None)), "more was removed");
+        assert!(!guard.must_mend(later, &gaps(None)), "more was removed");
         assert_eq!(guard.not_before, Some(later + PATIENCE));
         let last = begin + LONGEST_PATIENCE;
-        assert!(guard.must_mend_at(last, &gaps(Some(0))), "but not for ever");
+        assert!(guard.must_mend(last, &gaps(Some(0))), "but not for ever");
     }
 }

@@ -442,7 +442,7 @@ impl Rules {
     ///
     /// # Errors
     /// Some are missing still, or it cannot be seen whether they are.
-    fn mend(&mut self) -> Result<(), RulesError> {
+    fn mend(&self) -> Result<(), RulesError> {
         self.backend.install(&self.wanted).map_err(RulesError::Refused)?;
         match self.gaps()?.is_empty() {
             true => Ok(()),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// A thread that owns the [`Rules`]: a change takes some milliseconds, for which no packet should
 /// wait. Dropped, it finishes what it was asked to do and removes the rules.
@@ -116,26 +117,30 @@ fn work(
             }
         }
         if guard.is_due() {
-            let result = match rules.gaps() {
-                Ok(gaps) if guard.must_mend(&gaps) => Some(rules.mend()),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
-            };
-            if let Some(result) = result {
-                guard.mended(result.is_ok());
-                match result {
-                    Ok(()) => {
-                        mended.fetch_add(1, Ordering::Relaxed);
-                        tracing::warn!(
-                            "another program removed rules of the gateway: they are in force again"
-                        );
-                    }
-                    Err(error) => failed(error),
+            match mend(&rules, &mut guard) {
+                Ok(false) => {}
+                Ok(true) => {
+                    mended.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(
+                        "another program removed rules of the gateway: they are in force again"
+                    );
                 }
+                Err(error) => failed(error),
             }
         }
         guard.wait(wake.as_fd());
     }
+}
+
+/// Looks, and puts the rules in force again if it is time; whether it did.
+fn mend(rules: &Rules, guard: &mut Guard) -> Result<bool, RulesError> {
+    let result = match rules.gaps() {
+        Ok(gaps) if !guard.must_mend(Instant::now(), &gaps) => return Ok(false),
+        Ok(_) => rules.mend(),
+        Err(error) => Err(error),
+    };
+    guard.mended(result.is_ok());
+    result.map(|()| true)
 }
 
 /// Makes one change of all waiting requests; of each mobile, the last one counts.
