@@ -214,7 +214,8 @@ fn the_silence_of_an_uplink_freezes_its_senders() {
     });
 }
 
-/// Takes the uplink's interface away by these commands of `ip` in an upload, and back by those.
+/// Takes the uplink's interface away by these commands of `ip` in an upload, and back by those,
+/// with half a second between one and the next: it is away until the last.
 fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
     let bed = Testbed::new(&on_board(mechanism, "[signals]\ncarrier = true\n"));
     let transfer = bed.upload(&load("cubic"));
@@ -225,11 +226,11 @@ fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
     assert_eq!(down.signals["carrier"]["down"], 1, "{down:?}");
     thread::sleep(Duration::from_secs(4));
     bed.link(true);
-    // All by one program: what a released sender sends before the route is back is refused.
-    let batch = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(&batch, on.iter().map(|command| command.join(" ") + "\n").collect::<String>())
-        .unwrap();
-    bed.gateway.ip(&["-batch", batch.path().to_str().unwrap()]);
+    for command in on {
+        thread::sleep(Duration::from_millis(500));
+        assert!(bed.daemon().status().away.contains_key(LINK), "back before {command:?}");
+        bed.gateway.ip(command);
+    }
     let up = Instant::now();
     let dead = transfer.dead_time(up, Duration::from_secs(60));
     let log = bed.daemon().log();
@@ -256,8 +257,9 @@ fn an_uplink_that_loses_its_routes_is_down_and_senders_stay_frozen() {
     for mechanism in ["\"m-tcp-plus\"", "\"holdover\""] {
         let [down, up] = ["down", "up"].map(|state| ["link", "set", LINK, state]);
         // The kernel removes the routes over an interface that is down.
-        let route = ["route", "add", "default", "dev", LINK];
-        expect_resumed_with(mechanism, &[&down], &[&up, &route]);
+        let [ipv6, ipv4] =
+            ["-6", "-4"].map(|family| [family, "route", "add", "default", "dev", LINK]);
+        expect_resumed_with(mechanism, &[&down], &[&up, &ipv6, &ipv4]);
     }
 }
 

@@ -1,19 +1,20 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
 //! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
-//! kernel about carriers, neighbours and uplinks, `modem` to ModemManager about the modems of
-//! uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable` knows outages
-//! beforehand. Each is a thread that sends [`Command::Signal`](super::command::Command::Signal)s to
-//! the loop, and tells it its view in full when it begins: an earlier gateway may have ended with
-//! another one. What a source said that is named no more is
-//! [withdrawn](super::command::Command::Withdrawn). Sources do not know of each other; the loop
-//! resolves their contradictions.
+//! kernel about carriers, neighbours and uplinks with their `routes`, `modem` to ModemManager about
+//! the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable` knows
+//! outages beforehand. Each is a thread that sends
+//! [`Command::Signal`](super::command::Command::Signal)s to the loop, and tells it its view in full
+//! when it begins: an earlier gateway may have ended with another one. What a source said that is
+//! named no more is [withdrawn](super::command::Command::Withdrawn). Sources do not know of each
+//! other; the loop resolves their contradictions.
 
 pub mod agent;
 pub mod keys;
 pub mod message;
 pub(crate) mod modem;
 mod netlink;
+mod routes;
 mod timetable;
 mod wifi;
 

@@ -10,8 +10,12 @@
 //! neighbours (PPP, tunnels, satellite modems) need them. An interface that does not exist has no
 //! carrier; one that comes back under its name is the same to us.
 //!
-//! An uplink is down without carrier, too. When its interface is made anew it has another index,
-//! which the loop is told first.
+//! An uplink is down without carrier, too. It is back when it has a carrier and the routes it had
+//! ([`routes`]): until then the router refuses what hosts on board send. So that no answer to the
+//! gateway itself, which needs no route, releases them too soon, there is no interface until then,
+//! as far as the loop is told. Losing routes alone does not take an uplink down: its traffic may
+//! have been moved to another. When its interface is made anew it has another index, which the loop
+//! is told first.
 //!
 //! *Neighbour.* One that failed to answer is down, and up again when its address is known once
 //! more: the kernel learns it from the mobile only. But a frozen connection sends it nothing, so
@@ -20,6 +24,7 @@
 
 use super::keys::is_single;
 use super::message::{Clock, Stamp};
+use super::routes::{self, Routed, Routes};
 use super::{Stop, Woken};
 use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
 use crate::gateway::config::{Group, Signals};
@@ -43,6 +48,10 @@ const PROBE_PART: u64 = 8;
 const SHORTEST_PROBE: Duration = Duration::from_secs(1);
 /// and not less often than this.
 const LONGEST_PROBE: Duration = Duration::from_secs(60);
+/// An uplink that had routes by both versions of IP, and has those of one again, waits this long
+/// for the other: until DHCP has asked twice (after 4 s, give or take one: RFC 2131, §4.1). A new
+/// IPv6 address and a router take 2 s at most (RFC 4862, §5.1; RFC 4861, §6.3.7).
+const OTHER_ROUTE: Duration = Duration::from_secs(5);
 
 /// What the kernel tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +62,8 @@ enum Event {
     LinkGone { index: u32 },
     /// About a neighbour: its link-layer address is known (`true`), or it failed to answer.
     Neighbour { index: u32, address: IpAddr, answers: bool },
+    /// A route came or went; `None`: it may be over any interface.
+    Route { index: Option<u32> },
 }
 
 /// The event in a message of rtnetlink, if it is one.
@@ -60,6 +71,9 @@ fn event(kind: u16, body: &[u8]) -> Option<Event> {
     match kind {
         libc::RTM_NEWLINK | libc::RTM_DELLINK => link(kind, body),
         libc::RTM_NEWNEIGH => neighbour(body),
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
+            Some(Event::Route { index: routes::interface(body) })
+        }
         _ => None,
     }
 }
@@ -111,8 +125,7 @@ pub(super) struct Watch {
     carrier: bool,
     neighbour: bool,
     places: Vec<Place>,
-    /// With the index that was last told; `None`: it is not there.
-    uplinks: BTreeMap<InterfaceName, Option<u32>>,
+    uplinks: BTreeMap<InterfaceName, Uplink>,
     /// Interfaces there are: name and whether they have a carrier.
     links: BTreeMap<u32, (String, bool)>,
     /// Mobiles that were seen as neighbours: by the name of which interface.
@@ -137,6 +150,48 @@ struct Failed {
     probe: Stamp,
 }
 
+#[derive(Debug, Default)]
+struct Uplink {
+    /// The index that was last told; `None`: it is not there, or cut off.
+    told: Option<u32>,
+    /// What it needs to be back: the routes it had.
+    needs: Routed,
+    /// It has some of these, and is back at this time without the others.
+    enough: Option<Stamp>,
+    /// It is down, and without the routes it needs.
+    is_cut_off: bool,
+}
+
+/// What is routed over the interface with this index now.
+type Ask<'a> = &'a dyn Fn(u32) -> Routed;
+
+impl Uplink {
+    /// Whether it is up, with these routes; to stay up it needs none.
+    fn is_up(&mut self, now: Stamp, was_up: bool, has_carrier: bool, has: Routed) -> bool {
+        if !has_carrier {
+            self.enough = None;
+            self.is_cut_off = self.needs != Routed::NOT && has == Routed::NOT;
+            return false;
+        }
+        if was_up {
+            self.needs = self.needs | has;
+            return true;
+        }
+        let has_all = has.covers(self.needs);
+        if !has_all && has != Routed::NOT {
+            self.enough.get_or_insert(now.after(OTHER_ROUTE));
+        } else {
+            self.enough = None;
+        }
+        let is_up = has_all || self.enough.is_some_and(|enough| enough <= now);
+        if is_up {
+            (self.needs, self.enough) = (has, None);
+        }
+        self.is_cut_off = !is_up;
+        is_up
+    }
+}
+
 impl Watch {
     /// Knows nothing yet.
     pub(super) fn new(signals: &Signals, groups: &[Group]) -> Self {
@@ -144,11 +199,12 @@ impl Watch {
             addresses: group.addresses().to_vec(),
             interfaces: group.interfaces().to_vec(),
         };
+        let uplinks = groups.iter().filter_map(Group::uplink);
         Self {
             carrier: signals.carrier,
             neighbour: signals.neighbour,
             places: groups.iter().filter(|group| group.uplink().is_none()).map(place).collect(),
-            uplinks: groups.iter().filter_map(Group::uplink).map(|uplink| (uplink, None)).collect(),
+            uplinks: uplinks.map(|uplink| (uplink, Uplink::default())).collect(),
             links: BTreeMap::new(),
             neighbours: LinkedHashMap::new(),
             failed: BTreeMap::new(),
@@ -156,49 +212,88 @@ impl Watch {
         }
     }
 
-    /// Takes an event; what is to be said about it.
-    fn take(&mut self, now: Stamp, event: Event) -> Vec<MobileSignal> {
+    /// Whether routes mean something.
+    fn follows_routes(&self) -> bool {
+        self.carrier && !self.uplinks.is_empty()
+    }
+
+    /// Takes an event; what is to be said about it. `routes` says what is routed over an interface
+    /// now.
+    fn take(&mut self, now: Stamp, event: Event, routes: Ask<'_>) -> Vec<MobileSignal> {
         match event {
             Event::Link { index, name, has_carrier } => {
                 self.links.insert(index, (name, has_carrier));
-                self.review()
+                self.review(now, routes)
             }
             Event::LinkGone { index } => {
                 self.links.remove(&index);
-                self.review()
+                self.review(now, routes)
             }
             Event::Neighbour { index, address, answers } => {
                 self.neighbour(now, index, address, answers)
+            }
+            Event::Route { index } => {
+                let of_another = index.is_some_and(|index| !self.is_uplink(index));
+                if of_another { Vec::new() } else { self.review_uplinks(now, routes) }
             }
         }
     }
 
     /// Takes note of all interfaces there are; what is to be said about it.
-    fn all_links(&mut self, links: BTreeMap<u32, (String, bool)>) -> Vec<MobileSignal> {
+    fn all_links(
+        &mut self,
+        now: Stamp,
+        links: BTreeMap<u32, (String, bool)>,
+        routes: Ask<'_>,
+    ) -> Vec<MobileSignal> {
         self.links = links;
-        self.review()
+        self.review(now, routes)
     }
 
     /// What is new to be said about carriers.
-    fn review(&mut self) -> Vec<MobileSignal> {
+    fn review(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
         if !self.carrier {
             return Vec::new();
         }
+        let mut signals = self.review_uplinks(now, routes);
         let listed = self.places.iter().filter(|place| !place.interfaces.is_empty());
         let listed = listed.flat_map(|place| place.addresses.iter().filter(|net| is_single(net)));
         let mobiles: Vec<IpAddr> =
             listed.map(IpNet::addr).chain(self.neighbours.keys().copied()).collect();
-        let uplinks: Vec<_> = self.uplinks.keys().copied().collect();
-        let of_uplinks: Vec<_> =
-            uplinks.into_iter().filter_map(|uplink| self.review_uplink(uplink)).collect();
-        let of_mobiles = mobiles.into_iter().filter_map(|mobile| self.review_one(mobile));
-        of_uplinks.into_iter().chain(of_mobiles).collect()
+        signals.extend(mobiles.into_iter().filter_map(|mobile| self.review_one(mobile)));
+        signals
     }
 
-    /// What is new to be said about the carrier of an uplink.
-    fn review_uplink(&mut self, uplink: InterfaceName) -> Option<MobileSignal> {
-        let is_up = self.has_carrier(uplink.as_str());
-        self.say(MobileId::Uplink(uplink), SignalSource::Carrier, is_up)
+    fn is_uplink(&self, index: u32) -> bool {
+        let link = self.links.get(&index);
+        link.is_some_and(|(name, _)| self.uplinks.keys().any(|uplink| uplink.as_str() == name))
+    }
+
+    /// What is new to be said about uplinks.
+    fn review_uplinks(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
+        let mut signals = Vec::new();
+        let names: Vec<_> = self.uplinks.keys().copied().collect();
+        for name in names {
+            let is_up = self.uplink_is_up(now, name, routes);
+            signals.extend(self.say(MobileId::Uplink(name), SignalSource::Carrier, is_up));
+        }
+        signals
+    }
+
+    fn uplink_is_up(&mut self, now: Stamp, name: InterfaceName, routes: Ask<'_>) -> bool {
+        let Some(uplink) = self.uplinks.get_mut(&name) else { return false };
+        let found = self.links.iter().find(|(_, (link, _))| link == name.as_str());
+        let (has_carrier, has) =
+            found.map_or((false, Routed::NOT), |(&index, &(_, carrier))| (carrier, routes(index)));
+        let said = self.said.get(&(MobileId::Uplink(name), SignalSource::Carrier));
+        uplink.is_up(now, said == Some(&LinkSignal::Up), has_carrier, has)
+    }
+
+    /// What is to be said because time has passed.
+    fn waited(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
+        let is_due = |uplink: &Uplink| uplink.enough.is_some_and(|enough| enough <= now);
+        let is_any = self.uplinks.values().any(is_due);
+        if is_any { self.review_uplinks(now, routes) } else { Vec::new() }
     }
 
     fn has_carrier(&self, name: &str) -> bool {
@@ -208,11 +303,11 @@ impl Watch {
     /// Uplinks whose index is another than the one told last.
     fn moved(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
         let mut moved = Vec::new();
-        for (uplink, told) in &mut self.uplinks {
-            let named = self.links.iter().find(|(_, (name, _))| name == uplink.as_str());
-            let index = named.map(|(&index, _)| index);
-            if std::mem::replace(told, index) != index {
-                moved.push((*uplink, index));
+        for (name, uplink) in &mut self.uplinks {
+            let named = self.links.iter().find(|(_, (link, _))| link == name.as_str());
+            let index = named.map(|(&index, _)| index).filter(|_| !uplink.is_cut_off);
+            if std::mem::replace(&mut uplink.told, index) != index {
+                moved.push((*name, index));
             }
         }
         moved
@@ -303,9 +398,10 @@ impl Watch {
         due
     }
 
-    /// When [`Watch::probes`] has something next.
-    fn next_probe(&self) -> Option<Stamp> {
-        self.failed.values().map(|failed| failed.probe).min()
+    /// When [`Watch::probes`] or [`Watch::waited`] has something next.
+    fn next_time(&self) -> Option<Stamp> {
+        let waits = self.uplinks.values().filter_map(|uplink| uplink.enough);
+        self.failed.values().map(|failed| failed.probe).chain(waits).min()
     }
 }
 
@@ -318,23 +414,27 @@ pub(super) struct Listener {
     events: Netlink,
     /// What it is asked.
     questions: Netlink,
+    routes: Routes,
 }
 
 impl Listener {
     /// Nothing is missed from now on.
     pub(super) fn open(watch: Watch) -> io::Result<Self> {
-        let events =
-            Netlink::subscribe(libc::NETLINK_ROUTE, libc::RTMGRP_LINK | libc::RTMGRP_NEIGH)?;
-        let questions = Netlink::open(libc::NETLINK_ROUTE)?;
-        Ok(Self { watch, clock: Clock::start(), events, questions })
+        let mut groups = libc::RTMGRP_LINK | libc::RTMGRP_NEIGH;
+        if watch.follows_routes() {
+            groups |= libc::RTMGRP_IPV4_ROUTE | libc::RTMGRP_IPV6_ROUTE;
+        }
+        let events = Netlink::subscribe(libc::NETLINK_ROUTE, groups)?;
+        let (questions, routes) = (Netlink::open(libc::NETLINK_ROUTE)?, Routes::open()?);
+        Ok(Self { watch, clock: Clock::start(), events, questions, routes })
     }
 
     /// Says what holds, and then what changes, until told to stop.
     pub(super) fn run(mut self, handle: &Handle, stop: &Stop) -> io::Result<()> {
         self.look_at_all(handle)?;
         loop {
-            let timeout = self.watch.next_probe().map_or(PollTimeout::NONE, |probe| {
-                let ms = probe.since(self.clock.now()).as_millis() + 1;
+            let timeout = self.watch.next_time().map_or(PollTimeout::NONE, |time| {
+                let ms = time.since(self.clock.now()).as_millis() + 1;
                 PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)
             });
             match stop.wait(Some(self.events.as_fd()), timeout)? {
@@ -342,7 +442,10 @@ impl Listener {
                 Woken::Ready => self.read(handle)?,
                 Woken::TimedOut => {}
             }
-            for (index, mobile) in self.watch.probes(self.clock.now()) {
+            let now = self.clock.now();
+            let signals = self.watch.waited(now, &self.routes.ask());
+            self.send(handle, signals);
+            for (index, mobile) in self.watch.probes(now) {
                 if let Err(error) = self.questions.ask(&probe(index, mobile)) {
                     tracing::debug!(%mobile, %error, "the kernel does not ask for a neighbour");
                 }
@@ -377,7 +480,7 @@ impl Listener {
                 links.insert(index, (name, has_carrier));
             }
         }
-        let signals = self.watch.all_links(links);
+        let signals = self.watch.all_links(self.clock.now(), links, &self.routes.ask());
         self.send(handle, signals);
         for (kind, body) in self.questions.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
             self.take(handle, event(kind, &body));
@@ -387,7 +490,7 @@ impl Listener {
 
     fn take(&mut self, handle: &Handle, event: Option<Event>) {
         if let Some(event) = event {
-            let signals = self.watch.take(self.clock.now(), event);
+            let signals = self.watch.take(self.clock.now(), event, &self.routes.ask());
             self.send(handle, signals);
         }
     }
@@ -395,7 +498,12 @@ impl Listener {
     fn send(&mut self, handle: &Handle, signals: Vec<MobileSignal>) {
         // First: what a signal leads to may leave by this interface.
         for (uplink, index) in self.watch.moved() {
-            tracing::info!(%uplink, index, "the interface of an uplink");
+            match index {
+                Some(index) => tracing::info!(%uplink, index, "the interface of an uplink"),
+                None => {
+                    tracing::info!(%uplink, "an uplink is without interface, or without routes")
+                }
+            }
             handle.send(Command::Interface(uplink, index));
         }
         for signal in signals {
@@ -449,9 +557,11 @@ mod tests {
         let signals = Signals { carrier: true, neighbour: true, ..Signals::default() };
         let mut watch = Watch::new(&signals, groups);
         let links = [(2, ("wlan0".to_owned(), true)), (3, ("wlan1".to_owned(), true))];
-        watch.all_links(links.into());
+        watch.all_links(START, links.into(), NO_ROUTES);
         watch
     }
+
+    const NO_ROUTES: Ask<'static> = &|_| Routed::NOT;
 
     const START: Stamp = Stamp(1 << 60);
 
@@ -465,7 +575,7 @@ mod tests {
 
     /// What is said about an event: the mobile, what, by whom.
     fn said(watch: &mut Watch, event: Event) -> Vec<(String, LinkSignal, SignalSource)> {
-        let signals = watch.take(START, event).into_iter();
+        let signals = watch.take(START, event, NO_ROUTES).into_iter();
         signals.map(|s| (s.mobile.to_string(), s.signal, s.source)).collect()
     }
 
@@ -528,8 +638,11 @@ mod tests {
     fn the_view_at_the_start_is_told_in_full() {
         let signals = Signals { carrier: true, ..Signals::default() };
         let groups = [group(&["10.0.0.7"], &["wlan0"]), group(&["10.0.0.8"], &["none0"])];
-        let told =
-            Watch::new(&signals, &groups).all_links([(2, ("wlan0".to_owned(), true))].into());
+        let told = Watch::new(&signals, &groups).all_links(
+            START,
+            [(2, ("wlan0".to_owned(), true))].into(),
+            NO_ROUTES,
+        );
         let told: Vec<_> = told.into_iter().map(|s| (s.mobile.to_string(), s.signal)).collect();
         assert_eq!(told, [("10.0.0.7".to_owned(), Up), ("10.0.0.8".to_owned(), Down)]);
     }
@@ -547,6 +660,97 @@ mod tests {
         assert_eq!(watch.moved(), [(uplink, None)]);
         assert_eq!(said(&mut watch, link(9, "wlan0", true)), [word("wlan0", Up, Carrier)]);
         assert_eq!(watch.moved(), [(uplink, Some(9))]);
+    }
+
+    /// An uplink that was up with these routes and lost its carrier, and what it has now.
+    fn uplink_down(
+        had: Routed,
+    ) -> (Watch, impl FnMut(&mut Watch, Duration, Event, Routed) -> Vec<LinkSignal>) {
+        let own = Group { members: Members::Uplink("wlan0".parse().unwrap()), ..group(&[], &[]) };
+        let signals = Signals { carrier: true, ..Signals::default() };
+        let mut watch = Watch::new(&signals, &[own]);
+        let step = |watch: &mut Watch, after: Duration, event, has| {
+            let signals = watch.take(START.after(after), event, &|_| has);
+            watch.moved();
+            signals.into_iter().map(|s| s.signal).collect::<Vec<_>>()
+        };
+        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), had), [Up]);
+        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", false), Routed::NOT), [Down]);
+        (watch, step)
+    }
+
+    const IPV4: Routed = Routed { ipv4: true, ipv6: false };
+    const IPV6: Routed = Routed { ipv4: false, ipv6: true };
+    const BOTH: Routed = Routed { ipv4: true, ipv6: true };
+    const ROUTE: Event = Event::Route { index: Some(2) };
+
+    #[test]
+    fn an_uplink_with_a_carrier_is_back_when_it_has_the_routes_it_had() {
+        let (mut watch, mut step) = uplink_down(BOTH);
+        let second = Duration::from_secs(1);
+        assert_eq!(step(&mut watch, second, link(2, "wlan0", true), Routed::NOT), []);
+        assert_eq!(watch.next_time(), None, "without any it is not back, however long");
+        assert_eq!(
+            step(&mut watch, second * 3, Event::Route { index: Some(3) }, BOTH),
+            [],
+            "another's"
+        );
+        assert_eq!(step(&mut watch, second * 3, ROUTE, IPV6), []);
+        assert_eq!(step(&mut watch, second * 4, Event::Route { index: None }, BOTH), [Up]);
+        assert_eq!(watch.next_time(), None);
+        assert_eq!(step(&mut watch, second * 5, ROUTE, Routed::NOT), [], "it has a carrier");
+        // Made anew, it is still the same uplink.
+        assert_eq!(step(&mut watch, second * 6, Event::LinkGone { index: 2 }, Routed::NOT), [Down]);
+        assert_eq!(step(&mut watch, second * 7, link(9, "wlan0", true), Routed::NOT), []);
+        assert_eq!(step(&mut watch, second * 8, Event::Route { index: Some(9) }, BOTH), [Up]);
+    }
+
+    #[test]
+    fn an_uplink_that_is_down_and_has_no_routes_has_no_interface_for_the_loop() {
+        let (mut watch, mut step) = uplink_down(IPV4);
+        let uplink = *watch.uplinks.keys().next().unwrap();
+        let mut told = |event, has| {
+            step(&mut watch, Duration::ZERO, event, has);
+            watch.uplinks[&uplink].told
+        };
+        assert_eq!(told(ROUTE, IPV4), Some(2), "packets still leave, as far as they get");
+        assert_eq!(told(ROUTE, Routed::NOT), None);
+        assert_eq!(told(link(2, "wlan0", true), Routed::NOT), None);
+        assert_eq!(told(ROUTE, IPV4), Some(2));
+        assert_eq!(told(ROUTE, Routed::NOT), Some(2), "it is up");
+    }
+
+    #[test]
+    fn an_uplink_waits_only_for_so_long_for_the_other_version_of_ip() {
+        let (mut watch, mut step) = uplink_down(BOTH);
+        let begin = Duration::from_secs(1);
+        assert_eq!(step(&mut watch, begin, link(2, "wlan0", true), IPV6), []);
+        let enough = START.after(begin + OTHER_ROUTE);
+        assert_eq!(watch.next_time(), Some(enough));
+        assert_eq!(step(&mut watch, begin * 2, ROUTE, IPV6), []);
+        assert_eq!(watch.next_time(), Some(enough), "more news do not prolong it");
+        let told = watch.waited(enough, &|_| IPV6);
+        assert_eq!(told.iter().map(|s| s.signal).collect::<Vec<_>>(), [Up]);
+        // It is not waited for again, until it has been there again.
+        assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", false), Routed::NOT), [Down]);
+        assert_eq!(step(&mut watch, begin * 9, link(2, "wlan0", true), IPV6), [Up]);
+    }
+
+    #[test]
+    fn an_uplink_whose_carrier_goes_again_begins_to_wait_anew() {
+        let (mut watch, mut step) = uplink_down(BOTH);
+        let second = Duration::from_secs(1);
+        assert_eq!(step(&mut watch, second, link(2, "wlan0", true), IPV4), []);
+        assert_eq!(step(&mut watch, second * 2, link(2, "wlan0", false), IPV4), []);
+        assert_eq!(watch.next_time(), None);
+        assert_eq!(step(&mut watch, second * 9, link(2, "wlan0", true), IPV4), []);
+        assert_eq!(watch.next_time(), Some(START.after(second * 9 + OTHER_ROUTE)));
+    }
+
+    #[test]
+    fn an_uplink_that_never_had_a_route_is_back_with_its_carrier() {
+        let (mut watch, mut step) = uplink_down(Routed::NOT);
+        assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), Routed::NOT), [Up]);
     }
 
     #[test]
@@ -575,7 +779,7 @@ mod tests {
         said(&mut watch, seen(2, "10.0.0.7", false));
         let mut probed = Vec::new();
         while let Some(probe) =
-            watch.next_probe().filter(|&at| at < START.after(Duration::from_secs(1000)))
+            watch.next_time().filter(|&at| at < START.after(Duration::from_secs(1000)))
         {
             assert_eq!(watch.probes(probe), [(2, "10.0.0.7".parse().unwrap())]);
             probed.push(probe.since(START).as_millis() / 1000);
@@ -583,7 +787,7 @@ mod tests {
         assert_eq!(probed[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
         assert_eq!(probed[probed.len() - 1] - probed[probed.len() - 2], 60, "{probed:?}");
         said(&mut watch, seen(2, "10.0.0.7", true));
-        assert_eq!(watch.next_probe(), None);
+        assert_eq!(watch.next_time(), None);
     }
 
     #[test]
@@ -599,7 +803,7 @@ mod tests {
         let mut watch = watch(&[group(&["10.0.0.0/8"], &["wlan0"])]);
         for i in 0..=MOST_NEIGHBOURS as u32 {
             let address = IpAddr::from((0x0a00_0000 + i).to_be_bytes());
-            watch.take(START, Event::Neighbour { index: 2, address, answers: false });
+            watch.take(START, Event::Neighbour { index: 2, address, answers: false }, NO_ROUTES);
         }
         let known = (watch.neighbours.len(), watch.failed.len(), watch.said.len());
         assert_eq!(known, (MOST_NEIGHBOURS, MOST_NEIGHBOURS, 2 * MOST_NEIGHBOURS));
