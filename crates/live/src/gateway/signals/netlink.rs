@@ -192,6 +192,11 @@ impl Uplink {
     }
 }
 
+/// The interface of this name: its index, and whether it has a carrier.
+fn named(links: &BTreeMap<u32, (String, bool)>, name: &str) -> Option<(u32, bool)> {
+    links.iter().find(|(_, (link, _))| link == name).map(|(&index, &(_, carrier))| (index, carrier))
+}
+
 impl Watch {
     /// Knows nothing yet.
     pub(super) fn new(signals: &Signals, groups: &[Group]) -> Self {
@@ -271,22 +276,17 @@ impl Watch {
 
     /// What is new to be said about uplinks.
     fn review_uplinks(&mut self, now: Stamp, routes: Ask<'_>) -> Vec<MobileSignal> {
-        let mut signals = Vec::new();
-        let names: Vec<_> = self.uplinks.keys().copied().collect();
-        for name in names {
-            let is_up = self.uplink_is_up(now, name, routes);
-            signals.extend(self.say(MobileId::Uplink(name), SignalSource::Carrier, is_up));
-        }
-        signals
-    }
-
-    fn uplink_is_up(&mut self, now: Stamp, name: InterfaceName, routes: Ask<'_>) -> bool {
-        let Some(uplink) = self.uplinks.get_mut(&name) else { return false };
-        let found = self.links.iter().find(|(_, (link, _))| link == name.as_str());
-        let (has_carrier, has) =
-            found.map_or((false, Routed::NOT), |(&index, &(_, carrier))| (carrier, routes(index)));
-        let said = self.said.get(&(MobileId::Uplink(name), SignalSource::Carrier));
-        uplink.is_up(now, said == Some(&LinkSignal::Up), has_carrier, has)
+        let Self { uplinks, links, said, .. } = self;
+        let look = |(&name, uplink): (&InterfaceName, &mut Uplink)| {
+            let (has_carrier, has) = named(links, name.as_str())
+                .map_or((false, Routed::NOT), |(index, carrier)| (carrier, routes(index)));
+            let mobile = MobileId::Uplink(name);
+            let was_up = said.get(&(mobile, SignalSource::Carrier)) == Some(&LinkSignal::Up);
+            (mobile, uplink.is_up(now, was_up, has_carrier, has))
+        };
+        let found: Vec<_> = uplinks.iter_mut().map(look).collect();
+        let say = |(mobile, is_up)| self.say(mobile, SignalSource::Carrier, is_up);
+        found.into_iter().filter_map(say).collect()
     }
 
     /// What is to be said because time has passed.
@@ -297,15 +297,15 @@ impl Watch {
     }
 
     fn has_carrier(&self, name: &str) -> bool {
-        self.links.values().any(|(link, carrier)| link == name && *carrier)
+        named(&self.links, name).is_some_and(|(_, carrier)| carrier)
     }
 
     /// Uplinks whose index is another than the one told last.
     fn moved(&mut self) -> Vec<(InterfaceName, Option<u32>)> {
         let mut moved = Vec::new();
         for (name, uplink) in &mut self.uplinks {
-            let named = self.links.iter().find(|(_, (link, _))| link == name.as_str());
-            let index = named.map(|(&index, _)| index).filter(|_| !uplink.is_cut_off);
+            let there = named(&self.links, name.as_str()).filter(|_| !uplink.is_cut_off);
+            let index = there.map(|(index, _)| index);
             if std::mem::replace(&mut uplink.told, index) != index {
                 moved.push((*name, index));
             }
@@ -390,10 +390,8 @@ impl Watch {
             }
             let wait = now.since(failed.since) / PROBE_PART;
             failed.probe = now.after(wait.clamp(SHORTEST_PROBE, LONGEST_PROBE));
-            let interface = self.neighbours.get(&mobile);
-            let at =
-                self.links.iter().find(|(_, (name, carrier))| *carrier && Some(name) == interface);
-            due.extend(at.map(|(&index, _)| (index, mobile)));
+            let at = self.neighbours.get(&mobile).and_then(|name| named(&self.links, name));
+            due.extend(at.filter(|&(_, carrier)| carrier).map(|(index, _)| (index, mobile)));
         }
         due
     }
