@@ -92,6 +92,11 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
+/// The value of the first attribute of this type.
+pub(crate) fn value_of(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find_map(|(kind, value)| (kind == wanted).then_some(value))
+}
+
 /// The name in an attribute that is a string.
 pub(crate) fn name(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value.strip_suffix(&[0]).unwrap_or(value)).ok()

@@ -214,8 +214,8 @@ fn the_silence_of_an_uplink_freezes_its_senders() {
     });
 }
 
-/// Takes the uplink's interface away by these commands of `ip` in an upload, and back by those,
-/// with half a second between one and the next: it is away until the last.
+/// Takes the uplink's interface away in an upload, by the commands `off` of `ip`, and brings it back
+/// by `on`, half a second before each. Until the last one it must stay away.
 fn expect_resumed_with(mechanism: &str, off: &[&[&str]], on: &[&[&str]]) {
     let bed = Testbed::new(&on_board(mechanism, "[signals]\ncarrier = true\n"));
     let transfer = bed.upload(&load("cubic"));

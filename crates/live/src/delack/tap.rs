@@ -8,7 +8,7 @@
 //! leaves out.
 
 use crate::gateway::driver::now;
-use crate::netlink::{Message, Netlink, attributes, u32_at};
+use crate::netlink::{Message, Netlink, u32_at, value_of};
 use airtcp_core::Instant;
 use airtcp_wire::{Headers, decode_headers};
 use nix::cmsg_space;
@@ -125,9 +125,8 @@ fn mtu(interface: u32) -> io::Result<u32> {
     header[4..8].copy_from_slice(&interface.to_ne_bytes());
     let request = Message::new(libc::RTM_GETLINK, 0, &header).finish();
     let body = Netlink::open(libc::NETLINK_ROUTE)?.ask(&request)?;
-    let mut found = attributes(body.get(LENGTH..).unwrap_or_default());
-    found
-        .find_map(|(kind, value)| (kind == libc::IFLA_MTU).then(|| u32_at(value, 0)).flatten())
+    value_of(body.get(LENGTH..).unwrap_or_default(), libc::IFLA_MTU)
+        .and_then(|mtu| u32_at(mtu, 0))
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 

@@ -4,7 +4,7 @@
 //! "FEATURES_GET".
 
 use super::Finding;
-use crate::netlink::{Message, Netlink, attributes, name, one_name, u16_at};
+use crate::netlink::{Message, Netlink, attributes, name, one_name, u16_at, value_of};
 use std::io;
 
 /// GRO, GSO and TSO by the names that `ethtool -k` abbreviates.
@@ -84,8 +84,8 @@ impl Ethtool {
         let request = Message::new(GENL_ID_CTRL, 0, &[CTRL_CMD_GETFAMILY, 1, 0, 0])
             .with_name(CTRL_ATTR_FAMILY_NAME, "ethtool");
         let answer = netlink.ask(&request.finish())?;
-        let family = attributes(answer.get(HEADER..).unwrap_or_default())
-            .find_map(|(kind, value)| (kind == CTRL_ATTR_FAMILY_ID).then(|| u16_at(value, 0))?);
+        let family = value_of(answer.get(HEADER..).unwrap_or_default(), CTRL_ATTR_FAMILY_ID)
+            .and_then(|family| u16_at(family, 0));
         let family = family.ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { netlink, family })
     }
@@ -100,11 +100,7 @@ impl Ethtool {
 /// The features that are on in an answer to FEATURES_GET: its set has no mask, so it lists only
 /// those.
 fn active(answer: &[u8]) -> Vec<String> {
-    let inside = |bytes, wanted| {
-        attributes(bytes)
-            .find_map(|(kind, value)| (kind == wanted).then_some(value))
-            .unwrap_or_default()
-    };
+    let inside = |bytes, wanted| value_of(bytes, wanted).unwrap_or_default();
     let set = inside(answer.get(HEADER..).unwrap_or_default(), ETHTOOL_A_FEATURES_ACTIVE);
     attributes(inside(set, ETHTOOL_A_BITSET_BITS))
         .filter_map(|(_, bit)| name(inside(bit, ETHTOOL_A_BITSET_BIT_NAME)).map(str::to_owned))

@@ -264,7 +264,7 @@ static SIGNALS: Table = Table::new(
             "carrier",
             Kind::Bool,
             Is("false"),
-            "An interface of a group without carrier: all its mobiles are down. An uplink without carrier is down, until it has one and the routes it had.",
+            "An interface of a group without carrier: all its mobiles are down. An uplink without carrier is down; it is up again when it has one, and the routes it had.",
         ),
         field(
             "neighbour",

@@ -11,11 +11,11 @@
 //! carrier; one that comes back under its name is the same to us.
 //!
 //! An uplink is down without carrier, too. It is back when it has a carrier and the routes it had
-//! ([`routes`]): until then the router refuses what hosts on board send. So that no answer to the
-//! gateway itself, which needs no route, releases them too soon, there is no interface until then,
-//! as far as the loop is told. Losing routes alone does not take an uplink down: its traffic may
-//! have been moved to another. When its interface is made anew it has another index, which the loop
-//! is told first.
+//! ([`routes`]): until then the router refuses what hosts on board send. The gateway itself needs
+//! no route, and an answer to a question of its own would release them too soon. So as long as an
+//! uplink is down and without routes, the loop is told that it has no interface. Losing routes alone
+//! does not take an uplink down: its traffic may have been moved to another. When its interface is
+//! made anew it has another index, which the loop is told first.
 //!
 //! *Neighbour.* One that failed to answer is down, and up again when its address is known once
 //! more: the kernel learns it from the mobile only. But a frozen connection sends it nothing, so
@@ -28,7 +28,7 @@ use super::routes::{self, Routed, Routes};
 use super::{Stop, Woken};
 use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
 use crate::gateway::config::{Group, Signals};
-use crate::netlink::{Message, Netlink, attributes, messages, name, u16_at, u32_at};
+use crate::netlink::{Message, Netlink, messages, name, u16_at, u32_at, value_of};
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_edge::{InterfaceName, MobileId};
 use hashlink::LinkedHashMap;
@@ -91,8 +91,7 @@ fn link(kind: u16, body: &[u8]) -> Option<Event> {
     // Up for the administrator, for the driver, and for what else must be (RFC 2863's operational
     // state).
     let all = libc::IFF_UP | libc::IFF_LOWER_UP | libc::IFF_RUNNING;
-    let mut named = attributes(body.get(16..)?).filter(|&(kind, _)| kind == libc::IFLA_IFNAME);
-    let name = name(named.next()?.1)?.to_owned();
+    let name = name(value_of(body.get(16..)?, libc::IFLA_IFNAME)?)?.to_owned();
     Some(Event::Link { index, name, has_carrier: flags & all == all })
 }
 
@@ -109,8 +108,7 @@ fn neighbour(body: &[u8]) -> Option<Event> {
         state if state & VALID != 0 => true,
         _ => return None,
     };
-    let mut destinations = attributes(body.get(12..)?).filter(|&(kind, _)| kind == libc::NDA_DST);
-    let (family, address) = (i32::from(*body.first()?), destinations.next()?.1);
+    let (family, address) = (i32::from(*body.first()?), value_of(body.get(12..)?, libc::NDA_DST)?);
     let address = match family {
         libc::AF_INET => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
         libc::AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
@@ -154,9 +152,9 @@ struct Failed {
 struct Uplink {
     /// The index that was last told; `None`: it is not there, or cut off.
     told: Option<u32>,
-    /// What it needs to be back: the routes it had.
+    /// The routes that it had, and needs to be back.
     needs: Routed,
-    /// It has some of these, and is back at this time without the others.
+    /// It has some of these: when it is back even without the others.
     enough: Option<Stamp>,
     /// It is down, and without the routes it needs.
     is_cut_off: bool,
@@ -166,8 +164,8 @@ struct Uplink {
 type Ask<'a> = &'a dyn Fn(u32) -> Routed;
 
 impl Uplink {
-    /// Whether it is up, with these routes; to stay up it needs none.
-    fn is_up(&mut self, now: Stamp, was_up: bool, has_carrier: bool, has: Routed) -> bool {
+    /// Whether it is up now, by its carrier and its routes; to stay up it needs no route.
+    fn review(&mut self, now: Stamp, was_up: bool, has_carrier: bool, has: Routed) -> bool {
         if !has_carrier {
             self.enough = None;
             self.is_cut_off = self.needs != Routed::NOT && has == Routed::NOT;
@@ -282,7 +280,7 @@ impl Watch {
                 .map_or((false, Routed::NOT), |(index, carrier)| (carrier, routes(index)));
             let mobile = MobileId::Uplink(name);
             let was_up = said.get(&(mobile, SignalSource::Carrier)) == Some(&LinkSignal::Up);
-            (mobile, uplink.is_up(now, was_up, has_carrier, has))
+            (mobile, uplink.review(now, was_up, has_carrier, has))
         };
         let found: Vec<_> = uplinks.iter_mut().map(look).collect();
         let say = |(mobile, is_up)| self.say(mobile, SignalSource::Carrier, is_up);
@@ -412,7 +410,8 @@ pub(super) struct Listener {
     events: Netlink,
     /// What it is asked.
     questions: Netlink,
-    routes: Routes,
+    /// `None`: they mean nothing.
+    routes: Option<Routes>,
 }
 
 impl Listener {
@@ -423,7 +422,8 @@ impl Listener {
             groups |= libc::RTMGRP_IPV4_ROUTE | libc::RTMGRP_IPV6_ROUTE;
         }
         let events = Netlink::subscribe(libc::NETLINK_ROUTE, groups)?;
-        let (questions, routes) = (Netlink::open(libc::NETLINK_ROUTE)?, Routes::open()?);
+        let questions = Netlink::open(libc::NETLINK_ROUTE)?;
+        let routes = watch.follows_routes().then(Routes::open).transpose()?;
         Ok(Self { watch, clock: Clock::start(), events, questions, routes })
     }
 
@@ -441,7 +441,7 @@ impl Listener {
                 Woken::TimedOut => {}
             }
             let now = self.clock.now();
-            let signals = self.watch.waited(now, &self.routes.ask());
+            let signals = self.watch.waited(now, &over(&self.routes));
             self.send(handle, signals);
             for (index, mobile) in self.watch.probes(now) {
                 if let Err(error) = self.questions.ask(&probe(index, mobile)) {
@@ -478,7 +478,7 @@ impl Listener {
                 links.insert(index, (name, has_carrier));
             }
         }
-        let signals = self.watch.all_links(self.clock.now(), links, &self.routes.ask());
+        let signals = self.watch.all_links(self.clock.now(), links, &over(&self.routes));
         self.send(handle, signals);
         for (kind, body) in self.questions.dump(&dump(libc::RTM_GETNEIGH, &[0; 12]))? {
             self.take(handle, event(kind, &body));
@@ -488,7 +488,7 @@ impl Listener {
 
     fn take(&mut self, handle: &Handle, event: Option<Event>) {
         if let Some(event) = event {
-            let signals = self.watch.take(self.clock.now(), event, &self.routes.ask());
+            let signals = self.watch.take(self.clock.now(), event, &over(&self.routes));
             self.send(handle, signals);
         }
     }
@@ -498,9 +498,7 @@ impl Listener {
         for (uplink, index) in self.watch.moved() {
             match index {
                 Some(index) => tracing::info!(%uplink, index, "the interface of an uplink"),
-                None => {
-                    tracing::info!(%uplink, "an uplink is without interface, or without routes")
-                }
+                None => tracing::info!(%uplink, "an uplink has no interface, or no routes"),
             }
             handle.send(Command::Interface(uplink, index));
         }
@@ -508,6 +506,17 @@ impl Listener {
             tracing::info!(mobile = %signal.mobile, signal = ?signal.signal, source = ?signal.source, "the kernel reports");
             handle.send(Command::Signal(signal));
         }
+    }
+}
+
+/// Answers what is routed over an interface; nothing, if the kernel does not say.
+fn over(routes: &Option<Routes>) -> impl Fn(u32) -> Routed {
+    |index| {
+        let Some(routes) = routes else { return Routed::NOT };
+        routes.over(index).unwrap_or_else(|error| {
+            tracing::debug!(index, %error, "the kernel does not say what is routed");
+            Routed::NOT
+        })
     }
 }
 
@@ -660,21 +669,21 @@ mod tests {
         assert_eq!(watch.moved(), [(uplink, Some(9))]);
     }
 
-    /// An uplink that was up with these routes and lost its carrier, and what it has now.
-    fn uplink_down(
-        had: Routed,
-    ) -> (Watch, impl FnMut(&mut Watch, Duration, Event, Routed) -> Vec<LinkSignal>) {
+    /// Takes an event this long after the start, with these routes; what is said.
+    fn step(watch: &mut Watch, after: Duration, event: Event, has: Routed) -> Vec<LinkSignal> {
+        let signals = watch.take(START.after(after), event, &|_| has);
+        watch.moved();
+        signals.into_iter().map(|s| s.signal).collect()
+    }
+
+    /// With an uplink that had these routes, and has lost its carrier.
+    fn uplink_down(had: Routed) -> Watch {
         let own = Group { members: Members::Uplink("wlan0".parse().unwrap()), ..group(&[], &[]) };
         let signals = Signals { carrier: true, ..Signals::default() };
         let mut watch = Watch::new(&signals, &[own]);
-        let step = |watch: &mut Watch, after: Duration, event, has| {
-            let signals = watch.take(START.after(after), event, &|_| has);
-            watch.moved();
-            signals.into_iter().map(|s| s.signal).collect::<Vec<_>>()
-        };
         assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), had), [Up]);
         assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", false), Routed::NOT), [Down]);
-        (watch, step)
+        watch
     }
 
     const IPV4: Routed = Routed { ipv4: true, ipv6: false };
@@ -684,7 +693,7 @@ mod tests {
 
     #[test]
     fn an_uplink_with_a_carrier_is_back_when_it_has_the_routes_it_had() {
-        let (mut watch, mut step) = uplink_down(BOTH);
+        let mut watch = uplink_down(BOTH);
         let second = Duration::from_secs(1);
         assert_eq!(step(&mut watch, second, link(2, "wlan0", true), Routed::NOT), []);
         assert_eq!(watch.next_time(), None, "without any it is not back, however long");
@@ -705,7 +714,7 @@ mod tests {
 
     #[test]
     fn an_uplink_that_is_down_and_has_no_routes_has_no_interface_for_the_loop() {
-        let (mut watch, mut step) = uplink_down(IPV4);
+        let mut watch = uplink_down(IPV4);
         let uplink = *watch.uplinks.keys().next().unwrap();
         let mut told = |event, has| {
             step(&mut watch, Duration::ZERO, event, has);
@@ -720,7 +729,7 @@ mod tests {
 
     #[test]
     fn an_uplink_waits_only_for_so_long_for_the_other_version_of_ip() {
-        let (mut watch, mut step) = uplink_down(BOTH);
+        let mut watch = uplink_down(BOTH);
         let begin = Duration::from_secs(1);
         assert_eq!(step(&mut watch, begin, link(2, "wlan0", true), IPV6), []);
         let enough = START.after(begin + OTHER_ROUTE);
@@ -736,7 +745,7 @@ mod tests {
 
     #[test]
     fn an_uplink_whose_carrier_goes_again_begins_to_wait_anew() {
-        let (mut watch, mut step) = uplink_down(BOTH);
+        let mut watch = uplink_down(BOTH);
         let second = Duration::from_secs(1);
         assert_eq!(step(&mut watch, second, link(2, "wlan0", true), IPV4), []);
         assert_eq!(step(&mut watch, second * 2, link(2, "wlan0", false), IPV4), []);
@@ -747,7 +756,7 @@ mod tests {
 
     #[test]
     fn an_uplink_that_never_had_a_route_is_back_with_its_carrier() {
-        let (mut watch, mut step) = uplink_down(Routed::NOT);
+        let mut watch = uplink_down(Routed::NOT);
         assert_eq!(step(&mut watch, Duration::ZERO, link(2, "wlan0", true), Routed::NOT), [Up]);
     }
 

@@ -1,24 +1,21 @@
 //! Whether anything beyond its own network is routed over an interface.
 //!
 //! Read first: rtnetlink(7) (`RTM_GETROUTE`). The kernel removes the routes of IPv4 over an
-//! interface that goes down without a message for each: who wants to know must ask.
+//! interface that goes down without a message for each: whoever wants to know has to ask.
 
-use crate::netlink::{Message, Netlink, attributes, u32_at};
+use crate::netlink::{Message, Netlink, u32_at, value_of};
 use nix::sys::socket::SetSockOpt;
 use std::io;
 use std::ops::BitOr;
 
-// linux/netlink.h.
-const NETLINK_GET_STRICT_CHK: i32 = 12;
-
-/// The kernel heeds what a question asks for.
+/// Has the kernel filter a dump as the request says.
 #[derive(Clone, Copy, Debug)]
 struct StrictCheck;
 
 nix::setsockopt_impl!(
     StrictCheck,
     libc::SOL_NETLINK,
-    NETLINK_GET_STRICT_CHK,
+    libc::NETLINK_GET_STRICT_CHK,
     bool,
     nix::sys::socket::sockopt::SetBool
 );
@@ -52,8 +49,7 @@ impl BitOr for Routed {
 /// Behind `struct rtmsg`: family (1), lengths of destination and source (2), TOS (1), table (1),
 /// protocol (1), scope (1), type (1), flags (4).
 pub(super) fn interface(body: &[u8]) -> Option<u32> {
-    let mut named = attributes(body.get(12..)?).filter(|&(kind, _)| kind == libc::RTA_OIF);
-    u32_at(named.next()?.1, 0)
+    u32_at(value_of(body.get(12..)?, libc::RTA_OIF)?, 0)
 }
 
 /// Asks the kernel about routes.
@@ -63,23 +59,14 @@ pub(super) struct Routes(Netlink);
 impl Routes {
     pub(super) fn open() -> io::Result<Self> {
         let netlink = Netlink::open(libc::NETLINK_ROUTE)?;
-        // Without it the kernel answers with all routes there are, whatever was asked.
+        // Otherwise the kernel answers with the routes over all interfaces.
         StrictCheck.set(&netlink.socket(), &true)?;
         Ok(Self(netlink))
     }
 
-    /// Answers what is routed over the interface with an index, by any table: unicast, and set by
-    /// someone. The kernel's own, to the networks of its addresses, come with its carrier.
-    pub(super) fn ask(&self) -> impl Fn(u32) -> Routed {
-        |index| {
-            self.over(index).unwrap_or_else(|error| {
-                tracing::debug!(index, %error, "the kernel does not say what is routed");
-                Routed::NOT
-            })
-        }
-    }
-
-    fn over(&self, index: u32) -> io::Result<Routed> {
+    /// What is routed over the interface with this index, in any table: unicast, and not by the
+    /// kernel itself, whose routes to the networks of its addresses come back with the interface.
+    pub(super) fn over(&self, index: u32) -> io::Result<Routed> {
         let mut header = [0; 12];
         header[7] = libc::RTN_UNICAST;
         let request = Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP, &header)
@@ -105,14 +92,14 @@ mod tests {
     fn body(family: i32, protocol: u8) -> Vec<u8> {
         let header = [family as u8, 0, 0, 0, 254, protocol, 0, libc::RTN_UNICAST, 0, 0, 0, 0];
         let message =
-            Message::new(libc::RTM_NEWROUTE, 0, &header).with(libc::RTA_OIF, &[7, 0, 0, 0]);
+            Message::new(libc::RTM_NEWROUTE, 0, &header).with(libc::RTA_OIF, &7_u32.to_ne_bytes());
         message.finish()[crate::netlink::HEADER..].to_vec()
     }
 
     #[test]
     fn routes_are_read_as_the_kernel_writes_them() {
         let dhcp = body(libc::AF_INET, 16);
-        assert_eq!(interface(&dhcp), Some(u32::from_ne_bytes([7, 0, 0, 0])));
+        assert_eq!(interface(&dhcp), Some(7));
         for length in 0..dhcp.len() {
             assert_eq!(interface(&dhcp[..length]), None);
         }

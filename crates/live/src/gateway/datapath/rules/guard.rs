@@ -6,7 +6,7 @@
 //! Nobody tells of changes by `iptables-legacy`: one has to look.
 
 use super::{Backend, iptables};
-use crate::netlink::{Message, Netlink, attributes, messages, name, u32_at};
+use crate::netlink::{Message, Netlink, attributes, messages, name, u32_at, value_of};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::BTreeMap;
 use std::io;
@@ -201,8 +201,7 @@ fn is_removal(kind: u16, body: &[u8], tables: &[&str]) -> bool {
     ];
     let kind = i32::from(kind);
     let is_removal = kind >> 8 == libc::NFNL_SUBSYS_NFTABLES && REMOVALS.contains(&(kind & 0xff));
-    let attributes = || attributes(body.get(FAMILY_HEADER..).unwrap_or_default());
-    let table = || attributes().find(|(kind, _)| *kind == TABLE).and_then(|(_, value)| name(value));
+    let table = || value_of(body.get(FAMILY_HEADER..).unwrap_or_default(), TABLE).and_then(name);
     is_removal && table().is_some_and(|table| tables.contains(&table))
 }
 
