@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a program may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `airtcp link` between two hosts.
 #[derive(Debug)]
@@ -164,15 +164,12 @@ impl Gateway {
         let until = Instant::now() + PATIENCE;
         loop {
             match ask(&self.files.control, request) {
-                // Its loop does not answer: soon it is killed and started again.
-                Ok(Answer::Error { .. }) if Instant::now() < until => {
-                    thread::sleep(Duration::from_millis(10));
-                }
                 Ok(answer) => return answer,
-                Err(AskError::Absent { .. } | AskError::Broken { .. })
+                // Refused: its loop does not answer. Soon it does, or is killed and started again.
+                Err(AskError::Absent { .. } | AskError::Broken { .. } | AskError::Refused(_))
                     if Instant::now() < until =>
                 {
-                    thread::sleep(Duration::from_millis(10));
+                    thread::sleep(Duration::from_millis(10))
                 }
                 Err(error) => panic!("{request:?}: {error}\n{}", self.files.log()),
             }

@@ -4,6 +4,7 @@
 
 use crate::control::{Emulator, Gateway};
 use crate::host::Host;
+use crate::lateness::slowness;
 use crate::transfer::{Load, Transfer};
 use airtcp_core::LinkSignal;
 use airtcp_testing::skip;
@@ -30,7 +31,7 @@ const ALL_ON_BOARD: [&str; 2] = ["10.8.0.0/24", "fd00:8::/64"];
 /// The interface of the emulated link, at both ends.
 pub(crate) const LINK: &str = "airtcp0";
 
-/// Testbeds at the same time: they mostly wait, but the emulators must keep up.
+/// Testbeds at the same time on a real processor: they mostly wait, but the emulators must keep up.
 const ROOM: usize = 8;
 
 /// What the gateway's host is.
@@ -340,7 +341,8 @@ static RETURNED: Condvar = Condvar::new();
 
 impl Permit {
     fn wait() -> Self {
-        let mut taken = RETURNED.wait_while(TAKEN.lock().unwrap(), |taken| *taken >= ROOM).unwrap();
+        let room = (ROOM / slowness() as usize).max(1);
+        let mut taken = RETURNED.wait_while(TAKEN.lock().unwrap(), |taken| *taken >= room).unwrap();
         *taken += 1;
         Self
     }

@@ -24,10 +24,15 @@ use crate::subjects::Promise;
 use crate::world::flow;
 use airtcp_core::{Flags, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{Action, Actions, Connection, Context, Doubts, Side};
-use std::collections::{HashMap, HashSet, VecDeque};
+use hashlink::DefaultHashBuilder;
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::rc::Rc;
+
+/// Nothing else takes as much time as looking up states: not with SipHash.
+type HashMap<K, V> = std::collections::HashMap<K, V, DefaultHashBuilder>;
+type HashSet<K> = std::collections::HashSet<K, DefaultHashBuilder>;
 
 /// Every deadline is due: see the top of this file.
 const NOW: Instant = Instant::MAX;
@@ -268,9 +273,9 @@ where
     C: Connection<Vec<u8>> + Clone + Debug + Eq + Hash,
 {
     fn new(setup: &'a Setup, config: &'a C::Config) -> Self {
-        let numbers = HashMap::from([(C::default(), 0)]);
+        let numbers = HashMap::from_iter([(C::default(), 0)]);
         let states = vec![C::default()];
-        let (reactions, proven) = (HashMap::new(), HashSet::new());
+        let (reactions, proven) = (HashMap::default(), HashSet::default());
         Self { setup, config, states, numbers, reactions, proven }
     }
 
@@ -658,7 +663,7 @@ where
 {
     let mut nodes = Nodes::<C>::new(setup, config);
     let start = State::start(setup);
-    let mut numbers = HashMap::from([(start, 0)]);
+    let mut numbers = HashMap::from_iter([(start, 0)]);
     let mut states = vec![start];
     // How each state was reached first.
     let mut origins = vec![(0, Step::Start)];

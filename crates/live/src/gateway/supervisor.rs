@@ -92,11 +92,12 @@ pub struct Timing {
     pub stop: Duration,
 }
 
-/// 10 s, 500 ms, 10 s: flows stall for less than a second.
+/// 500 ms of silence, so that flows stall for less than a second. 60 s for a start, in which nothing
+/// waits for the daemon: on a slow processor the kernel takes many seconds to verify the BPF programs.
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            start: Duration::from_secs(10),
+            start: Duration::from_secs(60),
             silence: Duration::from_millis(500),
             stop: Duration::from_secs(10),
         }
