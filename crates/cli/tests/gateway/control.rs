@@ -1,6 +1,7 @@
 //! The programs under the test: `airtcp link`, `airtcp gateway` and `airtcp agent`.
 
 use crate::host::Host;
+use crate::lateness::slowness;
 use airtcp_core::LinkSignal;
 use airtcp_emu::control::{Directions, Order};
 use airtcp_live::gateway::command::Status;
@@ -18,7 +19,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a program may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+fn patience() -> Duration {
+    Duration::from_secs(20) * slowness()
+}
+
+/// Whether it may answer soon: the daemon is being started again, or its loop does not answer, and
+/// it is killed if that goes on. Any other refusal is final.
+fn will_pass(error: &AskError) -> bool {
+    match error {
+        AskError::Absent { .. } | AskError::Broken { .. } => true,
+        AskError::Refused(reason) => reason.contains("loop does not answer"),
+        AskError::Forbidden { .. } => false,
+    }
+}
 
 /// `airtcp link` between two hosts.
 #[derive(Debug)]
@@ -148,7 +161,7 @@ impl Gateway {
 
     /// Waits until its status is as wanted; the status then.
     pub(crate) fn wait_until(&self, wanted: impl Fn(&Status) -> bool) -> Status {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience();
         loop {
             let status = self.status();
             if wanted(&status) {
@@ -159,17 +172,14 @@ impl Gateway {
         }
     }
 
-    /// Asks until there is an answer: a daemon that was killed is soon back.
+    /// Asks until there is an answer.
     fn ask(&self, request: &Request) -> Answer {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience();
         loop {
             match ask(&self.files.control, request) {
                 Ok(answer) => return answer,
-                // Refused: its loop does not answer. Soon it does, or is killed and started again.
-                Err(AskError::Absent { .. } | AskError::Broken { .. } | AskError::Refused(_))
-                    if Instant::now() < until =>
-                {
-                    thread::sleep(Duration::from_millis(10))
+                Err(error) if will_pass(&error) && Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(10));
                 }
                 Err(error) => panic!("{request:?}: {error}\n{}", self.files.log()),
             }
@@ -235,7 +245,7 @@ impl Files {
             .stderr(log)
             .spawn();
         let mut process = Process(child.unwrap());
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience();
         while ask(&self.control, &Request::Status).is_err() {
             let ended = process.0.try_wait().unwrap();
             assert!(ended.is_none(), "the gateway ended: {}", self.log());
@@ -306,7 +316,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = kill(self.id(), Signal::SIGTERM);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience();
         while Instant::now() < until {
             if let Ok(Some(_)) = self.0.try_wait() {
                 return;

@@ -30,7 +30,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// Nothing else takes as much time as looking up states: not with SipHash.
+/// The search looks up millions of states, and SipHash would slow it down.
 type HashMap<K, V> = std::collections::HashMap<K, V, DefaultHashBuilder>;
 type HashSet<K> = std::collections::HashSet<K, DefaultHashBuilder>;
 

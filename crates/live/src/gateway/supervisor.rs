@@ -92,8 +92,8 @@ pub struct Timing {
     pub stop: Duration,
 }
 
-/// 500 ms of silence, so that flows stall for less than a second. 60 s for a start, in which nothing
-/// waits for the daemon: on a slow processor the kernel takes many seconds to verify the BPF programs.
+/// 60 s, 500 ms, 10 s: flows stall for less than a second. They do not wait for a start, in which a
+/// slow processor may need many seconds to verify the BPF programs.
 impl Default for Timing {
     fn default() -> Self {
         Self {
