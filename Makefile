@@ -15,8 +15,9 @@ PURPOSE := simulate
 FEATURES := --no-default-features --features airtcp-cli/link
 endif
 
-# The longest tests are of real time, and mostly wait.
-TEST_THREADS := $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+# The longest of cargo's tests are of real time, and mostly wait.
+TEST_THREADS := $(shell expr 2 '*' $(CORES))
 
 # How what pytest runs is built, and where it is in target/. After CI nobody uses it. There most of
 # it was built for cargo's tests, with the same profile and features.
@@ -69,7 +70,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	$(call stage,build)
 	$(BUILD_FOR_PYTEST)
 	$(call stage,pytest)
-	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest
+	cd python && AIRTCP_NATIVE=$(CURDIR)/target/$(TESTED)/airtcp ../$(BIN)/pytest -n $(CORES)
 	@printf '\nAll tests passed.\n'
 
 soak: setup-test ## the tests of processes, sockets and time, many times under load (as root) [ARGS='20 5']

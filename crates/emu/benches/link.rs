@@ -112,8 +112,15 @@ mod linux {
 
     fn behind_link(config: &LinkConfig, role: &str) -> Report {
         let way = Way { config, trace: None, log: None };
-        let setup =
-            Setup { up: way, down: way, air: None, seed: 1, control: None, command_line: "" };
+        let setup = Setup {
+            up: way,
+            down: way,
+            air: None,
+            seed: 1,
+            late: Span::from_millis(1),
+            control: None,
+            command_line: "",
+        };
         let datagrams = UdpSocket::bind("0.0.0.0:0").expect("a port");
         let streams = TcpListener::bind("0.0.0.0:0").expect("a port");
         let to = if role == "stream" { streams.local_addr() } else { datagrams.local_addr() };

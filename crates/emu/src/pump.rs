@@ -177,11 +177,13 @@ impl Way<'_> {
     }
 }
 
-/// Emulates until `stop` is readable. Logical time is the monotonic clock's since the call.
+/// Emulates until `stop` is readable; packets may be `late`. Logical time is the monotonic clock's
+/// since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
     Lanes { up, down, air }: Lanes,
+    late: Duration,
     control: Option<&Control>,
     stop: BorrowedFd<'_>,
 ) -> Result<Report, EmuError> {
@@ -199,7 +201,7 @@ pub(crate) fn run(
         refused_by_kernel: 0,
     };
     let mut buffer = [0; BUFFER];
-    let mut vigil = Vigil::default();
+    let mut vigil = Vigil { needed: late < Vigil::UNNEEDED, ..Vigil::default() };
     let bell = control.and_then(Control::bell);
     let sources = [inside.as_fd(), outside.as_fd(), stop].into_iter().chain(bell);
     let mut sources: Vec<PollFd<'_>> =
@@ -260,6 +262,8 @@ pub(crate) fn run(
 /// the kernel for tens of milliseconds, so staying awake is rationed.
 #[derive(Debug, Default)]
 struct Vigil {
+    /// Whether packets have to be that punctual.
+    needed: bool,
     /// How long it may stay awake.
     credit: Duration,
     awake: bool,
@@ -272,9 +276,15 @@ impl Vigil {
     /// The time not spent awake, divided by this, is credit.
     const RATION: u64 = 5;
     const MOST: Duration = Duration::from_millis(2);
+    /// Whoever allows packets to be that late need not pay for staying awake.
+    const UNNEEDED: Duration = Duration::from_millis(10);
 
     /// How long to sleep when the next packet is due at `due`; `None`: until one comes in.
     fn wait(&mut self, now: Instant, due: Option<Instant>) -> Option<Duration> {
+        let wait = due.map(|due| due.since(now));
+        if !self.needed {
+            return wait;
+        }
         let passed = now.since(self.seen);
         self.seen = now;
         self.credit = if self.awake {
@@ -282,7 +292,6 @@ impl Vigil {
         } else {
             (self.credit + passed / Self::RATION).min(Self::MOST)
         };
-        let wait = due.map(|due| due.since(now));
         self.awake = !self.credit.is_zero() && wait.is_some_and(|wait| wait <= Self::AWAKE);
         // Without credit it sleeps to the end.
         if self.credit.is_zero() { wait } else { wait.map(|wait| wait - Self::AWAKE) }
@@ -354,7 +363,7 @@ mod tests {
 
     #[test]
     fn sleep_ends_before_the_packet_is_due() {
-        let mut vigil = Vigil::default();
+        let mut vigil = Vigil { needed: true, ..Vigil::default() };
         let now = Instant::from_secs(1);
         assert_eq!(vigil.wait(now, None), None);
         assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(350)));
@@ -362,9 +371,17 @@ mod tests {
     }
 
     #[test]
+    fn it_sleeps_to_the_end_if_packets_may_be_late() {
+        let mut vigil = Vigil::default();
+        let now = Instant::from_secs(1);
+        assert_eq!(vigil.wait(now, Some(now + us(500))), Some(us(500)));
+        assert_eq!(vigil.wait(now, Some(now + us(100))), Some(us(100)));
+    }
+
+    #[test]
     fn staying_awake_is_rationed() {
         // A packet every 50 us for 1 s: all of it could be spent awake; a sixth is allowed.
-        let mut vigil = Vigil::default();
+        let mut vigil = Vigil { needed: true, ..Vigil::default() };
         let (mut now, mut asleep) = (Instant::ZERO, Duration::ZERO);
         while now < Instant::from_secs(1) {
             let wait = vigil.wait(now, Some(now + us(50))).expect("a packet is due");

@@ -342,15 +342,10 @@ static inline_always struct treatment *of_mobile(const struct address *address)
 	return bpf_map_lookup_elem(&mobiles, &prefix);
 }
 
-/* Of an interface; NULL: it is no uplink. */
-static inline_always const struct uplink *of_uplink(struct net_device *device)
+/* Of an interface, 0 for none; NULL: it is no uplink. */
+static inline_always const struct uplink *of_uplink(__u32 index)
 {
-	__u32 index;
-
-	if (!device)
-		return 0;
-	index = device->ifindex;
-	return bpf_map_lookup_elem(&uplinks, &index);
+	return index ? bpf_map_lookup_elem(&uplinks, &index) : 0;
 }
 
 /* Multicast, broadcast or link-local. */
@@ -776,6 +771,12 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 
 	if (!wanted || !as_of || (is_local && (skb->mark & wanted->mark_mask) == wanted->mark))
 		return NF_ACCEPT;
+
+	/* Here, before the ways part: for each load of such a pointer, on each way there, the verifier
+	   searches all types of the kernel. */
+	__u32 input = state->in ? state->in->ifindex : 0;
+	__u32 output = state->out ? state->out->ifindex : 0;
+
 	if (state->pf == NFPROTO_IPV4) {
 		if (read_words(skb, 0, (__u32 *)&ip.v4, sizeof(ip.v4) / 4))
 			return NF_ACCEPT;
@@ -806,17 +807,17 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 		if (!wanted->any_uplink)
 			return NF_ACCEPT;
 
-		const struct uplink *output = of_uplink(state->out);
-		const struct uplink *input = of_uplink(state->in);
-		const struct uplink *uplink = output ? output : input;
+		const struct uplink *to = of_uplink(output);
+		const struct uplink *from = of_uplink(input);
+		const struct uplink *uplink = to ? to : from;
 
 		/* Nobody on board sends what goes from one to the other, and what stays on the link
 		   says nothing about what is beyond it. */
-		if (!uplink || (output && input) || is_of_link(&source) || is_of_link(&target))
+		if (!uplink || (to && from) || is_of_link(&source) || is_of_link(&target))
 			return NF_ACCEPT;
 		look_up(&party, &uplink->treatment, &uplink->name);
 		mobile = &uplink->name;
-		is_to_mobile = output != 0;
+		is_to_mobile = to != 0;
 	}
 
 	__u32 what = party.treatment.what;
@@ -870,8 +871,8 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 
 	__u8 summed = bit_field(skb, ip_summed);
 
-	head.input = state->in ? state->in->ifindex : 0;
-	head.output = state->out ? state->out->ifindex : 0;
+	head.input = input;
+	head.output = output;
 	head.verify = summed != CHECKSUM_UNNECESSARY && summed != CHECKSUM_PARTIAL &&
 		      !bit_field(skb, csum_valid);
 	head.datagram = datagram_size(skb);

@@ -32,7 +32,7 @@ const ALL_ON_BOARD: [&str; 2] = ["10.8.0.0/24", "fd00:8::/64"];
 pub(crate) const LINK: &str = "airtcp0";
 
 /// Testbeds at the same time on a real processor: they mostly wait, but the emulators must keep up.
-const ROOM: usize = 8;
+const ROOM: usize = 14;
 
 /// What the gateway's host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
