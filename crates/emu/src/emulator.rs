@@ -52,8 +52,8 @@ pub struct Setup<'a> {
     pub air: Option<&'a ChannelConfig>,
     /// Same seed, same draws; what they meet depends on the traffic.
     pub seed: u64,
-    /// How late packets may be ([`Report::kept_up`]). From 10 ms on, the emulator sleeps to each
-    /// packet's time; otherwise it wakes up 150 us before, for up to a sixth of a processor.
+    /// How late packets may be ([`Report::kept_up`]). From 10 ms on, the emulator sleeps until
+    /// each packet's time; below, it wakes up 150 us earlier, for up to a sixth of a processor.
     pub late: Duration,
     /// Where to listen for orders ([`crate::control`]).
     pub control: Option<&'a Path>,

@@ -177,8 +177,8 @@ impl Way<'_> {
     }
 }
 
-/// Emulates until `stop` is readable; packets may be `late`. Logical time is the monotonic clock's
-/// since the call.
+/// Emulates until `stop` is readable. Packets may be `late` by that much. Logical time is the
+/// monotonic clock's since the call.
 pub(crate) fn run(
     inside: &Port,
     outside: &Port,
@@ -262,7 +262,7 @@ pub(crate) fn run(
 /// the kernel for tens of milliseconds, so staying awake is rationed.
 #[derive(Debug, Default)]
 struct Vigil {
-    /// Whether packets have to be that punctual.
+    /// Whether packets must be that punctual; if not, it sleeps until they are due.
     needed: bool,
     /// How long it may stay awake.
     credit: Duration,

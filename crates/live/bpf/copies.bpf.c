@@ -772,8 +772,8 @@ static inline_always int copy_one(struct bpf_nf_ctx *ctx, int is_local)
 	if (!wanted || !as_of || (is_local && (skb->mark & wanted->mark_mask) == wanted->mark))
 		return NF_ACCEPT;
 
-	/* Read here, before the program branches: each time the verifier meets a load of such a pointer,
-	   it searches all types of the kernel. */
+	/* Read here, before the program branches: each time the verifier meets a load of a pointer like
+	   these, it searches all types of the kernel. */
 	__u32 input = state->in ? state->in->ifindex : 0;
 	__u32 output = state->out ? state->out->ifindex : 0;
 
