@@ -29,6 +29,12 @@
 //! flight, and repairs them in a slow start of many round trips (RFC 6937). So where an answer once
 //! took more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
+//! Of other protocols, where the tail is small the mobile may be the one that has much to send, and
+//! the tail, an acknowledgement of what it sent just before the outage: by QUIC it then measures a
+//! round trip as long as the outage, and its probe timeout grows to match (RFC 9002 §5.3, §6.2.1).
+//! Such a tail waits, too, over any path. A sender with little to send does not mind that it finds
+//! persistent congestion.
+//!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and
 //! a half times what answers took lately if that is longer, the node *calls*: it sends the pair of
@@ -93,7 +99,7 @@ const NEW_IN_SILENCE: usize = 256;
 /// wait would.
 const SHORT_PATH: Duration = Duration::from_millis(100);
 
-/// How long the tail waits on other paths for the sender to go on, beyond the tail.
+/// How long a tail waits for the sender to go on, beyond the tail.
 const TAIL_WAIT: Duration = Duration::from_millis(200);
 
 /// What comes later is no measure for the round trip: there was an outage.
@@ -230,6 +236,10 @@ pub trait Packet: Clone {
     fn question(&self) -> Option<Self> {
         None
     }
+    /// As large as packets of a sender that has much to send. Asked of a tail only, not of TCP.
+    fn is_full(&self) -> bool {
+        true
+    }
     /// What to keep of it as a tail: of a packet still to be segmented, the end.
     fn end(&self) -> Self {
         self.clone()
@@ -327,10 +337,20 @@ impl<Q: Packet> Kept<Q> {
         place.push_back(copy);
     }
 
+    /// Whether the tail is sent later than the newest, if at all, to a mobile that may be far away.
+    fn tail_waits(&self, is_far: bool) -> bool {
+        let (Some(tail), Some(newest)) = (self.tail.back(), self.newest.back()) else {
+            return false;
+        };
+        match newest.seq_end() {
+            Some(_) => is_far,
+            None => !tail.is_full() && !tail.id().is_tunnel(),
+        }
+    }
+
     /// What is sent first, and whether the tail waits then.
-    fn first(&self, tail_waits: bool) -> (impl Iterator<Item = &Q>, bool) {
-        let is_tcp = self.newest.back().is_some_and(|packet| packet.seq_end().is_some());
-        let tail_waits = tail_waits && is_tcp;
+    fn first(&self, is_far: bool) -> (impl Iterator<Item = &Q>, bool) {
+        let tail_waits = self.tail_waits(is_far);
         let tail = self.tail.iter().filter(move |_| !tail_waits);
         (tail.chain(&self.newest), tail_waits)
     }
@@ -442,8 +462,8 @@ impl<Q: Packet> Peer<Q> {
         [call, self.next_release, self.next_tail()].into_iter().flatten().min()
     }
 
-    /// TCP's tails are not sent at once: it is far away.
-    fn tails_wait(&self) -> bool {
+    /// TCP's tails are not sent at once.
+    fn is_far(&self) -> bool {
         self.round_trip > SHORT_PATH
     }
 
@@ -515,11 +535,11 @@ impl<Q: Packet> Peer<Q> {
     /// Sends what is kept of the next flows in line; how many packets.
     fn release_some(&mut self, now: Instant, send: &mut impl FnMut(&Q)) -> u64 {
         let count = self.release.len().min(RELEASED_AT_ONCE);
-        let tails_wait = self.tails_wait();
+        let is_far = self.is_far();
         let mut sent = 0;
         for id in self.release.drain(..count) {
             let Some(kept) = self.flows.get(&id) else { continue };
-            let (packets, tail_waits) = kept.first(tails_wait);
+            let (packets, tail_waits) = kept.first(is_far);
             sent += packets.map(&mut *send).count();
             self.tails.extend(tail_waits.then_some((now, id)));
         }
@@ -556,8 +576,8 @@ impl<Q: Packet> Peer<Q> {
         let latest = self.waiting(since).take(CALLERS);
         let callers = latest.filter(|(_, kept)| kept.is_new == are_new).count().max(1);
         let caller = self.waiting(since).nth(turn % callers);
-        let tails_wait = self.tails_wait();
-        let sent = caller.map_or(0, |(_, kept)| kept.first(tails_wait).0.map(send).count());
+        let is_far = self.is_far();
+        let sent = caller.map_or(0, |(_, kept)| kept.first(is_far).0.map(send).count());
         let silence = now.since(since);
         let patience = if self.is_known { PATIENCE } else { PATIENCE_WITH_STRANGERS };
         let next = (silence < patience).then(|| now + config.call.max(silence / CALLS_APART));

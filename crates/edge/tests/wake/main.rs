@@ -22,6 +22,7 @@ pub(crate) struct Named {
     boundary: bool,
     asks: bool,
     silence: Option<Silence>,
+    full: bool,
     /// There are questions of its flow.
     questions: bool,
     name: String,
@@ -42,6 +43,9 @@ impl Packet for Named {
     }
     fn silence(&self) -> Option<Silence> {
         self.silence
+    }
+    fn is_full(&self) -> bool {
+        self.full
     }
     fn question(&self) -> Option<Self> {
         self.questions.then(|| Self { name: format!("{}?", self.name), ..self.clone() })
@@ -65,7 +69,12 @@ fn id(protocol: u8, port: u16, mobile: u8) -> FlowId {
 pub(crate) fn udp(port: u16, name: impl Into<String>) -> Named {
     let name = name.into();
     let id = id(UDP, port, MOBILE);
-    Named { id, end: None, boundary: false, asks: true, silence: None, questions: true, name }
+    let (boundary, asks, full, questions) = (false, true, true, true);
+    Named { id, end: None, boundary, asks, silence: None, full, questions, name }
+}
+
+pub(crate) fn small_udp(port: u16, name: impl Into<String>) -> Named {
+    Named { full: false, ..udp(port, name) }
 }
 
 pub(crate) fn tcp(port: u16, end: u32) -> Named {

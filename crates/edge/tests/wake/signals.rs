@@ -1,6 +1,6 @@
 //! With signals of the link: what is kept, and how it is released.
 
-use crate::{MOBILE, Named, Node, TCP, id, ip, tcp, udp};
+use crate::{MOBILE, Named, Node, TCP, id, ip, small_udp, tcp, udp};
 use airtcp_core::{Duration, Instant, Length, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{Action, Actions, FlowTableConfig, Middlebox, MobileId, Side, Wake, WakeConfig};
 
@@ -450,4 +450,48 @@ fn other_protocols_are_released_in_order_of_time_over_any_path() {
     node.send(udp(443, "3"));
     node.signal(LinkSignal::Up);
     assert_eq!(node.sends(), ["2", "3"]);
+}
+
+impl Node {
+    /// A mobile that is told to be back after an outage that began after the first packet of a
+    /// flow, and in which the flow sent the second one.
+    fn back_after([before, since]: [Named; 2]) -> Self {
+        let mut node = Self::known();
+        node.send(before);
+        node.signal(LinkSignal::Down);
+        node.until(500);
+        node.send(since);
+        node.signal(LinkSignal::Up);
+        node
+    }
+}
+
+#[test]
+fn of_a_flow_with_small_packets_the_tail_waits_for_the_sender_to_go_on() {
+    let mut node = Node::back_after([small_udp(443, "request 1"), udp(443, "request 2")]);
+    assert_eq!(node.until(599), ["500 request 2"]);
+    node.hear();
+    assert_eq!(node.until(700), ["700 request 1"]);
+
+    let mut node = Node::back_after([small_udp(443, "request 1"), udp(443, "request 2")]);
+    assert_eq!(node.until(599), ["500 request 2"]);
+    node.hear();
+    node.answered(udp(443, "request 3"));
+    assert!(node.until(2_000).is_empty());
+}
+
+#[test]
+fn a_small_tail_with_nothing_newer_is_sent_at_once() {
+    let mut node = Node::known();
+    node.send(small_udp(443, "acknowledgement"));
+    node.signal(LinkSignal::Down);
+    node.until(500);
+    node.signal(LinkSignal::Up);
+    assert_eq!(node.sends(), ["acknowledgement"]);
+}
+
+#[test]
+fn of_a_tunnel_small_packets_keep_their_order() {
+    let mut node = Node::back_after([small_udp(51820, "1"), small_udp(51820, "2")]);
+    assert_eq!(node.sends(), ["1", "2"]);
 }
