@@ -29,11 +29,10 @@
 //! flight, and repairs them in a slow start of many round trips (RFC 6937). So where an answer once
 //! took more than [`SHORT_PATH`], the tail waits, and is sent if the sender does not go on.
 //!
-//! Of other protocols, where the tail is small the mobile may be the one that has much to send, and
-//! the tail, an acknowledgement of what it sent just before the outage: by QUIC it then measures a
-//! round trip as long as the outage, and its probe timeout grows to match (RFC 9002 §5.3, §6.2.1).
-//! Such a tail waits, too, over any path. A sender with little to send does not mind that it finds
-//! persistent congestion.
+//! Of other protocols a small tail waits, too, over any path. Its sender has little to send and can
+//! bear persistent congestion. The mobile may have more, and the tail may acknowledge what it sent
+//! just before the outage: by QUIC it would measure a round trip as long as the outage, and its
+//! probe timeout would grow to match (RFC 9002 §5.3, §6.2.1).
 //!
 //! The path is back when the link is [`Up`](LinkSignal::Up). Signals get lost, and many links send
 //! none, so silence counts too: when nothing has come back for [`WakeConfig::silence`], or one and

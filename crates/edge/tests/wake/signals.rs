@@ -439,7 +439,7 @@ fn over_a_long_path_calls_are_without_the_tail() {
 }
 
 #[test]
-fn other_protocols_are_released_in_order_of_time_over_any_path() {
+fn full_packets_of_other_protocols_are_released_in_order_of_time_over_any_path() {
     let mut node = Node::known();
     node.send(udp(443, "1"));
     node.until(node.ms() + 150);
