@@ -235,7 +235,7 @@ pub trait Packet: Clone {
     fn question(&self) -> Option<Self> {
         None
     }
-    /// As large as packets of a sender that has much to send. Asked of a tail only, not of TCP.
+    /// As large as the packets of a sender that has much to send. Not asked of TCP.
     fn is_full(&self) -> bool {
         true
     }
@@ -336,7 +336,7 @@ impl<Q: Packet> Kept<Q> {
         place.push_back(copy);
     }
 
-    /// Whether the tail is sent later than the newest, if at all, to a mobile that may be far away.
+    /// Whether the tail is sent later than the newest, if at all. For `is_far` see [`Peer::is_far`].
     fn tail_waits(&self, is_far: bool) -> bool {
         let (Some(tail), Some(newest)) = (self.tail.back(), self.newest.back()) else {
             return false;
@@ -461,7 +461,7 @@ impl<Q: Packet> Peer<Q> {
         [call, self.next_release, self.next_tail()].into_iter().flatten().min()
     }
 
-    /// TCP's tails are not sent at once.
+    /// An answer once took too long for TCP's tails to be sent at once.
     fn is_far(&self) -> bool {
         self.round_trip > SHORT_PATH
     }

@@ -49,6 +49,14 @@ pub(crate) fn allowance(since: Instant) -> Duration {
     worst(since) * TURNS
 }
 
+/// No sender's timer is shorter (Linux, `TCP_RTO_MIN`).
+const MIN_RTO: Duration = Duration::from_millis(200);
+
+/// Whether a sender's timer may have expired only because the machine was so late.
+pub(crate) fn explains_timeouts(late: Duration) -> bool {
+    late >= MIN_RTO
+}
+
 /// How many times slower than a real one the processor is, if it is emulated:
 /// scripts/kernels/inside says so.
 pub(crate) fn slowness() -> u32 {

@@ -89,13 +89,10 @@ pub(crate) struct Outcome {
     pub(crate) late: Duration,
 }
 
-/// No sender's timer is shorter (Linux, `TCP_RTO_MIN`).
-const MIN_RTO: Duration = Duration::from_millis(200);
-
 impl Outcome {
     /// Whether no timer expired, or only because the machine stood still.
     pub(crate) fn has_no_timeout(&self) -> bool {
-        self.timeouts == 0 || self.late >= MIN_RTO
+        self.timeouts == 0 || lateness::explains_timeouts(self.late)
     }
 }
 

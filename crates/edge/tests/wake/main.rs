@@ -22,6 +22,7 @@ pub(crate) struct Named {
     boundary: bool,
     asks: bool,
     silence: Option<Silence>,
+    /// As large as packets of a bulk transfer.
     full: bool,
     /// There are questions of its flow.
     questions: bool,

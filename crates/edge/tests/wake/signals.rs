@@ -377,19 +377,30 @@ fn of_a_segment_to_be_segmented_the_tail_is_its_end_and_the_newest_its_beginning
 }
 
 impl Node {
-    /// A mobile that answered after so many milliseconds, and is told to be back after an outage in
-    /// which a tail (1000) was sent, and a segment (500) again.
-    fn back(answer: u64) -> Self {
+    /// A mobile that answered this packet after so many milliseconds.
+    fn after_answer(packet: Named, took: u64) -> Self {
         let mut node = Self::known();
-        node.send(tcp(80, 1));
-        node.until(node.ms() + answer);
+        node.send(packet);
+        node.until(node.ms() + took);
         node.hear();
-        node.signal(LinkSignal::Down);
-        node.send(tcp(80, 1000));
-        node.until(node.ms() + 500);
-        node.send(tcp(80, 500));
-        node.signal(LinkSignal::Up);
         node
+    }
+
+    /// An outage of 500 ms, whose end is told: the first packet is sent when it begins, and is the
+    /// tail; the second one when it ends.
+    fn outage(mut self, [tail, newest]: [Named; 2]) -> Self {
+        self.signal(LinkSignal::Down);
+        self.send(tail);
+        self.until(self.ms() + 500);
+        self.send(newest);
+        self.signal(LinkSignal::Up);
+        self
+    }
+
+    /// A mobile that answered after so many milliseconds, back from an outage of a TCP flow: its
+    /// tail is 1000, and 500 is sent again.
+    fn back(answer: u64) -> Self {
+        Self::after_answer(tcp(80, 1), answer).outage([tcp(80, 1000), tcp(80, 500)])
     }
 }
 
@@ -440,40 +451,18 @@ fn over_a_long_path_calls_are_without_the_tail() {
 
 #[test]
 fn full_packets_of_other_protocols_are_released_in_order_of_time_over_any_path() {
-    let mut node = Node::known();
-    node.send(udp(443, "1"));
-    node.until(node.ms() + 150);
-    node.hear();
-    node.signal(LinkSignal::Down);
-    node.send(udp(443, "2"));
-    node.until(node.ms() + 500);
-    node.send(udp(443, "3"));
-    node.signal(LinkSignal::Up);
+    let mut node = Node::after_answer(udp(443, "1"), 150).outage([udp(443, "2"), udp(443, "3")]);
     assert_eq!(node.sends(), ["2", "3"]);
-}
-
-impl Node {
-    /// A mobile that is told to be back after an outage that began after the first packet of a
-    /// flow, and in which the flow sent the second one.
-    fn back_after([before, since]: [Named; 2]) -> Self {
-        let mut node = Self::known();
-        node.send(before);
-        node.signal(LinkSignal::Down);
-        node.until(500);
-        node.send(since);
-        node.signal(LinkSignal::Up);
-        node
-    }
 }
 
 #[test]
 fn of_a_flow_with_small_packets_the_tail_waits_for_the_sender_to_go_on() {
-    let mut node = Node::back_after([small_udp(443, "request 1"), udp(443, "request 2")]);
+    let mut node = Node::known().outage([small_udp(443, "request 1"), udp(443, "request 2")]);
     assert_eq!(node.until(599), ["500 request 2"]);
     node.hear();
     assert_eq!(node.until(700), ["700 request 1"]);
 
-    let mut node = Node::back_after([small_udp(443, "request 1"), udp(443, "request 2")]);
+    let mut node = Node::known().outage([small_udp(443, "request 1"), udp(443, "request 2")]);
     assert_eq!(node.until(599), ["500 request 2"]);
     node.hear();
     node.answered(udp(443, "request 3"));
@@ -492,6 +481,6 @@ fn a_small_tail_with_nothing_newer_is_sent_at_once() {
 
 #[test]
 fn of_a_tunnel_small_packets_keep_their_order() {
-    let mut node = Node::back_after([small_udp(51820, "1"), small_udp(51820, "2")]);
+    let mut node = Node::known().outage([small_udp(51820, "1"), small_udp(51820, "2")]);
     assert_eq!(node.sends(), ["1", "2"]);
 }
