@@ -54,7 +54,7 @@ pub enum Action {
     GiveUp(NodeId, [Option<PacketId>; 2]),
 }
 
-/// Requests in vain after which a neighbour counts as gone (ns-2, ARP_MAX_REQUEST_COUNT).
+/// Unanswered requests after which a neighbour counts as gone (ns-2, ARP_MAX_REQUEST_COUNT).
 const MAX_REQUESTS: u32 = 3;
 
 /// ARP at one interface.
