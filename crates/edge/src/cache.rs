@@ -35,13 +35,25 @@ pub(crate) const DEFAULT_FIFO: Bytes = Bytes(64 << 10);
 pub struct SegmentCache<P> {
     /// No copy begins before the end of the one in front of it.
     copies: VecDeque<Segment<P>>,
-    /// Payload bytes of all copies.
-    bytes: usize,
+    /// Payload bytes of all copies. They lie within half the sequence space.
+    bytes: u32,
+    /// How many copies have a gap in front of them; the first never has.
+    gaps: u32,
+}
+
+/// Whether there is a gap between the data of two neighbours: 1, or 0. A FIN counts as one.
+fn gap<P: Payload>(before: Option<&Segment<P>>, after: Option<&Segment<P>>) -> u32 {
+    let is_gap = before.zip(after).is_some_and(|(before, after)| after.seq.after(data_end(before)));
+    u32::from(is_gap)
+}
+
+fn data_end<P: Payload>(copy: &Segment<P>) -> SeqNum {
+    copy.seq + copy.payload.len() as u32
 }
 
 impl<P> Default for SegmentCache<P> {
     fn default() -> Self {
-        Self { copies: VecDeque::new(), bytes: 0 }
+        Self { copies: VecDeque::new(), bytes: 0, gaps: 0 }
     }
 }
 
@@ -52,8 +64,9 @@ impl<P: Payload> TryFrom<Vec<Segment<P>>> for SegmentCache<P> {
         if !list.windows(2).all(in_order) {
             return Err("copies that overlap or are out of order");
         }
-        let bytes = list.iter().map(|copy| copy.payload.len()).sum();
-        Ok(Self { copies: list.into(), bytes })
+        let bytes = list.iter().map(|copy| copy.payload.len() as u32).sum();
+        let gaps = list.windows(2).map(|pair| gap(pair.first(), pair.last())).sum();
+        Ok(Self { copies: list.into(), bytes, gaps })
     }
 }
 
@@ -67,24 +80,30 @@ impl<P: Payload> SegmentCache<P> {
     /// Adds what is not held yet of a copy, at its place in the stream.
     pub fn push(&mut self, copy: Segment<P>) {
         if self.end().is_none_or(|last| last.at_or_before(copy.seq)) {
-            self.bytes += copy.payload.len();
-            return self.copies.push_back(copy);
+            return self.insert(self.copies.len(), copy);
         }
         let end = copy.seq_end();
         let mut from = copy.seq;
         let mut place = self.copies.partition_point(|held| held.seq_end().at_or_before(from));
         while from.before(end) {
             let held = self.copies.get(place).map(|held| (held.seq, held.seq_end()));
-            let gap = held.map_or(end, |(seq, _)| seq.earlier(end));
-            if gap.after(from) {
-                let piece = piece(&copy, from, gap);
-                self.bytes += piece.payload.len();
-                self.copies.insert(place, piece);
+            let to = held.map_or(end, |(seq, _)| seq.earlier(end));
+            if to.after(from) {
+                self.insert(place, piece(&copy, from, to));
                 place += 1;
             }
             from = held.map_or(end, |(_, end)| end);
             place += 1;
         }
+    }
+
+    fn insert(&mut self, place: usize, copy: Segment<P>) {
+        let before = place.checked_sub(1).and_then(|before| self.copies.get(before));
+        let after = self.copies.get(place);
+        self.gaps += gap(before, Some(&copy)) + gap(Some(&copy), after);
+        self.gaps -= gap(before, after);
+        self.bytes += copy.payload.len() as u32;
+        self.copies.insert(place, copy);
     }
 
     /// All of this segment's data (and its FIN) is held, in whatever pieces.
@@ -97,11 +116,17 @@ impl<P: Payload> SegmentCache<P> {
     /// Up to where the stream is held without a gap, from `from` on; data only, a FIN does not
     /// count.
     pub fn data_end(&self, from: SeqNum) -> SeqNum {
-        self.walk(from, |copy| copy.seq + copy.payload.len() as u32)
+        self.walk(from, data_end)
     }
 
     /// Walks from copy to copy as long as there is no gap.
     fn walk(&self, from: SeqNum, end: impl Fn(&Segment<P>) -> SeqNum) -> SeqNum {
+        if self.gaps == 0
+            && let (Some(first), Some(last)) = (self.copies.front(), self.copies.back())
+            && first.seq.at_or_before(from)
+        {
+            return from.later(end(last));
+        }
         let mut reached = from;
         for copy in &self.copies {
             if copy.seq.after(reached) {
@@ -128,7 +153,8 @@ impl<P: Payload> SegmentCache<P> {
         while let Some(first) = self.copies.front()
             && first.seq_end().at_or_before(ack)
         {
-            self.bytes -= first.payload.len();
+            self.bytes -= first.payload.len() as u32;
+            self.gaps -= gap(Some(first), self.copies.get(1));
             self.copies.pop_front();
         }
         if self.copies.is_empty() {
@@ -163,7 +189,7 @@ impl<P: Payload> SegmentCache<P> {
 
     /// Payload bytes held.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes as usize
     }
 
     /// Copies held.
@@ -317,6 +343,8 @@ mod tests {
                 let gap = (acked..80).find(|&i| !pushed[i]).unwrap_or(80);
                 prop_assert_eq!(cache.data_end(origin + acked as u32), origin + gap as u32);
                 prop_assert_eq!(cache.bytes(), cache.iter().map(|c| c.payload.len()).sum::<usize>());
+                let anew = SegmentCache::try_from(cache.iter().cloned().collect::<Vec<_>>());
+                prop_assert_eq!(Ok(cache.clone()), anew);
                 for (a, b) in cache.iter().zip(cache.iter().skip(1)) {
                     prop_assert!(b.seq.at_or_after(a.seq_end()), "no byte twice");
                 }

@@ -95,8 +95,8 @@ struct Flight {
     until: SeqNum,
     /// Whatever is held before this number was sent, or passed the node.
     next: SeqNum,
-    /// Neither acknowledged nor taken for lost; in the order of sending.
-    sent: VecDeque<Sent>,
+    /// Neither acknowledged nor taken for lost.
+    sent: UnderWay,
     /// Taken for lost and not sent again yet; in the order of the stream.
     lost: VecDeque<Range<SeqNum>>,
     /// Bytes sent so far, since the first piece under way.
@@ -126,6 +126,15 @@ struct Initial {
     next: u32,
 }
 
+/// Pieces under way, in the order of sending.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct UnderWay {
+    pieces: VecDeque<Sent>,
+    bytes: u32,
+    /// How many were sent before. Without any, they are in the order of the stream, too.
+    again: usize,
+}
+
 /// A piece of a copy under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Sent {
@@ -144,6 +153,13 @@ struct Rtt {
     smoothed: Duration,
     variation: Duration,
     least: Duration,
+}
+
+/// What an acknowledgement reports.
+#[derive(Clone, Copy, Debug)]
+struct Arrived<'a> {
+    ack: SeqNum,
+    blocks: &'a [SackBlock],
 }
 
 /// What an acknowledgement reports for the first time.
@@ -190,7 +206,7 @@ impl Replay {
     /// Everything held was sent, and nothing of it is missing.
     pub fn is_done<P: Payload>(&self, store: &Store<P>) -> bool {
         self.flight.as_ref().is_some_and(|flight| {
-            flight.sent.is_empty() && flight.lost.is_empty() && !flight.is_behind(store)
+            flight.sent.pieces.is_empty() && flight.lost.is_empty() && !flight.is_behind(store)
         })
     }
 
@@ -220,7 +236,7 @@ impl Replay {
     ) {
         if let Some(flight) = &mut self.flight {
             // From then on data leave when the mobile acknowledges, not when they come.
-            let waits = flight.is_over(store) && !flight.sent.is_empty();
+            let waits = flight.is_over(store) && !flight.sent.pieces.is_empty();
             let most = if waits { 0 } else { segment.seq_len().max(flight.segment) };
             flight.send(now, 0..=most, store, out);
         }
@@ -253,7 +269,7 @@ impl Replay {
             flight.next = mobile.ack;
             return 0;
         }
-        let under_way = flight.under_way();
+        let under_way = flight.sent.bytes;
         // First what has just arrived, then what may have arrived before the outage.
         let latest = match blocks.as_slice() {
             [first, ..] if !mobile.ack.after(before.ack) => slice::from_ref(first),
@@ -329,6 +345,118 @@ impl Sent {
     fn len(&self) -> u32 {
         self.end.bytes_after(self.seq)
     }
+
+    /// Its beginning, up to `end`.
+    fn up_to(&self, end: SeqNum) -> Self {
+        let position = self.position - u64::from(self.end.bytes_after(end));
+        Self { end, position, ..*self }
+    }
+}
+
+impl UnderWay {
+    fn add(&mut self, piece: Sent) {
+        self.bytes += piece.len();
+        self.again += usize::from(piece.again);
+        let place = self.pieces.partition_point(|other| other.position < piece.position);
+        self.pieces.insert(place, piece);
+    }
+
+    /// Takes off the piece at `index`, or its beginning up to `end`.
+    fn take(&mut self, index: usize, end: SeqNum) {
+        let piece = &mut self.pieces[index];
+        self.bytes -= end.bytes_after(piece.seq);
+        piece.seq = end;
+        if piece.end == end {
+            self.again -= usize::from(piece.again);
+            self.pieces.remove(index);
+        }
+    }
+
+    /// Takes off what has arrived. A piece of which some has becomes several if it may be cut.
+    fn deliver(&mut self, arrived: Arrived<'_>, may_cut: bool) -> Delivered {
+        let count = match self.again {
+            0 => self.pieces.partition_point(|piece| arrived.may_reach(piece.seq)),
+            _ => self.pieces.len(),
+        };
+        let mut delivered = Delivered::default();
+        let mut parts = Vec::new();
+        let mut kept = 0;
+        for index in 0..count {
+            let piece = self.pieces[index];
+            if !arrived.may_be_of(piece.seq, piece.end) {
+                self.pieces[kept] = piece;
+                kept += 1;
+                continue;
+            }
+            self.bytes -= piece.len();
+            self.again -= usize::from(piece.again);
+            let mut rest: Vec<_> = arrived.missing(piece.seq..piece.end).collect();
+            if rest.len() > 1 && !may_cut {
+                rest = vec![rest[0].start..piece.end];
+            }
+            delivered.note(&piece, &rest);
+            let part = |Range { start, end }| Sent { seq: start, ..piece.up_to(end) };
+            parts.extend(rest.into_iter().map(part));
+        }
+        self.pieces.drain(kept..count);
+        parts.into_iter().for_each(|part| self.add(part));
+        delivered
+    }
+}
+
+impl Delivered {
+    /// Of this piece all has arrived but the rest.
+    fn note(&mut self, piece: &Sent, rest: &[Range<SeqNum>]) {
+        let missing: u32 = rest.iter().map(|rest| rest.end.bytes_after(rest.start)).sum();
+        let news = piece.len() - missing;
+        if news == 0 {
+            return;
+        }
+        // The end of the last byte in it that arrived.
+        let end = match rest.last() {
+            Some(last) if last.end == piece.end => last.start,
+            _ => piece.end,
+        };
+        let last = piece.up_to(end);
+        self.bytes += news;
+        self.again |= piece.again;
+        self.pieces = Some(self.pieces.map_or((last, last), |(first, _)| (first, last)));
+    }
+}
+
+impl Arrived<'_> {
+    /// Whether something may have arrived that ends after this number.
+    fn may_reach(&self, number: SeqNum) -> bool {
+        self.ack.after(number) || self.blocks.iter().any(|block| block.right.after(number))
+    }
+
+    /// Whether some of this range may have arrived.
+    fn may_be_of(&self, start: SeqNum, end: SeqNum) -> bool {
+        let is_of = |block: &SackBlock| block.left.before(end) && block.right.after(start);
+        self.ack.after(start) || self.blocks.iter().any(is_of)
+    }
+
+    /// What of a range the mobile lacks.
+    fn missing(&self, range: Range<SeqNum>) -> impl Iterator<Item = Range<SeqNum>> + use<'_> {
+        let Self { ack, blocks } = *self;
+        let Range { start, end } = range;
+        let mut from = start.later(ack);
+        let holds = |block: &SackBlock, number| {
+            block.left.at_or_before(number) && block.right.after(number)
+        };
+        std::iter::from_fn(move || {
+            while let Some(block) = blocks.iter().find(|block| holds(block, from)) {
+                from = block.right;
+            }
+            if !from.before(end) {
+                return None;
+            }
+            let ahead = blocks.iter().map(|block| block.left).filter(|left| left.after(from));
+            let gap = from..ahead.fold(end, SeqNum::earlier);
+            from = gap.end;
+            Some(gap)
+        })
+    }
 }
 
 impl Flight {
@@ -341,7 +469,7 @@ impl Flight {
             segment,
             until,
             next: ack,
-            sent: VecDeque::new(),
+            sent: UnderWay::default(),
             lost: VecDeque::new(),
             position: 0,
             reduced: 0,
@@ -358,7 +486,7 @@ impl Flight {
     /// What was held was under way at once: half of that is the next window (which such replays
     /// share) if the initial one, just sent, arrives whole.
     fn initial(&self, replays: u32) -> Initial {
-        let first = self.sent.front().map_or(self.until, |first| first.seq);
+        let first = self.sent.pieces.front().map_or(self.until, |first| first.seq);
         let half = self.lacking(first) / 2 / replays.max(1);
         Initial { end: self.position, next: self.window.max(half) }
     }
@@ -415,12 +543,7 @@ impl Flight {
         let is_of = |block: &SackBlock, sent: &Sent| {
             block.left.at_or_after(sent.seq) && block.right.at_or_before(sent.end)
         };
-        blocks.first().is_some_and(|block| self.sent.iter().any(|sent| is_of(block, sent)))
-    }
-
-    /// Bytes sent and neither acknowledged nor lost.
-    fn under_way(&self) -> u32 {
-        self.sent.iter().map(Sent::len).sum()
+        blocks.first().is_some_and(|block| self.sent.pieces.iter().any(|sent| is_of(block, sent)))
     }
 
     /// Copies wait to be sent for the first time.
@@ -445,7 +568,7 @@ impl Flight {
         let is_over = self.is_over(store);
         let (window, allowed) =
             if is_over { (u32::MAX, u32::MAX) } else { (self.window, self.allowed(now)) };
-        let free = window.saturating_sub(self.under_way());
+        let free = window.saturating_sub(self.sent.bytes);
         let most = free.min(allowed).clamp(*bounds.start(), *bounds.end());
         let (sent, repaired) = self.send_up_to(now, most, store, out);
         self.pace(now, sent);
@@ -498,53 +621,28 @@ impl Flight {
     fn note_sent(&mut self, now: Instant, piece: &Range<SeqNum>, again: bool) {
         let &Range { start: seq, end } = piece;
         self.position += u64::from(end.bytes_after(seq));
-        self.sent.push_back(Sent { seq, end, at: now, position: self.position, again });
+        self.sent.add(Sent { seq, end, at: now, position: self.position, again });
     }
 
     /// Takes off what has arrived.
     fn deliver(&mut self, ack: SeqNum, blocks: &[SackBlock]) -> Delivered {
-        let may_cut = self.sent.len() + self.lost.len() < MOST_PIECES;
-        let mut delivered = Delivered::default();
-        for piece in std::mem::take(&mut self.sent) {
-            let whole = piece.seq..piece.end;
-            let mut rest: Vec<_> = missing(whole.clone(), ack, blocks).collect();
-            if rest.len() > 1 && !may_cut {
-                rest = vec![rest[0].start..piece.end];
-            }
-            let before = |end: SeqNum| piece.position - u64::from(piece.end.bytes_after(end));
-            // The end of the last byte in it that arrived.
-            let arrived = match rest.last() {
-                Some(last) if last.end == piece.end => last.start,
-                _ => piece.end,
-            };
-            let missing: u32 = rest.iter().map(|rest| rest.end.bytes_after(rest.start)).sum();
-            let news = whole.end.bytes_after(whole.start) - missing;
-            if news > 0 {
-                delivered.bytes += news;
-                delivered.again |= piece.again;
-                let last = Sent { end: arrived, position: before(arrived), ..piece };
-                delivered.pieces =
-                    Some(delivered.pieces.map_or((last, last), |(first, _)| (first, last)));
-            }
-            self.sent.extend(rest.into_iter().map(|Range { start: seq, end }| Sent {
-                seq,
-                end,
-                position: before(end),
-                ..piece
-            }));
+        let may_cut = self.sent.pieces.len() + self.lost.len() < MOST_PIECES;
+        let arrived = Arrived { ack, blocks };
+        let delivered = self.sent.deliver(arrived, may_cut);
+        if self.lost.iter().any(|range| arrived.may_be_of(range.start, range.end)) {
+            let lost = std::mem::take(&mut self.lost);
+            self.lost.extend(lost.into_iter().flat_map(|range| arrived.missing(range)));
         }
-        let lost = std::mem::take(&mut self.lost);
-        let still = |range| missing(range, ack, blocks);
-        self.lost.extend(lost.into_iter().flat_map(still));
         self.next = self.next.later(ack);
         delivered
     }
 
     /// Counts positions from the first piece under way: they stay small.
     fn rebase(&mut self) {
-        let first = self.sent.front().map(|first| first.position - u64::from(first.len()));
+        let pieces = &mut self.sent.pieces;
+        let first = pieces.front().map(|first| first.position - u64::from(first.len()));
         let base = first.unwrap_or(self.position);
-        self.sent.iter_mut().for_each(|piece| piece.position -= base);
+        pieces.iter_mut().for_each(|piece| piece.position -= base);
         self.position -= base;
         self.reduced = self.reduced.saturating_sub(base);
         if let Some(initial) = &mut self.initial {
@@ -579,7 +677,7 @@ impl Flight {
 
     /// How long to wait for the tail (RFC 8985 §7.2).
     fn patience(&self) -> Duration {
-        let delay = if self.under_way() <= self.segment { DELAYED_ACK } else { GRANULARITY };
+        let delay = if self.sent.bytes <= self.segment { DELAYED_ACK } else { GRANULARITY };
         let measured = |rtt: Rtt| rtt.smoothed * 2 + delay;
         self.rtt.map_or(FIRST_TIMEOUT, measured).min(self.timeout())
     }
@@ -597,32 +695,26 @@ impl Flight {
             last.position > piece.position
                 && (last.position - piece.position > behind || last.at.since(piece.at) > earlier)
         };
-        let reduced = self.reduced;
         let mut is_news = false;
-        for piece in std::mem::take(&mut self.sent) {
-            if is_lost(&piece) {
-                is_news |= piece.position > reduced;
-                self.note_lost(piece.seq..piece.end);
-            } else {
-                self.sent.push_back(piece);
-            }
+        // What was sent later was lost no sooner.
+        while let Some(piece) = self.sent.pieces.front().filter(|piece| is_lost(piece)) {
+            let range = piece.seq..piece.end;
+            is_news |= piece.position > self.reduced;
+            self.sent.take(0, range.end);
+            self.note_lost(range);
         }
         is_news
     }
 
     /// Takes the first segment under way for lost, as [`lose_before`](Self::lose_before) does.
     fn lose_first(&mut self) -> bool {
-        let first =
-            self.sent.iter().enumerate().reduce(|a, b| if b.1.seq.before(a.1.seq) { b } else { a });
-        let Some((index, &piece)) = first else { return false };
-        let end = piece.end.earlier(piece.seq + self.segment);
-        if end == piece.end {
-            self.sent.remove(index);
-        } else {
-            self.sent[index].seq = end;
-        }
-        self.note_lost(piece.seq..end);
-        piece.position > self.reduced
+        let pieces = self.sent.pieces.iter().enumerate();
+        let first = pieces.reduce(|a, b| if b.1.seq.before(a.1.seq) { b } else { a });
+        let Some((index, &Sent { seq, end, position, .. })) = first else { return false };
+        let end = end.earlier(seq + self.segment);
+        self.sent.take(index, end);
+        self.note_lost(seq..end);
+        position > self.reduced
     }
 
     fn note_lost(&mut self, range: Range<SeqNum>) {
@@ -673,30 +765,4 @@ impl Flight {
         self.lose_first();
         self.send(now, self.segment..=self.segment, store, out)
     }
-}
-
-/// What of a range the mobile lacks.
-fn missing(
-    range: Range<SeqNum>,
-    ack: SeqNum,
-    blocks: &[SackBlock],
-) -> impl Iterator<Item = Range<SeqNum>> + '_ {
-    let Range { start, end } = range;
-    let mut from = start.later(ack);
-    std::iter::from_fn(move || {
-        while let Some(block) = blocks.iter().find(|block| holds(block, from)) {
-            from = block.right;
-        }
-        if !from.before(end) {
-            return None;
-        }
-        let ahead = blocks.iter().map(|block| block.left).filter(|left| left.after(from));
-        let gap = from..ahead.fold(end, SeqNum::earlier);
-        from = gap.end;
-        Some(gap)
-    })
-}
-
-fn holds(block: &SackBlock, number: SeqNum) -> bool {
-    block.left.at_or_before(number) && block.right.after(number)
 }
