@@ -826,8 +826,10 @@ impl Thrift {
     /// How far to acknowledge now if everything before `told` is acknowledged; `None`: as far as is
     /// due.
     fn limit<P: Payload>(&self, now: Instant, told: SeqNum, store: &Store<P>) -> Option<SeqNum> {
-        let more = if now < self.next { 0 } else { store.segment() };
-        (now.since(self.since) <= LONGEST_THRIFT).then(|| self.from.later(told + more))
+        (now.since(self.since) <= LONGEST_THRIFT).then(|| {
+            let more = if now < self.next { 0 } else { store.segment() };
+            self.from.later(told + more)
+        })
     }
 
     /// Until when not to acknowledge more than this.
