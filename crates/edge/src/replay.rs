@@ -374,8 +374,9 @@ impl UnderWay {
 
     /// Takes off what has arrived. A piece of which some has becomes several if it may be cut.
     fn deliver(&mut self, arrived: Arrived<'_>, may_cut: bool) -> Delivered {
+        // What is in the order of the stream can be searched.
         let count = match self.again {
-            0 => self.pieces.partition_point(|piece| arrived.may_reach(piece.seq)),
+            0 => self.pieces.partition_point(|piece| arrived.reaches_beyond(piece.seq)),
             _ => self.pieces.len(),
         };
         let mut delivered = Delivered::default();
@@ -383,7 +384,7 @@ impl UnderWay {
         let mut kept = 0;
         for index in 0..count {
             let piece = self.pieces[index];
-            if !arrived.may_be_of(piece.seq, piece.end) {
+            if !arrived.touches(piece.seq, piece.end) {
                 self.pieces[kept] = piece;
                 kept += 1;
                 continue;
@@ -425,13 +426,13 @@ impl Delivered {
 }
 
 impl Arrived<'_> {
-    /// Whether something may have arrived that ends after this number.
-    fn may_reach(&self, number: SeqNum) -> bool {
+    /// Whether it reports anything beyond this number.
+    fn reaches_beyond(&self, number: SeqNum) -> bool {
         self.ack.after(number) || self.blocks.iter().any(|block| block.right.after(number))
     }
 
-    /// Whether some of this range may have arrived.
-    fn may_be_of(&self, start: SeqNum, end: SeqNum) -> bool {
+    /// Whether it reports any of this range.
+    fn touches(&self, start: SeqNum, end: SeqNum) -> bool {
         let is_of = |block: &SackBlock| block.left.before(end) && block.right.after(start);
         self.ack.after(start) || self.blocks.iter().any(is_of)
     }
@@ -629,7 +630,7 @@ impl Flight {
         let may_cut = self.sent.pieces.len() + self.lost.len() < MOST_PIECES;
         let arrived = Arrived { ack, blocks };
         let delivered = self.sent.deliver(arrived, may_cut);
-        if self.lost.iter().any(|range| arrived.may_be_of(range.start, range.end)) {
+        if self.lost.iter().any(|range| arrived.touches(range.start, range.end)) {
             let lost = std::mem::take(&mut self.lost);
             self.lost.extend(lost.into_iter().flat_map(|range| arrived.missing(range)));
         }
@@ -696,7 +697,7 @@ impl Flight {
                 && (last.position - piece.position > behind || last.at.since(piece.at) > earlier)
         };
         let mut is_news = false;
-        // What was sent later was lost no sooner.
+        // If one piece is not lost, none is that was sent after it.
         while let Some(piece) = self.sent.pieces.front().filter(|piece| is_lost(piece)) {
             let range = piece.seq..piece.end;
             is_news |= piece.position > self.reduced;

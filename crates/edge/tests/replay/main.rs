@@ -4,33 +4,9 @@
 
 mod path;
 
-use airtcp_core::{Bytes, DataRate, Duration, Length};
-use airtcp_edge::{FlowTableConfig, HoldoverConfig, MTcpPlusConfig, Mechanism, MechanismConfig};
-use path::{Outcome, Path, replay};
+use airtcp_core::{DataRate, Duration};
+use path::{FAST, Outcome, Path, nodes, replay};
 use proptest::prelude::*;
-
-const MEMORY: Bytes = Bytes(1 << 30);
-
-/// Both mechanisms.
-fn nodes() -> [Mechanism<Length>; 2] {
-    let m_tcp_plus = MTcpPlusConfig { fifo: MEMORY, ..MTcpPlusConfig::default() };
-    let holdover = HoldoverConfig { fifo: MEMORY, ..HoldoverConfig::default() };
-    [MechanismConfig::MTcpPlus(m_tcp_plus), MechanismConfig::Holdover(holdover)]
-        .map(|config| Mechanism::new(&config, FlowTableConfig::default(), MEMORY).unwrap())
-}
-
-/// 100 Mbit/s, 50 ms one way.
-const FAST: Path = Path {
-    rate: DataRate::mbps(100),
-    delay: Duration::from_millis(50),
-    queue: 1_250_000,
-    jitter: Duration::ZERO,
-    loss: 0.0,
-    first_lost: 0..0,
-    arrived: 0..0,
-    sack: true,
-    seed: 1,
-};
 
 /// So much was under way when the link went down: what the path and a queue as long hold.
 const UNDER_WAY: u32 = 2_500_000;

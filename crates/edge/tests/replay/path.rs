@@ -2,10 +2,13 @@
 
 use airtcp_core::rng::Stream;
 use airtcp_core::{
-    Addr, DataRate, Duration, Flow, Instant, Length, LinkSignal, Options, SackBlock, Segment,
-    SeqNum,
+    Addr, Bytes, DataRate, Duration, Flow, Instant, Length, LinkSignal, Options, SackBlock,
+    Segment, SeqNum,
 };
-use airtcp_edge::{Action, Actions, Middlebox, MobileId, Side};
+use airtcp_edge::{
+    Action, Actions, FlowTableConfig, HoldoverConfig, MTcpPlusConfig, Mechanism, MechanismConfig,
+    Middlebox, MobileId, Side,
+};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -16,6 +19,8 @@ type Seg = Segment<Length>;
 const ISN: SeqNum = SeqNum(u32::MAX - 5000);
 /// What the link carries at once, as a gateway cuts it.
 const MSS: u32 = 1448;
+/// More than is ever held.
+const MEMORY: Bytes = Bytes(1 << 30);
 /// Losses end here: then all must arrive soon.
 const HOSTILE: Duration = Duration::from_secs(20);
 /// Much sooner than a replay can be answered.
@@ -41,6 +46,27 @@ pub(crate) struct Path {
     /// The mobile reports what it holds beyond gaps.
     pub(crate) sack: bool,
     pub(crate) seed: u64,
+}
+
+/// 100 Mbit/s, 50 ms one way, and a queue for as much as is on the way then.
+pub(crate) const FAST: Path = Path {
+    rate: DataRate::mbps(100),
+    delay: Duration::from_millis(50),
+    queue: 1_250_000,
+    jitter: Duration::ZERO,
+    loss: 0.0,
+    first_lost: 0..0,
+    arrived: 0..0,
+    sack: true,
+    seed: 1,
+};
+
+/// M-TCP+ and holdover.
+pub(crate) fn nodes() -> [Mechanism<Length>; 2] {
+    let m_tcp_plus = MTcpPlusConfig { fifo: MEMORY, ..MTcpPlusConfig::default() };
+    let holdover = HoldoverConfig { fifo: MEMORY, ..HoldoverConfig::default() };
+    [MechanismConfig::MTcpPlus(m_tcp_plus), MechanismConfig::Holdover(holdover)]
+        .map(|config| Mechanism::new(&config, FlowTableConfig::default(), MEMORY).unwrap())
 }
 
 /// What became of it.
@@ -235,7 +261,7 @@ impl World<'_> {
         self.outcome.sent += len;
         self.segments += 1;
         let start = self.free.max(self.now);
-        let waiting = self.path.rate.transmission_time(airtcp_core::Bytes(path.queue));
+        let waiting = self.path.rate.transmission_time(Bytes(path.queue));
         let is_hostile = self.now.since_start() < HOSTILE;
         if start.since(self.now) > waiting
             || path.first_lost.contains(&(self.segments - 1))
@@ -244,7 +270,7 @@ impl World<'_> {
             self.outcome.lost += len;
             return;
         }
-        self.free = start + path.rate.transmission_time(airtcp_core::Bytes(len + 52));
+        self.free = start + path.rate.transmission_time(Bytes(len + 52));
         let jitter = if is_hostile { path.jitter } else { Duration::ZERO };
         let extra = self.random.duration(Duration::ZERO, jitter);
         self.schedule(self.free + path.delay + extra, Arrival::Mobile(range));
