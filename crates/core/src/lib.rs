@@ -24,7 +24,7 @@ pub use payload::{Length, Payload};
 pub use position::Position;
 pub use rng::Stream;
 pub use segment::{
-    Addr, Flags, Flow, MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Segment, Timestamps,
+    Addr, Ecn, Flags, Flow, MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Segment, Timestamps,
 };
 pub use seq::SeqNum;
 pub use time::{Duration, Instant};

@@ -70,7 +70,7 @@ bitflags! {
     /// The control bits (RFC 9293 §3.1, RFC 3168) except ACK, which is `Segment::ack.is_some()`: an
     /// acknowledgement number without its flag cannot be read by accident.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    pub struct Flags: u8 {
+    pub struct Flags: u16 {
         /// No more data from the sender.
         const FIN = 0x01;
         /// Synchronise sequence numbers.
@@ -85,6 +85,42 @@ bitflags! {
         const ECE = 0x40;
         /// Congestion window reduced.
         const CWR = 0x80;
+        /// Accurate ECN (RFC 9768 §2.2).
+        const AE = 0x100;
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Ecn {
+    /// The sender does not take part: a queue can only drop the packet.
+    #[default]
+    NotEct,
+    /// ECN-capable, of a sender that asks for L4S (RFC 9331 §4.1).
+    Ect1,
+    /// ECN-capable.
+    Ect0,
+    /// Congestion experienced: a queue marked it.
+    Ce,
+}
+
+impl Ecn {
+    /// From the two bits of the field; higher bits are ignored.
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+    /// The two bits of the field.
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+    /// A queue may mark the packet instead of dropping it.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
     }
 }
 
@@ -218,6 +254,8 @@ pub struct Segment<P> {
     pub window: u16,
     /// Control bits other than ACK.
     pub flags: Flags,
+    /// ECN field of the IP header: TCP sets it, queues change it (RFC 3168 §6.1).
+    pub ecn: Ecn,
     /// Options.
     pub options: Options,
     /// User data.

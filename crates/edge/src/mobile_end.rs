@@ -1,6 +1,6 @@
 //! What an ACK on the mobile's behalf needs.
 
-use airtcp_core::{Flags, Flow, Options, Payload, Segment, SeqNum, Timestamps};
+use airtcp_core::{Ecn, Flags, Flow, Options, Payload, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
 
 /// The mobile end of a connection as its own segments, and those to it, showed it.
@@ -88,6 +88,7 @@ impl MobileEnd {
             ack: Some(ack),
             window,
             flags: if self.ece { Flags::ECE } else { Flags::empty() },
+            ecn: Ecn::NotEct,
             options: Options { timestamps, ..Options::default() },
             payload: P::default(),
         }

@@ -4,7 +4,8 @@
 mod tshark;
 
 use airtcp_core::{
-    Addr, Duration, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
+    Addr, Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum,
+    Timestamps,
 };
 use airtcp_sim::packet::{Datagram, Packet};
 use airtcp_sim::scenario::{Node, NodeId, Scenario};
@@ -48,6 +49,7 @@ fn from_sender(offset: u32, flags: Flags, len: u64) -> Segment<Length> {
         ack: (!syn).then_some(RECEIVER_ISN + 1),
         window: 65_535,
         flags,
+        ecn: Ecn::default(),
         options: options(syn),
         payload: Length(len),
     }
@@ -61,6 +63,7 @@ fn from_receiver(ack: u32, flags: Flags) -> Segment<Length> {
         ack: Some(SENDER_ISN + ack),
         window: 65_535,
         flags,
+        ecn: Ecn::default(),
         options: options(syn),
         payload: Length(0),
     }
@@ -141,9 +144,9 @@ fn every_packet_reads_back() {
         assert_eq!(packet.interface_id, node.0);
         let flags = if direction == Direction::Sent { 2 } else { 1 };
         assert_eq!(packet.options, [EnhancedPacketOption::Flags(flags)]);
-        let Segment { flow, seq, ack, window, flags, options, payload } = segment;
+        let Segment { flow, seq, ack, window, flags, ecn, options, payload } = segment;
         let payload = vec![0; payload.0 as usize];
-        let with_bytes = Segment { flow, seq, ack, window, flags, options, payload };
+        let with_bytes = Segment { flow, seq, ack, window, flags, ecn, options, payload };
         assert_eq!(decode(&packet.data, Checksums::Verify), Ok(with_bytes));
     }
     assert!(expected.next().is_none(), "packets are missing");

@@ -2,7 +2,7 @@
 
 use crate::checksum::{TCP, transport_checksum};
 use crate::options::decode_options;
-use airtcp_core::{Addr, Flags, Flow, Length, Segment, SeqNum};
+use airtcp_core::{Addr, Ecn, Flags, Flow, Length, Segment, SeqNum};
 use etherparse::err::{LenError, ip, tcp};
 use etherparse::{IpNumber, IpSlice, Ipv6Header, LaxIpSlice, TcpHeaderSlice};
 use std::net::IpAddr;
@@ -162,8 +162,12 @@ pub fn decode_with<P>(
         }
     }
 
+    let ecn = match &ip {
+        IpSlice::Ipv4(ip) => Ecn::from_bits(ip.header().ecn().value()),
+        IpSlice::Ipv6(ip) => Ecn::from_bits(ip.header().traffic_class()),
+    };
     let data = &message[tcp.slice().len()..];
-    segment(src, dst, &tcp, payload(data))
+    segment(src, dst, ecn, &tcp, payload(data))
 }
 
 /// The headers of a TCP segment whose packet may have been cut off behind them.
@@ -192,24 +196,32 @@ pub fn decode_headers(packet: &[u8]) -> Result<Headers, DecodeError> {
     }
     let message = ip.payload().payload;
     let before = message.as_ptr().addr() - packet.as_ptr().addr();
-    let (stated, ttl) = match &ip {
-        LaxIpSlice::Ipv4(ip) => (usize::from(ip.header().total_len()), ip.header().ttl()),
-        LaxIpSlice::Ipv6(ip) => match ip.header().payload_length() {
-            0 => (0, ip.header().hop_limit()),
-            length => (Ipv6Header::LEN + usize::from(length), ip.header().hop_limit()),
-        },
+    let (stated, ttl, ecn) = match &ip {
+        LaxIpSlice::Ipv4(ip) => {
+            let ip = ip.header();
+            (usize::from(ip.total_len()), ip.ttl(), Ecn::from_bits(ip.ecn().value()))
+        }
+        LaxIpSlice::Ipv6(ip) => {
+            let ip = ip.header();
+            let stated = match ip.payload_length() {
+                0 => 0,
+                length => Ipv6Header::LEN + usize::from(length),
+            };
+            (stated, ip.hop_limit(), Ecn::from_bits(ip.traffic_class()))
+        }
     };
     let tcp = TcpHeaderSlice::from_slice(message)?;
     let whole = if stated == 0 { packet.len() } else { stated };
     let len = whole.saturating_sub(before + tcp.slice().len());
     let (src, dst) = (ip.source_addr(), ip.destination_addr());
-    let segment = segment(src, dst, &tcp, Length(len as u64))?.segment;
+    let segment = segment(src, dst, ecn, &tcp, Length(len as u64))?.segment;
     Ok(Headers { segment, ttl })
 }
 
 fn segment<P>(
     src: IpAddr,
     dst: IpAddr,
+    ecn: Ecn,
     tcp: &TcpHeaderSlice<'_>,
     payload: P,
 ) -> Result<Decoded<P>, DecodeError> {
@@ -221,6 +233,7 @@ fn segment<P>(
     flags.set(Flags::URG, tcp.urg());
     flags.set(Flags::ECE, tcp.ece());
     flags.set(Flags::CWR, tcp.cwr());
+    flags.set(Flags::AE, tcp.ns());
     let (options, foreign) = decode_options(tcp.options())?;
     let segment = Segment {
         flow: Flow {
@@ -231,6 +244,7 @@ fn segment<P>(
         ack: tcp.ack().then(|| SeqNum(tcp.acknowledgment_number())),
         window: tcp.window_size(),
         flags,
+        ecn,
         options,
         payload,
     };

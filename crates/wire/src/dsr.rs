@@ -2,6 +2,7 @@
 //! the IP header and what else there is.
 
 use crate::encode::{EncodeError, HOP_LIMIT, put_ipv4, set_hop_limit, set_ipv4_checksum};
+use airtcp_core::Ecn;
 use airtcp_routing::NodeId;
 use airtcp_routing::dsr::{Link, Message, SourceRoute};
 use std::net::Ipv4Addr;
@@ -74,7 +75,7 @@ pub fn encode_dsr(
         }
     }
     let start = out.len();
-    put_ipv4(DSR, source, destination, header_len(&options), out)?;
+    put_ipv4(DSR, Ecn::NotEct, source, destination, header_len(&options), out)?;
     put_header(NO_NEXT_HEADER, &options, out);
     set_hop_limit(&mut out[start..], hop_limit);
     Ok(())

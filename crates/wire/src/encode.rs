@@ -2,9 +2,9 @@
 
 use crate::checksum::{ICMPV6, TCP, UDP, transport_checksum};
 use crate::options::EncodedOptions;
-use airtcp_core::{Flags, Flow, Payload, Segment, SeqNum};
+use airtcp_core::{Ecn, Flags, Flow, Payload, Segment, SeqNum};
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
@@ -51,10 +51,10 @@ pub enum EncodeError {
 ///
 /// The length is [`Segment::wire_len`], unless the SACK blocks do not fit in the 40 bytes of
 /// options: then the last ones are left out (with timestamps, the fourth). Fields that a segment
-/// does not have are fixed: time to live 64; "don't fragment" set; identification, traffic class,
-/// flow label and urgent pointer zero.
+/// does not have are fixed: time to live 64; "don't fragment" set; identification, differentiated
+/// services, flow label and urgent pointer zero.
 pub fn encode<P: Payload>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let Segment { flow, seq, ack, window, flags, options, payload } = segment;
+    let Segment { flow, seq, ack, window, flags, ecn, options, payload } = segment;
     let options = EncodedOptions::new(options);
     let mut tcp = TcpHeader::new(flow.src.port, flow.dst.port, seq.0, *window);
     tcp.set_options_raw(options.as_slice()).expect("at most 40 bytes of options");
@@ -67,8 +67,9 @@ pub fn encode<P: Payload>(segment: &Segment<P>, out: &mut Vec<u8>) -> Result<(),
     tcp.urg = flags.contains(Flags::URG);
     tcp.ece = flags.contains(Flags::ECE);
     tcp.cwr = flags.contains(Flags::CWR);
+    tcp.ns = flags.contains(Flags::AE);
 
-    put_ip(TCP, flow, tcp.header_len() + payload.len(), out)?;
+    put_ip(TCP, *ecn, flow, tcp.header_len() + payload.len(), out)?;
     let start = out.len();
     out.extend_from_slice(&tcp.to_bytes());
     payload.write_to(out);
@@ -85,7 +86,7 @@ pub fn encode_udp<P: Payload>(
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     let len = UdpHeader::LEN + payload.len();
-    put_ip(UDP, flow, len, out)?;
+    put_ip(UDP, Ecn::NotEct, flow, len, out)?;
     let header = UdpHeader {
         source_port: flow.src.port,
         destination_port: flow.dst.port,
@@ -119,7 +120,7 @@ pub fn encode_echo_request(
     let (protocol, kind) = if flow.dst.ip.is_ipv4() { (ICMP, 8) } else { (ICMPV6, 128) };
     let [high, low] = identifier.to_be_bytes();
     let mut message = [kind, 0, 0, 0, high, low, 0, 0];
-    put_ip(protocol, flow, message.len(), out)?;
+    put_ip(protocol, Ecn::NotEct, flow, message.len(), out)?;
     let checksum = match protocol {
         ICMPV6 => transport_checksum(ICMPV6, flow.src.ip, flow.dst.ip, &message),
         // Without a pseudo-header.
@@ -131,17 +132,24 @@ pub fn encode_echo_request(
 }
 
 /// Appends the IP header of a packet with `len` bytes of `protocol`.
-fn put_ip(protocol: u8, flow: &Flow, len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn put_ip(
+    protocol: u8,
+    ecn: Ecn,
+    flow: &Flow,
+    len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
     out.reserve(Ipv6Header::LEN + len);
     match (flow.src.ip, flow.dst.ip) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => put_ipv4(protocol, src, dst, len, out),
-        (IpAddr::V6(src), IpAddr::V6(dst)) => put_ipv6(protocol, src, dst, len, out),
+        (IpAddr::V4(src), IpAddr::V4(dst)) => put_ipv4(protocol, ecn, src, dst, len, out),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => put_ipv6(protocol, ecn, src, dst, len, out),
         _ => Err(EncodeError::MixedAddresses(*flow)),
     }
 }
 
 pub(crate) fn put_ipv4(
     protocol: u8,
+    ecn: Ecn,
     src: Ipv4Addr,
     dst: Ipv4Addr,
     len: usize,
@@ -152,6 +160,12 @@ pub(crate) fn put_ipv4(
     let mut header =
         Ipv4Header::new(len, HOP_LIMIT, IpNumber(protocol), src.octets(), dst.octets())
             .map_err(|_| too_long)?;
+    header.ecn = match ecn {
+        Ecn::NotEct => IpEcn::NotEct,
+        Ecn::Ect1 => IpEcn::Ect1,
+        Ecn::Ect0 => IpEcn::Ect0,
+        Ecn::Ce => IpEcn::CongestionExperienced,
+    };
     header.header_checksum = header.calc_header_checksum();
     out.extend_from_slice(&header.to_bytes());
     Ok(())
@@ -177,6 +191,7 @@ pub(crate) fn set_ipv4_checksum(packet: &mut [u8]) {
 
 fn put_ipv6(
     protocol: u8,
+    ecn: Ecn,
     src: Ipv6Addr,
     dst: Ipv6Addr,
     len: usize,
@@ -186,6 +201,7 @@ fn put_ipv6(
         u16::try_from(len).map_err(|_| EncodeError::TooLong { len, max: usize::from(u16::MAX) })?;
     let header = Ipv6Header {
         payload_length,
+        traffic_class: ecn.bits(),
         next_header: IpNumber(protocol),
         hop_limit: HOP_LIMIT,
         source: src.octets(),

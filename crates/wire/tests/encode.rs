@@ -1,7 +1,7 @@
 //! What the encoder writes, byte by byte, and that decoding restores the segment.
 
 use airtcp_core::{
-    Addr, Flags, Flow, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+    Addr, Ecn, Flags, Flow, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
 };
 use airtcp_wire::{Checksums, EncodeError, decode, encode, encode_echo_request, encode_udp};
 use proptest::prelude::*;
@@ -57,6 +57,7 @@ fn the_packet_byte_by_byte() {
         ack: Some(SeqNum(0x0506_0708)),
         window: 0x1112,
         flags: Flags::PSH | Flags::FIN | Flags::CWR,
+        ecn: Ecn::NotEct,
         options: Options::default(),
         payload: b"hi".to_vec(),
     };
@@ -194,15 +195,16 @@ fn any_options() -> impl Strategy<Value = Options> {
 }
 
 fn any_segment() -> impl Strategy<Value = Segment<Vec<u8>>> {
-    let header = any::<(u32, Option<u32>, u16, u8)>();
+    let header = any::<(u32, Option<u32>, u16, u16, u8)>();
     let payload = prop::collection::vec(any::<u8>(), 0..200);
     (any_flow(), header, any_options(), payload).prop_map(
-        |(flow, (seq, ack, window, flags), options, payload)| Segment {
+        |(flow, (seq, ack, window, flags, ecn), options, payload)| Segment {
             flow,
             seq: SeqNum(seq),
             ack: ack.map(SeqNum),
             window,
             flags: Flags::from_bits_truncate(flags),
+            ecn: Ecn::from_bits(ecn),
             options,
             payload,
         },

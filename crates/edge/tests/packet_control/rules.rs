@@ -484,6 +484,7 @@ fn real_bytes_are_filtered_like_lengths() {
         ack: segment.ack,
         window: segment.window,
         flags: segment.flags,
+        ecn: segment.ecn,
         options: segment.options,
         payload: payload.to_vec(),
     };

@@ -145,7 +145,8 @@ impl Gateway {
         let options = Options { timestamps: Some(timestamps), ..Options::default() };
         let window = 500;
         let (ack, flags) = (Some(ack), Default::default());
-        let segment = Segment { flow, seq, ack, window, flags, options, payload };
+        let ecn = Default::default();
+        let segment = Segment { flow, seq, ack, window, flags, ecn, options, payload };
         let mut packet = Vec::new();
         encode(&segment, &mut packet).unwrap();
         let segment = decode(&packet, Checksums::Verify).unwrap();

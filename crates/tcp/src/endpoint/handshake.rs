@@ -5,7 +5,7 @@ use super::receive::Reply;
 use super::{Endpoint, Io, State};
 use crate::config::Recovery;
 use airtcp_core::event::AbortReason;
-use airtcp_core::{Event, Flags, Instant, Options, Payload, Segment, Timestamps};
+use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
 
 /// RFC 9293 §3.7.1: assumed when the peer's SYN names none.
 const DEFAULT_MSS: u16 = 536;
@@ -32,6 +32,7 @@ impl<P: Payload> Endpoint<P> {
             // The window of a SYN is never scaled (RFC 7323 §2.2).
             window: self.rx.unscaled_window(),
             flags: Flags::SYN,
+            ecn: Ecn::NotEct,
             options,
             payload: P::default(),
         };

@@ -373,6 +373,7 @@ impl<'a> Runner<'a> {
             ack: written.ack.map(|n| self.isn + n),
             window: self.peer_window,
             flags,
+            ecn: Default::default(),
             options: Options {
                 mss: options.mss,
                 window_scale: options.window_scale,
