@@ -325,7 +325,7 @@ mod tests {
         cc.on_timeout(&mut w, &timeout(80 * SMSS, true));
         let cause = Spurious::Timeout;
         let (flight, pipe_prev) = (80 * SMSS, 80 * SMSS);
-        cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev });
+        cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev, restore: None });
         let restored = cc.curve.epoch.unwrap();
         assert_eq!((restored.start, restored.k), (epoch.start, epoch.k));
         assert_eq!((cc.curve.w_max, w.ssthresh()), (Some(100.0), 80 * SMSS));
@@ -341,7 +341,7 @@ mod tests {
         let (start, before) = (cc.curve.epoch.unwrap().start, w);
         let cause = Spurious::FastRetransmit;
         let (flight, pipe_prev) = (w.cwnd() / 2, 100 * SMSS);
-        cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev });
+        cc.on_spurious(&mut w, &Undo { now, cause, flight, acked: SMSS, pipe_prev, restore: None });
         assert_eq!((cc.curve.epoch.unwrap().start, w), (start, before));
     }
 

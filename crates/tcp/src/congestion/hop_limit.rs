@@ -6,8 +6,8 @@
 //! known; the way of the data is taken to be as long. Not checked against the paper: a fifth of the
 //! round trip's hops.
 
-use super::{Ack, CongestionControl, Loss, Restart, Timeout, Undo, Window};
-use airtcp_core::DataRate;
+use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window};
+use airtcp_core::{DataRate, Ecn, Instant};
 
 /// A segment for every five hops of the round trip.
 const HOPS_PER_SEGMENT: u32 = 5;
@@ -62,6 +62,30 @@ impl CongestionControl for HopLimited {
 
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
         self.inner.on_spurious(window, undo);
+    }
+
+    fn on_ecn(&mut self, window: &mut Window, loss: &Loss) {
+        self.inner.on_ecn(window, loss);
+    }
+
+    fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
+        self.inner.on_lost(window, lost);
+    }
+
+    fn on_resume(&mut self, window: &mut Window, resume: &Resume) {
+        self.inner.on_resume(window, resume);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, now: Instant) {
+        self.inner.on_recovered(window, now);
+    }
+
+    fn owns_recovery(&self) -> bool {
+        self.inner.owns_recovery()
+    }
+
+    fn codepoint(&self) -> Ecn {
+        self.inner.codepoint()
     }
 
     fn pacing_rate(&self, window: &Window) -> Option<DataRate> {

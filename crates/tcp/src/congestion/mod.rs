@@ -30,12 +30,13 @@ pub use window::Window;
 
 use crate::config::{Congestion, TcpConfig};
 use crate::recovery::Phase;
-use airtcp_core::{DataRate, Duration, Instant, SeqNum};
+use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 use std::fmt::Debug;
 
 pub use airtcp_core::event::Spurious;
 
-/// An acknowledgement that advances SND.UNA or is a duplicate (RFC 5681 §2; with SACK RFC 6675 §2).
+/// An acknowledgement that advances SND.UNA, is a duplicate (RFC 5681 §2; with SACK RFC 6675 §2) or
+/// reports ECN marks.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Now.
@@ -55,9 +56,10 @@ pub struct Ack {
     pub duplicate_acks: u32,
     /// Where the sender stood when it arrived.
     pub phase: Phase,
-    /// The application left room: everything it wrote had been sent, and cwnd had room for one more
-    /// segment. With the peer's window in the way, `flight` alone shows that cwnd was not used.
-    pub application_limited: bool,
+    /// cwnd was used up in the round trip that the ACK ends, or more than half of it in slow start.
+    /// Otherwise the application or the peer's window was in the way, and cwnd does not grow (RFC
+    /// 7661 §4.2; RFC 9438 §5.8).
+    pub cwnd_limited: bool,
     /// SND.UNA after it.
     pub una: SeqNum,
     /// SND.MAX: one past the highest sequence number sent so far. A round trip is over when `una`
@@ -65,6 +67,98 @@ pub struct Ack {
     pub max: SeqNum,
     /// Hops that the segment with the ACK travelled, where known.
     pub hops: Option<u8>,
+    /// What the flow has delivered and what is in the network, in bytes.
+    pub delivery: Delivery,
+    /// The delivery rate that it shows. `None` if it delivers nothing, or without a record of each
+    /// segment (RACK keeps one).
+    pub rate: Option<RateSample>,
+}
+
+/// What a flow has delivered and what is in the network after an ACK, in bytes (RFC 8985 §5;
+/// draft-ietf-ccwg-bbr §4). A sender without SACK counts what is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Delivered since the connection began: acknowledged or SACKed.
+    pub delivered: u64,
+    /// Of these, reported as marked by a queue (RFC 3168, RFC 9768).
+    pub delivered_ce: u64,
+    /// Taken for lost since the connection began.
+    pub lost: u64,
+    /// Delivered by this ACK.
+    pub newly_delivered: u32,
+    /// Of these, marked.
+    pub newly_ce: u32,
+    /// Taken for lost on this ACK.
+    pub newly_lost: u32,
+    /// In the network after it: sent, neither delivered nor lost (RFC 6675's pipe).
+    pub inflight: u32,
+    /// In the network before it.
+    pub prior_inflight: u32,
+}
+
+/// The rate at which the network delivered the flight that an ACK ends (draft-ietf-ccwg-bbr §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over `interval`.
+    pub delivered: u64,
+    /// The longer of the times in which they were sent and acknowledged.
+    pub interval: Duration,
+    /// [`Delivery::delivered`] when the newest segment that the ACK delivers was sent: a round trip
+    /// is over when this reaches what `delivered` was at its beginning.
+    pub prior_delivered: u64,
+    /// [`Delivery::delivered_ce`] at that time.
+    pub prior_delivered_ce: u64,
+    /// [`Delivery::lost`] at that time.
+    pub prior_lost: u64,
+    /// Bytes in the network right after that segment was sent, itself included.
+    pub tx_inflight: u32,
+    /// The application, not the network, set the rate.
+    pub app_limited: bool,
+    /// That segment had been retransmitted.
+    pub retransmitted: bool,
+    /// From its (last) transmission to its ACK; `None` if it was retransmitted.
+    pub rtt: Option<Duration>,
+}
+
+impl RateSample {
+    /// Bits of payload per second; `None` if the interval is shorter than `min_rtt`, which such a
+    /// sample cannot be trusted to be (draft-ietf-ccwg-bbr §4.1.2.4), or empty.
+    pub fn rate(&self, min_rtt: Duration) -> Option<DataRate> {
+        if self.interval.is_zero() || self.interval < min_rtt {
+            return None;
+        }
+        let bits = u128::from(self.delivered) * 8 * 1_000_000_000;
+        let rate = bits / u128::from(self.interval.as_nanos());
+        DataRate::from_bits_per_sec(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+}
+
+/// A segment that the sender takes for lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Now.
+    pub now: Instant,
+    /// Its bytes.
+    pub bytes: u32,
+    /// Bytes in the network right after it was sent, itself included.
+    pub tx_inflight: u32,
+    /// [`Delivery::lost`] when it was sent.
+    pub prior_lost: u64,
+    /// [`Delivery::lost`] with it.
+    pub lost: u64,
+    /// The application, not the network, set the rate at which it was sent.
+    pub app_limited: bool,
+}
+
+/// Data leave after all that was sent before had been delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// Now.
+    pub now: Instant,
+    /// The application left the network empty, not cwnd or the peer's window.
+    pub app_limited: bool,
+    /// [`Delivery::delivered`] so far.
+    pub delivered: u64,
 }
 
 /// A loss that duplicate ACKs (or SACK) reported.
@@ -108,6 +202,17 @@ pub struct Undo {
     pub acked: u32,
     /// max(FlightSize, ssthresh) before the reduction (RFC 4015 §3.2 step 1).
     pub pipe_prev: u32,
+    /// The windows to go back to, if the response is to restore them (Linux) and not RFC 4015's.
+    pub restore: Option<Windows>,
+}
+
+/// cwnd and ssthresh, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// cwnd.
+    pub cwnd: u32,
+    /// ssthresh.
+    pub ssthresh: u32,
 }
 
 /// Why a sender with nothing (useful) in the network starts again from a restart window.
@@ -134,9 +239,10 @@ pub trait CongestionControl: Debug + Send {
         let _ = (window, ack);
     }
 
-    /// New data was acknowledged and cwnd may grow: outside fast recovery, and not for an accepted
-    /// window probe (RFC 9293 §3.8.6.1), nor while F-RTO probes (RFC 5682 §2.1). A bound on cwnd
-    /// that follows from the path is set here too ([`Window::set_limit`]).
+    /// New data was acknowledged and cwnd may grow: outside fast recovery, while cwnd is what limits
+    /// the sender ([`Ack::cwnd_limited`]), and not for an accepted window probe (RFC 9293 §3.8.6.1),
+    /// nor while F-RTO probes (RFC 5682 §2.1). A bound on cwnd that follows from the path is set here
+    /// too ([`Window::set_limit`]).
     fn on_growth(&mut self, window: &mut Window, ack: &Ack);
 
     /// Fast retransmit: sets ssthresh, and cwnd to what it is to be when recovery ends.
@@ -159,11 +265,49 @@ pub trait CongestionControl: Debug + Send {
         window.set_cwnd(window.cwnd().min(window.initial()));
     }
 
-    /// The last reduction was needless: undoes it (RFC 4015 §3.2 step 8).
+    /// The last reduction was needless: undoes it (RFC 4015 §3.2 step 8, or as Linux does).
     fn on_spurious(&mut self, window: &mut Window, undo: &Undo) {
+        if let Some(before) = undo.restore {
+            window.set_cwnd(window.cwnd().max(before.cwnd));
+            window.set_ssthresh(window.ssthresh().max(before.ssthresh));
+            return;
+        }
         let cwnd = undo.flight.saturating_add(undo.acked.min(window.initial()));
         window.set_cwnd(cwnd.min(window.limit()));
         window.set_ssthresh(undo.pipe_prev);
+    }
+
+    /// The receiver reported a mark by a queue, for the first time in a round trip (RFC 3168 §6.1.2):
+    /// sets ssthresh, and cwnd to what it is to be when the reduction is complete.
+    fn on_ecn(&mut self, window: &mut Window, loss: &Loss) {
+        self.on_fast_retransmit(window, loss);
+    }
+
+    /// A segment is taken for lost; [`on_fast_retransmit`](Self::on_fast_retransmit) may follow. For
+    /// algorithms that judge each loss by what was in the network when the segment left.
+    fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
+        let _ = (window, lost);
+    }
+
+    /// Data leave again after the network was empty.
+    fn on_resume(&mut self, window: &mut Window, resume: &Resume) {
+        let _ = (window, resume);
+    }
+
+    /// Recovery, after a loss or a time-out, is over.
+    fn on_recovered(&mut self, window: &mut Window, now: Instant) {
+        let _ = (window, now);
+    }
+
+    /// The algorithm moves cwnd in recovery, too, in [`on_ack`](Self::on_ack): nobody else does
+    /// (BBR). Otherwise proportional rate reduction does (RFC 9937), where recovery has it.
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+
+    /// Data are sent as ECN-capable with this codepoint, if ECN was negotiated.
+    fn codepoint(&self) -> Ecn {
+        Ecn::Ect0
     }
 
     /// At what rate data may leave now, in bits of payload per second; asked before each
@@ -208,10 +352,12 @@ mod tests {
             flight: acked,
             duplicate_acks: 0,
             phase: Phase::Open,
-            application_limited: false,
+            cwnd_limited: true,
             una: SeqNum(acked),
             max: SeqNum(acked),
             hops: None,
+            delivery: Delivery::default(),
+            rate: None,
         }
     }
 

@@ -4,7 +4,7 @@
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
 use crate::config::SackPipe;
-use crate::congestion::{Ack, Loss, Undo};
+use crate::congestion::{Ack, Delivery, Loss, Undo};
 use crate::recovery::{Phase, Progress, Reduction};
 use crate::rto::Estimate;
 use airtcp_core::event::{Cause, Spurious};
@@ -118,7 +118,6 @@ impl<P: Payload> Endpoint<P> {
     fn ack_event(&self, now: Instant, acked: u32, rtt: Option<Duration>) -> Ack {
         let tx = &self.tx;
         let flight = tx.flight();
-        let cwnd = tx.recovery.window().cwnd();
         Ack {
             now,
             acked,
@@ -127,10 +126,12 @@ impl<P: Payload> Endpoint<P> {
             flight,
             duplicate_acks: tx.recovery.duplicate_acks(),
             phase: tx.recovery.phase(),
-            application_limited: flight.saturating_add(tx.mss) <= cwnd && tx.max == tx.end(),
+            cwnd_limited: true,
             una: tx.una + acked,
             max: tx.max,
             hops: self.rx.hops,
+            delivery: Delivery::default(),
+            rate: None,
         }
     }
 
@@ -361,7 +362,7 @@ impl<P: Payload> Endpoint<P> {
         tx.nxt = tx.max;
         tx.board.start_recovery();
         let (cause, flight, pipe_prev) = (kind, tx.flight(), saved.pipe_prev);
-        tx.recovery.on_spurious(&Undo { now, cause, flight, acked, pipe_prev });
+        tx.recovery.on_spurious(&Undo { now, cause, flight, acked, pipe_prev, restore: None });
         if let (Spurious::Timeout, Some(before)) = (kind, saved.estimate) {
             tx.rto.restore_after_spurious_timeout(before, sample);
         }

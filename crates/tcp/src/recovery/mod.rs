@@ -340,7 +340,7 @@ mod tests {
         assert!(recovery.window().cwnd() > 100_000);
         let (flight, acked, pipe_prev) = (98_000, 2000, 100_000);
         let cause = Spurious::FastRetransmit;
-        recovery.on_spurious(&Undo { now, cause, flight, acked, pipe_prev });
+        recovery.on_spurious(&Undo { now, cause, flight, acked, pipe_prev, restore: None });
         let window = recovery.window();
         assert_eq!((window.cwnd(), window.ssthresh()), (100_000, 100_000));
     }
