@@ -16,8 +16,10 @@ documented! {
     pub enum Cause {
         /// The retransmission timer expired (RFC 5681 §3.1).
         Rto,
-        /// Loss inferred from duplicate ACKs or SACK (RFC 5681 §3.2, RFC 6675 §5).
+        /// Loss inferred from duplicate ACKs, SACK or time (RFC 5681 §3.2, RFC 6675 §5, RFC 8985).
         DuplicateAcks,
+        /// A queue marked a packet (RFC 3168).
+        Ecn,
     }
 }
 

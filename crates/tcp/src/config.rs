@@ -110,6 +110,10 @@ settings! {
         #[source = "RFC 3465"]
         #[matters_to = SENDER]
         pub abc: Option<u32> = None,
+        /// What happens to a congestion window that is not used.
+        #[source = "RFC 7661, RFC 2861, RFC 9438 §5.8"]
+        #[matters_to = SENDER]
+        pub cwnd_validation: CwndValidation = CwndValidation::Growth,
         /// Restart from the initial window after an idle RTO.
         #[source = "RFC 5681 §4.1"]
         #[matters_to = SENDER]
@@ -121,6 +125,11 @@ settings! {
         /// Retransmission timer.
         #[absent = "its defaults"]
         pub rto: RtoConfig = RtoConfig::default(),
+        /// Frequency of the host's timer interrupt. Linux's timers expire at its ticks, and the later
+        /// the coarser: up to 32 ms late from 0.25 s on, 256 ms from 2 s and 2 s from 16 s (at 250).
+        #[kind = Kind::WordOr("exact", &Kind::Integer { min: 100, max: 1000 })]
+        #[matters_to = SENDER]
+        pub timer_hz: Option<u32> = None,
         /// Zero windows.
         #[absent = "its defaults"]
         #[matters_to = SENDER]
@@ -142,6 +151,13 @@ settings! {
         /// What a sender does when the network reports that the route to the peer is broken.
         #[keys_of(RouteConfig)]
         pub on_route_failure: RouteConfig = RouteConfig::Ignore,
+    }
+}
+
+impl TcpConfig {
+    /// The shortest time for which a timer is set: two ticks (Linux: `TCP_TIMEOUT_MIN_US`).
+    pub(crate) fn timer_floor(&self) -> Duration {
+        self.timer_hz.map_or(Duration::ZERO, |hz| Duration::from_secs(2) / u64::from(hz))
     }
 }
 
@@ -174,6 +190,22 @@ choice! {
         /// the smaller of cwnd and the peer's window, with the half rounded down to whole segments
         /// (RFC 2001; ns-2, `precisionReduce_ false`)
         SendWindow = "send-window",
+        /// cwnd, which is validated (Linux)
+        Cwnd = "cwnd",
+    }
+}
+
+choice! {
+    /// What happens to a congestion window that the application, or the peer's window, leaves
+    /// unused.
+    pub enum CwndValidation {
+        /// it grows all the same (RFC 5681 says nothing; ns-2)
+        Off = "off",
+        /// it does not grow (RFC 7661 §4.2, RFC 9438 §5.8)
+        Growth = "growth",
+        /// it does not grow, and comes down by half of what is unused in each RTO; in one that is
+        /// idle, by half of all (RFC 2861, Linux)
+        Decay = "decay",
     }
 }
 
@@ -294,6 +326,53 @@ alternatives! {
         ),
         /// RFC 6675; both ends must offer it, otherwise NewReno is used
         "sack" => Sack,
+        /// by time, with probes of the tail (RACK-TLP, RFC 8985), proportional rate reduction (RFC
+        /// 9937) and undo by DSACK, timestamps and F-RTO, all together as in Linux; both ends must
+        /// offer SACK, otherwise NewReno is used
+        "rack" => Rack(
+            /// The choices RFC 8985 leaves.
+            #[absent = "its defaults"]
+            #[matters_to = SENDER]
+            rack: RackConfig = RackConfig::default()
+        ),
+    }
+}
+
+impl Recovery {
+    /// RACK-TLP.
+    pub fn is_rack(self) -> bool {
+        matches!(self, Self::Rack(_))
+    }
+
+    /// RACK's settings.
+    pub fn rack(self) -> Option<RackConfig> {
+        match self {
+            Self::Rack(rack) => Some(rack),
+            _ => None,
+        }
+    }
+
+    /// It needs SACK, which both ends must offer.
+    pub fn needs_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack(_))
+    }
+}
+
+settings! {
+    /// The choices RFC 8985 and RFC 5682 leave.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[table("tcp.rack")]
+    pub struct RackConfig {
+        /// Probe the tail of a flight after two round trips without an ACK.
+        #[source = "RFC 8985 §7"]
+        pub tail_loss_probe: bool = true,
+        /// The longest time the receiver is thought to delay an ACK: a lone segment is probed that
+        /// much later.
+        #[source = "RFC 8985 §7.2"]
+        pub max_ack_delay: Duration = Duration::from_millis(200),
+        /// Undo reductions that turn out to be needless.
+        #[source = "RFC 3522, RFC 3708, RFC 5682"]
+        pub undo: bool = true,
     }
 }
 

@@ -9,9 +9,7 @@ use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{
-    AckConfig, Congestion, CubicConfig, RECEIVER, Recovery, SENDER, SpuriousDetection,
-};
+use airtcp_tcp::config::{AckConfig, Congestion, CubicConfig, RECEIVER, SENDER, SpuriousDetection};
 use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
@@ -271,7 +269,7 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
     }
     let (s, r) = (TcpConfig::read(&sender, None), TcpConfig::read(&receiver, None));
     let (s, r) = (s?, r?);
-    if s.recovery == Recovery::Sack && r.recovery != Recovery::Sack {
+    if s.recovery.needs_sack() && !r.recovery.needs_sack() {
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
     }

@@ -72,6 +72,7 @@ impl<W: Write> EventWriter<W> {
                 let cause = match cause {
                     Cause::Rto => "rto",
                     Cause::DuplicateAcks => "duplicate_acks",
+                    Cause::Ecn => "ecn",
                 };
                 write!(out, "\"cwnd_reduced\",\"cause\":\"{cause}\",\"from\":{from},\"to\":{to}")
             }

@@ -101,12 +101,7 @@ impl Cubic {
             self.credit = 0.0;
             Epoch::new(ack.now, cwnd, w_max)
         });
-        let since = ack.now.since(self.heard);
         self.heard = ack.now;
-        if ack.flight.saturating_add(window.smss()) <= window.cwnd() {
-            epoch.start += since; // §5.8
-            return;
-        }
         // The share of a window that is acknowledged.
         let share = (f64::from(ack.acked) / smss / cwnd).min(1.0);
         let alpha = if epoch.reno < prior { ALPHA } else { 1.0 };
@@ -135,6 +130,14 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
+        // §5.8: no time passes for the curve while cwnd is not used.
+        if let Some(epoch) = self.curve.epoch.as_mut().filter(|_| !ack.cwnd_limited) {
+            epoch.start += ack.now.since(self.heard);
+            self.heard = ack.now;
+        }
+    }
+
     fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
         if !window.in_slow_start() {
             return self.avoid_congestion(window, ack);
@@ -303,17 +306,17 @@ mod tests {
         assert!((segments(&w) - 60.0).abs() < 1.0, "{}", segments(&w));
     }
 
-    // §5.8: neither growth nor time on the curve.
+    // §5.8. That it does not grow is the sender's business.
     #[test]
-    fn an_unused_window_does_not_grow_and_its_time_does_not_count() {
+    fn the_time_of_an_unused_window_does_not_count() {
         let rtt = Duration::from_millis(100);
         let (mut cc, mut w, mut now) = after_loss(1000);
         acknowledge(&mut cc, &mut w, &mut now, rtt, 2.0);
-        let (cwnd, start) = (w.cwnd(), cc.curve.epoch.unwrap().start);
+        let start = cc.curve.epoch.unwrap().start;
         let pause = Duration::from_secs(3);
         now = cc.heard + pause;
-        cc.on_growth(&mut w, &Ack { now, srtt: Some(rtt), flight: 10 * SMSS, ..ack(SMSS) });
-        assert_eq!((w.cwnd(), cc.curve.epoch.unwrap().start), (cwnd, start + pause));
+        cc.on_ack(&mut w, &Ack { now, cwnd_limited: false, ..ack(SMSS) });
+        assert_eq!(cc.curve.epoch.unwrap().start, start + pause);
     }
 
     // §4.9.

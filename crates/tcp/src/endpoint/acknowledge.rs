@@ -26,6 +26,15 @@ impl<P: Payload> Endpoint<P> {
         if let Some(persist) = &mut tx.persist {
             persist.unanswered = 0;
         }
+        if tx.rack.is_some() {
+            if ack.at_or_after(tx.una) {
+                self.on_rack_ack(now, ack, segment, io);
+            }
+            if probes {
+                self.probe_route(now, io);
+            }
+            return;
+        }
         let sacked_below_point = tx.sacked_below_point();
         let newly_sacked = if tx.sack_ok {
             tx.board.update(tx.una, tx.max, segment.options.sack.as_slice())
@@ -115,7 +124,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What the congestion control is told about an ACK of `acked` bytes, before it takes effect.
-    fn ack_event(&self, now: Instant, acked: u32, rtt: Option<Duration>) -> Ack {
+    pub(super) fn ack_event(&self, now: Instant, acked: u32, rtt: Option<Duration>) -> Ack {
         let tx = &self.tx;
         let flight = tx.flight();
         Ack {
@@ -126,7 +135,7 @@ impl<P: Payload> Endpoint<P> {
             flight,
             duplicate_acks: tx.recovery.duplicate_acks(),
             phase: tx.recovery.phase(),
-            cwnd_limited: true,
+            cwnd_limited: tx.recovery.is_cwnd_limited(),
             una: tx.una + acked,
             max: tx.max,
             hops: self.rx.hops,
@@ -164,7 +173,7 @@ impl<P: Payload> Endpoint<P> {
                 _ if self.tx.standby => {}
                 // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
                 Phase::Open if self.tx.persist.is_some() => {}
-                Phase::Open => self.tx.recovery.grow(&heard),
+                Phase::Open | Phase::Cwr => self.tx.recovery.grow(&heard),
                 Phase::Loss => self.on_new_ack_in_loss(&heard, io),
                 Phase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
             }
@@ -275,7 +284,7 @@ impl<P: Payload> Endpoint<P> {
                 }
                 FRtoVerdict::Conventional | FRtoVerdict::ProbeWithNewData => {}
             },
-            Phase::Open => {}
+            Phase::Open | Phase::Cwr => {}
         }
         let tx = &self.tx;
         let threshold = self.config.duplicate_ack_threshold;
@@ -371,7 +380,7 @@ impl<P: Payload> Endpoint<P> {
         self.publish_window(now, io);
     }
 
-    fn publish_rtt(&self, now: Instant, sample: Duration, io: &mut Io<'_, P>) {
+    pub(super) fn publish_rtt(&self, now: Instant, sample: Duration, io: &mut Io<'_, P>) {
         let rto = self.tx.rto.rto();
         if let Some(Estimate { srtt, rttvar }) = self.tx.rto.estimate() {
             io.events.emit(now, || Event::Rtt { sample, srtt, rttvar, rto });
@@ -379,7 +388,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Moves on if our FIN is acknowledged (RFC 9293 §3.10.7.4).
-    fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
+    pub(super) fn on_fin_acked(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let acked = self.tx.closing && self.tx.una == self.tx.end();
         if !acked {
             return;

@@ -3,7 +3,6 @@
 
 use super::receive::Reply;
 use super::{Endpoint, Io, State};
-use crate::config::Recovery;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
 
@@ -20,7 +19,7 @@ impl<P: Payload> Endpoint<P> {
             mss: Some(self.config.mss),
             window_scale: (self.config.window_scaling && (!reply || self.tx.scaling))
                 .then_some(self.rx.shift_offered),
-            sack_permitted: self.config.recovery == Recovery::Sack && (!reply || self.tx.sack_ok),
+            sack_permitted: self.config.recovery.needs_sack() && (!reply || self.tx.sack_ok),
             timestamps: (self.config.timestamps && (!reply || self.timestamps))
                 .then(|| self.stamp(now)),
             ..Options::default()
@@ -114,7 +113,7 @@ impl<P: Payload> Endpoint<P> {
         self.tx.scaling = shift.is_some();
         self.rx.enable_scaling(self.tx.scaling);
         self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);
-        self.tx.sack_ok = self.config.recovery == Recovery::Sack && syn.options.sack_permitted;
+        self.tx.sack_ok = self.config.recovery.needs_sack() && syn.options.sack_permitted;
         let peer_mss = syn.options.mss.unwrap_or(DEFAULT_MSS).max(1);
         self.tx.set_mss(&self.config, u32::from(self.config.mss.min(peer_mss)));
         self.rx.peer_mss = u32::from(peer_mss.min(self.config.mss));
@@ -137,6 +136,7 @@ impl<P: Payload> Endpoint<P> {
             self.tx.recovery.on_syn_loss();
         }
         self.tx.una = self.tx.iss + 1;
+        self.start_rack(now);
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;
         self.tx.last_sent = now;

@@ -15,6 +15,7 @@
 mod acknowledge;
 mod handshake;
 mod mobility;
+mod rack;
 mod receive;
 mod spurious;
 mod standby;
@@ -95,6 +96,8 @@ pub struct Stats {
     pub spurious_detected: u64,
     /// Window probes sent.
     pub window_probes: u64,
+    /// Tail loss probes sent (RFC 8985 §7); those that carry old data are retransmissions, too.
+    pub tail_loss_probes: u64,
     /// Bytes of our data that the peer has acknowledged.
     pub bytes_acked: u64,
     /// Bytes received in order.

@@ -1,6 +1,7 @@
 //! The expiries of an endpoint: retransmission (RFC 6298 §5), persist (RFC 9293 §3.8.6.1), pacing,
 //! standby, the ACK policy's, TIME-WAIT.
 
+use super::transmit::Timer;
 use super::{Endpoint, Io, State};
 use crate::ack::Decision;
 use crate::config::PersistOnShrink;
@@ -35,10 +36,11 @@ impl<P: Payload> Endpoint<P> {
             io.events.emit(now, || Event::Closed);
         }
         if due(self.tx.rtx_deadline) {
-            if self.tx.standby {
-                self.on_standby_timer(now, io);
-            } else {
-                self.on_retransmission_timeout(now, io);
+            match self.tx.timer {
+                _ if self.tx.standby => self.on_standby_timer(now, io),
+                Timer::Retransmission => self.on_retransmission_timeout(now, io),
+                Timer::Probe => self.on_probe_timeout(now, io),
+                Timer::Reordering => self.on_reordering_timeout(now, io),
             }
         }
         if due(self.tx.persist.as_ref().map(|p| p.deadline)) {
@@ -82,17 +84,20 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let first = count == 1;
-        let saved = self.save();
-        let clock = self.clock(now);
         let flight = self.loss_window();
-        let tx = &mut self.tx;
-        let phase = tx.recovery.phase();
-        tx.spurious.on_timeout(first, saved, clock, phase == Phase::Loss);
+        let phase = self.tx.recovery.phase();
         let timeout = Timeout { now, flight, first, duplicate_acks, phase };
-        if let Some(cwnd) = tx.recovery.larger_restart(&timeout) {
+        if let Some(cwnd) = self.tx.recovery.larger_restart(&timeout) {
             self.stats.larger_restarts += 1;
             io.events.emit(now, || Event::LargerRestart { cwnd, duplicate_acks });
         }
+        if self.tx.rack.is_some() {
+            return self.on_rack_timeout(now, &timeout, io);
+        }
+        let saved = self.save();
+        let clock = self.clock(now);
+        let tx = &mut self.tx;
+        tx.spurious.on_timeout(first, saved, clock, phase == Phase::Loss);
         let reduction = tx.recovery.on_timeout(&timeout, tx.max);
         tx.limited_transmit = 0;
         if tx.board.range_at_or_above(tx.una).is_some_and(|r| r.left.at_or_before(tx.una)) {

@@ -5,10 +5,11 @@ use super::spurious::Detector;
 use super::{Endpoint, Io, State};
 use crate::config::{LossWindow, PersistOnShrink, SackPipe, TcpConfig};
 use crate::congestion::{CongestionControl, Restart};
+use crate::recovery::rack::Rack;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
 use crate::recovery::{LossRecovery, Phase};
 use crate::route::RoutePolicy;
-use crate::rto::{RtoEstimator, RtoPolicy};
+use crate::rto::{RtoEstimator, RtoPolicy, TimerWheel};
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Payload, SeqNum};
 
 /// Waiting for a closed window to open.
@@ -31,7 +32,7 @@ pub(super) struct Pacing {
 
 impl Pacing {
     /// Whether `len` bytes may leave now. If so, accounts for them; if not, sets the deadline.
-    fn admits(&mut self, now: Instant, len: u32, rate: Option<DataRate>) -> bool {
+    pub(super) fn admits(&mut self, now: Instant, len: u32, rate: Option<DataRate>) -> bool {
         let Some(rate) = rate else { return true };
         if now < self.free_at {
             self.deadline = Some(self.free_at);
@@ -45,6 +46,17 @@ impl Pacing {
     pub(super) fn stop(&mut self) {
         self.deadline = None;
     }
+}
+
+/// What the retransmission timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// The retransmission time-out (RFC 6298).
+    Retransmission,
+    /// A probe of the tail (RFC 8985 §7).
+    Probe,
+    /// Segments that may have been reordered (RFC 8985 §6.3).
+    Reordering,
 }
 
 /// State of the sending half.
@@ -84,6 +96,11 @@ pub(super) struct Sender<P> {
     pub(super) rto: RtoEstimator,
     /// The retransmission timer; in standby, the route policy's.
     pub(super) rtx_deadline: Option<Instant>,
+    pub(super) timer: Timer,
+    /// RACK-TLP, once negotiated, in the place of `board`, `pipe` and `spurious`.
+    pub(super) rack: Option<Box<Rack>>,
+    /// How the host's timers round.
+    wheel: Option<TimerWheel>,
     /// Expiries of the retransmission timer since the last new ACK.
     pub(super) expiries: u32,
     /// Any ACK since the last expiry (Linux's rule for shrunk windows).
@@ -129,6 +146,9 @@ impl<P: Payload> Sender<P> {
             sack_ok: false,
             rto: RtoEstimator::new(config.rto, rto),
             rtx_deadline: None,
+            timer: Timer::Retransmission,
+            rack: None,
+            wheel: config.timer_hz.map(TimerWheel::new),
             expiries: 0,
             answered: false,
             timed: None,
@@ -203,9 +223,49 @@ impl<P: Payload> Sender<P> {
     }
 
     pub(super) fn arm_retransmission(&mut self, now: Instant) {
+        self.arm(now, Timer::Retransmission, self.rto.rto());
+    }
+
+    /// Sets the timer to expire after `wait`.
+    pub(super) fn arm(&mut self, now: Instant, timer: Timer, wait: Duration) {
         if !self.standby {
-            self.rtx_deadline = Some(now + self.rto.rto());
+            self.timer = timer;
+            self.rtx_deadline = Some(self.due(now, wait));
         }
+    }
+
+    /// When a timer of this host that is to run for `wait` expires.
+    pub(super) fn due(&self, now: Instant, wait: Duration) -> Instant {
+        self.wheel.map_or(now + wait, |wheel| wheel.due(now, wait))
+    }
+
+    /// How long until the time-out of the first unacknowledged segment, counted from its
+    /// transmission; zero if it has passed.
+    pub(super) fn time_to_timeout(&self, now: Instant) -> Option<Duration> {
+        let sent = self.rack.as_ref()?.first_sent_at()?;
+        let (rto, age) = (self.rto.rto(), now.since(sent));
+        Some(if age < rto { rto - age } else { Duration::ZERO })
+    }
+
+    /// The time-out after a probe or the reordering timer: what is left of it since the first
+    /// segment was sent (Linux: `tcp_rearm_rto`).
+    pub(super) fn rearm_timeout(&mut self, now: Instant) {
+        if self.una == self.max {
+            self.rtx_deadline = None;
+            self.timer = Timer::Retransmission;
+            return;
+        }
+        let rest = match self.timer {
+            Timer::Retransmission => None,
+            Timer::Probe | Timer::Reordering => self.time_to_timeout(now),
+        };
+        let wait = rest.unwrap_or_else(|| self.rto.rto()).max(Duration::from_nanos(1));
+        self.arm(now, Timer::Retransmission, wait);
+    }
+
+    /// Bytes and FIN that wait to be sent for the first time.
+    pub(super) fn unsent_left(&self) -> u32 {
+        self.end().bytes_after(self.max)
     }
 
     /// Sets the timer anew as standby begins, goes on or ends.
@@ -213,7 +273,7 @@ impl<P: Payload> Sender<P> {
         self.rtx_deadline = if self.standby {
             self.route.deadline()
         } else {
-            (self.una != self.max).then(|| now + self.rto.rto())
+            (self.una != self.max).then(|| self.due(now, self.rto.rto()))
         };
     }
 
@@ -228,7 +288,8 @@ impl<P: Payload> Sender<P> {
     /// two duplicate ACKs (RFC 3042).
     fn sendable_cwnd(&self, config: &TcpConfig) -> u32 {
         let (cwnd, duplicates) = (self.recovery.window().cwnd(), self.recovery.duplicate_acks());
-        let before_threshold = duplicates < config.duplicate_ack_threshold;
+        // With RACK each SACKed segment has left room already.
+        let before_threshold = duplicates < config.duplicate_ack_threshold && self.rack.is_none();
         if config.limited_transmit && self.recovery.phase() == Phase::Open && before_threshold {
             cwnd.saturating_add(duplicates.min(2) * self.mss)
         } else {
@@ -262,21 +323,27 @@ impl<P: Payload> Endpoint<P> {
             self.leave_persist(now, io);
         }
         self.restart_after_idle(now, io);
-        if self.tx.sack_ok && self.tx.recovery.phase() == Phase::Recovery {
+        if self.tx.rack.is_some() {
+            self.transmit_with_rack(now, io);
+        } else if self.tx.sack_ok && self.tx.recovery.phase() == Phase::Recovery {
             self.transmit_by_pipe(now, io);
         } else {
             self.transmit_by_window(now, io);
         }
+        self.validate_cwnd();
         self.enter_persist_if_stalled(now, io);
     }
 
     /// Sends from SND.NXT while the usable window has room (RFC 5681 §3.1).
-    fn transmit_by_window(&mut self, now: Instant, io: &mut Io<'_, P>) {
+    pub(super) fn transmit_by_window(&mut self, now: Instant, io: &mut Io<'_, P>) {
         loop {
             let tx = &mut self.tx;
             let mut most = tx.mss;
             let mut in_network = tx.nxt.bytes_after(tx.una);
             let used = in_network;
+            if let Some(rack) = &tx.rack {
+                in_network = rack.inflight();
+            }
             if tx.recovery.phase() == Phase::Loss && !tx.board.is_empty() {
                 // Slow start after a time-out skips what the receiver holds (RFC 6675 §5.1).
                 if let Some(held) = tx.board.range_at_or_above(tx.nxt) {
@@ -398,7 +465,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Sends `len` bytes from `seq` (and FIN), for the first time or again.
-    fn send_data(&mut self, now: Instant, seq: SeqNum, len: u32, fin: bool, io: &mut Io<'_, P>) {
+    pub(super) fn send_data(
+        &mut self,
+        now: Instant,
+        seq: SeqNum,
+        len: u32,
+        fin: bool,
+        io: &mut Io<'_, P>,
+    ) {
         let tx = &mut self.tx;
         let end = seq + len + u32::from(fin);
         let overlap = tx.max.earlier(end).bytes_after(seq).min(len);
@@ -416,6 +490,9 @@ impl<P: Payload> Endpoint<P> {
         } else if tx.timed.is_none() {
             tx.timed = Some((end, now));
         }
+        if let Some(rack) = tx.rack.as_mut().filter(|_| !retransmission) {
+            rack.on_sent(now, seq, end, tx.recovery.phase());
+        }
         tx.max = tx.max.later(end);
         tx.pipe = tx.pipe.saturating_add(len);
         tx.last_sent = now;
@@ -430,6 +507,16 @@ impl<P: Payload> Endpoint<P> {
             io.events.emit(now, || Event::SegmentSent { seq, len, retransmission });
         }
         self.send(now, seq, flags, payload, io);
+    }
+
+    /// Notes how much of cwnd is used (RFC 7661 §4.2).
+    fn validate_cwnd(&mut self) {
+        let tx = &mut self.tx;
+        let inflight = match &tx.rack {
+            Some(rack) => rack.inflight(),
+            None => tx.nxt.bytes_after(tx.una),
+        };
+        tx.recovery.note_usage(inflight, tx.flight(), tx.una, tx.max);
     }
 
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
@@ -488,6 +575,9 @@ impl<P: Payload> Endpoint<P> {
     /// Sends a window probe: one byte beyond the window, or what room there is, or the FIN. SND.NXT
     /// stays, so that the byte is sent again with its segment.
     pub(super) fn send_probe(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        if self.tx.rack.is_some() {
+            return self.send_window_probe(now, io);
+        }
         let tx = &mut self.tx;
         let waiting = tx.fin_seq().bytes_after(tx.nxt);
         let room = tx.wnd.saturating_sub(tx.nxt.bytes_after(tx.una)).max(1);
@@ -515,6 +605,7 @@ impl<P: Payload> Endpoint<P> {
         match self.config.loss_window {
             LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),
             LossWindow::SendWindow => self.cwnd().min(self.tx.wnd),
+            LossWindow::Cwnd => self.cwnd(),
         }
     }
 }

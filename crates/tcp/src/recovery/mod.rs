@@ -4,17 +4,22 @@
 //! `LossRecovery` owns the congestion window together with the [`CongestionControl`] algorithm. The
 //! endpoint tells it what happened and carries out what follows; it cannot write cwnd itself.
 
+pub(crate) mod rack;
 pub mod scoreboard;
 
-use crate::config::{LossWindow, NewRenoConfig, Recovery, TcpConfig, window_bytes};
-use crate::congestion::{Ack, CongestionControl, Loss, Restart, Timeout, Undo, Window};
-use airtcp_core::{DataRate, SeqNum};
+use crate::config::{CwndValidation, LossWindow, NewRenoConfig, Recovery, TcpConfig, window_bytes};
+use crate::congestion::{
+    Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window, Windows,
+};
+use airtcp_core::{DataRate, Instant, SeqNum};
 
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// No loss that we know of.
     Open,
+    /// cwnd is being reduced because a queue marked a packet (RFC 3168); nothing is lost.
+    Cwr,
     /// Fast recovery after a fast retransmit.
     Recovery,
     /// After a time-out, or Tahoe's fast retransmit: slow start from SND.UNA until SND.UNA passes
@@ -67,6 +72,17 @@ pub(crate) struct Reduction {
     pub(crate) to: u32,
 }
 
+/// How much of cwnd a sender uses (RFC 7661 §4.2; Linux: `tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// cwnd was used up.
+    limited: bool,
+    /// The most in flight, while it was not, in bytes.
+    most: u32,
+    /// The round trip that this is about ends when SND.UNA reaches it.
+    until: Option<SeqNum>,
+}
+
 /// What an ACK that advances SND.UNA means in fast recovery without SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -87,6 +103,9 @@ pub(crate) struct LossRecovery {
     window: Window,
     congestion: Box<dyn CongestionControl>,
     config: Recovery,
+    loss_window: LossWindow,
+    validation: CwndValidation,
+    usage: Usage,
     phase: Phase,
     /// A partial ACK has already reset the timer in this recovery (RFC 6582 §4).
     partial_seen: bool,
@@ -101,6 +120,9 @@ impl LossRecovery {
             window: Window::new(1, 1, None, None),
             congestion,
             config: config.recovery,
+            loss_window: config.loss_window,
+            validation: config.cwnd_validation,
+            usage: Usage::default(),
             phase: Phase::Open,
             partial_seen: false,
             point: RecoveryPoint::default(),
@@ -114,7 +136,7 @@ impl LossRecovery {
         let ssthresh = config.initial_ssthresh.map(window_bytes);
         let window = Window::new(smss, initial, ssthresh, config.cwnd_limit.map(window_bytes));
         self.window = match config.loss_window {
-            LossWindow::FlightSize => window,
+            LossWindow::FlightSize | LossWindow::Cwnd => window,
             LossWindow::SendWindow => window.in_whole_segments(),
         };
     }
@@ -145,7 +167,7 @@ impl LossRecovery {
             Recovery::Tahoe { avoid_multi_fr } | Recovery::Reno { avoid_multi_fr } => {
                 !avoid_multi_fr || self.point.is_clear()
             }
-            Recovery::NewReno(_) | Recovery::Sack => self.point.is_clear(),
+            Recovery::NewReno(_) | Recovery::Sack | Recovery::Rack(_) => self.point.is_clear(),
         }
     }
 
@@ -181,12 +203,118 @@ impl LossRecovery {
 
     /// New data was acknowledged outside fast recovery.
     pub(crate) fn grow(&mut self, ack: &Ack) {
-        self.congestion.on_growth(&mut self.window, ack);
+        if ack.cwnd_limited {
+            self.congestion.on_growth(&mut self.window, ack);
+        }
+    }
+
+    /// What is in the network, and in flight, after the sender has sent what it may.
+    pub(crate) fn note_usage(&mut self, inflight: u32, flight: u32, una: SeqNum, nxt: SeqNum) {
+        let limited = inflight.saturating_add(self.window.smss()) > self.window.cwnd();
+        let round_is_over = self.usage.until.is_none_or(|until| una.at_or_after(until));
+        if round_is_over || limited || (!self.usage.limited && flight > self.usage.most) {
+            self.usage = Usage { limited, most: flight, until: Some(nxt) };
+        }
+    }
+
+    /// cwnd is what limits the sender, or nearly so in slow start, where it may double before the
+    /// next judgement.
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
+        self.validation == CwndValidation::Off
+            || self.usage.limited
+            || (self.window.in_slow_start() && self.window.cwnd() < 2 * self.usage.most)
     }
 
     /// All data sent before the reduction is acknowledged.
     pub(crate) fn is_complete(&self, una: SeqNum) -> bool {
         self.point.is_reached(una)
+    }
+
+    /// RACK moves the phase itself.
+    pub(crate) fn set_phase(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    /// See [`CongestionControl::owns_recovery`].
+    pub(crate) fn owns_recovery(&self) -> bool {
+        self.congestion.owns_recovery()
+    }
+
+    /// Sets cwnd in a proportional rate reduction.
+    pub(crate) fn set_cwnd(&mut self, bytes: u32) {
+        self.window.set_cwnd(bytes);
+    }
+
+    /// What a loss halves, with `flight` bytes sent and not SACKed.
+    pub(crate) fn loss_window(&self, flight: u32) -> u32 {
+        match self.loss_window {
+            LossWindow::FlightSize => flight.min(self.window.cwnd()),
+            LossWindow::SendWindow | LossWindow::Cwnd => self.window.cwnd(),
+        }
+    }
+
+    /// The windows to which an undo returns. In a reduction ssthresh is the new one; otherwise it
+    /// remembers most of cwnd (Linux: `tcp_current_ssthresh`).
+    pub(crate) fn windows_before(&self) -> Windows {
+        let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+        let reducing = matches!(self.phase, Phase::Cwr | Phase::Recovery);
+        let ssthresh = if reducing { ssthresh } else { ssthresh.max(cwnd / 2 + cwnd / 4) };
+        Windows { cwnd, ssthresh }
+    }
+
+    /// A reduction begins: the algorithm sets ssthresh, and cwnd follows in proportion to what is
+    /// delivered.
+    pub(crate) fn begin_reduction(&mut self, loss: &Loss, marked: bool) -> Reduction {
+        let from = self.window.cwnd();
+        if marked {
+            self.congestion.on_ecn(&mut self.window, loss);
+        } else {
+            self.congestion.on_fast_retransmit(&mut self.window, loss);
+        }
+        let to = self.window.cwnd().min(self.window.ssthresh());
+        if !self.congestion.owns_recovery() {
+            self.window.set_cwnd(from);
+        }
+        Reduction { from, to }
+    }
+
+    /// A reduction ends: whatever cwnd was in between, it is ssthresh now.
+    pub(crate) fn end_reduction(&mut self) {
+        if self.window.ssthresh() < u32::MAX {
+            self.window.set_cwnd(self.window.ssthresh());
+        }
+    }
+
+    /// See [`CongestionControl::on_recovered`].
+    pub(crate) fn on_recovered(&mut self, now: Instant) {
+        self.congestion.on_recovered(&mut self.window, now);
+    }
+
+    /// See [`CongestionControl::on_lost`].
+    pub(crate) fn on_lost(&mut self, lost: &Lost) {
+        self.congestion.on_lost(&mut self.window, lost);
+    }
+
+    /// See [`CongestionControl::on_resume`].
+    pub(crate) fn on_resume(&mut self, resume: &Resume) {
+        self.congestion.on_resume(&mut self.window, resume);
+    }
+
+    /// A time-out with RACK, which leaves `inflight` bytes in the network: cwnd is for what the
+    /// algorithm starts from beside them.
+    pub(crate) fn on_rack_timeout(&mut self, timeout: &Timeout, inflight: u32) -> Reduction {
+        let from = self.window.cwnd();
+        self.congestion.on_timeout(&mut self.window, timeout);
+        let cwnd = self.window.cwnd().saturating_add(inflight);
+        self.window.set_cwnd(cwnd);
+        self.phase = Phase::Loss;
+        self.duplicate_acks = 0;
+        Reduction { from, to: cwnd }
+    }
+
+    /// The last reduction was needless: the windows go back, the phase is the caller's.
+    pub(crate) fn restore(&mut self, undo: &Undo) {
+        self.congestion.on_spurious(&mut self.window, undo);
     }
 
     /// Back to normal; cwnd is set.
@@ -252,7 +380,7 @@ impl LossRecovery {
         let NewRenoConfig { deflate, impatient } = match self.config {
             Recovery::NewReno(config) => config,
             // The fallback for a peer without SACK.
-            Recovery::Sack => NewRenoConfig::default(),
+            Recovery::Sack | Recovery::Rack(_) => NewRenoConfig::default(),
             // RFC 5681 §3.2 step 6: any new ACK ends Reno's fast recovery.
             Recovery::Reno { .. } | Recovery::Tahoe { .. } => {
                 self.window.set_cwnd(ssthresh);

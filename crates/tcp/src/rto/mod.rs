@@ -8,10 +8,12 @@
 mod constant;
 mod estimator;
 mod fixed;
+mod wheel;
 
 pub use constant::Constant;
 pub use estimator::{Estimate, RtoEstimator, RttSamples};
 pub use fixed::FixedRto;
+pub(crate) use wheel::TimerWheel;
 
 use crate::config::{RtoConfig, RtoPolicyConfig};
 use airtcp_core::{Duration, Instant};

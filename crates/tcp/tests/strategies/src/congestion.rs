@@ -14,7 +14,7 @@ pub struct Seen {
     /// Round trips that ended.
     pub rounds: u32,
     /// ACKs that arrived while the application left room.
-    pub application_limited: u32,
+    pub unused: u32,
     /// Bytes acknowledged.
     pub acked: u64,
     /// Duplicate ACKs before each time-out.
@@ -66,13 +66,13 @@ impl CongestionControl for HopPaced {
         }
         self.note(|seen| {
             let (new, duplicate) = match ack.phase {
-                Phase::Open => &mut seen.acks[0],
+                Phase::Open | Phase::Cwr => &mut seen.acks[0],
                 Phase::Recovery => &mut seen.acks[1],
                 Phase::Loss => &mut seen.acks[2],
             };
             *if ack.acked > 0 { new } else { duplicate } += 1;
             seen.rounds += u32::from(round_is_over);
-            seen.application_limited += u32::from(ack.application_limited);
+            seen.unused += u32::from(!ack.cwnd_limited);
             seen.acked += u64::from(ack.acked);
         });
     }

@@ -82,7 +82,7 @@ fn an_application_that_writes_little_is_seen_as_the_limit() {
         let mut network = transfer(&config, 100, bytes, |s| s.congestion = control);
         network.run_until(seconds(0.25));
         let seen = seen.lock().unwrap();
-        (seen.application_limited > 0, seen.acks[0].0 > 0)
+        (seen.unused > 0, seen.acks[0].0 > 0)
     };
     assert_eq!(limited(2_000), (true, true));
     assert_eq!(limited(2_000_000), (false, true));

@@ -1,0 +1,850 @@
+//! RACK-TLP: loss detection by time (RFC 8985), with proportional rate reduction (RFC 9937) and
+//! undo of needless reductions by DSACK (RFC 2883, RFC 3708), timestamps (RFC 3522) and F-RTO (RFC
+//! 5682). What the RFCs leave open is as in Linux, which runs all of them together.
+//!
+//! Read in this order: `queue.rs` (a record of each segment sent), `detection.rs` (which of them
+//! are lost, and how much reordering the path shows), `delivery.rs` (what was delivered, and how
+//! fast), `undo.rs`, `prr.rs`; then this file, which is told of ACKs and expiries, asks all of them
+//! and moves the phase of the sender.
+//!
+//! Phases are those of [`Phase`]. A sender in [`Phase::Open`] with SACKed segments or
+//! retransmissions in the network is what Linux calls Disorder.
+
+mod delivery;
+mod detection;
+mod prr;
+mod queue;
+mod undo;
+
+use super::{LossRecovery, Phase, Reduction};
+use crate::congestion::{Ack, Loss, RateSample, Spurious, Timeout, Undo as Needless};
+use airtcp_core::{Duration, Instant, SackBlock, SackBlocks, SeqNum};
+use delivery::{Delivered, Newest};
+use detection::{Detection, Reordering};
+use prr::{Progress, Prr};
+use queue::Queue;
+use undo::Undo;
+
+/// An ACK that arrived, and the sender as it found it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) now: Instant,
+    pub(crate) ack: SeqNum,
+    /// SND.UNA before it.
+    pub(crate) una: SeqNum,
+    /// SND.NXT.
+    pub(crate) nxt: SeqNum,
+    pub(crate) blocks: &'a [SackBlock],
+    /// The timestamp it echoes, if any (our clock, in milliseconds).
+    pub(crate) echo: Option<u32>,
+    /// It echoes a congestion mark (RFC 3168).
+    pub(crate) ece: bool,
+    /// Data waits and the peer's window has room for it.
+    pub(crate) may_send_new: bool,
+    /// The largest window the peer ever had: older blocks are nonsense.
+    pub(crate) max_window: u32,
+    pub(crate) smss: u32,
+    /// The smoothed RTT before it.
+    pub(crate) srtt: Option<Duration>,
+}
+
+/// What an ACK brought, as the endpoint needs it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) newly_delivered: u32,
+    pub(crate) newly_sacked: bool,
+    /// RTT for the estimator, measured on a segment sent once.
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) rate: Option<RateSample>,
+    pub(crate) prior_inflight: u32,
+    pub(crate) newly_lost: u32,
+    /// The reduction that began.
+    pub(crate) reduction: Option<(Reduction, Began)>,
+    /// The reduction that was undone.
+    pub(crate) undone: Option<Spurious>,
+    /// New data goes before retransmissions (F-RTO).
+    pub(crate) new_first: bool,
+    /// The retransmission timer is to run anew.
+    pub(crate) rearm: bool,
+    /// The reordering timer is to run for so long.
+    pub(crate) reorder: Option<Duration>,
+    una_advanced: bool,
+    dsack: bool,
+    dsack_of_probe: bool,
+    /// Data that was never retransmitted was delivered, sent before the last time-out.
+    original_arrived: bool,
+    /// The lowest segment delivered that had been overtaken.
+    overtaken: Option<SeqNum>,
+    lost_again: bool,
+    /// The newest segment delivered, for the rate sample.
+    newest: Option<Newest>,
+}
+
+/// Why a reduction began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Began {
+    Loss,
+    Mark,
+    /// A tail loss probe repaired a loss (RFC 8985 §7.4.2).
+    ProbedLoss,
+}
+
+/// A tail loss probe in the network (RFC 8985 §7.2).
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// TLP.end_seq: SND.NXT when it was sent.
+    end: SeqNum,
+    retransmission: bool,
+}
+
+/// The sender's side of RACK-TLP for one connection.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    queue: Queue,
+    detection: Detection,
+    reordering: Reordering,
+    delivered: Delivered,
+    prr: Prr,
+    undo: Undo,
+    probe: Option<Probe>,
+    /// F-RTO looks at the ACKs after a time-out.
+    f_rto: bool,
+    /// SND.NXT when the phase began; SND.UNA ends it there.
+    high: SeqNum,
+    /// The blocks of the ACK before.
+    seen: SackBlocks,
+    /// The first retransmission of this phase, by our clock in milliseconds.
+    first_retransmission: Option<u32>,
+    /// The receiver dropped what it had reported to hold.
+    reneged: bool,
+    /// As of the last ACK.
+    srtt: Option<Duration>,
+}
+
+impl Rack {
+    pub(crate) fn new(now: Instant, una: SeqNum) -> Self {
+        Self {
+            queue: Queue::default(),
+            detection: Detection::default(),
+            reordering: Reordering::default(),
+            delivered: Delivered::new(now),
+            prr: Prr::new(1),
+            undo: Undo::default(),
+            probe: None,
+            f_rto: false,
+            high: una,
+            seen: SackBlocks::new(),
+            first_retransmission: None,
+            reneged: false,
+            srtt: None,
+        }
+    }
+
+    /// Bytes in the network.
+    pub(crate) fn inflight(&self) -> u32 {
+        self.queue.inflight()
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    pub(crate) fn delivered(&self) -> &Delivered {
+        &self.delivered
+    }
+
+    /// The smallest RTT of the last minutes.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        self.delivered.min_rtt()
+    }
+
+    /// Segments by which the path has been seen to reorder, at least 3.
+    pub(crate) fn reordering(&self) -> u32 {
+        self.reordering.degree()
+    }
+
+    /// Data has been SACKed or sent again in an open phase.
+    pub(crate) fn in_disorder(&self) -> bool {
+        self.queue.sacked().segments > 0 || self.queue.resent().segments > 0
+    }
+
+    /// Whether a retransmission may leave: not while F-RTO waits for its verdict.
+    pub(crate) fn may_retransmit(&self, phase: Phase) -> bool {
+        !(phase == Phase::Loss && self.f_rto)
+    }
+
+    /// A segment leaves for the first time.
+    pub(crate) fn on_sent(&mut self, now: Instant, seq: SeqNum, end: SeqNum, phase: Phase) {
+        let len = end.bytes_after(seq);
+        if self.queue.is_empty() {
+            self.delivered.begin_flight(now);
+        }
+        let snapshot = self.delivered.snapshot(self.queue.inflight() + len);
+        self.queue.push(seq, end, now, snapshot);
+        self.count_sent(len, phase);
+    }
+
+    /// The next segment to retransmit.
+    pub(crate) fn next_lost(&mut self) -> Option<(u64, SeqNum, SeqNum)> {
+        let serial = self.queue.next_lost()?;
+        let record = self.queue.get(serial);
+        Some((serial, record.seq, record.end))
+    }
+
+    /// The first segment not acknowledged.
+    pub(crate) fn first(&self) -> Option<(u64, SeqNum, SeqNum)> {
+        let (serial, record) = self.queue.iter().next()?;
+        Some((serial, record.seq, record.end))
+    }
+
+    /// The last segment sent.
+    pub(crate) fn last(&self) -> Option<(u64, SeqNum, SeqNum)> {
+        let serial = self.queue.last()?;
+        let record = self.queue.get(serial);
+        Some((serial, record.seq, record.end))
+    }
+
+    /// When the first unacknowledged segment was last sent.
+    pub(crate) fn first_sent_at(&self) -> Option<Instant> {
+        self.queue.front().map(|record| record.at)
+    }
+
+    /// A segment leaves again. `clock` is what our timestamps show.
+    pub(crate) fn on_retransmitted(&mut self, now: Instant, serial: u64, clock: u32, phase: Phase) {
+        let record = self.queue.get(serial);
+        let (len, in_network) = (record.len(), u32::from(!record.resent) * record.len());
+        let snapshot = self.delivered.snapshot(self.queue.inflight() + in_network);
+        self.queue.send_again(serial, now, snapshot);
+        self.first_retransmission.get_or_insert(clock);
+        self.undo.on_retransmitted();
+        self.count_sent(len, phase);
+    }
+
+    fn count_sent(&mut self, len: u32, phase: Phase) {
+        if matches!(phase, Phase::Recovery | Phase::Cwr) {
+            self.prr.on_sent(len);
+        }
+    }
+
+    /// The application left the network with room for more.
+    pub(crate) fn on_app_limited(&mut self) {
+        self.delivered.on_app_limited(self.queue.inflight());
+    }
+
+    /// An ACK: updates the records, finds losses, and moves the phase. The caller then lets the
+    /// congestion control hear it ([`Rack::control`]) and sends.
+    pub(crate) fn on_ack(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>) -> Outcome {
+        let mut out = Outcome {
+            prior_inflight: self.queue.inflight(),
+            una_advanced: ack.ack.after(ack.una),
+            ..Outcome::default()
+        };
+        self.srtt = ack.srtt;
+        let (delivered, lost) = (self.delivered.total(), self.delivered.lost());
+        let highest = self.highest_sacked(ack.una, ack.nxt);
+        self.take_blocks(recovery, ack, &mut out);
+        self.take_acknowledged(ack, highest, &mut out);
+        let sampled_from = out.newest.as_ref().map(|newest| newest.snapshot.delivered);
+        self.reordering.on_round(sampled_from, self.delivered.total());
+        self.judge_probe(recovery, ack, &mut out);
+        if self.is_dubious(recovery, ack, &out) {
+            self.move_phase(recovery, ack, &mut out);
+        }
+        out.newly_delivered = (self.delivered.total() - delivered) as u32;
+        out.newly_lost = (self.delivered.lost() - lost) as u32;
+        out.rate = self.delivered.rate_sample(ack.now, out.newly_delivered, out.newest.as_ref());
+        out.rate = out.rate.filter(|_| !self.reneged);
+        if out.reorder.is_some() {
+            out.rearm = false;
+        }
+        out
+    }
+
+    /// Lets the congestion control hear an ACK, and moves cwnd.
+    pub(crate) fn control(&mut self, recovery: &mut LossRecovery, heard: &Ack, out: &Outcome) {
+        recovery.on_ack(heard);
+        if recovery.owns_recovery() {
+            return;
+        }
+        let progressed = out.una_advanced
+            || (self.reordering.degree() > detection::DUP_THRESH && out.newly_sacked);
+        match recovery.phase() {
+            Phase::Recovery | Phase::Cwr => {
+                let safe = out.una_advanced && out.newly_lost == 0;
+                self.reduce_in_proportion(recovery, out.newly_delivered, safe);
+            }
+            Phase::Open | Phase::Loss if progressed => recovery.grow(heard),
+            Phase::Open | Phase::Loss => {}
+        }
+    }
+
+    fn reduce_in_proportion(&mut self, recovery: &mut LossRecovery, delivered: u32, safe: bool) {
+        let window = recovery.window();
+        let progress = Progress {
+            smss: window.smss(),
+            ssthresh: window.ssthresh(),
+            inflight: self.queue.inflight(),
+            newly_delivered: delivered,
+            safe,
+        };
+        if let Some(cwnd) = self.prr.cwnd(&progress) {
+            recovery.set_cwnd(cwnd);
+        }
+    }
+
+    /// Where the highest SACKed segment begins (Linux: `tcp_highest_sack_seq`).
+    fn highest_sacked(&self, una: SeqNum, nxt: SeqNum) -> SeqNum {
+        if self.queue.sacked().segments == 0 { una } else { self.detection.highest(nxt) }
+    }
+
+    /// The SACK blocks: first whether one reports a duplicate, then what they report for the first
+    /// time.
+    fn take_blocks(&mut self, recovery: &LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
+        let duplicate = self.take_duplicate(ack, out);
+        let valid = |block: &&SackBlock| {
+            block.left.before(block.right)
+                && block.right.at_or_before(ack.nxt)
+                && block.left.at_or_after(ack.una)
+        };
+        let blocks = ack.blocks.iter().filter(valid).copied();
+        let blocks: SackBlocks = blocks.collect();
+        for &block in blocks.as_slice() {
+            let overlaps =
+                |seen: &&SackBlock| seen.left.before(block.right) && block.left.before(seen.right);
+            let seen = self.seen.as_slice().iter().find(overlaps).copied();
+            for serial in self.queue.covered(block, seen) {
+                self.take_sacked(serial, ack, out);
+            }
+        }
+        if let Some(block) = duplicate {
+            // The retransmission was one too many, and is no longer in the network.
+            for serial in self.queue.covered(block, None) {
+                self.queue.forget_retransmission(serial);
+            }
+        }
+        if !ack.blocks.is_empty() {
+            self.seen = blocks;
+        }
+        if out.newly_sacked && (recovery.phase() != Phase::Loss || self.undo.is_armed()) {
+            self.note_reordering(ack, out.overtaken);
+        }
+    }
+
+    fn note_reordering(&mut self, ack: &Arrival<'_>, overtaken: Option<SeqNum>) {
+        let highest = self.highest_sacked(ack.una, ack.nxt);
+        if let Some(low) = overtaken.filter(|low| low.before(highest)) {
+            self.reordering.on_overtaken(highest.bytes_after(low), ack.smss);
+        }
+    }
+
+    /// A segment that a block covers.
+    fn take_sacked(&mut self, serial: u64, ack: &Arrival<'_>, out: &mut Outcome) {
+        let record = *self.queue.get(serial);
+        if record.sacked {
+            return;
+        }
+        self.detection.on_delivered(ack.now, &record, self.delivered.min_rtt());
+        if !record.retransmitted {
+            if record.seq.before(self.highest_sacked(ack.una, ack.nxt)) {
+                out.overtaken = Some(out.overtaken.map_or(record.seq, |l| l.earlier(record.seq)));
+            }
+            out.original_arrived |= record.end.at_or_before(self.high);
+        }
+        self.queue.mark_sacked(serial);
+        self.detection.on_sacked(record.seq);
+        self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
+        out.newly_sacked = true;
+    }
+
+    /// RFC 2883: the first block lies below the acknowledgement, or inside the second one.
+    fn take_duplicate(&mut self, ack: &Arrival<'_>, out: &mut Outcome) -> Option<SackBlock> {
+        let (&first, rest) = ack.blocks.split_first()?;
+        let inside = |outer: &SackBlock| {
+            first.right.at_or_before(outer.right) && first.left.at_or_after(outer.left)
+        };
+        let is_duplicate = first.left.before(ack.ack) || rest.first().is_some_and(inside);
+        let len = first.right.bytes_after(first.left);
+        if !is_duplicate || !first.left.before(first.right) || len > ack.max_window {
+            return None;
+        }
+        let segments = len.div_ceil(ack.smss.max(1));
+        out.dsack_of_probe = self.probe.is_some_and(|probe| probe.end == first.right);
+        if !self.undo.count_duplicate(segments) {
+            return None; // more duplicates than retransmissions: the network made them
+        }
+        self.reordering.on_duplicate(out.dsack_of_probe);
+        out.dsack = true;
+        if first.right.at_or_before(ack.una) {
+            self.undo.on_duplicate(first.right, segments);
+        } else {
+            for serial in self.queue.covered(first, None) {
+                let record = self.queue.get(serial);
+                if record.retransmitted {
+                    self.undo.on_duplicate(record.end, 1);
+                }
+            }
+        }
+        Some(first)
+    }
+
+    /// The segments below the acknowledgement.
+    fn take_acknowledged(&mut self, ack: &Arrival<'_>, highest: SeqNum, out: &mut Outcome) {
+        let mut oldest: Option<Instant> = None;
+        let mut newest: Option<Instant> = None;
+        let mut retransmitted = false;
+        let mut overtaken: Option<SeqNum> = None;
+        let mut count = 0;
+        while let Some(record) = self.queue.pop_acknowledged(ack.ack) {
+            count += 1;
+            out.rearm = true;
+            if record.retransmitted {
+                retransmitted = true;
+            } else if !record.sacked {
+                oldest.get_or_insert(record.at);
+                newest = Some(record.at);
+                overtaken.get_or_insert(record.seq);
+                out.original_arrived |= record.end.at_or_before(self.high);
+            }
+            if !record.sacked {
+                self.detection.on_delivered(ack.now, &record, self.delivered.min_rtt());
+                self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
+            }
+        }
+        if let Some(low) = overtaken.filter(|low| low.before(highest)) {
+            self.reordering.on_overtaken(highest.bytes_after(low), ack.smss);
+        }
+        if self.queue.sacked().segments == 0 {
+            self.detection.forget_highest();
+        }
+        // RFC 6298 §3, Karn: not from a segment sent twice. Without one, a SACKed segment serves.
+        let oldest = oldest.filter(|_| !retransmitted);
+        let sacked_at = out.newest.as_ref().filter(|n| !n.retransmitted && out.newly_sacked);
+        let sent = oldest.or(sacked_at.map(|n| n.at));
+        out.rtt = sent.map(|sent| ack.now.since(sent));
+        let newest = newest.filter(|_| !retransmitted).or(sent);
+        if let Some(sent) = newest {
+            // A lone small segment may have waited for a delayed ACK.
+            let rtt = ack.now.since(sent);
+            let waited = count == 1 && ack.ack.bytes_after(ack.una) < ack.smss;
+            if !waited || self.delivered.min_rtt().is_none_or(|least| rtt <= least) {
+                self.delivered.sample_rtt(ack.now, rtt);
+            }
+        }
+    }
+
+    /// RFC 8985 §7.4: what the ACK says of a tail loss probe.
+    fn judge_probe(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
+        let Some(probe) = self.probe.filter(|probe| ack.ack.at_or_after(probe.end)) else {
+            return;
+        };
+        if !probe.retransmission || out.dsack {
+            self.probe = None; // new data arrived, or both original and probe did
+        } else if ack.ack.after(probe.end) {
+            self.probe = None;
+            if recovery.phase() == Phase::Open {
+                let reduction = self.reduce(recovery, ack.now, ack.nxt, false);
+                recovery.set_phase(Phase::Cwr);
+                self.end_reduction(recovery, ack.now);
+                out.reduction = Some((reduction, Began::ProbedLoss));
+            }
+        } else if !out.una_advanced && !out.newly_sacked {
+            self.probe = None; // a duplicate ACK: the original had arrived
+        }
+    }
+
+    /// Something about the ACK, or the phase, asks for a closer look (Linux: `tcp_ack_is_dubious`).
+    fn is_dubious(&self, recovery: &LossRecovery, ack: &Arrival<'_>, out: &Outcome) -> bool {
+        let plain = out.una_advanced && !out.newly_sacked && !out.dsack && !ack.ece;
+        !plain || recovery.phase() != Phase::Open || self.in_disorder()
+    }
+
+    /// Ends, begins or changes phases (RFC 8985 §6.2; Linux: `tcp_fastretrans_alert`).
+    fn move_phase(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
+        if ack.ece {
+            self.undo.forget_windows();
+        }
+        if recovery.phase() == Phase::Open && self.queue.resent().segments == 0 {
+            self.first_retransmission = None;
+        }
+        if ack.ack.at_or_after(self.high) {
+            match recovery.phase() {
+                Phase::Cwr if ack.ack != self.high => self.end_reduction(recovery, ack.now),
+                Phase::Recovery => {
+                    self.try_undo_at_end(recovery, ack, Spurious::FastRetransmit, out);
+                    self.end_reduction(recovery, ack.now);
+                }
+                _ => {}
+            }
+        }
+        match recovery.phase() {
+            Phase::Recovery => self.move_on_in_recovery(recovery, ack, out),
+            Phase::Loss => self.move_on_in_loss(recovery, ack, out),
+            Phase::Open | Phase::Cwr => {
+                if recovery.phase() == Phase::Open {
+                    self.try_undo_by_duplicates(recovery, ack, out);
+                }
+                self.look_for_losses(recovery, ack, out);
+            }
+        }
+    }
+
+    fn move_on_in_recovery(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        out: &mut Outcome,
+    ) {
+        if out.una_advanced && self.try_undo_on_partial(recovery, ack, out) {
+            return;
+        }
+        if self.try_undo_by_duplicates(recovery, ack, out) {
+            recovery.set_phase(Phase::Open);
+        }
+        self.look_for_losses(recovery, ack, out);
+    }
+
+    /// After a time-out (RFC 5682 §3.1; Linux: `tcp_process_loss`).
+    fn move_on_in_loss(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        out: &mut Outcome,
+    ) {
+        let complete = ack.ack.at_or_after(self.high);
+        let told = out.una_advanced && self.undo.is_needless(ack.echo, self.first_retransmission);
+        // Step 3b: data that was never sent again has arrived.
+        let originals = self.f_rto && out.original_arrived;
+        if told || originals {
+            self.restore(recovery, ack, Spurious::Timeout, out);
+            self.queue_unmark(recovery);
+            recovery.set_phase(Phase::Open);
+        } else if self.f_rto && ack.nxt.after(self.high) {
+            // Step 3a: a duplicate ACK after new data.
+            self.f_rto &= !(out.newly_sacked || !out.una_advanced);
+        } else if self.f_rto && out.una_advanced && !complete {
+            // Step 2b: new data on the first ACK.
+            self.high = ack.nxt;
+            out.new_first = ack.may_send_new;
+            self.f_rto = ack.may_send_new;
+            if out.new_first {
+                return;
+            }
+        }
+        if recovery.phase() == Phase::Loss && complete {
+            self.try_undo_at_end(recovery, ack, Spurious::Timeout, out);
+            self.leave(recovery, ack.now);
+        }
+        self.detect(recovery, ack, out);
+        if recovery.phase() == Phase::Open || out.lost_again {
+            self.enter_if_lost(recovery, ack, out);
+        }
+    }
+
+    fn look_for_losses(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        out: &mut Outcome,
+    ) {
+        self.detect(recovery, ack, out);
+        if recovery.phase() != Phase::Recovery {
+            self.enter_if_lost(recovery, ack, out);
+        }
+    }
+
+    /// RFC 8985 §6.2 step 5.
+    fn detect(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
+        if !self.detection.take_advance() {
+            return;
+        }
+        let (lost_again, timeout) = self.mark_losses(recovery, ack.now);
+        out.lost_again |= lost_again;
+        out.reorder = timeout;
+    }
+
+    fn mark_losses(
+        &mut self,
+        recovery: &mut LossRecovery,
+        now: Instant,
+    ) -> (bool, Option<Duration>) {
+        let least = self.delivered.min_rtt().unwrap_or(Duration::ZERO);
+        let in_recovery = matches!(recovery.phase(), Phase::Recovery | Phase::Loss);
+        let sacked = self.queue.sacked().segments;
+        let window = self.reordering.window(in_recovery, sacked, least, self.srtt);
+        let mut lost_again = false;
+        let timeout = self.detection.detect(&mut self.queue, now, window, |lost, again| {
+            lost_again |= again;
+            recovery.on_lost(&self.delivered.lose(now, lost));
+        });
+        (lost_again, timeout)
+    }
+
+    /// Begins recovery if something is lost, or answers a mark.
+    fn enter_if_lost(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
+        if self.queue.lost().segments == 0 {
+            if recovery.phase() == Phase::Open && !self.any_retransmitted() {
+                self.first_retransmission = None;
+            }
+            if ack.ece && recovery.phase() == Phase::Open {
+                self.undo.disarm();
+                let reduction = self.reduce(recovery, ack.now, ack.nxt, true);
+                recovery.set_phase(Phase::Cwr);
+                out.reduction = Some((reduction, Began::Mark));
+            }
+            return;
+        }
+        let reduction = self.enter_recovery(recovery, ack.now, ack.una.later(ack.ack), ack.nxt);
+        out.reduction = reduction.map(|reduction| (reduction, Began::Loss));
+    }
+
+    fn enter_recovery(
+        &mut self,
+        recovery: &mut LossRecovery,
+        now: Instant,
+        una: SeqNum,
+        nxt: SeqNum,
+    ) -> Option<Reduction> {
+        let resent = self.queue.resent().segments;
+        let probes = u32::from(self.probe.is_some_and(|probe| probe.retransmission));
+        self.undo.arm(una, resent + probes);
+        let reduction = if recovery.phase() == Phase::Cwr {
+            self.undo.forget_windows();
+            None // cwnd is being reduced already, because of a mark
+        } else {
+            self.undo.save(recovery.windows_before());
+            Some(self.reduce(recovery, now, nxt, false))
+        };
+        recovery.set_phase(Phase::Recovery);
+        reduction
+    }
+
+    fn reduce(
+        &mut self,
+        recovery: &mut LossRecovery,
+        now: Instant,
+        nxt: SeqNum,
+        marked: bool,
+    ) -> Reduction {
+        self.high = nxt;
+        self.probe = None;
+        self.prr = Prr::new(recovery.window().cwnd());
+        let flight = recovery.loss_window(self.queue.inflight() + self.queue.lost().bytes);
+        let loss = Loss { now, flight, duplicate_acks: recovery.duplicate_acks() };
+        recovery.begin_reduction(&loss, marked)
+    }
+
+    /// cwnd has come down (Linux: `tcp_end_cwnd_reduction`).
+    fn end_reduction(&mut self, recovery: &mut LossRecovery, now: Instant) {
+        let undone = !self.undo.is_armed() && recovery.phase() != Phase::Cwr;
+        if !recovery.owns_recovery() && !undone {
+            recovery.end_reduction();
+        }
+        self.leave(recovery, now);
+    }
+
+    fn leave(&mut self, recovery: &mut LossRecovery, now: Instant) {
+        recovery.set_phase(Phase::Open);
+        recovery.on_recovered(now);
+        self.f_rto = false;
+        self.reneged = false;
+    }
+
+    fn any_retransmitted(&self) -> bool {
+        self.queue.resent().segments > 0 || self.queue.front().is_some_and(|r| r.retransmitted)
+    }
+
+    /// At the end of recovery: all of it was needless (RFC 3522 §3.2, RFC 3708).
+    fn try_undo_at_end(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        kind: Spurious,
+        out: &mut Outcome,
+    ) {
+        if self.undo.is_needless(ack.echo, self.first_retransmission) {
+            self.restore(recovery, ack, kind, out);
+        } else {
+            self.reordering.end_recovery();
+        }
+    }
+
+    /// A DSACK for each retransmission (RFC 3708).
+    fn try_undo_by_duplicates(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        out: &mut Outcome,
+    ) -> bool {
+        let needless = self.undo.all_duplicates();
+        if needless {
+            self.reordering.prolong();
+            self.restore(recovery, ack, Spurious::FastRetransmit, out);
+        }
+        needless
+    }
+
+    /// A partial ACK for a segment that was late, not lost: its timestamp is older than the first
+    /// retransmission. Returns whether to wait for the retransmissions in the network.
+    fn try_undo_on_partial(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        out: &mut Outcome,
+    ) -> bool {
+        let delayed = undo::was_delayed(ack.echo, self.first_retransmission);
+        if !self.undo.is_armed() || !delayed {
+            return false;
+        }
+        let highest = self.highest_sacked(ack.una, ack.nxt);
+        if ack.una.before(highest) {
+            self.reordering.on_overtaken(highest.bytes_after(ack.una), ack.smss);
+        }
+        if self.queue.resent().segments > 0 {
+            return true;
+        }
+        if !self.any_retransmitted() {
+            self.first_retransmission = None;
+        }
+        self.restore(recovery, ack, Spurious::FastRetransmit, out);
+        self.queue_unmark(recovery);
+        recovery.set_phase(Phase::Open);
+        false
+    }
+
+    fn queue_unmark(&mut self, recovery: &mut LossRecovery) {
+        self.queue.unmark_lost();
+        recovery.forget_duplicates();
+    }
+
+    fn restore(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        cause: Spurious,
+        out: &mut Outcome,
+    ) {
+        self.undo.disarm();
+        self.f_rto = false;
+        self.detection.look_again();
+        out.undone = Some(cause);
+        let Some(before) = self.undo.take_windows() else { return };
+        recovery.restore(&Needless {
+            now: ack.now,
+            cause,
+            flight: ack.nxt.bytes_after(ack.ack),
+            acked: 0,
+            pipe_prev: before.ssthresh,
+            restore: Some(before),
+        });
+    }
+
+    /// The retransmission timer expired (RFC 8985 §6.3; Linux: `tcp_enter_loss`).
+    pub(crate) fn on_timeout(
+        &mut self,
+        recovery: &mut LossRecovery,
+        timeout: &Timeout,
+        una: SeqNum,
+        nxt: SeqNum,
+    ) -> Reduction {
+        let phase = recovery.phase();
+        if self.queue.front().is_some_and(|first| first.sacked) {
+            self.reneged = true; // RFC 2018 §8
+            self.queue.unmark_sacked();
+            self.detection.forget_highest();
+            self.seen = SackBlocks::new();
+        }
+        if phase == Phase::Open && self.queue.sacked().segments >= detection::DUP_THRESH {
+            self.reordering.reset_degree();
+        }
+        let before = recovery.windows_before();
+        let flight = recovery.loss_window(self.queue.inflight() + self.queue.lost().bytes);
+        self.mark_all_lost(recovery, timeout.now);
+        let is_new = matches!(phase, Phase::Open)
+            || !self.high.after(una)
+            || (phase == Phase::Loss && timeout.first);
+        if is_new {
+            self.undo.save(before);
+            self.undo.arm(una, self.queue.resent().segments);
+        }
+        self.f_rto = matches!(phase, Phase::Open | Phase::Cwr) || !timeout.first;
+        let timeout = Timeout { flight, first: is_new, ..*timeout };
+        let reduction = recovery.on_rack_timeout(&timeout, self.queue.inflight());
+        self.high = nxt;
+        self.probe = None;
+        reduction
+    }
+
+    /// All but what was sent less than an RTT ago.
+    fn mark_all_lost(&mut self, recovery: &mut LossRecovery, now: Instant) {
+        let lost: Vec<u64> = self
+            .queue
+            .iter()
+            .enumerate()
+            .filter(|(i, (_, record))| {
+                let recent = *i > 0 && !self.detection.is_overdue(now, record.at, Duration::ZERO);
+                !record.sacked && !recent
+            })
+            .map(|(_, (serial, _))| serial)
+            .collect();
+        for serial in lost {
+            let record = *self.queue.get(serial);
+            if record.lost && !record.resent {
+                continue;
+            }
+            self.queue.mark_lost(serial);
+            recovery.on_lost(&self.delivered.lose(now, &record));
+        }
+    }
+
+    /// The reordering timer expired (RFC 8985 §6.3). Returns the reduction, if recovery begins.
+    pub(crate) fn on_reordering_timeout(
+        &mut self,
+        recovery: &mut LossRecovery,
+        now: Instant,
+        una: SeqNum,
+        nxt: SeqNum,
+    ) -> (Option<Reduction>, Option<Duration>) {
+        let inflight = self.queue.inflight();
+        let (_, timeout) = self.mark_losses(recovery, now);
+        let mut reduction = None;
+        if self.queue.inflight() != inflight && recovery.phase() != Phase::Recovery {
+            reduction = self.enter_recovery(recovery, now, una, nxt);
+            if !recovery.owns_recovery() {
+                let smss = recovery.window().smss();
+                self.reduce_in_proportion(recovery, smss, false);
+            }
+        }
+        (reduction, timeout)
+    }
+
+    /// How long to wait for a probe of the tail (RFC 8985 §7.2); `None`: none is due.
+    pub(crate) fn probe_timeout(
+        &self,
+        phase: Phase,
+        srtt: Option<Duration>,
+        max_ack_delay: Duration,
+        least: Duration,
+    ) -> Option<Duration> {
+        let open = matches!(phase, Phase::Open | Phase::Cwr) && !self.in_disorder();
+        if !open || self.queue.is_empty() {
+            return None;
+        }
+        let alone = self.queue.segments() == 1;
+        let waits = if alone { max_ack_delay } else { least };
+        Some(srtt? * 2 + waits)
+    }
+
+    /// Whether a probe is in the network: one at a time.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    pub(crate) fn on_probe_sent(&mut self, nxt: SeqNum, retransmission: bool) {
+        self.probe = Some(Probe { end: nxt, retransmission });
+    }
+
+    /// F-RTO could send no new data: conventional recovery (RFC 5682 §2.1 step 2b).
+    pub(crate) fn give_up_f_rto_unless_sent(&mut self, nxt: SeqNum) {
+        self.f_rto &= nxt.after(self.high);
+    }
+}

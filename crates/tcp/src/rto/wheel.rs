@@ -1,0 +1,67 @@
+//! Timers that expire at ticks, the coarser the later (Linux: `kernel/time/timer.c`).
+
+use airtcp_core::{Duration, Instant};
+
+/// Slots of a level, all but one of which a timer may lie ahead.
+const SLOTS: u64 = 64;
+/// Each level is eight times as coarse as the one before.
+const COARSER: u32 = 3;
+const LEVELS: u32 = 9;
+
+/// A wheel that turns at some frequency.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimerWheel {
+    tick: Duration,
+}
+
+impl TimerWheel {
+    pub(crate) fn new(hz: u32) -> Self {
+        Self { tick: Duration::from_secs(1) / u64::from(hz.max(1)) }
+    }
+
+    /// When a timer set at `now` for `wait` expires: never before its time, but late by up to a slot
+    /// of its level.
+    pub(crate) fn due(self, now: Instant, wait: Duration) -> Instant {
+        let tick = self.tick.as_nanos();
+        let current = now.as_nanos() / tick;
+        let ahead = wait.as_nanos().div_ceil(tick);
+        let expires = current + ahead;
+        let level = (0..LEVELS).find(|level| ahead < (SLOTS - 1) << (COARSER * level));
+        let slot = 1u64 << (COARSER * level.unwrap_or(LEVELS - 1));
+        Instant::from_nanos((expires / slot + 1) * slot * tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long a timer for so many milliseconds runs at 250 Hz, from 1 s on, in milliseconds.
+    fn runs_for(ms: u64) -> u64 {
+        let now = Instant::from_millis(1000);
+        TimerWheel::new(250).due(now, Duration::from_millis(ms)).since(now).as_millis()
+    }
+
+    #[test]
+    fn short_timers_expire_at_the_next_tick() {
+        assert_eq!(runs_for(200), 204);
+        assert_eq!(runs_for(201), 208);
+    }
+
+    // Measured on Linux 6.18 at 250 Hz: 520, 1040, 2080, 4160 and 8320 ms took 544, 1084, 2212, 4351
+    // and 8705 ms.
+    #[test]
+    fn longer_ones_are_late_by_up_to_a_slot_of_their_level() {
+        for (wait, measured, slot) in [
+            (520, 544, 32),
+            (1040, 1084, 32),
+            (2080, 2212, 256),
+            (4160, 4351, 256),
+            (8320, 8705, 256),
+        ] {
+            let took = runs_for(wait);
+            assert!(took > wait && took <= wait + slot + 4, "{wait}: {took}");
+            assert!(measured > wait && measured <= wait + 2 * slot, "{wait}: {measured}");
+        }
+    }
+}
