@@ -56,7 +56,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// RFC 5681 §2: outstanding data, no data, no SYN or FIN, same number, same window. With SACK
-    /// the new information counts (RFC 6675 §2). Answers to probes are no duplicates.
+    /// the new information counts (RFC 6675 §2). Answers to probes are no duplicates, nor is what
+    /// comes with a closed window: it answers data that the window had no room for, as it would have
+    /// none for a retransmission.
     fn is_duplicate(
         &self,
         ack: SeqNum,
@@ -68,6 +70,7 @@ impl<P: Payload> Endpoint<P> {
         ack == tx.una
             && tx.una != tx.max
             && tx.persist.is_none()
+            && tx.wnd > 0
             && if tx.sack_ok {
                 newly_sacked > 0
             } else {
@@ -301,7 +304,7 @@ impl<P: Payload> Endpoint<P> {
     fn fast_retransmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let saved = self.save();
         let clock = self.clock(now);
-        let flight = self.loss_window();
+        let flight = self.loss_window(false);
         let tx = &mut self.tx;
         tx.spurious.on_fast_retransmit(saved, clock);
         tx.limited_transmit = 0;
@@ -323,6 +326,7 @@ impl<P: Payload> Endpoint<P> {
             tx.nxt = end; // Tahoe: go back
         } else if tx.sack_ok {
             tx.board.on_retransmit(seq, end);
+            tx.board.on_first_repaired(seq, tx.max);
             tx.pipe = tx.flight().saturating_sub(duplicate_acks * tx.mss);
         }
         self.publish_window(now, io);

@@ -84,7 +84,7 @@ impl<P: Payload> Endpoint<P> {
             return;
         }
         let first = count == 1;
-        let flight = self.loss_window();
+        let flight = self.loss_window(true);
         let phase = self.tx.recovery.phase();
         let timeout = Timeout { now, flight, first, duplicate_acks, phase };
         if let Some(cwnd) = self.tx.recovery.larger_restart(&timeout) {

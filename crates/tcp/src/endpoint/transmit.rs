@@ -409,6 +409,16 @@ impl<P: Payload> Endpoint<P> {
             if tx.recovery.window().cwnd().saturating_sub(pipe) < tx.mss {
                 return;
             }
+            let finds_again = self.config.sack_pipe == SackPipe::Rfc6675;
+            if finds_again && tx.board.retransmission_is_lost(tx.una, rule) {
+                if !tx.pacing.admits(now, tx.mss, tx.recovery.pacing_rate()) {
+                    return;
+                }
+                self.retransmit_first(now, io);
+                let (una, max) = (self.tx.una, self.tx.max);
+                self.tx.board.on_first_repaired(una, max);
+                continue;
+            }
             let unsent = tx.end().bytes_after(tx.max);
             let new_len = tx.unsent_data().min(tx.mss);
             let fits = tx.flight() + new_len.max(1) <= tx.wnd;
@@ -419,7 +429,11 @@ impl<P: Payload> Endpoint<P> {
                         return;
                     }
                     let end = self.retransmit(now, seq, end, io);
+                    let (una, max) = (self.tx.una, self.tx.max);
                     self.tx.board.on_retransmit(seq, end);
+                    if seq == una {
+                        self.tx.board.on_first_repaired(una, max);
+                    }
                 }
                 NextSeg::New => {
                     let fin = tx.closing && tx.max + new_len == tx.fin_seq();
@@ -600,10 +614,15 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The window that a loss detected now halves. Segments sent by Limited Transmit are not part
-    /// of FlightSize here (RFC 5681 §3.2 step 2).
-    pub(super) fn loss_window(&self) -> u32 {
+    /// of FlightSize here (RFC 5681 §3.2 step 2). At a time-out, what the receiver holds already is
+    /// none either: in a long recovery it may be several windows.
+    pub(super) fn loss_window(&self, at_timeout: bool) -> u32 {
         match self.config.loss_window {
-            LossWindow::FlightSize => self.tx.flight().saturating_sub(self.tx.limited_transmit),
+            LossWindow::FlightSize => {
+                let tx = &self.tx;
+                let held = if at_timeout { tx.board.sacked_before(tx.max) } else { 0 };
+                tx.flight().saturating_sub(tx.limited_transmit + held)
+            }
             LossWindow::SendWindow => self.cwnd().min(self.tx.wnd),
             LossWindow::Cwnd => self.cwnd(),
         }

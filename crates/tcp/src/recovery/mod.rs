@@ -7,7 +7,9 @@
 pub(crate) mod rack;
 pub mod scoreboard;
 
-use crate::config::{CwndValidation, LossWindow, NewRenoConfig, Recovery, TcpConfig, window_bytes};
+use crate::config::{
+    CwndValidation, LossWindow, NewRenoConfig, Recovery, RepeatedTimeout, TcpConfig, window_bytes,
+};
 use crate::congestion::{
     Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window, Windows,
 };
@@ -104,6 +106,8 @@ pub(crate) struct LossRecovery {
     congestion: Box<dyn CongestionControl>,
     config: Recovery,
     loss_window: LossWindow,
+    /// Of ns-2's rules, one raises ssthresh again, and the others halve a window that is bounded.
+    bounds_ssthresh: bool,
     validation: CwndValidation,
     usage: Usage,
     phase: Phase,
@@ -121,6 +125,8 @@ impl LossRecovery {
             congestion,
             config: config.recovery,
             loss_window: config.loss_window,
+            bounds_ssthresh: config.loss_window == LossWindow::FlightSize
+                && config.repeated_timeout == RepeatedTimeout::Keep,
             validation: config.cwnd_validation,
             usage: Usage::default(),
             phase: Phase::Open,
@@ -304,7 +310,9 @@ impl LossRecovery {
     /// algorithm starts from beside them.
     pub(crate) fn on_rack_timeout(&mut self, timeout: &Timeout, inflight: u32) -> Reduction {
         let from = self.window.cwnd();
+        let before = self.window.ssthresh();
         self.congestion.on_timeout(&mut self.window, timeout);
+        self.bound_ssthresh(before);
         let cwnd = self.window.cwnd().saturating_add(inflight);
         self.window.set_cwnd(cwnd);
         self.phase = Phase::Loss;
@@ -330,7 +338,9 @@ impl LossRecovery {
     /// The retransmission timer expired with `max` = SND.MAX.
     pub(crate) fn on_timeout(&mut self, timeout: &Timeout, max: SeqNum) -> Reduction {
         let from = self.window.cwnd();
+        let before = self.window.ssthresh();
         self.congestion.on_timeout(&mut self.window, timeout);
+        self.bound_ssthresh(before);
         self.phase = Phase::Loss;
         self.point.set(max);
         self.duplicate_acks = 0;
@@ -346,7 +356,9 @@ impl LossRecovery {
         with_sack: bool,
     ) -> Reduction {
         let from = self.window.cwnd();
+        let before = self.window.ssthresh();
         self.congestion.on_fast_retransmit(&mut self.window, loss);
+        self.bound_ssthresh(before);
         self.point.set(max);
         if let Recovery::Tahoe { .. } = self.config {
             self.window.set_cwnd(self.window.smss());
@@ -361,6 +373,14 @@ impl LossRecovery {
             self.inflate(self.duplicate_acks);
         }
         Reduction { from, to }
+    }
+
+    /// A loss while an earlier one is being repaired does not raise ssthresh: what is in flight then,
+    /// or cwnd inflated by duplicates, is no measure of what the path holds.
+    fn bound_ssthresh(&mut self, before: u32) {
+        if self.phase != Phase::Open && self.bounds_ssthresh {
+            self.window.set_ssthresh(self.window.ssthresh().min(before));
+        }
     }
 
     /// `segments` more have left the network (RFC 5681 §3.2 steps 3 and 4).

@@ -15,6 +15,8 @@ pub struct Scoreboard {
     high_rxt: Option<SeqNum>,
     /// RescueRxt: one rescue retransmission per recovery (rule 4).
     rescued: bool,
+    /// The first hole of this recovery, and SND.MAX when it was last retransmitted.
+    first_repair: Option<(SeqNum, SeqNum)>,
 }
 
 /// When a hole counts as lost: the parameters of IsLost (RFC 6675 §4).
@@ -86,6 +88,7 @@ impl Scoreboard {
             first.left = first.left.later(una);
         }
         self.high_rxt = self.high_rxt.filter(|h| h.after(una));
+        self.first_repair = self.first_repair.filter(|(seq, _)| *seq == una);
     }
 
     /// Forgets everything.
@@ -98,6 +101,25 @@ impl Scoreboard {
     pub fn start_recovery(&mut self) {
         self.high_rxt = None;
         self.rescued = false;
+        self.first_repair = None;
+    }
+
+    /// The first unacknowledged segment was retransmitted when so much had been sent.
+    pub fn on_first_repaired(&mut self, una: SeqNum, max: SeqNum) {
+        self.first_repair = Some((una, max));
+    }
+
+    /// The retransmission of the first hole was lost, too: what was sent after it is SACKed as IsLost
+    /// asks for. RFC 6675 leaves that to the retransmission timer.
+    pub fn retransmission_is_lost(&self, una: SeqNum, rule: LossRule) -> bool {
+        let Some((_, max)) = self.first_repair.filter(|&(seq, _)| seq == una) else {
+            return false;
+        };
+        let after = self.ranges.iter().filter(|r| r.right.after(max));
+        let (ranges, bytes) = after.fold((0, 0), |(ranges, bytes), r| {
+            (ranges + 1, bytes + r.right.bytes_after(r.left.later(max)))
+        });
+        ranges >= rule.dup_thresh || bytes > (rule.dup_thresh - 1).saturating_mul(rule.smss)
     }
 
     /// Nothing is SACKed.
