@@ -233,6 +233,12 @@ pub enum Restart {
 /// the recovery (RFC 5681 §3.2, RFC 6582, RFC 6675): it inflates and deflates cwnd around ssthresh,
 /// and leaves it at ssthresh or below. Tahoe has no fast recovery: it starts from one segment.
 pub trait CongestionControl: Debug + Send {
+    /// The handshake is over, with an RTT sample if its segments were sent once. Data has not been
+    /// sent.
+    fn on_established(&mut self, window: &mut Window, now: Instant, srtt: Option<Duration>) {
+        let _ = (window, now, srtt);
+    }
+
     /// Any acknowledgement, in every phase, before it takes effect: the place to measure RTT, rate
     /// and round trips. What follows for cwnd is best left to the other hooks.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
