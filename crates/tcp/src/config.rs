@@ -215,6 +215,9 @@ alternatives! {
             #[matters_to = SENDER]
             cubic: CubicConfig = CubicConfig::default()
         ),
+        /// paced at the bandwidth that the path shows, with little more in the network than it holds
+        /// (BBR version 1, as Linux has it)
+        "bbr" => Bbr,
         /// Reno with segments spaced by the delay over four hops (TCP-AP, ElRakabawy, Klemm and
         /// Lindemann 2005)
         "adaptive-pacing" => AdaptivePacing(

@@ -12,15 +12,20 @@
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod adaptive_pacing;
+mod bbr;
 mod cubic;
 mod hop_limit;
 mod hystart;
 mod karak;
+#[cfg(test)]
+mod path;
+mod path_model;
 mod reno;
 mod westwood;
 mod window;
 
 pub use adaptive_pacing::AdaptivePacing;
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use hop_limit::HopLimited;
 pub use karak::Karak;
@@ -333,6 +338,7 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
         Congestion::Westwood => Box::new(Westwood::new(reno)),
         Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
+        Congestion::Bbr => Box::<Bbr>::default(),
         Congestion::AdaptivePacing(pacing) => Box::new(AdaptivePacing::new(reno, pacing)),
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
