@@ -14,12 +14,15 @@
 mod adaptive_pacing;
 mod bbr;
 mod cubic;
+mod dctcp;
 mod hop_limit;
 mod hystart;
 mod karak;
+mod marks;
 #[cfg(test)]
 mod path;
 mod path_model;
+mod prague;
 mod reno;
 mod westwood;
 mod window;
@@ -27,8 +30,10 @@ mod window;
 pub use adaptive_pacing::AdaptivePacing;
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use hop_limit::HopLimited;
 pub use karak::Karak;
+pub use prague::Prague;
 pub use reno::Reno;
 pub use westwood::Westwood;
 pub use window::Window;
@@ -339,6 +344,8 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Westwood => Box::new(Westwood::new(reno)),
         Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
         Congestion::Bbr => Box::<Bbr>::default(),
+        Congestion::Dctcp => Box::new(Dctcp::new(reno)),
+        Congestion::Prague => Box::new(Prague::new(reno)),
         Congestion::AdaptivePacing(pacing) => Box::new(AdaptivePacing::new(reno, pacing)),
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
