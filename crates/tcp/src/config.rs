@@ -247,6 +247,14 @@ alternatives! {
             #[matters_to = SENDER]
             cubic: CubicConfig = CubicConfig::default()
         ),
+        /// paced at the bandwidth that the path shows, with little more in the network than it holds
+        /// (BBR version 1, as Linux has it)
+        "bbr" => Bbr,
+        /// Reno that answers ECN marks by the share of data that is marked (DCTCP, RFC 8257)
+        "dctcp" => Dctcp,
+        /// DCTCP for the Internet, with data marked as L4S and the RTT counting less (Prague,
+        /// draft-briscoe-iccrg-prague-congestion-control)
+        "prague" => Prague,
         /// Reno with segments spaced by the delay over four hops (TCP-AP, ElRakabawy, Klemm and
         /// Lindemann 2005)
         "adaptive-pacing" => AdaptivePacing(

@@ -7,7 +7,7 @@
 //! round trip's hops.
 
 use super::{Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window};
-use airtcp_core::{DataRate, Ecn, Instant};
+use airtcp_core::{DataRate, Duration, Ecn, Instant};
 
 /// A segment for every five hops of the round trip.
 const HOPS_PER_SEGMENT: u32 = 5;
@@ -31,6 +31,10 @@ impl HopLimited {
 }
 
 impl CongestionControl for HopLimited {
+    fn on_established(&mut self, window: &mut Window, now: Instant, srtt: Option<Duration>) {
+        self.inner.on_established(window, now, srtt);
+    }
+
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.inner.on_ack(window, ack);
     }

@@ -12,18 +12,28 @@
 //! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
 
 mod adaptive_pacing;
+mod bbr;
 mod cubic;
+mod dctcp;
 mod hop_limit;
 mod hystart;
 mod karak;
+mod marks;
+#[cfg(test)]
+mod path;
+mod path_model;
+mod prague;
 mod reno;
 mod westwood;
 mod window;
 
 pub use adaptive_pacing::AdaptivePacing;
+pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use hop_limit::HopLimited;
 pub use karak::Karak;
+pub use prague::Prague;
 pub use reno::Reno;
 pub use westwood::Westwood;
 pub use window::Window;
@@ -233,6 +243,12 @@ pub enum Restart {
 /// the recovery (RFC 5681 §3.2, RFC 6582, RFC 6675): it inflates and deflates cwnd around ssthresh,
 /// and leaves it at ssthresh or below. Tahoe has no fast recovery: it starts from one segment.
 pub trait CongestionControl: Debug + Send {
+    /// The handshake is over, with an RTT sample if its segments were sent once. Data has not been
+    /// sent.
+    fn on_established(&mut self, window: &mut Window, now: Instant, srtt: Option<Duration>) {
+        let _ = (window, now, srtt);
+    }
+
     /// Any acknowledgement, in every phase, before it takes effect: the place to measure RTT, rate
     /// and round trips. What follows for cwnd is best left to the other hooks.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
@@ -327,6 +343,9 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
         Congestion::Westwood => Box::new(Westwood::new(reno)),
         Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
+        Congestion::Bbr => Box::<Bbr>::default(),
+        Congestion::Dctcp => Box::new(Dctcp::new(reno)),
+        Congestion::Prague => Box::new(Prague::new(reno)),
         Congestion::AdaptivePacing(pacing) => Box::new(AdaptivePacing::new(reno, pacing)),
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }

@@ -1,0 +1,154 @@
+//! What BBRv1 and BBRv3 share: a windowed maximum, the product of bandwidth and time, marks of what
+//! the algorithm itself kept slow, and draws.
+
+use airtcp_core::{DataRate, Duration, SeqNum};
+
+/// The largest of the values that a window holds, as of the last update. It keeps the three best
+/// samples, each later than the one before, so that it needs no list (Kathleen Nichols' algorithm,
+/// as in Linux's `win_minmax.c`). What it returns can be older than the window by a quarter of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WindowedMax {
+    best: [Sample; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    /// In whatever the window is counted in: rounds, say.
+    time: u64,
+    value: u64,
+}
+
+impl WindowedMax {
+    /// The largest value; 0 before the first.
+    pub(super) fn get(&self) -> u64 {
+        self.best[0].value
+    }
+
+    /// Takes `value` at `time`, with a window of `length`.
+    pub(super) fn update(&mut self, length: u64, time: u64, value: u64) {
+        let new = Sample { time, value };
+        let best = &mut self.best;
+        if value >= best[0].value || time - best[2].time > length {
+            *best = [new; 3];
+            return;
+        }
+        if value >= best[1].value {
+            best[1] = new;
+            best[2] = new;
+        } else if value >= best[2].value {
+            best[2] = new;
+        }
+        let age = time - best[0].time;
+        if age > length {
+            *best = [best[1], best[2], new];
+            if time - best[0].time > length {
+                *best = [best[1], best[2], new];
+            }
+        } else if best[1].time == best[0].time && age > length / 4 {
+            best[1] = new;
+            best[2] = new;
+        } else if best[2].time == best[1].time && age > length / 2 {
+            best[2] = new;
+        }
+    }
+}
+
+/// Bytes that arrive at `rate`, in bits per second, in `time`.
+pub(super) fn bytes_in(rate: u64, time: Duration) -> u64 {
+    let bit_nanos = u128::from(rate) * u128::from(time.as_nanos());
+    u64::try_from(bit_nanos / 8_000_000_000).unwrap_or(u64::MAX)
+}
+
+/// `bytes` in `time`, in bits per second.
+pub(super) fn rate_of(bytes: u64, time: Duration) -> u64 {
+    let bit_nanos = u128::from(bytes) * 8_000_000_000;
+    u64::try_from(bit_nanos / u128::from(time.as_nanos().max(1))).unwrap_or(u64::MAX)
+}
+
+/// A rate in bits per second to pace at: at least one bit.
+pub(super) fn pace(rate: u64) -> Option<DataRate> {
+    DataRate::from_bits_per_sec(rate.max(1))
+}
+
+/// Segments that the algorithm held back itself, in ProbeRTT. Their delivery rates say no more of
+/// the path than those of an application without data. Linux marks them so in the rate sampler;
+/// here the algorithm knows them by what had been delivered when they left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeldBack {
+    span: Option<(u64, u64)>,
+}
+
+impl HeldBack {
+    /// What leaves from now on, with so much delivered, is held back until `until` is delivered.
+    pub(super) fn extend(&mut self, delivered: u64, until: u64) {
+        let from = self.span.filter(|&(_, to)| to >= delivered).map_or(delivered, |(from, _)| from);
+        self.span = Some((from, until));
+    }
+
+    /// Whether a segment is one of them that left when so much had been delivered.
+    pub(super) fn holds(&self, prior_delivered: u64) -> bool {
+        self.span.is_some_and(|(from, to)| (from..=to).contains(&prior_delivered))
+    }
+}
+
+/// A number below `n`. A congestion control has no random stream, and needs none: it must only not
+/// draw as other flows do at the same time. The low bits of SND.UNA differ from flow to flow, as
+/// initial sequence numbers are random, and from draw to draw; a multiplication mixes them
+/// (Fibonacci hashing).
+pub(super) fn draw(una: Option<SeqNum>, n: u32) -> u32 {
+    let mixed = una.map_or(0, |una| una.0).wrapping_mul(0x9E37_79B9);
+    ((u64::from(mixed) * u64::from(n)) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        // It is never below the maximum of the window, and never a value from outside it by more
+        // than the algorithm's slack.
+        #[test]
+        fn a_windowed_maximum_is_a_recent_value_and_not_below_the_latest(
+            values in prop::collection::vec(0_u64..1000, 1..200),
+        ) {
+            let mut filter = WindowedMax::default();
+            for (time, &value) in values.iter().enumerate() {
+                filter.update(10, time as u64, value);
+                let since = time.saturating_sub(10);
+                prop_assert!(filter.get() >= value);
+                prop_assert!(values[since..=time].contains(&filter.get()));
+                prop_assert!(filter.get() <= *values[since..=time].iter().max().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_maximum_is_forgotten_after_the_window() {
+        let mut filter = WindowedMax::default();
+        for (time, value) in [(0, 100), (5, 50), (10, 50), (11, 50)] {
+            filter.update(10, time, value);
+        }
+        assert_eq!(filter.get(), 50);
+    }
+
+    #[test]
+    fn what_is_held_back_is_what_left_between() {
+        let mut held = HeldBack::default();
+        assert!(!held.holds(0));
+        held.extend(1000, 5000);
+        held.extend(2000, 6000);
+        assert_eq!([999, 1000, 6000, 6001].map(|at| held.holds(at)), [false, true, true, false]);
+        held.extend(9000, 9500);
+        assert_eq!([6000, 8999, 9000].map(|at| held.holds(at)), [false, false, true]);
+    }
+
+    #[test]
+    fn draws_cover_their_range() {
+        let mut drawn = [0; 7];
+        for n in 0..7000_u32 {
+            drawn[draw(Some(SeqNum(12_345) + n * 1460), 7) as usize] += 1;
+        }
+        assert!(drawn.iter().all(|count| (900..1100).contains(count)), "{drawn:?}");
+    }
+}
