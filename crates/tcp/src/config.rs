@@ -324,12 +324,12 @@ settings! {
     #[table("tcp.newreno", by_preset)]
     pub struct NewRenoConfig {
         /// Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd =
-        /// ssthresh in both cases, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_
-        /// 0`).
+        /// ssthresh in both cases, as in ns-2 with `partial_window_deflation_ 0` (its default until
+        /// 2003) and `exit_recovery_fix_ 0`.
         #[source = "RFC 6582 §3.2 step 3"]
         pub deflate: bool = true,
-        /// Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each
-        /// ("slow but steady").
+        /// Reset the retransmission timer on the first partial ACK only. ns-2 with
+        /// `newreno_changes1_ 0` (its default until 2003) resets it on each ("slow but steady").
         #[source = "RFC 6582 §4"]
         pub impatient: bool = true,
     }
