@@ -247,3 +247,16 @@ def test_a_comma_in_brackets_or_quotes_is_part_of_a_value() -> None:
     table = '{ kind = "bernoulli", p = 0.1 }'
     assert axis(f"link.A-B.loss={table}, [1,2]") == ("link.A-B.loss", [table, "[1,2]"])
     assert axis('link."a=b".x="1,2",3') == ('link."a=b".x', ['"1,2"', "3"])
+
+
+def test_presets_are_swept_like_any_key(scenario: Path) -> None:
+    table = airtcp.sweep(scenario, {"tcp.preset": ["linux", "rfc"]}, seeds=3)
+    said = airtcp.sweep(scenario, {}, seeds=3)
+    linux, rfc = (
+        table[table["tcp.preset"] == preset].reset_index(drop=True) for preset in ("linux", "rfc")
+    )
+    # The scenario says nothing of TCP.
+    assert list(linux["goodput"]) == list(said["goodput"])
+    assert list(rfc["goodput"]) != list(said["goodput"])
+    with pytest.raises(airtcp.ScenarioError, match="did you mean `linux`"):
+        airtcp.sweep(scenario, {"tcp.preset": ["linus"]}, seeds=1)

@@ -27,6 +27,7 @@ duration = "2 s"
 node = [{ name = "A" }, { name = "B" }]
 link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "1 ms" }]
 flow = [{ name = "ftp", from = "A", to = "B" }]
+tcp.preset = "rfc"
 """
 
 STUDY = """

@@ -5,7 +5,7 @@
 use crate::diagnostic::{ConfigError, Problem, Source};
 use crate::tree::{self, Entry, Table as TomlTable, Tree, Value as Toml, element_name};
 use airtcp_core::{Duration, Instant, Position};
-use airtcp_settings::schema::{Count, Fallback, Field, Kind, TIME, Table, TextKind};
+use airtcp_settings::schema::{Count, Fallback, Field, Kind, PRESET, TIME, Table, TextKind};
 use airtcp_settings::{Decoded, Mistake, Name, Reader, Spot, Value, any_of, units};
 use std::cell::RefCell;
 use std::fmt;
@@ -51,7 +51,7 @@ pub fn read<T>(
     }
     let spot = Spot::default();
     let fields = schema.fields().into();
-    let layer = Layer { schema, fields, table: &root, path: String::new(), spot };
+    let layer = Layer { schema, fields, table: &root, path: String::new(), spot, rank: 0 };
     let top = Section::new(&problems, schema, vec![layer], spot, String::new());
     let resolved = resolve(&top);
     let problems = problems.into_inner();
@@ -63,6 +63,22 @@ pub fn read<T>(
 
 /// Where problems are collected.
 type Problems = RefCell<Vec<Problem>>;
+
+/// How strong a written key is: the rank of its table among those that override each other, and the
+/// [source](Spot::source) that wrote it.
+#[derive(Clone, Copy, Debug)]
+struct Strength {
+    rank: usize,
+    source: usize,
+}
+
+impl Strength {
+    /// Whether `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
+    /// belong to `other` are then obsolete rather than contradictory.
+    fn supersedes(self, other: Self) -> bool {
+        self.rank > other.rank || self.source > other.source
+    }
+}
 
 /// One table, or several that override each other key by key (`[tcp]` and a flow's `sender`).
 #[derive(Debug)]
@@ -78,6 +94,8 @@ pub struct Section<'a> {
     path: String,
     /// The words chosen so far, by key.
     words: RefCell<Vec<(&'static str, &'static str)>>,
+    /// The key that names a preset, here or in the section that encloses this one.
+    preset: Option<Strength>,
 }
 
 /// A table in a section.
@@ -88,6 +106,8 @@ struct Layer<'a> {
     table: &'a TomlTable,
     path: String,
     spot: Spot,
+    /// Among the layers of the section, or of the one that encloses it: 0 is the weakest.
+    rank: usize,
 }
 
 /// A key that is set, and the layer that sets it.
@@ -95,14 +115,6 @@ struct Layer<'a> {
 struct Found<'a> {
     entry: &'a Entry,
     layer: usize,
-}
-
-impl Found<'_> {
-    /// Whether `self` was chosen after `other`: by a stronger table, or by `--set`. Keys that
-    /// belong to `other` are then obsolete rather than contradictory.
-    fn supersedes(self, other: Self) -> bool {
-        self.layer > other.layer || self.entry.key_spot.source > other.entry.key_spot.source
-    }
 }
 
 /// Seconds since 1970 (UTC), leap seconds not counted.
@@ -140,8 +152,10 @@ impl<'a> Section<'a> {
         path: String,
     ) -> Self {
         let fields = schema.fields().into();
-        let section =
-            Self { problems, schema, fields, layers, spot, path, words: RefCell::default() };
+        let words = RefCell::default();
+        let mut section =
+            Self { problems, schema, fields, layers, spot, path, words, preset: None };
+        section.preset = section.find(PRESET).map(|found| section.strength(found));
         section.refuse_unknown_keys();
         section
     }
@@ -209,6 +223,10 @@ impl<'a> Section<'a> {
     fn find(&self, key: &str) -> Option<Found<'a>> {
         let mut layers = self.layers.iter().enumerate().rev();
         layers.find_map(|(layer, l)| l.table.entries.get(key).map(|entry| Found { entry, layer }))
+    }
+
+    fn strength(&self, found: Found<'_>) -> Strength {
+        Strength { rank: self.layers[found.layer].rank, source: found.entry.key_spot.source }
     }
 
     /// Whether the key is written in some layer.
@@ -306,8 +324,8 @@ impl<'a> Section<'a> {
             let path = join(&layer.path, key);
             match tree.as_table() {
                 Some(table) => {
-                    let (fields, spot) = (fields.clone(), tree.spot);
-                    layers.push(Layer { schema, fields, table, path, spot });
+                    let (fields, spot, rank) = (fields.clone(), tree.spot, layer.rank);
+                    layers.push(Layer { schema, fields, table, path, spot, rank });
                 }
                 None => self.push(wrong_type(tree, &path, "a table")),
             }
@@ -316,7 +334,8 @@ impl<'a> Section<'a> {
             Some(layer) => (layer.spot, layer.path.clone()),
             None => (self.spot, join(&self.path, key)),
         };
-        Section::new(self.problems, schema, layers, spot, path)
+        let section = Section::new(self.problems, schema, layers, spot, path);
+        Section { preset: section.preset.or(self.preset), ..section }
     }
 
     /// The table under a key, strongest layer only; `None` if the key is absent or its value is not
@@ -390,7 +409,7 @@ impl<'a> Section<'a> {
         path: String,
     ) -> Section<'a> {
         let fields = schema.fields().into();
-        let layer = Layer { schema, fields, table, path: path.clone(), spot };
+        let layer = Layer { schema, fields, table, path: path.clone(), spot, rank: 0 };
         Section::new(self.problems, schema, vec![layer], spot, path)
     }
 
@@ -400,8 +419,8 @@ impl<'a> Section<'a> {
         let strongest = if over.layers.is_empty() { self } else { &over };
         let (spot, path) = (strongest.spot, strongest.path.clone());
         let mut layers: Vec<Layer<'a>> = Vec::with_capacity(self.layers.len() + 1);
-        for l in self.layers.iter().chain(&over.layers) {
-            layers.push(Layer { path: l.path.clone(), fields: l.fields.clone(), ..*l });
+        for (rank, l) in self.layers.iter().chain(&over.layers).enumerate() {
+            layers.push(Layer { path: l.path.clone(), fields: l.fields.clone(), rank, ..*l });
         }
         Section::new(self.problems, self.schema, layers, spot, path)
     }
@@ -449,13 +468,15 @@ impl Reader for Section<'_> {
 
     fn chosen(&self, choice: &'static str, word: &'static str) {
         self.words.borrow_mut().push((choice, word));
-        let chosen = self.find(choice);
+        // Who wrote the choice, or else the preset that makes it.
+        let chosen = self.find(choice).map(|found| self.strength(found)).or(self.preset);
         let mut done: Vec<&str> = Vec::new();
         for key in self.fields.iter().map(|field| field.key) {
             let Some(set) = self.find(key).filter(|_| !done.contains(&key)) else { continue };
             done.push(key);
             let Some(words) = self.needed_words(key, choice) else { continue };
-            if words.contains(&word) || chosen.is_some_and(|chosen| chosen.supersedes(set)) {
+            let superseded = chosen.is_some_and(|c| c.supersedes(self.strength(set)));
+            if words.contains(&word) || superseded {
                 continue;
             }
             let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();

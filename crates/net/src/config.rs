@@ -486,14 +486,12 @@ alternatives! {
     }
 }
 
-fn red_thresholds<R: Reader>(queue: &R) -> Option<()> {
-    let min = queue.get::<f64>("min-threshold")?;
-    let max = queue.get::<f64>("max-threshold")?;
+fn red_thresholds<R: Reader>(from: &R, queue: &QueueConfig) {
+    let QueueConfig::Red { min_threshold: min, max_threshold: max, .. } = queue else { return };
     if min >= max {
         let message = format!("{min} packets is not below max-threshold");
-        queue.refuse(Some("min-threshold"), message, &format!("less than {max} packets"));
+        from.refuse(Some("min-threshold"), message, &format!("less than {max} packets"));
     }
-    Some(())
 }
 
 /// Size of a queue.

@@ -5,7 +5,7 @@ use crate::dsr::{self, Dsr};
 use crate::gpsr::{Gpsr, GpsrConfig};
 use crate::{NodeId, Router};
 use airtcp_core::Stream;
-use airtcp_settings::schema::{Fallback, Key, field};
+use airtcp_settings::schema::{AS_PRESET, Fallback, Key, PRESET, field};
 use airtcp_settings::{Reader, Settings, Value, alternatives};
 use std::sync::Arc;
 
@@ -46,16 +46,16 @@ pub struct ByPreset<P: Preset>(pub Arc<P::Config>);
 impl<P: Preset> Settings for ByPreset<P> {
     const KEYS: &'static [Key] = &[
         Key::Fields(&[field(
-            "preset",
+            PRESET,
             P::KIND,
             Fallback::Is(P::DEFAULT),
             "Values of the keys that are not set.",
         )]),
-        Key::Otherwise("as the preset", P::Config::KEYS),
+        Key::Otherwise(AS_PRESET, P::Config::KEYS),
     ];
 
     fn read<R: Reader>(from: &R, _: Option<&Self>) -> Option<Self> {
-        let preset = from.get::<P>("preset")?;
+        let preset = from.get::<P>(PRESET)?;
         P::Config::read(from, Some(&preset.config())).map(Arc::new).map(Self)
     }
 

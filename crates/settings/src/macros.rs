@@ -159,14 +159,14 @@ macro_rules! __bind {
 #[macro_export]
 macro_rules! __table {
     ($type:ident [$($doc:literal)*]) => {};
-    ($type:ident [$($doc:literal)*] $name:literal $($whole:ident)?) => {
+    ($type:ident [$($doc:literal)*] $name:literal $($how:ident)?) => {
         impl $crate::InTable for $type {
             const TABLE: &'static $crate::schema::Table = &$crate::schema::Table::new(
                 $name,
                 concat!($($doc),*).trim_ascii(),
                 <Self as $crate::Settings>::KEYS,
             )
-            $(.$whole())?;
+            $(.$how())?;
         }
         impl $crate::Value for $type {
             const KIND: $crate::schema::Kind =
@@ -221,9 +221,10 @@ macro_rules! __table {
 /// If every field has a default, the struct has [`Default`]; `#[partial]` in front of everything
 /// says that some keys are required. `#[table("name")]` makes the struct the value of a key;
 /// `#[table("name", whole)]` makes it a value that overrides another only [as a
-/// whole](schema::Table::whole). `#[check(function)]` names a `fn<R: Reader>(&R) -> Option<()>`
-/// that [refuses](crate::Reader::refuse) values that contradict each other (`None`: a value it
-/// needs is itself wrong).
+/// whole](schema::Table::whole), `#[table("name", by_preset)]` one that follows [a
+/// preset](schema::Table::by_preset). `#[check(function)]` names a `fn<R: Reader>(&R, &Self)` that
+/// [refuses](crate::Reader::refuse) values that contradict each other; it hears the values that
+/// apply, once each of them is right.
 ///
 /// [`Value::KIND`]: crate::Value::KIND
 /// [`Field`]: crate::schema::Field
@@ -264,7 +265,7 @@ macro_rules! __settings {
     (
         $(#[doc = $about:literal])*
         $(#[derive($($derive:ident),* $(,)?)])?
-        $(#[table($table:literal $(, $whole:ident)?)])?
+        $(#[table($table:literal $(, $how:ident)?)])?
         $(#[check($check:path)])?
         pub struct $Struct:ident {
             $(
@@ -305,8 +306,9 @@ macro_rules! __settings {
                         [$($key)?] [$($default)?]
                     );
                 )*
-                $(let _ = $check(from);)?
-                Some(Self { $($field: $field?),* })
+                let read = Self { $($field: $field?),* };
+                $($check(from, &read);)?
+                Some(read)
             }
 
             fn write(&self, to: &mut Vec<(&'static str, String)>) {
@@ -319,7 +321,7 @@ macro_rules! __settings {
             }
         }
 
-        $crate::__table! { $Struct [$($about)*] $($table $($whole)?)? }
+        $crate::__table! { $Struct [$($about)*] $($table $($how)?)? }
     };
 }
 
@@ -358,7 +360,7 @@ macro_rules! alternatives {
     (
         $(#[doc = $about:literal])*
         $(#[derive($($derive:ident),* $(,)?)])?
-        $(#[table($table:literal $(, $whole:ident)?)])?
+        $(#[table($table:literal $(, $how:ident)?)])?
         $(#[check($check:path)])?
         #[choice($choice:literal, $meaning:literal)]
         $(#[absent($absent:expr)])?
@@ -453,32 +455,33 @@ macro_rules! alternatives {
 
             fn read<R: $crate::Reader>(from: &R, base: Option<&Self>) -> Option<Self> {
                 let word = from.choose($choice, base.map(Self::word))?;
-                $(let _ = $check(from);)?
-                $(
-                    if word == $word {
-                        $($(
-                            let $field = $crate::__read!(
-                                [] from,
-                                match base { Some(Self::$Variant { $field, .. }) => Some($field), _ => None },
-                                $field $type, [$($key)?] [$($default)?]
-                            );
-                        )*)?
-                        return Some(
-                            Self::$Variant
-                            $({ $($field: $field?),* })?
-                            $((<$Part as $crate::Settings>::read(
-                                from,
-                                match base { Some(Self::$Variant(part)) => Some(part), _ => None },
-                            )?))?
-                            $(($crate::__read!(
-                                [] from,
-                                match base { Some(Self::$Variant($one)) => Some($one), _ => None },
-                                $one $one_type, [] [$($one_default)?]
-                            )?))?
-                        );
-                    }
-                )*
-                unreachable!("{} = {word:?} is none of the words it was read by", $choice)
+                let read = 'read: {
+                    $(
+                        if word == $word {
+                            $($(
+                                let $field = $crate::__read!(
+                                    [] from,
+                                    match base { Some(Self::$Variant { $field, .. }) => Some($field), _ => None },
+                                    $field $type, [$($key)?] [$($default)?]
+                                );
+                            )*)?
+                            break 'read Self::$Variant
+                                $({ $($field: $field?),* })?
+                                $((<$Part as $crate::Settings>::read(
+                                    from,
+                                    match base { Some(Self::$Variant(part)) => Some(part), _ => None },
+                                )?))?
+                                $(($crate::__read!(
+                                    [] from,
+                                    match base { Some(Self::$Variant($one)) => Some($one), _ => None },
+                                    $one $one_type, [] [$($one_default)?]
+                                )?))?;
+                        }
+                    )*
+                    unreachable!("{} = {word:?} is none of the words it was read by", $choice)
+                };
+                $($check(from, &read);)?
+                Some(read)
             }
 
             fn write(&self, to: &mut Vec<(&'static str, String)>) {
@@ -505,7 +508,7 @@ macro_rules! alternatives {
             }
         )?
 
-        $crate::__table! { $Enum [$($about)*] $($table $($whole)?)? }
+        $crate::__table! { $Enum [$($about)*] $($table $($how)?)? }
     };
 }
 

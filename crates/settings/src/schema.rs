@@ -21,6 +21,8 @@ pub struct Table {
     pub whole: bool,
     /// Former names of keys, and their present names.
     pub former: &'static [(&'static str, &'static str)],
+    /// Whether a preset of the table that encloses this one gives the values of absent keys.
+    pub by_preset: bool,
 }
 
 /// Keys of a table.
@@ -55,7 +57,13 @@ pub enum Key {
 impl Table {
     /// A table with its keys in the order of the documentation.
     pub const fn new(name: &'static str, about: &'static str, keys: &'static [Key]) -> Self {
-        Self { name, about, keys, whole: false, former: &[] }
+        Self { name, about, keys, whole: false, former: &[], by_preset: false }
+    }
+
+    /// The table, whose absent keys are as in the preset of the table that encloses it.
+    pub const fn by_preset(mut self) -> Self {
+        self.by_preset = true;
+        self
     }
 
     /// The table, made to replace another as a whole.
@@ -75,6 +83,9 @@ impl Table {
     pub fn fields(&self) -> Vec<Field> {
         let mut fields = Vec::new();
         flatten(self.keys, None, &mut fields);
+        if self.by_preset {
+            fields.iter_mut().for_each(|field| field.otherwise(AS_PRESET));
+        }
         let choices: Vec<(&str, Vec<&str>)> =
             fields.iter().map(|field| (field.key, field.kind.words())).collect();
         let offered = |only: &Only| {
@@ -101,12 +112,7 @@ fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
             Key::Otherwise(text, keys) => {
                 let from = fields.len();
                 flatten(keys, only, fields);
-                for field in &mut fields[from..] {
-                    field.fallback = match field.fallback {
-                        Fallback::Value(value) => Fallback::Or(text, value),
-                        _ => Fallback::Absent(text),
-                    };
-                }
+                fields[from..].iter_mut().for_each(|field| field.otherwise(text));
             }
             Key::Without(left_out, keys) => {
                 let from = fields.len();
@@ -126,6 +132,11 @@ fn flatten(keys: &'static [Key], only: Option<Only>, fields: &mut Vec<Field>) {
         }
     }
 }
+
+/// The key that names a preset: values of the keys that are not written.
+pub const PRESET: &str = "preset";
+/// What [`Key::Otherwise`] says of the keys whose values a preset gives.
+pub const AS_PRESET: &str = "as the preset";
 
 /// A key of a table.
 #[derive(Clone, Copy, Debug)]
@@ -304,6 +315,13 @@ pub const fn field(
 }
 
 impl Field {
+    /// Another source, which the text names, comes before the default.
+    fn otherwise(&mut self, text: &'static str) {
+        self.fallback = match self.fallback {
+            Fallback::Value(value) => Fallback::Or(text, value),
+            _ => Fallback::Absent(text),
+        };
+    }
     /// Adds where the rule or the default comes from.
     pub const fn source(mut self, source: &'static str) -> Self {
         self.source = source;

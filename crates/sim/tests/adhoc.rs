@@ -107,7 +107,7 @@ const RELAYS: &str = r#"
     ]
     wlan = [{ name = "air", stations = ["a", "b", "c", "d"], preset = "ns2" }]
     flow = [{ from = "a", to = "d" }]
-    tcp = { rto = { min = "200 ms" } }
+    tcp = { preset = "rfc", rto = { min = "200 ms" } }
     routing = { protocol = "aodv" }"#;
 
 #[test]

@@ -402,7 +402,9 @@ const TWO_WAYS: &str = r#"
         { name = "d", position = ["400 m", "0 m"] },
     ]
     wlan = [{ name = "air", stations = ["a", "b", "c", "d"], preset = "ns2" }]
-    flow = [{ from = "a", to = "d" }]"#;
+    flow = [{ from = "a", to = "d" }]
+    [tcp]
+    preset = "rfc""#;
 
 #[test]
 fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
@@ -429,7 +431,7 @@ fn a_protocol_discovers_routes_and_finds_others_when_a_link_fails() {
 fn a_sender_told_of_a_broken_route_stands_by_until_there_is_another() {
     let run = |tcp: &str| {
         let ways = TWO_WAYS.replace("\"5 s\"", "\"0.4 s\"");
-        let text = format!("{ways}\n[tcp]\ncwnd-limit = \"4 kB\"\n{tcp}");
+        let text = format!("{ways}\ncwnd-limit = \"4 kB\"\n{tcp}");
         let (log, metrics) = log(World::with_routers(&scenario(&text), 1, Asking::boxed));
         let last = |what: &str| {
             let line = log.events.iter().rfind(|line| line.contains(what))?;

@@ -25,6 +25,7 @@ const DOWNLOAD: &str = r#"
     preset = "ns2"
     data-rate = "5.5 Mbit/s"
     [tcp]
+    preset = "rfc"
     receive-buffer = "8760 B"
     [[flow]]
     name = "ftp"

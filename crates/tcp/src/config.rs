@@ -1,5 +1,5 @@
 //! Every setting of an endpoint, each with its source. The defaults follow the current RFCs;
-//! studies override them with their paper's values.
+//! [presets](crate::preset) and studies override them.
 
 use crate::route::Thaw;
 use airtcp_core::{Bytes, DataRate, Duration};
@@ -24,6 +24,8 @@ pub(crate) fn window_bytes(size: Bytes) -> u32 {
 pub const MAX_MSS: u64 = 65_495;
 /// RFC 7323 §2.3: the largest window, 65,535 · 2^14.
 const WINDOW: Kind = Kind::Size { min: 1, max: 65_535 << 14 };
+/// Appropriate Byte Counting without a limit.
+pub const ABC_UNLIMITED: u32 = 1_000_000;
 /// A number of something, above zero.
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const SACK: &[&str] = &[Recovery::Sack.word()];
@@ -105,7 +107,9 @@ settings! {
         #[source = "RFC 3042"]
         #[matters_to = SENDER]
         pub limited_transmit: bool = false,
-        /// Appropriate Byte Counting: the limit L, in segments.
+        /// Appropriate Byte Counting: the limit L, in segments. The largest, 1000000, is none: not
+        /// after a time-out either, and what exceeds ssthresh counts for congestion avoidance
+        /// (Linux).
         #[kind = Kind::WordOr("off", &COUNT)]
         #[source = "RFC 3465"]
         #[matters_to = SENDER]
@@ -161,25 +165,24 @@ impl TcpConfig {
     }
 }
 
-fn segments_fit<R: Reader>(tcp: &R) -> Option<()> {
-    let (mss, send_buffer) = (tcp.get::<Bytes>("mss")?, tcp.get::<Bytes>("send-buffer")?);
+fn segments_fit<R: Reader>(from: &R, tcp: &TcpConfig) {
+    let mss = Bytes(tcp.mss.into());
     // RFC 7323 appendix A: timestamps take 12 bytes of each segment.
-    if mss.get() > MAX_MSS - 12 && tcp.get("timestamps")? {
+    if mss.get() > MAX_MSS - 12 && tcp.timestamps {
         let message = format!("{mss} and timestamps exceed an IP packet");
         let expected = format!("at most {} B with timestamps", MAX_MSS - 12);
-        tcp.refuse(Some("mss"), message, &expected);
+        from.refuse(Some("mss"), message, &expected);
     }
-    if mss > send_buffer {
-        let message = format!("{mss} is larger than the send buffer of {send_buffer}");
-        tcp.refuse(Some("mss"), message, "at most send-buffer");
+    if mss > tcp.send_buffer {
+        let message = format!("{mss} is larger than the send buffer of {}", tcp.send_buffer);
+        from.refuse(Some("mss"), message, "at most send-buffer");
     }
-    if let Some(limit) = tcp.get::<Option<Bytes>>("cwnd-limit")?
+    if let Some(limit) = tcp.cwnd_limit
         && limit < mss
     {
         let message = format!("{limit} is smaller than a segment of {mss}");
-        tcp.refuse(Some("cwnd-limit"), message, "at least mss");
+        from.refuse(Some("cwnd-limit"), message, "at least mss");
     }
-    Some(())
 }
 
 choice! {
@@ -284,7 +287,7 @@ settings! {
 settings! {
     /// The choices RFC 9438 leaves.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[table("tcp.cubic")]
+    #[table("tcp.cubic", by_preset)]
     pub struct CubicConfig {
         /// Give way to other flows after a loss below the window of the loss before.
         #[source = "RFC 9438 §4.7"]
@@ -409,15 +412,15 @@ choice! {
 settings! {
     /// The choices RFC 6582 leaves.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[table("tcp.newreno")]
+    #[table("tcp.newreno", by_preset)]
     pub struct NewRenoConfig {
         /// Partial window deflation on a partial ACK and the conservative exit; `false`: cwnd =
-        /// ssthresh in both cases, as in ns-2 (`partial_window_deflation_ 0`, `exit_recovery_fix_
-        /// 0`).
+        /// ssthresh in both cases, as in ns-2 with `partial_window_deflation_ 0` (its default until
+        /// 2003) and `exit_recovery_fix_ 0`.
         #[source = "RFC 6582 §3.2 step 3"]
         pub deflate: bool = true,
-        /// Reset the retransmission timer on the first partial ACK only. ns-2 resets it on each
-        /// ("slow but steady").
+        /// Reset the retransmission timer on the first partial ACK only. ns-2 with
+        /// `newreno_changes1_ 0` (its default until 2003) resets it on each ("slow but steady").
         #[source = "RFC 6582 §4"]
         pub impatient: bool = true,
     }
@@ -485,7 +488,7 @@ choice! {
 settings! {
     /// The retransmission timer.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[table("tcp.rto")]
+    #[table("tcp.rto", by_preset)]
     #[check(bounds_ascend)]
     pub struct RtoConfig {
         /// Before the first sample.
@@ -536,20 +539,18 @@ choice! {
     }
 }
 
-fn bounds_ascend<R: Reader>(rto: &R) -> Option<()> {
-    let (min, max) = (rto.get::<Duration>("min")?, rto.get::<Duration>("max")?);
+fn bounds_ascend<R: Reader>(from: &R, &RtoConfig { min, max, .. }: &RtoConfig) {
     if min > max {
-        let key = if rto.written("min") { "min" } else { "max" };
+        let key = if from.written("min") { "min" } else { "max" };
         let message = format!("the lower bound {min} is above the upper bound {max}");
-        rto.refuse(Some(key), message, "min at most max");
+        from.refuse(Some(key), message, "min at most max");
     }
-    Some(())
 }
 
 settings! {
     /// What a sender does when the peer closes its window.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[table("tcp.persist")]
+    #[table("tcp.persist", by_preset)]
     #[check(intervals_grow)]
     pub struct PersistConfig {
         /// A window that closes while data is outstanding.
@@ -568,13 +569,13 @@ settings! {
     }
 }
 
-fn intervals_grow<R: Reader>(persist: &R) -> Option<()> {
-    let (initial, max) = (persist.get::<Option<Duration>>("initial")??, persist.get("max")?);
-    if initial > max {
+fn intervals_grow<R: Reader>(from: &R, &PersistConfig { initial, max, .. }: &PersistConfig) {
+    if let Some(initial) = initial
+        && initial > max
+    {
         let message = format!("the first interval {initial} is above the longest, {max}");
-        persist.refuse(Some("initial"), message, "initial at most max");
+        from.refuse(Some("initial"), message, "initial at most max");
     }
-    Some(())
 }
 
 choice! {
@@ -597,7 +598,7 @@ alternatives! {
     /// All but `every` delay ACKs, for at most 500 ms (RFC 5681 §4.2). All acknowledge out-of-order
     /// data, filled gaps and duplicates at once.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    #[table("tcp.ack")]
+    #[table("tcp.ack", by_preset)]
     #[choice("policy", "When the receiver acknowledges.")]
     #[absent(AckConfig::Every)]
     #[source = "RFC 1122 §4.2.3.2, RFC 5681 §4.2"]

@@ -1,6 +1,6 @@
 //! A complete TCP endpoint without I/O.
 //!
-//! Read in this order: [`config`], then the exchangeable parts [`congestion`], [`rto`], [`ack`] and
+//! Read in this order: [`config`] with its [`preset`]s, then the exchangeable parts [`congestion`], [`rto`], [`ack`] and
 //! [`route`] (each a trait and one file a strategy), [`recovery`], and [`endpoint`], which puts
 //! them together.
 
@@ -8,6 +8,7 @@ pub mod ack;
 pub mod config;
 pub mod congestion;
 pub mod endpoint;
+pub mod preset;
 pub mod recovery;
 pub mod route;
 pub mod rto;
@@ -15,4 +16,5 @@ mod strategies;
 
 pub use config::TcpConfig;
 pub use endpoint::{Endpoint, Io, State, Stats};
+pub use preset::Preset;
 pub use strategies::Strategies;

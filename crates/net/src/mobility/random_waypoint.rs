@@ -48,21 +48,18 @@ choice! {
     }
 }
 
-fn sensible<R: Reader>(from: &R) -> Option<()> {
-    let (width, height) = from.get::<(f64, f64)>("area")?;
+fn sensible<R: Reader>(from: &R, model: &RandomWaypoint) {
+    let (width, height) = model.area;
     if !(width > 0.0 && height > 0.0) {
         from.refuse(Some("area"), "is empty".to_owned(), "a width and a height above zero");
     }
-    let highest = from.get::<f64>("speed")?;
-    if highest <= 0.0 {
+    if model.speed <= 0.0 {
         from.refuse(Some("speed"), "is not above zero".to_owned(), "a speed above zero");
     }
-    let lowest = from.get::<Option<f64>>("min-speed")?;
-    if lowest.is_some_and(|lowest| !(lowest > 0.0 && lowest <= highest)) {
+    if model.min_speed.is_some_and(|lowest| !(lowest > 0.0 && lowest <= model.speed)) {
         let expected = "a speed above zero, at most `speed`";
         from.refuse(Some("min-speed"), "does not fit `speed`".to_owned(), expected);
     }
-    Some(())
 }
 
 impl RandomWaypoint {

@@ -7,7 +7,7 @@ use crate::wifi::config::{
 };
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::Fallback::Is;
-use airtcp_settings::schema::{Key, Kind, field};
+use airtcp_settings::schema::{AS_PRESET, Key, Kind, PRESET, field};
 use airtcp_settings::{Reader, Settings, choice};
 
 choice! {
@@ -27,12 +27,12 @@ choice! {
 /// The keys of a channel: a preset, and those that override its values.
 pub const KEYS: &[Key] = &[
     Key::Fields(&[field(
-        "preset",
+        PRESET,
         Kind::Choice(Preset::WORDS),
         Is("ieee"),
         "Values of the keys that are not set.",
     )]),
-    Key::Otherwise("as the preset", ChannelConfig::KEYS),
+    Key::Otherwise(AS_PRESET, ChannelConfig::KEYS),
 ];
 
 /// Reads [`KEYS`] and checks the result; `refuse` hears which key makes it impossible, and why.
@@ -40,10 +40,10 @@ pub fn read<R: Reader>(
     from: &R,
     refuse: impl FnOnce(&'static str, String),
 ) -> Option<ChannelConfig> {
-    let preset = from.get::<Preset>("preset")?;
+    let preset = from.get::<Preset>(PRESET)?;
     let config = ChannelConfig::read(from, Some(&preset.config()))?;
     if let Err(error) = config.check() {
-        let key = if from.written(error.key()) { error.key() } else { "preset" };
+        let key = if from.written(error.key()) { error.key() } else { PRESET };
         refuse(key, error.to_string());
         return None;
     }

@@ -5,11 +5,11 @@ use super::node::NodeId;
 use super::traffic::{Network, ends, groups};
 use airtcp_config::Section;
 use airtcp_core::{Bytes, Duration, Instant, Stream};
+use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
-use airtcp_settings::{InTable, Name, Settings};
-use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, Congestion, CubicConfig, RECEIVER, SENDER, SpuriousDetection};
+use airtcp_tcp::{TcpConfig, preset};
 use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
@@ -130,13 +130,13 @@ pub(super) static FLOW: Table = Table::new(
         ),
         field(
             "sender",
-            Kind::Table(TcpConfig::TABLE),
+            Kind::Table(&preset::TABLE),
             Absent("as `[tcp]`"),
             "Keys that differ from `[tcp]` at the data sender.",
         ),
         field(
             "receiver",
-            Kind::Table(TcpConfig::TABLE),
+            Kind::Table(&preset::TABLE),
             Absent("as `[tcp]`"),
             "Keys that differ from `[tcp]` at the data receiver.",
         ),
@@ -254,6 +254,8 @@ fn random_pairs(section: &Section<'_>, network: &Network<'_>) -> Option<RandomPa
 }
 
 /// The configurations of a flow's sender and receiver, and what they must agree on.
+///
+/// What a preset offers and the other end does not take is left to the handshake.
 fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpConfig)> {
     let sender = tcp.overridden_by(flow, "sender");
     let receiver = tcp.overridden_by(flow, "receiver");
@@ -267,38 +269,58 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
             own.push(problem.expected(format!("{other}.{}", field.key)));
         }
     }
-    let (s, r) = (TcpConfig::read(&sender, None), TcpConfig::read(&receiver, None));
-    let (s, r) = (s?, r?);
-    if s.recovery.needs_sack() && !r.recovery.needs_sack() {
+    let (s, r) = (preset::read(&sender), preset::read(&receiver));
+    let (s, mut r) = (s?, r?);
+    if s.recovery.needs_sack() && !r.recovery.needs_sack() && sender.has("recovery") {
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
     }
-    let timed = s.timestamps && r.timestamps;
-    let timestamps = "timestamps = true at both ends, such as in [tcp]";
-    if s.spurious == SpuriousDetection::Eifel && !timed {
-        let problem = sender.problem("spurious", "Eifel needs timestamps");
-        sender.push(problem.expected(timestamps));
+    if !(s.timestamps && r.timestamps) {
+        refuse_without_timestamps(&sender, &s, &receiver, &r);
     }
-    if let Congestion::Cubic(CubicConfig { hystart: true, .. }) = s.congestion
-        && !timed
+    if let AckConfig::Dca(dca) = r.ack
+        && !matches!(s.ack, AckConfig::Dca(other) if other.cwnd_in == dca.cwnd_in)
     {
-        let problem = sender.problem("cubic", "HyStart++ needs timestamps");
-        sender.push(problem.expected(timestamps));
+        let problem = receiver.problem("ack", "the sender does not tell its cwnd");
+        receiver.push(problem.expected("TCP-DCA with the same cwnd-in at both ends: in [tcp]"));
     }
-    if let AckConfig::Dca(dca) = r.ack {
-        if (dca.delay_rule || dca.repeat_acks) && !timed {
-            let message = "the delay rule and repeated ACKs need timestamps";
-            receiver.push(receiver.problem("ack", message).expected(timestamps));
+    if r.receive_buffer > UNSCALED && !(s.window_scaling && r.window_scaling) {
+        if receiver.has("receive-buffer") {
+            let message = format!("a window of {} needs window scaling", r.receive_buffer);
+            let problem = receiver.problem("receive-buffer", message);
+            let expected = "at most 65535 B, or window-scaling = true at both ends";
+            receiver.push(problem.expected(expected));
         }
-        if !matches!(s.ack, AckConfig::Dca(other) if other.cwnd_in == dca.cwnd_in) {
-            let problem = receiver.problem("ack", "the sender does not tell its cwnd");
-            receiver.push(problem.expected("TCP-DCA with the same cwnd-in at both ends: in [tcp]"));
-        }
-    }
-    if r.receive_buffer > Bytes(65_535) && !(s.window_scaling && r.window_scaling) {
-        let message = format!("a window of {} needs window scaling", r.receive_buffer);
-        let problem = receiver.problem("receive-buffer", message);
-        receiver.push(problem.expected("at most 65535 B, or window-scaling = true at both ends"));
+        r.receive_buffer = UNSCALED;
     }
     Some((s, r))
+}
+
+/// The largest window without window scaling (RFC 7323 §2.1).
+const UNSCALED: Bytes = Bytes(65_535);
+
+/// Refuses what a flow without timestamps cannot do.
+fn refuse_without_timestamps(
+    sender: &Section<'_>,
+    s: &TcpConfig,
+    receiver: &Section<'_>,
+    r: &TcpConfig,
+) {
+    let refuse = |end: &Section<'_>, key: &str, message: &str| {
+        if end.has(key) {
+            let expected = "timestamps = true at both ends, such as in [tcp]";
+            end.push(end.problem(key, message).expected(expected));
+        }
+    };
+    if s.spurious == SpuriousDetection::Eifel {
+        refuse(sender, "spurious", "Eifel needs timestamps");
+    }
+    if let Congestion::Cubic(CubicConfig { hystart: true, .. }) = s.congestion {
+        refuse(sender, "cubic", "HyStart++ needs timestamps");
+    }
+    if let AckConfig::Dca(dca) = r.ack
+        && (dca.delay_rule || dca.repeat_acks)
+    {
+        refuse(receiver, "ack", "the delay rule and repeated ACKs need timestamps");
+    }
 }

@@ -34,7 +34,7 @@ use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
-use airtcp_tcp::TcpConfig;
+use airtcp_tcp::preset;
 use std::borrow::Cow;
 use traffic::Network;
 
@@ -90,8 +90,8 @@ pub(super) static SCENARIO: Table = Table::new(
         ),
         field(
             "tcp",
-            Kind::Table(TcpConfig::TABLE),
-            Absent("the defaults"),
+            Kind::Table(&preset::TABLE),
+            Absent("the preset `linux`"),
             "Both ends of every flow.",
         ),
         field(

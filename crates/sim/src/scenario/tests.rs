@@ -332,7 +332,7 @@ fn keys_without_effect_are_refused() {
     );
     // Also when the policy is the default.
     for ack in ["policy = \"every\", segments = 2", "segments = 2"] {
-        let found = errors(MSS, &format!("ack = {{ {ack} }}"));
+        let found = errors(MSS, &format!("preset = \"rfc\"\nack = {{ {ack} }}"));
         let message = "tcp.ack.segments: has no effect with policy = \"every\" (expected policy = \
                        \"delayed\")";
         assert!(found.ends_with(message), "{found}");
@@ -393,41 +393,39 @@ fn impossible_endpoints_are_refused() {
     );
     refuses(
         MSS,
-        "receive-buffer = \"65536 B\"",
+        "window-scaling = false\nreceive-buffer = \"65536 B\"",
         &[
-            "t.toml:17:18: tcp.receive-buffer: a window of 65536 B needs window scaling (expected at \
+            "t.toml:18:18: tcp.receive-buffer: a window of 65536 B needs window scaling (expected at \
              most 65535 B, or window-scaling = true at both ends)",
         ],
     );
     refuses(
         MSS,
-        "spurious = \"eifel\"",
+        "timestamps = false\nspurious = \"eifel\"",
         &[
-            "t.toml:17:12: tcp.spurious: Eifel needs timestamps (expected timestamps = true at both \
+            "t.toml:18:12: tcp.spurious: Eifel needs timestamps (expected timestamps = true at both \
              ends, such as in [tcp])",
         ],
     );
     refuses(
         TO,
-        "to = \"MH\"\nsender.recovery = \"sack\"",
+        "to = \"MH\"\nsender.recovery = \"sack\"\nreceiver.recovery = \"newreno\"",
         &["t.toml:21:19: flow.FH-MH.sender.recovery: the receiver does not offer SACK (expected \
              recovery = \"sack\" at both ends, such as in [tcp])"],
     );
     refuses(
         MSS,
-        "rto = { min = \"2 s\", max = \"1 s\" }\npersist = { backoff = 0.5, initial = \"90 s\" }",
+        "rto = { min = \"2 s\", max = \"1 s\" }\npersist = { max = \"60 s\", initial = \"90 s\" }",
         &[
             "t.toml:17:15: tcp.rto.min: the lower bound 2 s is above the upper bound 1 s (expected min \
              at most max)",
-            "t.toml:18:23: tcp.persist.backoff: 0.5 is out of range (expected a number from 1 to \
-             1000000)",
-            "t.toml:18:38: tcp.persist.initial: the first interval 90 s is above the longest, 60 s \
+            "t.toml:18:37: tcp.persist.initial: the first interval 90 s is above the longest, 60 s \
              (expected initial at most max)",
         ],
     );
     refuses(
         MSS,
-        "recovery = \"neureno\"\ninitial-window = \"0 segments\"\nduplicate-ack-threshold = 0\nabc = 0",
+        "recovery = \"neureno\"\ninitial-window = \"0 segments\"\nduplicate-ack-threshold = 0\nabc = 0\npersist.backoff = 0.5",
         &[
             "t.toml:17:12: tcp.recovery: \"neureno\" is not a choice here (expected \"tahoe\", \"reno\", \
              \"newreno\" or \"sack\"; did you mean `newreno`?)",
@@ -436,6 +434,8 @@ fn impossible_endpoints_are_refused() {
             "t.toml:19:27: tcp.duplicate-ack-threshold: 0 is out of range (expected a whole number from \
              1 to 1000000)",
             "t.toml:20:7: tcp.abc: 0 is out of range (expected \"off\" or a whole number from 1 to \
+             1000000)",
+            "t.toml:21:19: tcp.persist.backoff: 0.5 is out of range (expected a number from 1 to \
              1000000)",
         ],
     );
@@ -461,17 +461,17 @@ fn strategies_need_what_both_ends_agree_on() {
     );
     refuses(
         MSS,
-        "ack = { policy = \"dca\", repeat-acks = true }",
+        "timestamps = false\nack = { policy = \"dca\", repeat-acks = true }",
         &[
-            "t.toml:17:7: tcp.ack: the delay rule and repeated ACKs need timestamps (expected timestamps \
+            "t.toml:18:7: tcp.ack: the delay rule and repeated ACKs need timestamps (expected timestamps \
              = true at both ends, such as in [tcp])",
         ],
     );
     refuses(
         MSS,
-        "congestion = \"cubic\"\ncubic.hystart = true",
+        "timestamps = false\ncongestion = \"cubic\"\ncubic.hystart = true",
         &[
-            "t.toml:18:1: tcp.cubic: HyStart++ needs timestamps (expected timestamps = true at both \
+            "t.toml:19:1: tcp.cubic: HyStart++ needs timestamps (expected timestamps = true at both \
              ends, such as in [tcp])",
         ],
     );
@@ -520,7 +520,7 @@ fn every_key_of_a_strategy_arrives() {
 #[test]
 fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     let ack = |policy: &str| {
-        let tcp = format!("ack.policy = \"{policy}\"");
+        let tcp = format!("preset = \"rfc\"\nack.policy = \"{policy}\"");
         parse(&BASE.replace(MSS, &tcp)).unwrap().flows.remove(0).receiver.ack
     };
     let millis = Duration::from_millis;
@@ -717,7 +717,7 @@ fn a_rendering_is_short_whatever_the_file() {
 
 #[test]
 fn absent_keys_have_the_defaults_of_the_endpoint() {
-    let scenario = parse(&BASE.replace(MSS, "")).unwrap();
+    let scenario = parse(&BASE.replace(MSS, "preset = \"rfc\"")).unwrap();
     assert_eq!(scenario.flows[0].sender, TcpConfig::default());
     assert_eq!(scenario.flows[0].receiver, TcpConfig::default());
     assert_eq!(scenario.name, "t");
@@ -794,7 +794,8 @@ fn ends_of_a_flow_override_single_keys_of_tcp() {
          [tcp.rto]\nmax = \"64 s\"",
     );
     // `avoid-multi-fr` belongs to the choice of [tcp], which the sender replaces.
-    let text = text.replace(MSS, "recovery = \"reno\"\navoid-multi-fr = true");
+    let tcp = "preset = \"rfc\"\nrecovery = \"reno\"\navoid-multi-fr = true";
+    let text = text.replace(MSS, tcp);
     let flow = parse(&text).unwrap().flows.remove(0);
     assert_eq!(flow.sender.rto.min, Duration::from_secs(2));
     assert_eq!(flow.sender.rto.max, Duration::from_secs(64));
@@ -1068,7 +1069,13 @@ fn the_json_schema_describes_every_table() {
     let schema = super::json_schema();
     let definitions = schema["$defs"].as_object().unwrap();
     assert_eq!(definitions["scenario"]["required"], serde_json::json!(["duration", "node"]));
-    assert_eq!(definitions["tcp"]["properties"]["nagle"]["default"], true);
+    assert_eq!(definitions["tcp"]["properties"]["preset"]["default"], "linux");
+    // A default that a preset may replace is none.
+    for table in ["tcp", "tcp.rto"] {
+        let text = definitions[table]["properties"].to_string();
+        assert_eq!(text.matches("\"default\"").count(), usize::from(table == "tcp"), "{table}");
+    }
+    assert_eq!(definitions["link.queue"]["properties"]["gentle"]["default"], false);
     assert_eq!(definitions["link.loss"]["additionalProperties"], false);
     // Every reference resolves.
     let text = schema.to_string();
@@ -1493,7 +1500,7 @@ fn a_fifo_smaller_than_a_segment_is_refused() {
     let error = cell(&[("node.AP.middlebox.fifo", "1000 B")]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "--set:1:24: node.AP.middlebox.fifo: 1000 B hold no segment of 1460 B (expected at least the \
+        "--set:1:24: node.AP.middlebox.fifo: 1000 B hold no segment of 1448 B (expected at least the \
          largest mss of a flow to a mobile)"
     );
 }

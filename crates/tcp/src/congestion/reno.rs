@@ -2,7 +2,7 @@
 //! Appropriate Byte Counting (RFC 3465).
 
 use super::{Ack, CongestionControl, Loss, Timeout, Window};
-use crate::config::RepeatedTimeout;
+use crate::config::{ABC_UNLIMITED, RepeatedTimeout};
 
 /// RFC 5681 congestion control, shared by Tahoe, Reno, NewReno and SACK.
 #[derive(Clone, Debug)]
@@ -29,9 +29,30 @@ impl Reno {
     }
 }
 
+impl Reno {
+    /// Each byte counts (Linux: `tcp_slow_start`, `tcp_cong_avoid_ai`).
+    fn count_all(&mut self, window: &mut Window, acked: u32) {
+        let mut left = acked;
+        if window.in_slow_start() {
+            let bytes = acked.min(window.ssthresh() - window.cwnd());
+            window.grow(bytes);
+            left -= bytes;
+        }
+        self.credit += u64::from(left);
+        while left > 0 && self.credit >= u64::from(window.cwnd()) {
+            self.credit -= u64::from(window.cwnd());
+            window.grow(window.smss());
+            left = left.saturating_sub(window.cwnd());
+        }
+    }
+}
+
 impl CongestionControl for Reno {
     fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
         let smss = window.smss();
+        if self.abc == Some(ABC_UNLIMITED) {
+            return self.count_all(window, ack.acked);
+        }
         if window.in_slow_start() {
             let most = match self.abc {
                 Some(limit) if !self.after_timeout => limit.saturating_mul(smss),
@@ -99,6 +120,15 @@ mod tests {
         assert_eq!(w.cwnd(), 12 * SMSS);
         cc.on_growth(&mut w, &ack(4 * SMSS));
         assert_eq!(w.cwnd(), 14 * SMSS);
+    }
+
+    // Linux: tcp_slow_start returns what exceeds ssthresh, also after a time-out.
+    #[test]
+    fn without_a_limit_a_stretched_ack_goes_on_in_congestion_avoidance() {
+        let (mut cc, mut w) = (Reno::new(Some(ABC_UNLIMITED)), window(10, 100));
+        cc.on_timeout(&mut w, &timeout(20 * SMSS, true));
+        cc.on_growth(&mut w, &ack(19 * SMSS));
+        assert_eq!(w.cwnd(), 11 * SMSS, "to 10 segments, and 10 more are worth one");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::spurious::Detector;
 use super::{Endpoint, Io, State};
-use crate::config::{LossWindow, PersistOnShrink, SackPipe, TcpConfig};
+use crate::config::{CwndValidation, LossWindow, PersistOnShrink, SackPipe, TcpConfig};
 use crate::congestion::{CongestionControl, Restart};
 use crate::recovery::rack::Rack;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
@@ -330,7 +330,7 @@ impl<P: Payload> Endpoint<P> {
         } else {
             self.transmit_by_window(now, io);
         }
-        self.validate_cwnd();
+        self.validate_cwnd(now);
         self.enter_persist_if_stalled(now, io);
     }
 
@@ -524,13 +524,13 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Notes how much of cwnd is used (RFC 7661 §4.2).
-    fn validate_cwnd(&mut self) {
+    fn validate_cwnd(&mut self, now: Instant) {
         let tx = &mut self.tx;
         let inflight = match &tx.rack {
             Some(rack) => rack.inflight(),
             None => tx.nxt.bytes_after(tx.una),
         };
-        tx.recovery.note_usage(inflight, tx.flight(), tx.una, tx.max);
+        tx.recovery.note_usage(now, tx.rto.rto(), inflight, (tx.una, tx.max));
     }
 
     /// RFC 5681 §4.1: after an idle RTO the ACK clock is gone.
@@ -540,7 +540,16 @@ impl<P: Payload> Endpoint<P> {
             tx.una == tx.max && tx.persist.is_none() && now.since(tx.last_sent) > tx.rto.rto();
         if self.config.slow_start_after_idle && idle && tx.nxt.before(tx.end()) {
             let before = tx.recovery.window().cwnd();
-            tx.recovery.on_restart(Restart::Idle);
+            match self.config.cwnd_validation {
+                // As in Linux, who owns cwnd knows of idle times.
+                CwndValidation::Decay if tx.recovery.owns_recovery() => {}
+                CwndValidation::Decay => {
+                    tx.recovery.decay_after_idle(now.since(tx.last_sent), tx.rto.rto());
+                }
+                CwndValidation::Off | CwndValidation::Growth => {
+                    tx.recovery.on_restart(Restart::Idle);
+                }
+            }
             tx.last_sent = now;
             if tx.recovery.window().cwnd() != before {
                 self.publish_window(now, io);

@@ -13,7 +13,7 @@ use crate::config::{
 use crate::congestion::{
     Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window, Windows,
 };
-use airtcp_core::{DataRate, Instant, SeqNum};
+use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,9 @@ struct Usage {
     most: u32,
     /// The round trip that this is about ends when SND.UNA reaches it.
     until: Option<SeqNum>,
+    /// When cwnd was used up last, or came down for want of use, and the most in flight since then.
+    since: Instant,
+    most_since: u32,
 }
 
 /// What an ACK that advances SND.UNA means in fast recovery without SACK.
@@ -215,12 +218,57 @@ impl LossRecovery {
     }
 
     /// What is in the network, and in flight, after the sender has sent what it may.
-    pub(crate) fn note_usage(&mut self, inflight: u32, flight: u32, una: SeqNum, nxt: SeqNum) {
+    pub(crate) fn note_usage(
+        &mut self,
+        now: Instant,
+        rto: Duration,
+        inflight: u32,
+        (una, nxt): (SeqNum, SeqNum),
+    ) {
+        let flight = nxt.bytes_after(una);
         let limited = inflight.saturating_add(self.window.smss()) > self.window.cwnd();
-        let round_is_over = self.usage.until.is_none_or(|until| una.at_or_after(until));
-        if round_is_over || limited || (!self.usage.limited && flight > self.usage.most) {
-            self.usage = Usage { limited, most: flight, until: Some(nxt) };
+        let usage = &mut self.usage;
+        let round_is_over = usage.until.is_none_or(|until| una.at_or_after(until));
+        if round_is_over || limited || (!usage.limited && flight > usage.most) {
+            *usage = Usage { limited, most: flight, until: Some(nxt), ..*usage };
         }
+        if self.validation == CwndValidation::Decay && !self.owns_recovery() {
+            self.decay_if_unused(now, rto, flight);
+        }
+    }
+
+    /// RFC 2861 §3.2; Linux: `tcp_cwnd_application_limited`.
+    fn decay_if_unused(&mut self, now: Instant, rto: Duration, flight: u32) {
+        if self.is_cwnd_limited() {
+            (self.usage.since, self.usage.most_since) = (now, 0);
+            return;
+        }
+        self.usage.most_since = self.usage.most_since.max(flight);
+        if now.since(self.usage.since) < rto {
+            return;
+        }
+        let used = self.usage.most_since.max(self.window.initial());
+        if self.phase == Phase::Open && used < self.window.cwnd() {
+            let ssthresh = self.windows_before().ssthresh;
+            self.window.set_ssthresh(ssthresh);
+            self.window.set_cwnd(self.window.cwnd().midpoint(used));
+        }
+        (self.usage.since, self.usage.most_since) = (now, 0);
+    }
+
+    /// Nothing was sent for `idle`, which is more than an RTO (RFC 2861 §3.1; Linux:
+    /// `tcp_cwnd_restart`).
+    pub(crate) fn decay_after_idle(&mut self, idle: Duration, rto: Duration) {
+        let Windows { mut cwnd, ssthresh } = self.windows_before();
+        let least = self.window.initial().min(cwnd);
+        let mut rest = idle;
+        while rest > rto && cwnd > least {
+            rest = rest - rto;
+            cwnd /= 2;
+        }
+        self.congestion.on_restart(&mut self.window, Restart::Idle);
+        self.window.set_ssthresh(ssthresh);
+        self.window.set_cwnd(cwnd.max(least));
     }
 
     /// cwnd is what limits the sender, or nearly so in slow start, where it may double before the

@@ -18,14 +18,17 @@ const CHAIN: &str = r#"
     preset = "ns2"
     [[flow]]
     from = "n0"
-    to = "n2""#;
+    to = "n2"
+    [tcp]
+    preset = "rfc""#;
 
 /// A link with losses.
 const LINK: &str = r#"
     duration = "20 s"
     node = [{ name = "A" }, { name = "B" }]
     link = [{ between = ["A", "B"], rate = "1 Mbit/s", delay = "10 ms", loss = { kind = "bernoulli", p = 0.05 } }]
-    flow = [{ from = "A", to = "B" }]"#;
+    flow = [{ from = "A", to = "B" }]
+    tcp.preset = "rfc""#;
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse("t.toml", text, &[]).unwrap()
