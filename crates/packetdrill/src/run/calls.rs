@@ -110,6 +110,7 @@ impl Host {
         match socket.kind {
             Kind::Fresh => {
                 socket.kind = Kind::Listener(VecDeque::new());
+                self.awaits_syn = true;
                 DONE
             }
             Kind::Listener(_) => DONE,

@@ -74,6 +74,8 @@ pub(super) struct Host {
     /// What left and no event of the script has taken yet.
     pub(super) sent: VecDeque<Sent>,
     out: Vec<Segment<Length>>,
+    /// A socket has begun to listen since the last connection: the next SYN is for it.
+    pub(super) awaits_syn: bool,
 }
 
 impl Host {
@@ -84,6 +86,7 @@ impl Host {
             connections: Vec::new(),
             sent: VecDeque::new(),
             out: Vec::new(),
+            awaits_syn: false,
         }
     }
 
@@ -168,7 +171,8 @@ impl Host {
             self.refuse(now, segment);
             return None;
         };
-        if segment.payload.0 > 0 {
+        // Linux counts from the handshake where no data has come.
+        if segment.payload.0 > 0 || segment.flags.contains(Flags::SYN) {
             self.connections[index].last_data = now;
         }
         self.with(now, index, |endpoint, io| endpoint.on_segment(now, segment, io));
@@ -180,25 +184,24 @@ impl Host {
         self.with(now, index, |endpoint, io| endpoint.reply(now, io));
     }
 
-    /// The last connection if it is alive; a SYN opens one where a socket listens.
+    /// The last connection, unless it is over; a SYN opens one where a socket listens.
     fn connection_for(&mut self, now: Instant, segment: &Segment<Length>) -> Option<usize> {
         let last = self.connections.len().checked_sub(1);
-        let alive = last.filter(|&index| {
-            !matches!(self.connections[index].endpoint.state(), State::Closed | State::TimeWait)
-        });
-        let opens = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
-        let listener = self.sockets.iter().find(|(_, s)| matches!(s.kind, Kind::Listener(_)));
-        let listening = listener.map(|(fd, socket)| (*fd, socket.config.clone()));
-        match (alive, listening) {
-            (Some(index), _) => Some(index),
-            (None, Some((fd, config))) if opens => {
+        let state = last.map(|index| self.connections[index].endpoint.state());
+        let over = matches!(state, None | Some(State::Closed | State::TimeWait));
+        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
+        if is_syn && (over || self.awaits_syn) {
+            let mut sockets = self.sockets.iter().rev();
+            let listener = sockets.find(|(_, socket)| matches!(socket.kind, Kind::Listener(_)));
+            if let Some((fd, config)) = listener.map(|(fd, socket)| (*fd, socket.config.clone())) {
+                self.awaits_syn = false;
                 let index = self.open(now, &config, Some(fd));
                 self.with(now, index, |endpoint, _| endpoint.listen());
-                Some(index)
+                return Some(index);
             }
-            // TIME-WAIT still answers.
-            _ => last.filter(|&i| self.connections[i].endpoint.state() == State::TimeWait),
         }
+        // TIME-WAIT still answers.
+        last.filter(|_| state != Some(State::Closed))
     }
 
     /// Data for a connection that the application has closed: it is reset (RFC 1122 §4.2.2.13,
