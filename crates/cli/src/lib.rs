@@ -10,6 +10,7 @@
 
 mod files;
 mod mobility;
+mod packetdrill;
 mod python;
 mod replay;
 mod run;
@@ -59,6 +60,8 @@ pub enum Command {
     /// Converts movement: from ns-2's setdest or BonnMotion into a scenario, and back.
     #[command(subcommand)]
     Mobility(mobility::Command),
+    /// Runs packetdrill scripts on the endpoint: what passes, fails and why (docs/packetdrill.md).
+    Packetdrill(packetdrill::Args),
     /// Prints the JSON Schema of the scenario file.
     Schema {
         /// Prints that of the gateway's configuration file instead (docs/gateway-config.md).
@@ -98,6 +101,7 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Mobility(command) => mobility::run(command),
+            Self::Packetdrill(args) => packetdrill::run(args),
             Self::Schema { metrics: true, .. } => print(&airtcp_sim::document::markdown()),
             Self::Schema { gateway: true, .. } => absent("schema --gateway"),
             Self::Schema { link: true, .. } => absent("schema --link"),

@@ -14,6 +14,7 @@
 
 mod acknowledge;
 mod handshake;
+mod inspect;
 mod mobility;
 mod rack;
 mod receive;

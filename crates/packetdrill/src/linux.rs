@@ -1,0 +1,161 @@
+//! How Linux is configured: the one place that knows which settings of an endpoint stand for
+//! Linux's defaults, sysctls and socket options.
+
+use airtcp_core::{Bytes, Duration};
+use airtcp_tcp::TcpConfig;
+use airtcp_tcp::config::{
+    AckConfig, Congestion, CubicConfig, InitialWindow, PersistConfig, PersistOnShrink, Recovery,
+    RtoConfig, SpuriousDetection,
+};
+
+/// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
+/// airtcp has what it does.
+pub fn linux_config() -> TcpConfig {
+    TcpConfig {
+        mss: 1460,
+        receive_buffer: Bytes(6 << 20),
+        send_buffer: Bytes(4 << 20),
+        window_scaling: true,
+        timestamps: true,
+        congestion: Congestion::Cubic(CubicConfig::default()),
+        recovery: Recovery::Sack,
+        initial_window: InitialWindow::Segments(10),
+        limited_transmit: true,
+        // Growth by what is acknowledged, without a limit.
+        abc: Some(1_000_000),
+        spurious: SpuriousDetection::FRto,
+        rto: RtoConfig {
+            min: Duration::from_millis(200),
+            max: Duration::from_secs(120),
+            ..RtoConfig::default()
+        },
+        persist: PersistConfig {
+            on_shrink: PersistOnShrink::Linux,
+            max: Duration::from_secs(120),
+            ..PersistConfig::default()
+        },
+        // A connection begins with quick ACKs, and scripts are short.
+        ack: AckConfig::Every,
+        ..TcpConfig::default()
+    }
+}
+
+/// Values of sysctls that ask for nothing beyond [`linux_config`], or for nothing that a script can
+/// see: offloads, other protocols, defaults of Linux. An empty list: any value.
+const NEUTRAL: &[(&str, &[&str])] = &[
+    ("tcp_autocorking", &[]),
+    ("tcp_dsack", &["1"]),
+    ("tcp_early_retrans", &["0", "3", "4"]),
+    ("tcp_ecn", &["0"]),
+    ("tcp_ecn_option", &["0", "1", "2"]),
+    ("tcp_fack", &["0"]),
+    ("tcp_fastopen", &[]),
+    ("tcp_fastopen_blackhole_timeout_sec", &[]),
+    ("tcp_fastopen_key", &[]),
+    ("tcp_invalid_ratelimit", &["500"]),
+    ("tcp_limit_output_bytes", &[]),
+    ("tcp_min_tso_segs", &[]),
+    ("tcp_no_metrics_save", &[]),
+    ("tcp_notsent_lowat", &["4294967295", "-1"]),
+    ("tcp_pacing_ca_ratio", &[]),
+    ("tcp_pacing_ss_ratio", &[]),
+    ("tcp_recovery", &["1"]),
+    ("tcp_retries2", &["15"]),
+    ("tcp_syn_retries", &["5", "6"]),
+    ("tcp_synack_retries", &["5"]),
+    ("tcp_syncookies", &[]),
+    ("tcp_tso_rtt_log", &[]),
+    ("tcp_tso_win_divisor", &[]),
+];
+
+/// Sets what the sysctl `name` stands for.
+///
+/// # Errors
+/// What the value asks for and airtcp lacks.
+pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Result<(), String> {
+    let lacking = || Err(format!("{name}={value}"));
+    if (name, value) == ("tcp_cubic.hystart_detect", "3") {
+        return Ok(()); // Linux's default
+    }
+    let Some(key) = name.strip_prefix("net.ipv4.") else { return lacking() };
+    let number = value.parse::<u64>().ok();
+    match (key, number) {
+        ("tcp_timestamps", Some(on)) => config.timestamps = on > 0,
+        ("tcp_window_scaling", Some(on)) => config.window_scaling = on > 0,
+        ("tcp_sack", Some(0)) => config.recovery = Recovery::NewReno(Default::default()),
+        ("tcp_sack", Some(_)) => config.recovery = Recovery::Sack,
+        ("tcp_slow_start_after_idle", Some(on)) => config.slow_start_after_idle = on > 0,
+        ("tcp_frto", Some(0)) => config.spurious = SpuriousDetection::None,
+        ("tcp_frto", Some(_)) => config.spurious = SpuriousDetection::FRto,
+        ("tcp_reordering", Some(segments @ 1..=300)) => {
+            config.duplicate_ack_threshold = segments as u32;
+        }
+        ("tcp_rto_min_us", Some(micros @ 1..)) => config.rto.min = Duration::from_micros(micros),
+        ("tcp_rto_max_ms", Some(millis @ 1..)) => config.rto.max = Duration::from_millis(millis),
+        ("tcp_congestion_control", _) => return set_congestion(config, value),
+        ("tcp_rmem", _) => return set_buffer(&mut config.receive_buffer, value, lacking),
+        ("tcp_wmem", _) => return set_buffer(&mut config.send_buffer, value, lacking),
+        _ => match NEUTRAL.iter().find(|(neutral, _)| *neutral == key) {
+            Some((_, values)) if values.is_empty() || values.contains(&value) => {}
+            _ => return lacking(),
+        },
+    }
+    Ok(())
+}
+
+/// The congestion control that Linux calls `name`.
+///
+/// # Errors
+/// What airtcp lacks.
+pub(crate) fn set_congestion(config: &mut TcpConfig, name: &str) -> Result<(), String> {
+    config.congestion = match name {
+        "cubic" => Congestion::Cubic(CubicConfig::default()),
+        "reno" => Congestion::Reno,
+        "westwood" => Congestion::Westwood,
+        _ => return Err(format!("the congestion control `{name}`")),
+    };
+    Ok(())
+}
+
+/// `min default max`: buffers grow to the largest, which also gives the window scale.
+fn set_buffer(
+    buffer: &mut Bytes,
+    value: &str,
+    lacking: impl Fn() -> Result<(), String>,
+) -> Result<(), String> {
+    match value.split_whitespace().nth(2).and_then(|most| most.parse().ok()) {
+        Some(most @ 1..) => *buffer = Bytes(most),
+        _ => return lacking(),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sysctls_become_settings() {
+        let mut config = linux_config();
+        for (name, value) in [("tcp_timestamps", "0"), ("tcp_sack", "0"), ("tcp_reordering", "5")] {
+            set_sysctl(&mut config, &format!("net.ipv4.{name}"), value).unwrap();
+        }
+        assert!(!config.timestamps && config.recovery != Recovery::Sack);
+        assert_eq!(config.duplicate_ack_threshold, 5);
+    }
+
+    #[test]
+    fn the_largest_buffer_counts() {
+        let mut config = linux_config();
+        set_sysctl(&mut config, "net.ipv4.tcp_rmem", "4096 540000 15728640").unwrap();
+        assert_eq!(config.receive_buffer, Bytes(15 << 20));
+    }
+
+    #[test]
+    fn what_airtcp_lacks_is_named() {
+        let mut config = linux_config();
+        let missing = set_sysctl(&mut config, "net.ipv4.tcp_foo", "1");
+        assert_eq!(missing, Err("net.ipv4.tcp_foo=1".to_owned()));
+        assert!(set_congestion(&mut config, "bbr").is_err());
+    }
+}

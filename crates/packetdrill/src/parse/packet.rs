@@ -1,0 +1,337 @@
+//! Packets: TCP segments as tcpdump writes them. Other packets are named, and their line skipped.
+
+use crate::script::{Action, Direction, EcnField, Packet, TcpOption};
+use crate::source::{Cursor, Parsed};
+use airtcp_core::{Ecn, Flags};
+
+/// What may stand where a segment begins, and what it then is.
+const FOREIGN: &[(&str, &str)] = &[
+    ("icmp", "ICMP"),
+    ("udp", "UDP"),
+    ("ipv4", "packets in packets"),
+    ("ipv6", "packets in packets"),
+    ("gre", "packets in packets"),
+    ("GREv0", "packets in packets"),
+    ("mpls", "packets in packets"),
+];
+
+pub(super) fn packet(cursor: &mut Cursor<'_>) -> Parsed<Action> {
+    let direction = if cursor.eat("<")? { Direction::Inbound } else { Direction::Outbound };
+    if direction == Direction::Outbound {
+        cursor.expect(">")?;
+    }
+    let mut extra = Vec::new();
+    if let Some(foreign) = foreign(cursor)? {
+        return Ok(Action::Foreign(foreign));
+    }
+    let ecn = ip_info(cursor, direction, &mut extra)?;
+    if let Some(foreign) = foreign(cursor)? {
+        return Ok(Action::Foreign(foreign));
+    }
+    if cursor.eat_word("encap")? {
+        cursor.take_while(|c| c != '\n');
+        return Ok(Action::Foreign("packets in packets"));
+    }
+    ports(cursor, &mut extra)?;
+    let text = segment_text(cursor)?;
+    let (flags, has_ack) = flags(cursor, &mut extra)?;
+    let (seq, len) = sequence(cursor)?;
+    let ack = if cursor.eat_word("ack")? {
+        Some(cursor.number("an acknowledgement number")?)
+    } else {
+        // packetdrill then writes 0.
+        has_ack.then_some(0)
+    };
+    let window =
+        if cursor.eat_word("win")? { Some(cursor.number("a window of 16 bits")?) } else { None };
+    let urgent =
+        if cursor.eat_word("urg")? { Some(cursor.number("an urgent pointer")?) } else { None };
+    let options = options(cursor, direction)?;
+    let ack = ack.filter(|_| has_ack);
+    Ok(Action::Packet(Packet {
+        direction,
+        ecn,
+        flags,
+        seq,
+        len,
+        ack,
+        window,
+        urgent,
+        options,
+        extra,
+        text,
+    }))
+}
+
+/// Skips the line of a packet that is no plain TCP segment; says what it is.
+fn foreign(cursor: &mut Cursor<'_>) -> Parsed<Option<&'static str>> {
+    let word = cursor.peek_word()?;
+    let known = FOREIGN.iter().find(|(first, _)| *first == word);
+    if known.is_some() {
+        cursor.take_while(|c| c != '\n');
+    }
+    Ok(known.map(|(_, name)| *name))
+}
+
+/// `[ect0]`, `(tos 0x2)`, `[ttl 1]`, …
+fn ip_info(
+    cursor: &mut Cursor<'_>,
+    direction: Direction,
+    extra: &mut Vec<&'static str>,
+) -> Parsed<Option<EcnField>> {
+    let end = match cursor.peek()? {
+        Some('[') => "]",
+        Some('(') => ")",
+        _ => return Ok(None),
+    };
+    cursor.eat("[")?;
+    cursor.eat("(")?;
+    let mut ecn = None;
+    loop {
+        let place = *cursor;
+        match cursor.word("`ect0`, `ect1`, `ce`, `noecn`, `tos`, `ttl` or `flowlabel`")? {
+            "noecn" => ecn = Some(EcnField::Is(Ecn::NotEct)),
+            "ect0" => ecn = Some(EcnField::Is(Ecn::Ect0)),
+            "ect1" => ecn = Some(EcnField::Is(Ecn::Ect1)),
+            "ce" => ecn = Some(EcnField::Is(Ecn::Ce)),
+            "ect01" if direction == Direction::Outbound => ecn = Some(EcnField::Ect01),
+            "tos" => {
+                let tos: u8 = cursor.number("the 8 bits of the TOS field")?;
+                ecn = Some(EcnField::Is(Ecn::from_bits(tos)));
+                if tos > 3 {
+                    extra.push("DSCP");
+                }
+            }
+            "ttl" => {
+                cursor.number::<u8>("a TTL")?;
+                extra.push("TTL");
+            }
+            "flowlabel" => {
+                cursor.number::<u32>("a flow label")?;
+                extra.push("IPv6 flow labels");
+            }
+            _ => {
+                return Err(
+                    place.expected("`ect0`, `ect1`, `ce`, `noecn`, `tos`, `ttl` or `flowlabel`")
+                );
+            }
+        }
+        if !cursor.eat(",")? {
+            break;
+        }
+    }
+    cursor.expect(end)?;
+    Ok(ecn)
+}
+
+/// `8080 > 1234`
+fn ports(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<()> {
+    let mut ahead = *cursor;
+    if ahead.number::<u16>("a port").is_ok() && ahead.eat(">")? {
+        ahead.number::<u16>("a port")?;
+        *cursor = ahead;
+        extra.push("several connections at once (ports)");
+    }
+    Ok(())
+}
+
+/// The segment as the script writes it: the rest of the line, without a comment.
+fn segment_text(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    cursor.skip_blank()?;
+    let mut ahead = *cursor;
+    let line = ahead.take_while(|c| c != '\n');
+    Ok(line.split("//").next().unwrap_or_default().trim_end().to_owned())
+}
+
+/// The control bits, and whether ACK is one of them.
+fn flags(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<(Flags, bool)> {
+    const WHAT: &str = "flags of `FSRPUEWA`, then `.` for ACK; or `-` for none";
+    cursor.skip_blank()?;
+    if cursor.eat("-")? {
+        return Ok((Flags::empty(), false));
+    }
+    let place = *cursor;
+    let mut flags = Flags::empty();
+    for letter in cursor.take_while(|c| c.is_ascii_alphabetic()).chars() {
+        flags |= match letter {
+            'F' => Flags::FIN,
+            'S' => Flags::SYN,
+            'R' => Flags::RST,
+            'P' => Flags::PSH,
+            'U' => Flags::URG,
+            'E' => Flags::ECE,
+            'W' => Flags::CWR,
+            'A' => Flags::AE,
+            _ => return Err(place.expected(WHAT)),
+        };
+    }
+    let has_ack = cursor.peek_raw() == Some('.');
+    if has_ack {
+        cursor.expect(".")?;
+        // The three bits as a counter (RFC 9768 §3.2.2): `.5`.
+        let ace = cursor.take_while(|c| c.is_ascii_digit());
+        match ace.parse::<u8>() {
+            Ok(ace @ 0..=7) => flags |= counter_bits(ace),
+            Ok(_) => return Err(place.error("the ACE counter has three bits: expected 0 to 7")),
+            Err(_) if ace.is_empty() => {}
+            Err(_) => return Err(place.error("the ACE counter has three bits: expected 0 to 7")),
+        }
+    } else if flags.is_empty() {
+        return Err(place.expected(WHAT));
+    }
+    if flags.contains(Flags::URG) {
+        extra.push("urgent data");
+    }
+    Ok((flags, has_ack))
+}
+
+/// AE, CWR and ECE, from the highest bit down (RFC 9768 §3.2.2).
+fn counter_bits(ace: u8) -> Flags {
+    let mut flags = Flags::empty();
+    flags.set(Flags::AE, ace & 4 != 0);
+    flags.set(Flags::CWR, ace & 2 != 0);
+    flags.set(Flags::ECE, ace & 1 != 0);
+    flags
+}
+
+/// `1:1001(1000)`: first byte, one past the last, length.
+fn sequence(cursor: &mut Cursor<'_>) -> Parsed<(u32, u32)> {
+    cursor.skip_blank()?;
+    let place = *cursor;
+    let start: u32 = cursor.number("a range of sequence numbers, such as `1:1001(1000)`")?;
+    cursor.expect(":")?;
+    let end: u32 = cursor.number("the end of the range")?;
+    cursor.expect("(")?;
+    let len: u16 = cursor.number("the length of the payload, 16 bits")?;
+    cursor.expect(")")?;
+    let len = u32::from(len);
+    if start.wrapping_add(len) != end {
+        let right = start.wrapping_add(len);
+        return Err(place.error(format!("{len} bytes from {start} end at {right}, not at {end}")));
+    }
+    Ok((start, len))
+}
+
+fn options(cursor: &mut Cursor<'_>, direction: Direction) -> Parsed<Option<Vec<TcpOption>>> {
+    if !cursor.sees("<")? {
+        return Ok(Some(Vec::new()));
+    }
+    let place = *cursor;
+    cursor.expect("<")?;
+    if cursor.eat("...")? {
+        cursor.expect(">")?;
+        if direction == Direction::Inbound {
+            return Err(place.error("`<...>` matches any options: only outbound packets have it"));
+        }
+        return Ok(None);
+    }
+    let mut options = vec![option(cursor)?];
+    while cursor.eat(",")? {
+        options.push(option(cursor)?);
+    }
+    cursor.expect(">")?;
+    Ok(Some(options))
+}
+
+fn option(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
+    const WHAT: &str = "a TCP option: `mss`, `sackOK`, `sack`, `TS`, `wscale`, `nop`, `eol`, `FO`, \
+                        `FOEXP`, `ECN`, `exp-ecn` or `md5`";
+    cursor.skip_blank()?;
+    let place = *cursor;
+    Ok(match cursor.word(WHAT)? {
+        "nop" => TcpOption::Nop,
+        "eol" => TcpOption::Eol,
+        "mss" => TcpOption::Mss(cursor.number("a segment size of 16 bits")?),
+        "wscale" => TcpOption::WindowScale(cursor.number("a shift of 8 bits")?),
+        "sackOK" => TcpOption::SackPermitted,
+        "sack" => sack(cursor)?,
+        "TS" => {
+            cursor.expect("val")?;
+            let value = cursor.number("a timestamp of 32 bits")?;
+            cursor.expect("ecr")?;
+            TcpOption::Timestamps { value, echo: cursor.number("a timestamp of 32 bits")? }
+        }
+        "FO" | "FOEXP" => skipped(cursor, "TCP Fast Open"),
+        "ECN" | "exp" => skipped(cursor, "the AccECN option (RFC 9768)"),
+        "md5" => skipped(cursor, "MD5 signatures (RFC 2385)"),
+        _ => return Err(place.expected(WHAT)),
+    })
+}
+
+fn skipped(cursor: &mut Cursor<'_>, name: &'static str) -> TcpOption {
+    cursor.take_while(|c| !matches!(c, ',' | '>' | '\n'));
+    TcpOption::Other(name)
+}
+
+fn sack(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
+    let mut blocks = Vec::new();
+    while blocks.is_empty() || cursor.peek()?.is_some_and(|c| c.is_ascii_digit()) {
+        let left = cursor.number("a SACK block, such as `1001:2001`")?;
+        cursor.expect(":")?;
+        blocks.push((left, cursor.number("the right edge of the SACK block")?));
+    }
+    Ok(TcpOption::Sack(blocks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::parse;
+
+    fn packet(text: &str) -> Packet {
+        let script = parse("t.pkt", &format!("+0 {text}\n")).unwrap();
+        match script.events.into_iter().next().map(|event| event.action) {
+            Some(Action::Packet(packet)) => packet,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_syn_with_its_options() {
+        let syn = packet("< S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>");
+        assert_eq!((syn.flags, syn.ack, syn.window), (Flags::SYN, None, Some(32792)));
+        let options = syn.options.unwrap();
+        assert_eq!(options[0], TcpOption::Mss(1000));
+        assert_eq!(options[5], TcpOption::WindowScale(7));
+    }
+
+    #[test]
+    fn sack_blocks_and_timestamps() {
+        let options =
+            packet("< . 1:1(0) ack 1 win 9 <nop,nop,TS val 7 ecr 8,sack 5:6 1:2>").options;
+        let options = options.unwrap();
+        assert_eq!(options[2], TcpOption::Timestamps { value: 7, echo: 8 });
+        assert_eq!(options[3], TcpOption::Sack(vec![(5, 6), (1, 2)]));
+    }
+
+    #[test]
+    fn ecn_fields_flags_and_the_ace_counter() {
+        let marked = packet("< [ce] EW. 1:1001(1000) ack 1 win 9");
+        assert_eq!(marked.ecn, Some(EcnField::Is(Ecn::Ce)));
+        assert_eq!(marked.flags, Flags::ECE | Flags::CWR);
+        assert_eq!(packet("> [ect01] P.5 1:2(1) ack 1").flags, Flags::PSH | Flags::AE | Flags::ECE);
+        assert_eq!(packet("> SEWA 0:0(0) <...>").options, None);
+    }
+
+    #[test]
+    fn a_segment_without_any_flag() {
+        let bare = packet("< - 1:1001(1000) win 20000");
+        assert_eq!((bare.flags, bare.ack, bare.len), (Flags::empty(), None, 1000));
+    }
+
+    #[test]
+    fn other_packets_are_named() {
+        let script = parse("t.pkt", "0 < icmp unreachable [1:1(0)]\n+0 close(3) = 0").unwrap();
+        assert_eq!(script.events[0].action, Action::Foreign("ICMP"));
+        assert_eq!(script.events.len(), 2);
+    }
+
+    #[test]
+    fn what_no_segment_can_hold_is_refused() {
+        for text in
+            ["< X 0:0(0)", "< . 1:2(3) ack 1", "< . 1:1(0) ack 1 win 65536", "< . 1:1(0) <...>"]
+        {
+            assert!(parse("t.pkt", &format!("0 {text}\n")).is_err(), "{text}");
+        }
+    }
+}

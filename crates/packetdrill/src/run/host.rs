@@ -1,0 +1,231 @@
+//! The host under test: its sockets and connections, and what it sends.
+
+use super::info::View;
+use super::packet::LOCAL_ISN;
+use airtcp_core::{Addr, Events, Flags, Flow, Instant, Length, Segment};
+use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The addresses of a script's connections; ports stand for all of them.
+pub(super) const LOCAL: Addr = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)), 8080);
+const REMOTE: Addr = Addr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 12_345);
+
+/// A segment that left, and when.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    pub(super) segment: Segment<Length>,
+}
+
+/// A file descriptor.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) config: TcpConfig,
+    pub(super) kind: Kind,
+    pub(super) nonblocking: bool,
+    /// What `SO_SNDBUF` was set to.
+    pub(super) send_buffer: Option<i64>,
+    /// `SO_LINGER` with a time of 0: close resets.
+    pub(super) resets_on_close: bool,
+    pub(super) shut_read: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Neither connected nor listening.
+    Fresh,
+    /// Connections that wait to be accepted.
+    Listener(VecDeque<usize>),
+    /// The number of a connection.
+    Connected(usize),
+}
+
+/// A connection, with or without a socket.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) endpoint: Endpoint<Length>,
+    pub(super) config: TcpConfig,
+    /// The listening descriptor that will accept it.
+    listener: Option<i64>,
+    /// The application has closed it.
+    pub(super) orphan: bool,
+    /// The application has heard why it was aborted.
+    pub(super) error_told: bool,
+    /// When data came last.
+    last_data: Instant,
+}
+
+impl Connection {
+    /// What `tcp_info` looks at.
+    pub(super) fn view(&self, now: Instant) -> View<'_> {
+        let since_data = now.since(self.last_data);
+        View { endpoint: &self.endpoint, config: &self.config, since_data }
+    }
+}
+
+/// The host.
+#[derive(Debug)]
+pub(super) struct Host {
+    /// Every new socket's settings.
+    pub(super) config: TcpConfig,
+    pub(super) sockets: BTreeMap<i64, Socket>,
+    pub(super) connections: Vec<Connection>,
+    /// What left and no event of the script has taken yet.
+    pub(super) sent: VecDeque<Sent>,
+    out: Vec<Segment<Length>>,
+    /// A socket has begun to listen since the last connection: the next SYN is for it.
+    pub(super) awaits_syn: bool,
+}
+
+impl Host {
+    pub(super) fn new(config: TcpConfig) -> Self {
+        Self {
+            config,
+            sockets: BTreeMap::new(),
+            connections: Vec::new(),
+            sent: VecDeque::new(),
+            out: Vec::new(),
+            awaits_syn: false,
+        }
+    }
+
+    /// The way of a segment from the peer.
+    pub(super) fn inbound_flow() -> Flow {
+        Flow { src: REMOTE, dst: LOCAL }
+    }
+
+    /// The connection that the script is about: the last one.
+    pub(super) fn current(&self) -> Option<&Connection> {
+        self.connections.last()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.connections.iter().filter_map(|c| c.endpoint.next_deadline()).min()
+    }
+
+    pub(super) fn on_timer(&mut self, now: Instant) {
+        for index in 0..self.connections.len() {
+            self.with(now, index, |endpoint, io| endpoint.on_timer(now, io));
+        }
+    }
+
+    /// Lets an endpoint act, and takes what it sends.
+    pub(super) fn with<T>(
+        &mut self,
+        now: Instant,
+        index: usize,
+        act: impl FnOnce(&mut Endpoint<Length>, &mut Io<'_, Length>) -> T,
+    ) -> T {
+        let mut io = Io { out: &mut self.out, events: Events::none() };
+        let result = act(&mut self.connections[index].endpoint, &mut io);
+        self.sent.extend(self.out.drain(..).map(|segment| Sent { at: now, segment }));
+        self.announce(index);
+        result
+    }
+
+    /// Puts a connection whose handshake is over into the queue of its listener.
+    fn announce(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let opening = matches!(
+            connection.endpoint.state(),
+            State::Listen | State::SynReceived | State::SynSent
+        );
+        if opening {
+            return;
+        }
+        if let Some(fd) = connection.listener.take()
+            && let Some(Socket { kind: Kind::Listener(queue), .. }) = self.sockets.get_mut(&fd)
+        {
+            queue.push_back(index);
+        }
+    }
+
+    /// Opens a connection with these settings; returns its number.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        config: &TcpConfig,
+        listener: Option<i64>,
+    ) -> usize {
+        let flow = Flow { src: LOCAL, dst: REMOTE };
+        self.connections.push(Connection {
+            endpoint: Endpoint::new(config.clone(), flow, LOCAL_ISN),
+            config: config.clone(),
+            listener,
+            orphan: false,
+            error_told: false,
+            last_data: now,
+        });
+        self.connections.len() - 1
+    }
+
+    /// A segment arrives. `reply` follows once the application has had its turn.
+    pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<Length>) -> Option<usize> {
+        let index = self.connection_for(now, &segment);
+        let orphaned = index.is_some_and(|index| self.is_for_nobody(index, &segment));
+        let Some(index) = index.filter(|_| !orphaned) else {
+            if let Some(index) = index {
+                self.drop_quietly(now, index);
+            }
+            self.refuse(now, segment);
+            return None;
+        };
+        // Linux counts from the handshake where no data has come.
+        if segment.payload.0 > 0 || segment.flags.contains(Flags::SYN) {
+            self.connections[index].last_data = now;
+        }
+        self.with(now, index, |endpoint, io| endpoint.on_segment(now, segment, io));
+        Some(index)
+    }
+
+    /// Sends the acknowledgement that is still owed.
+    pub(super) fn reply(&mut self, now: Instant, index: usize) {
+        self.with(now, index, |endpoint, io| endpoint.reply(now, io));
+    }
+
+    /// The last connection, unless it is over; a SYN opens one where a socket listens.
+    fn connection_for(&mut self, now: Instant, segment: &Segment<Length>) -> Option<usize> {
+        let last = self.connections.len().checked_sub(1);
+        let state = last.map(|index| self.connections[index].endpoint.state());
+        let over = matches!(state, None | Some(State::Closed | State::TimeWait));
+        let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
+        if is_syn && (over || self.awaits_syn) {
+            let mut sockets = self.sockets.iter().rev();
+            let listener = sockets.find(|(_, socket)| matches!(socket.kind, Kind::Listener(_)));
+            if let Some((fd, config)) = listener.map(|(fd, socket)| (*fd, socket.config.clone())) {
+                self.awaits_syn = false;
+                let index = self.open(now, &config, Some(fd));
+                self.with(now, index, |endpoint, _| endpoint.listen());
+                return Some(index);
+            }
+        }
+        // TIME-WAIT still answers.
+        last.filter(|_| state != Some(State::Closed))
+    }
+
+    /// Data for a connection that the application has closed: it is reset (RFC 1122 §4.2.2.13,
+    /// RFC 2525 §2.17).
+    fn is_for_nobody(&self, index: usize, segment: &Segment<Length>) -> bool {
+        let connection = &self.connections[index];
+        connection.orphan
+            && segment.payload.0 > 0
+            && matches!(connection.endpoint.state(), State::FinWait1 | State::FinWait2)
+    }
+
+    /// The connection ends without a word.
+    fn drop_quietly(&mut self, now: Instant, index: usize) {
+        let before = self.sent.len();
+        self.with(now, index, |endpoint, io| endpoint.abort(now, io));
+        self.sent.truncate(before);
+    }
+
+    /// Answers as a host does that has no such connection.
+    fn refuse(&mut self, now: Instant, segment: Segment<Length>) {
+        let flow = segment.flow.reversed();
+        let mut nobody = Endpoint::new(self.config.clone(), flow, LOCAL_ISN);
+        let mut io = Io { out: &mut self.out, events: Events::none() };
+        nobody.on_segment(now, segment, &mut io);
+        self.sent.extend(self.out.drain(..).map(|segment| Sent { at: now, segment }));
+    }
+}

@@ -1,0 +1,261 @@
+//! Segments of a script and segments of the endpoint: one made of the other, and compared.
+
+use super::host::Sent;
+use crate::script::{EcnField, Packet, TcpOption};
+use airtcp_core::{
+    Duration, Ecn, Flags, Flow, Instant, Length, Options, SackBlock, Segment, SeqNum, Timestamps,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Our initial sequence number: a script of a few kilobytes wraps around.
+pub(super) const LOCAL_ISN: SeqNum = SeqNum(0xffff_f000);
+/// What is added to the peer's numbers; wraps around as well.
+const REMOTE_OFFSET: u32 = 0xffff_f800;
+
+/// How the numbers of a script and those of the connection correspond.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    /// The peer's initial sequence number and ours, as the script writes them: segments with SYN
+    /// have absolute numbers, the others count from these.
+    remote_isn: u32,
+    local_isn: u32,
+    /// Our timestamps: the script's, and the connection's.
+    clocks: BTreeMap<u32, u32>,
+    /// The first of them.
+    first_clock: Option<(u32, u32)>,
+}
+
+/// What a script expects of timestamps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClockCheck {
+    /// One tick of the script's timestamps.
+    pub(super) tick: Duration,
+    pub(super) tolerance: Duration,
+}
+
+impl Numbers {
+    /// The segment that the script injects.
+    pub(super) fn inbound(&mut self, packet: &Packet, flow: Flow) -> Segment<Length> {
+        let syn = packet.flags.contains(Flags::SYN);
+        if syn {
+            self.remote_isn = packet.seq;
+        }
+        let (local, remote) = self.origins(syn);
+        let options = packet.options.as_deref().unwrap_or_default();
+        Segment {
+            flow,
+            seq: remote + packet.seq,
+            ack: packet.ack.map(|ack| local + ack),
+            window: packet.window.unwrap_or(0),
+            flags: packet.flags,
+            ecn: match packet.ecn {
+                Some(EcnField::Is(ecn)) => ecn,
+                _ => Ecn::NotEct,
+            },
+            options: self.options(options, local, |numbers, value, echo| Timestamps {
+                value,
+                echo: numbers.clock(echo),
+            }),
+            payload: Length(u64::from(packet.len)),
+        }
+    }
+
+    /// What the script's numbers count from: ours and the peer's.
+    fn origins(&self, syn: bool) -> (SeqNum, SeqNum) {
+        let remote = SeqNum(REMOTE_OFFSET);
+        match syn {
+            true => (LOCAL_ISN - self.local_isn, remote),
+            false => (LOCAL_ISN, remote + self.remote_isn),
+        }
+    }
+
+    /// The connection's clock that the script calls `echo`.
+    fn clock(&self, echo: u32) -> u32 {
+        match (self.clocks.get(&echo), self.first_clock) {
+            (Some(clock), _) => *clock,
+            (None, Some((script, clock))) if echo != 0 => {
+                clock.wrapping_add(echo.wrapping_sub(script))
+            }
+            _ => echo,
+        }
+    }
+
+    /// The options as a segment has them; `origin` is what SACK blocks count from.
+    fn options(
+        &self,
+        list: &[TcpOption],
+        origin: SeqNum,
+        timestamps: impl Fn(&Self, u32, u32) -> Timestamps,
+    ) -> Options {
+        let mut options = Options::default();
+        for option in list {
+            match option {
+                TcpOption::Mss(mss) => options.mss = Some(*mss),
+                TcpOption::WindowScale(shift) => options.window_scale = Some(*shift),
+                TcpOption::SackPermitted => options.sack_permitted = true,
+                TcpOption::Timestamps { value, echo } => {
+                    options.timestamps = Some(timestamps(self, *value, *echo));
+                }
+                TcpOption::Sack(blocks) => {
+                    let live = |(left, right): &(u32, u32)| SackBlock {
+                        left: origin + *left,
+                        right: origin + *right,
+                    };
+                    options.sack = blocks.iter().map(live).collect();
+                }
+                TcpOption::Nop | TcpOption::Eol | TcpOption::Other(_) => {}
+            }
+        }
+        options
+    }
+
+    /// What of `segment` differs from the packet that the script expects: its name.
+    pub(super) fn difference(
+        &mut self,
+        packet: &Packet,
+        segment: &Segment<Length>,
+        clock: Option<ClockCheck>,
+    ) -> Option<&'static str> {
+        // Linux sets PSH where its socket buffers end, which is no rule of TCP.
+        let flags = |flags: Flags| flags - Flags::PSH;
+        let syn = packet.flags.contains(Flags::SYN);
+        if syn {
+            self.local_isn = packet.seq;
+        }
+        let (local, remote) = self.origins(syn);
+        let differs = [
+            (flags(packet.flags) != flags(segment.flags), "flags"),
+            (packet.ack.is_some() != segment.ack.is_some(), "flags"),
+            (local + packet.seq != segment.seq, "sequence number"),
+            (u64::from(packet.len) != segment.payload.0, "length"),
+            (packet.ack.map(|ack| remote + ack) != segment.ack, "acknowledgement number"),
+            (packet.window.is_some_and(|window| window != segment.window), "window"),
+            (!ecn_matches(packet.ecn, segment.ecn), "ECN field"),
+        ];
+        if let Some((_, name)) = differs.into_iter().find(|(differs, _)| *differs) {
+            return Some(name);
+        }
+        let list = packet.options.as_deref()?;
+        let wanted = self.options(list, remote, |_, value, echo| Timestamps { value, echo });
+        self.options_difference(&wanted, &segment.options, clock)
+    }
+
+    /// Options are compared as a set: their order and padding are free.
+    fn options_difference(
+        &mut self,
+        wanted: &Options,
+        got: &Options,
+        clock: Option<ClockCheck>,
+    ) -> Option<&'static str> {
+        let differs = [
+            (wanted.mss != got.mss, "MSS option"),
+            (wanted.window_scale != got.window_scale, "window scale option"),
+            (wanted.sack_permitted != got.sack_permitted, "SACK-permitted option"),
+            (wanted.sack != got.sack, "SACK option"),
+            (wanted.timestamps.is_some() != got.timestamps.is_some(), "timestamps option"),
+        ];
+        if let Some((_, name)) = differs.into_iter().find(|(differs, _)| *differs) {
+            return Some(name);
+        }
+        let (wanted, got) = (wanted.timestamps?, got.timestamps?);
+        if wanted.echo != got.echo {
+            return Some("echoed timestamp");
+        }
+        let (script, live) = *self.first_clock.get_or_insert((wanted.value, got.value));
+        self.clocks.insert(wanted.value, got.value);
+        let ClockCheck { tick, tolerance } = clock?;
+        // Our clock ticks once a millisecond.
+        let passed = Duration::from_millis(1) * u64::from(got.value.wrapping_sub(live));
+        let said = tick * u64::from(wanted.value.wrapping_sub(script));
+        (passed.abs_diff(said) > tolerance).then_some("timestamp")
+    }
+
+    /// A segment of ours as a script would write it.
+    pub(super) fn show(&self, segment: &Segment<Length>) -> String {
+        let letters = [("S", Flags::SYN), ("F", Flags::FIN), ("R", Flags::RST), ("P", Flags::PSH)];
+        let ecn = [("E", Flags::ECE), ("W", Flags::CWR), ("A", Flags::AE)];
+        let mut text: String = (letters.iter().chain(&ecn))
+            .filter(|(_, flag)| segment.flags.contains(*flag))
+            .map(|(letter, _)| *letter)
+            .collect();
+        if segment.ack.is_some() {
+            text.push('.');
+        } else if text.is_empty() {
+            text.push('-');
+        }
+        let (local, remote) = self.origins(segment.flags.contains(Flags::SYN));
+        let start = segment.seq.bytes_after_wrapping(local);
+        let len = segment.payload.0;
+        text += &format!(" {start}:{}({len})", u64::from(start) + len);
+        let beyond = |seq: SeqNum| seq.bytes_after_wrapping(remote);
+        if let Some(ack) = segment.ack {
+            text += &format!(" ack {}", beyond(ack));
+        }
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd: _ } =
+            &segment.options;
+        let mut options = Vec::new();
+        options.extend(mss.map(|mss| format!("mss {mss}")));
+        options.extend(sack_permitted.then(|| "sackOK".to_owned()));
+        options.extend(timestamps.map(|ts| format!("TS val {} ecr {}", ts.value, ts.echo)));
+        options.extend(window_scale.map(|shift| format!("wscale {shift}")));
+        if !sack.is_empty() {
+            let blocks: Vec<String> = (sack.as_slice().iter())
+                .map(|block| format!("{}:{}", beyond(block.left), beyond(block.right)))
+                .collect();
+            options.push(format!("sack {}", blocks.join(" ")));
+        }
+        if !options.is_empty() {
+            text += &format!(" <{}>", options.join(","));
+        }
+        text
+    }
+}
+
+/// Distance in the sequence space, as a number without sign.
+trait BytesAfterWrapping {
+    fn bytes_after_wrapping(self, origin: Self) -> u32;
+}
+
+impl BytesAfterWrapping for SeqNum {
+    fn bytes_after_wrapping(self, origin: Self) -> u32 {
+        self.0.wrapping_sub(origin.0)
+    }
+}
+
+fn ecn_matches(wanted: Option<EcnField>, got: Ecn) -> bool {
+    match wanted {
+        None => true,
+        Some(EcnField::Is(ecn)) => ecn == got,
+        Some(EcnField::Ect01) => matches!(got, Ecn::Ect0 | Ecn::Ect1),
+    }
+}
+
+/// Takes the next segment sent. Where the script expects more payload, the segments that left with
+/// it and continue it count as one, as segmentation offload shows them to a capture.
+pub(super) fn take(sent: &mut VecDeque<Sent>, wanted: u32) -> Option<Sent> {
+    let mut first = sent.pop_front()?;
+    while let Some(next) = sent.front() {
+        let (a, b) = (&first.segment, &next.segment);
+        let continues = !b.flags.intersects(Flags::SYN | Flags::RST)
+            && a.payload.0 > 0
+            && b.payload.0 > 0
+            && !a.flags.intersects(Flags::SYN | Flags::FIN)
+            && a.seq_end() == b.seq
+            && (a.ack, a.ecn, &a.options) == (b.ack, b.ecn, &b.options)
+            && first.at == next.at;
+        if !continues || a.payload.0 >= u64::from(wanted) {
+            break;
+        }
+        first.segment.payload.0 += b.payload.0;
+        first.segment.flags |= b.flags;
+        sent.pop_front();
+    }
+    Some(first)
+}
+
+/// `0.25 s`, with the digits of a script.
+pub(super) fn seconds(at: Instant) -> String {
+    let text = format!("{:.6}", at.as_secs_f64());
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{short} s")
+}

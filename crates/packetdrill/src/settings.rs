@@ -1,0 +1,71 @@
+//! What a script sets before it begins: its option lines and its first shell commands.
+
+use crate::linux::{linux_config, set_sysctl};
+use crate::script::Script;
+use crate::shell;
+use airtcp_core::Duration;
+use airtcp_tcp::TcpConfig;
+
+/// The settings of a script.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Every new socket's.
+    pub(crate) config: TcpConfig,
+    /// How far from its time an event may happen.
+    pub(crate) tolerance: Duration,
+    /// The same as a share of the time since the event before, if that is more.
+    pub(crate) tolerance_share: f64,
+    /// One tick of the timestamps that the script writes; without it they are not compared.
+    pub(crate) timestamp_tick: Option<Duration>,
+    /// What the script sets and airtcp lacks.
+    pub(crate) needs: Vec<String>,
+}
+
+impl Settings {
+    pub(crate) fn of(script: &Script, files: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut settings = Self {
+            config: linux_config(),
+            // packetdrill's defaults.
+            tolerance: Duration::from_millis(4),
+            tolerance_share: 0.125,
+            timestamp_tick: None,
+            needs: Vec::new(),
+        };
+        for option in &script.options {
+            settings.set(&option.name, &option.value);
+        }
+        settings.setup(script.setup.as_deref().unwrap_or_default(), files);
+        settings
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        /// IPv4 and TCP headers; IPv6's is 20 bytes longer.
+        const HEADERS: u16 = 40;
+        let number = value.parse::<u64>().ok();
+        match (name, number) {
+            ("tolerance_usecs", Some(micros)) => self.tolerance = Duration::from_micros(micros),
+            ("tcp_ts_tick_usecs", Some(0)) => self.timestamp_tick = None,
+            ("tcp_ts_tick_usecs", Some(micros)) => {
+                self.timestamp_tick = Some(Duration::from_micros(micros));
+            }
+            ("mtu", Some(mtu @ 88..=65_535)) => self.config.mss = mtu as u16 - HEADERS,
+            ("tolerance_percent", _) => {
+                if let Ok(percent) = value.parse::<f64>() {
+                    self.tolerance_share = percent / 100.0;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Shell commands: sysctls become settings of sockets opened from now on.
+    pub(crate) fn setup(&mut self, text: &str, files: &dyn Fn(&str) -> Option<String>) {
+        let commands = shell::read(text, files);
+        self.needs.extend(commands.needs);
+        for (name, value) in &commands.settings {
+            if let Err(need) = set_sysctl(&mut self.config, name, value) {
+                self.needs.push(format!("sysctl {need}"));
+            }
+        }
+    }
+}
