@@ -2,41 +2,17 @@
 //! Linux's defaults, sysctls and socket options.
 
 use airtcp_core::{Bytes, Duration};
-use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{
-    AckConfig, Congestion, CubicConfig, InitialWindow, PersistConfig, PersistOnShrink, Recovery,
-    RtoConfig, SpuriousDetection,
-};
+use airtcp_tcp::config::{AckConfig, Congestion, CubicConfig, RackConfig, Recovery};
+use airtcp_tcp::{TcpConfig, preset};
 
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
 /// airtcp has what it does.
 pub fn linux_config() -> TcpConfig {
     TcpConfig {
         mss: 1460,
-        receive_buffer: Bytes(6 << 20),
-        send_buffer: Bytes(4 << 20),
-        window_scaling: true,
-        timestamps: true,
-        congestion: Congestion::Cubic(CubicConfig::default()),
-        recovery: Recovery::Sack,
-        initial_window: InitialWindow::Segments(10),
-        limited_transmit: true,
-        // Growth by what is acknowledged, without a limit.
-        abc: Some(1_000_000),
-        spurious: SpuriousDetection::FRto,
-        rto: RtoConfig {
-            min: Duration::from_millis(200),
-            max: Duration::from_secs(120),
-            ..RtoConfig::default()
-        },
-        persist: PersistConfig {
-            on_shrink: PersistOnShrink::Linux,
-            max: Duration::from_secs(120),
-            ..PersistConfig::default()
-        },
         // A connection begins with quick ACKs, and scripts are short.
         ack: AckConfig::Every,
-        ..TcpConfig::default()
+        ..preset::linux()
     }
 }
 
@@ -45,10 +21,10 @@ pub fn linux_config() -> TcpConfig {
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_autocorking", &[]),
     ("tcp_dsack", &["1"]),
-    ("tcp_early_retrans", &["0", "3", "4"]),
     ("tcp_ecn", &["0"]),
     ("tcp_ecn_option", &["0", "1", "2"]),
     ("tcp_fack", &["0"]),
+    ("tcp_frto", &["2"]),
     ("tcp_fastopen", &[]),
     ("tcp_fastopen_blackhole_timeout_sec", &[]),
     ("tcp_fastopen_key", &[]),
@@ -83,10 +59,13 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
         ("tcp_timestamps", Some(on)) => config.timestamps = on > 0,
         ("tcp_window_scaling", Some(on)) => config.window_scaling = on > 0,
         ("tcp_sack", Some(0)) => config.recovery = Recovery::NewReno(Default::default()),
-        ("tcp_sack", Some(_)) => config.recovery = Recovery::Sack,
+        ("tcp_sack", Some(_)) => config.recovery = Recovery::Rack(RackConfig::default()),
+        ("tcp_early_retrans", Some(n)) => {
+            if let Recovery::Rack(rack) = &mut config.recovery {
+                rack.tail_loss_probe = n >= 3;
+            }
+        }
         ("tcp_slow_start_after_idle", Some(on)) => config.slow_start_after_idle = on > 0,
-        ("tcp_frto", Some(0)) => config.spurious = SpuriousDetection::None,
-        ("tcp_frto", Some(_)) => config.spurious = SpuriousDetection::FRto,
         ("tcp_reordering", Some(segments @ 1..=300)) => {
             config.duplicate_ack_threshold = segments as u32;
         }
@@ -140,7 +119,7 @@ mod tests {
         for (name, value) in [("tcp_timestamps", "0"), ("tcp_sack", "0"), ("tcp_reordering", "5")] {
             set_sysctl(&mut config, &format!("net.ipv4.{name}"), value).unwrap();
         }
-        assert!(!config.timestamps && config.recovery != Recovery::Sack);
+        assert!(!config.timestamps && !config.recovery.needs_sack());
         assert_eq!(config.duplicate_ack_threshold, 5);
     }
 

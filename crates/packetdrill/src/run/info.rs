@@ -53,6 +53,11 @@ const FIELDS: &[(&str, Field)] = &[
     ("tcpi_snd_mss", |v| f64::from(v.endpoint.mss())),
     ("tcpi_unacked", |v| segments(v.endpoint, v.endpoint.flight())),
     ("tcpi_sacked", |v| segments(v.endpoint, v.endpoint.sacked())),
+    ("tcpi_lost", |v| segments(v.endpoint, v.endpoint.lost())),
+    ("tcpi_retrans", |v| segments(v.endpoint, v.endpoint.resent())),
+    ("tcpi_reordering", |v| f64::from(v.endpoint.reordering())),
+    ("tcpi_delivered", |v| segments(v.endpoint, v.endpoint.delivered() as u32)),
+    ("tcpi_min_rtt", |v| v.endpoint.min_rtt().map_or(0.0, micros)),
     ("tcpi_backoff", |v| f64::from(v.endpoint.expiries())),
     ("tcpi_retransmits", |v| f64::from(v.endpoint.expiries())),
     ("tcpi_probes", |v| f64::from(v.endpoint.unanswered_probes())),
@@ -100,8 +105,9 @@ fn micros(duration: Duration) -> f64 {
 /// Disorder.
 fn ca_state(tcp: &Endpoint<Length>) -> f64 {
     match tcp.phase() {
-        Phase::Open if tcp.duplicate_acks() > 0 || tcp.sacked() > 0 => 1.0,
+        Phase::Open if tcp.in_disorder() || tcp.duplicate_acks() > 0 => 1.0,
         Phase::Open => 0.0,
+        Phase::Cwr => 2.0,
         Phase::Recovery => 3.0,
         Phase::Loss => 4.0,
     }

@@ -137,6 +137,8 @@ impl<P: Payload> Endpoint<P> {
         }
         self.tx.una = self.tx.iss + 1;
         self.start_rack(now);
+        let srtt = self.tx.rto.estimate().map(|e| e.srtt);
+        self.tx.recovery.on_established(now, srtt);
         self.tx.expiries = 0;
         self.tx.rtx_deadline = None;
         self.tx.last_sent = now;

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::recovery::Phase;
-use airtcp_core::Payload;
+use airtcp_core::{Duration, Payload};
 
 impl<P: Payload> Endpoint<P> {
     /// SMSS: the largest payload of a segment that we send, bytes.
@@ -22,7 +22,43 @@ impl<P: Payload> Endpoint<P> {
 
     /// Bytes beyond SND.UNA that the peer has reported by SACK.
     pub fn sacked(&self) -> u32 {
-        self.tx.board.sacked_before(self.tx.max)
+        match &self.tx.rack {
+            Some(rack) => rack.queue().sacked().bytes,
+            None => self.tx.board.sacked_before(self.tx.max),
+        }
+    }
+
+    /// Bytes taken for lost and neither acknowledged nor SACKed since; 0 without RACK, which alone
+    /// keeps count.
+    pub fn lost(&self) -> u32 {
+        self.tx.rack.as_ref().map_or(0, |rack| rack.queue().lost().bytes)
+    }
+
+    /// Bytes of retransmissions in the network; 0 without RACK.
+    pub fn resent(&self) -> u32 {
+        self.tx.rack.as_ref().map_or(0, |rack| rack.queue().resent().bytes)
+    }
+
+    /// Segments by which the path has been seen to reorder, at least 3 (RFC 5681's DupThresh).
+    pub fn reordering(&self) -> u32 {
+        self.tx.rack.as_ref().map_or(3, |rack| rack.reordering())
+    }
+
+    /// Nothing is known to be lost, but data is SACKed or retransmissions are in the network (what
+    /// Linux calls Disorder); false without RACK.
+    pub fn in_disorder(&self) -> bool {
+        let open = self.tx.recovery.phase() == Phase::Open;
+        open && self.tx.rack.as_ref().is_some_and(|rack| rack.in_disorder())
+    }
+
+    /// Bytes delivered, by acknowledgement or SACK; 0 without RACK.
+    pub fn delivered(&self) -> u64 {
+        self.tx.rack.as_ref().map_or(0, |rack| rack.delivered().total())
+    }
+
+    /// The smallest RTT of the last five minutes, measured by RACK.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.tx.rack.as_ref().and_then(|rack| rack.min_rtt())
     }
 
     /// Expiries of the retransmission timer since the last new ACK.

@@ -339,6 +339,11 @@ impl LossRecovery {
         }
     }
 
+    /// See [`CongestionControl::on_established`].
+    pub(crate) fn on_established(&mut self, now: Instant, srtt: Option<Duration>) {
+        self.congestion.on_established(&mut self.window, now, srtt);
+    }
+
     /// See [`CongestionControl::on_recovered`].
     pub(crate) fn on_recovered(&mut self, now: Instant) {
         self.congestion.on_recovered(&mut self.window, now);

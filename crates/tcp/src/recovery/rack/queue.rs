@@ -121,10 +121,6 @@ impl Queue {
         self.records.front()
     }
 
-    pub(crate) fn back(&self) -> Option<&Sent> {
-        self.records.back()
-    }
-
     pub(crate) fn get(&self, serial: Serial) -> &Sent {
         &self.records[(serial - self.first) as usize]
     }
@@ -310,23 +306,12 @@ impl Queue {
         at
     }
 
-    /// Segments neither delivered nor lost, the one sent longest ago first, each with its number.
-    pub(crate) fn by_time(&self) -> impl Iterator<Item = (Serial, &Sent)> {
-        let mut next = self.oldest;
-        std::iter::from_fn(move || {
-            let serial = next?;
-            let record = self.get(serial);
-            next = record.later;
-            Some((serial, record))
-        })
-    }
-
-    /// The one of [`Queue::by_time`] sent longest ago.
+    /// The segment sent longest ago, of those neither delivered nor lost.
     pub(crate) fn oldest(&self) -> Option<Serial> {
         self.oldest
     }
 
-    /// The one of [`Queue::by_time`] behind `serial`.
+    /// The one of those sent after `serial`.
     pub(crate) fn later(&self, serial: Serial) -> Option<Serial> {
         self.get(serial).later
     }
