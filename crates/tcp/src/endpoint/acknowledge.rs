@@ -3,7 +3,7 @@
 
 use super::spurious::{FRtoVerdict, Saved};
 use super::{Endpoint, Io, State};
-use crate::config::SackPipe;
+use crate::config::{ABC_UNLIMITED, SackPipe};
 use crate::congestion::{Ack, Delivery, Loss, Undo};
 use crate::recovery::{Phase, Progress, Reduction};
 use crate::rto::Estimate;
@@ -27,9 +27,9 @@ impl<P: Payload> Endpoint<P> {
             persist.unanswered = 0;
         }
         if tx.rack.is_some() {
-            if ack.at_or_after(tx.una) {
-                self.on_rack_ack(now, ack, segment, io);
-            }
+            // An old ACK moves nothing, but its SACK blocks may be news.
+            let ack = ack.later(tx.una);
+            self.on_rack_ack(now, ack, segment, io);
             if probes {
                 self.probe_route(now, io);
             }
@@ -160,6 +160,7 @@ impl<P: Payload> Endpoint<P> {
         tx.una = ack;
         tx.nxt = tx.nxt.later(ack);
         tx.expiries = 0;
+        let duplicates = tx.recovery.duplicate_acks();
         tx.recovery.forget_duplicates();
         tx.limited_transmit = 0;
         tx.board.advance(ack);
@@ -176,7 +177,10 @@ impl<P: Payload> Endpoint<P> {
                 _ if self.tx.standby => {}
                 // An accepted window probe is no sign of capacity: cwnd is frozen in persist.
                 Phase::Open if self.tx.persist.is_some() => {}
-                Phase::Open | Phase::Cwr => self.tx.recovery.grow(&heard),
+                Phase::Open | Phase::Cwr => {
+                    let acked = self.newly_delivered(acked, duplicates);
+                    self.tx.recovery.grow(&Ack { acked, ..heard });
+                }
                 Phase::Loss => self.on_new_ack_in_loss(&heard, io),
                 Phase::Recovery => keep_timer = self.on_new_ack_in_recovery(&heard, io),
             }
@@ -195,6 +199,16 @@ impl<P: Payload> Endpoint<P> {
             tx.arm_retransmission(now);
         }
         self.publish_window(now, io);
+    }
+
+    /// Of `acked` bytes, those that the duplicate ACKs before have not reported (Linux:
+    /// `tcp_remove_reno_sacks`). Only a growth that counts every byte makes a difference.
+    fn newly_delivered(&self, acked: u32, duplicates: u32) -> u32 {
+        if self.config.abc != Some(ABC_UNLIMITED) {
+            return acked;
+        }
+        let mss = self.tx.mss;
+        acked.saturating_sub(duplicates.saturating_mul(mss)).max(mss.min(acked))
     }
 
     /// After a time-out (or in Tahoe's slow start): F-RTO looks first.

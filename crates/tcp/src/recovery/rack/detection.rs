@@ -26,7 +26,7 @@ pub(super) struct Detection {
     latest: Option<Latest>,
     /// Something was delivered since losses were looked for.
     advanced: bool,
-    /// Where the highest SACKed segment begins.
+    /// Where the highest SACKed segment ends.
     highest: Option<SeqNum>,
 }
 
@@ -46,8 +46,8 @@ impl Detection {
         });
     }
 
-    pub(super) fn on_sacked(&mut self, seq: SeqNum) {
-        self.highest = Some(self.highest.map_or(seq, |highest| highest.later(seq)));
+    pub(super) fn on_sacked(&mut self, end: SeqNum) {
+        self.highest = Some(self.highest.map_or(end, |highest| highest.later(end)));
     }
 
     /// Nothing is SACKed.

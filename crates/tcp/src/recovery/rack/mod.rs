@@ -292,7 +292,7 @@ impl Rack {
         }
     }
 
-    /// Where the highest SACKed segment begins (Linux: `tcp_highest_sack_seq`).
+    /// Where the highest SACKed segment ends (Linux: `tcp_highest_sack_seq`).
     fn highest_sacked(&self, una: SeqNum, nxt: SeqNum) -> SeqNum {
         if self.queue.sacked().segments == 0 { una } else { self.detection.highest(nxt) }
     }
@@ -351,7 +351,7 @@ impl Rack {
             out.original_arrived |= record.end.at_or_before(self.high);
         }
         self.queue.mark_sacked(serial);
-        self.detection.on_sacked(record.seq);
+        self.detection.on_sacked(record.end);
         self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
         out.newly_sacked = true;
     }
