@@ -10,8 +10,6 @@ use airtcp_tcp::{TcpConfig, preset};
 pub fn linux_config() -> TcpConfig {
     TcpConfig {
         mss: 1460,
-        // Scripts are written for kernels that tick each millisecond.
-        timer_hz: Some(1000),
         // A connection begins with quick ACKs, and scripts are short.
         ack: AckConfig::Every,
         ..preset::linux()
