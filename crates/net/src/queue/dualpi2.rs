@@ -226,3 +226,55 @@ impl<T> Discipline<T> for DualPi2<T> {
         self.classic.take(matches, taken);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_base(base: f64, drop_overload: bool) -> DualPi2<u32> {
+        let config = DualPi2Config { drop_overload, ..DualPi2Config::default() };
+        let mut queue = DualPi2::new(&config, Stream::new(1, "link/test/red"));
+        queue.base = base;
+        queue
+    }
+
+    fn share(n: u32, mut fate: impl FnMut() -> Fate, of: Fate) -> f64 {
+        f64::from((0..n).filter(|_| fate() == of).count() as u32) / f64::from(n)
+    }
+
+    #[test]
+    fn l4s_packets_are_marked_with_k_p_and_classic_ones_dropped_with_its_square() {
+        // RFC 9332 §2.1: p_CL = k p', p_C = p'^2. 4 standard errors of 100,000 draws.
+        let mut queue = with_base(0.2, true);
+        assert_eq!(queue.coupled(), 0.4);
+        let marked = share(100_000, || queue.l4s_fate(Duration::ZERO), Fate::Mark);
+        assert!((marked - 0.4).abs() < 0.0062, "{marked}");
+        let dropped = share(100_000, || queue.classic_fate(Ecn::NotEct), Fate::Drop);
+        assert!((dropped - 0.04).abs() < 0.0025, "{dropped}");
+        let marked = share(100_000, || queue.classic_fate(Ecn::Ect0), Fate::Mark);
+        assert!((marked - 0.04).abs() < 0.0025, "{marked}");
+    }
+
+    #[test]
+    fn under_overload_both_kinds_are_dropped_with_the_square() {
+        // RFC 9332 §A.2: k p' is above 1.
+        let mut queue = with_base(0.6, true);
+        let dropped = share(100_000, || queue.l4s_fate(Duration::ZERO), Fate::Drop);
+        assert!((dropped - 0.36).abs() < 0.0061, "{dropped}");
+        let dropped = share(100_000, || queue.classic_fate(Ecn::Ect0), Fate::Drop);
+        assert!((dropped - 0.36).abs() < 0.0061, "{dropped}");
+        let mut queue = with_base(0.6, false);
+        assert_eq!(share(1000, || queue.l4s_fate(Duration::ZERO), Fate::Mark), 1.0);
+    }
+
+    #[test]
+    fn the_base_probability_follows_the_longer_delay() {
+        // RFC 9332 §A.1: p' += alpha (delay - target) + beta (delay - previous).
+        let mut queue = with_base(0.1, true);
+        queue.previous = Duration::from_millis(20);
+        let meta = crate::PacketMeta::new(airtcp_core::Bytes(1000), true);
+        queue.classic.push(Waiting::new(Instant::ZERO, 0, meta));
+        queue.update(Instant::from_millis(30));
+        assert!((queue.base - 0.1 - 0.16 * 0.015 - 3.2 * 0.010).abs() < 1e-12);
+    }
+}

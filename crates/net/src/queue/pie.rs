@@ -208,3 +208,94 @@ impl<T> Discipline<T> for Pie<T> {
         self.fifo.take(matches, taken);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pie() -> Pie<u32> {
+        Pie::new(&PieConfig::default(), Stream::new(1, "link/test/red"))
+    }
+
+    #[test]
+    fn small_probabilities_change_in_smaller_steps() {
+        // RFC 8033 §4.2, the table of scale factors.
+        let divisors: Vec<f64> = [0.0, 5e-6, 5e-5, 5e-4, 5e-3, 5e-2, 0.1, 0.5]
+            .map(|drop_prob| 1.0 / tuning(drop_prob))
+            .to_vec();
+        assert_eq!(divisors, [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_probability_follows_the_delay_and_its_trend() {
+        // RFC 8033 §4.2: p += alpha (delay - target) + beta (delay - old), here with scale 1/2.
+        let mut pie = pie();
+        pie.drop_prob = 0.05;
+        pie.qdelay_old = Duration::from_millis(20);
+        pie.current_qdelay = Duration::from_millis(30);
+        pie.update();
+        assert!((pie.drop_prob - 0.05 - (0.125 * 0.015 + 1.25 * 0.010) / 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn large_probabilities_rise_by_two_hundredths_at_most() {
+        // RFC 8033 §5.5.
+        let mut pie = pie();
+        pie.drop_prob = 0.2;
+        pie.current_qdelay = Duration::from_millis(500);
+        pie.update();
+        assert!((pie.drop_prob - 0.22).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_burst_after_a_quiet_time_is_let_in_for_150_ms() {
+        // RFC 8033 §4.4: ten updates of 15 ms use up the allowance, if there is a queue.
+        let mut pie = pie();
+        pie.drop_prob = 0.5;
+        pie.qdelay_old = Duration::from_millis(50);
+        pie.current_qdelay = Duration::from_millis(50);
+        for _ in 0..10 {
+            assert!(!pie.drops_early());
+            pie.update();
+        }
+        assert!(pie.burst_allowance.is_zero());
+        pie.drop_prob = 0.0;
+        pie.qdelay_old = Duration::ZERO;
+        pie.current_qdelay = Duration::ZERO;
+        pie.update();
+        assert_eq!(pie.burst_allowance, Duration::from_millis(150));
+    }
+
+    #[test]
+    fn drops_are_spaced_by_the_accumulated_probability() {
+        // RFC 8033 §5.4: none until 0.85 has accumulated, one at 8.5 at the latest.
+        let mut pie = pie();
+        pie.burst_allowance = Duration::ZERO;
+        // A sixteenth: sums are exact.
+        pie.drop_prob = 0.0625;
+        pie.qdelay_old = Duration::from_millis(50);
+        for id in 0..10 {
+            pie.fifo.push(Waiting::new(
+                Instant::ZERO,
+                id,
+                crate::PacketMeta::new(Bytes(1000), true),
+            ));
+        }
+        pie.largest.note(Bytes(1000));
+        let drops: Vec<usize> = (0..100_000).filter(|_| pie.drops_early()).collect();
+        let gaps: Vec<usize> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.iter().all(|gap| (14..=136).contains(gap)));
+    }
+
+    #[test]
+    fn idle_time_in_one_step_equals_idle_time_update_by_update() {
+        let (mut once, mut often) = (pie(), pie());
+        for pie in [&mut once, &mut often] {
+            pie.drop_prob = 0.01;
+            pie.qdelay_old = Duration::from_millis(20);
+        }
+        once.catch_up(Instant::from_secs(100));
+        (0..=100_000).for_each(|ms| often.catch_up(Instant::from_millis(ms)));
+        assert_eq!(format!("{once:?}"), format!("{often:?}"));
+    }
+}
