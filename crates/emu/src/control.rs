@@ -141,8 +141,10 @@ pub struct DirectionStatus {
     pub packets_sent: u64,
     /// Bytes of these.
     pub bytes_sent: u64,
-    /// Packets the queue refused.
+    /// Packets the queue refused or dropped.
     pub queue_drops: u64,
+    /// Packets the queue marked instead (ECN).
+    pub ecn_marks: u64,
     /// Packets the loss model took.
     pub loss_drops: u64,
     /// Packets an outage took.
@@ -170,6 +172,7 @@ impl DirectionStatus {
             packets_sent,
             bytes_sent,
             queue_drops,
+            ecn_marks,
             loss_drops,
             outage_drops,
             max_queue_packets,
@@ -181,6 +184,7 @@ impl DirectionStatus {
             packets_sent,
             bytes_sent: bytes_sent.get(),
             queue_drops,
+            ecn_marks,
             loss_drops,
             outage_drops,
             max_queue_packets,
@@ -442,6 +446,7 @@ mod tests {
             packets_sent: 0,
             bytes_sent: 0,
             queue_drops: 0,
+            ecn_marks: 0,
             loss_drops: 0,
             outage_drops: 0,
             max_queue_packets: 0,

@@ -101,7 +101,11 @@ fn queue(config: &QueueConfig) -> String {
         QueueConfig::DropTail { limit: QueueLimit::Bytes(n) } => {
             format!("droptail [bytes={}]", n.get())
         }
-        QueueConfig::Red { limit, .. } => format!("red [packets={limit}]"),
+        QueueConfig::Red(config) => format!("red [packets={}]", config.limit),
+        QueueConfig::Codel(config) => format!("codel [packets={}]", config.limit),
+        QueueConfig::FqCodel(config) => format!("fq_codel [packets={}]", config.limit),
+        QueueConfig::Pie(config) => format!("pie [packets={}]", config.limit),
+        QueueConfig::DualPi2(config) => format!("dualpi2 [packets={}]", config.limit),
     }
 }
 
@@ -255,7 +259,7 @@ mod tests {
                 write(Event::Departure(departure));
             }
             write(Event::Arrival(us(at), size));
-            if link.send(us(at), 0, PacketMeta { size, data: true }).is_err() {
+            if link.send(us(at), 0, PacketMeta::new(size, true)).is_err() {
                 write(Event::Refusal(us(at), size));
             }
         }

@@ -2,21 +2,28 @@
 
 use airtcp_core::Bytes;
 use airtcp_net::PacketMeta;
+use airtcp_net::queue::flow::flow_number;
 use etherparse::{SlicedPacket, TransportSlice};
 
-/// Size of the IP packet, and whether it carries payload of its transport.
+/// Size, flow and ECN field of the IP packet, and whether it carries payload of its transport.
 pub(crate) fn meta(packet: &[u8]) -> PacketMeta {
     let data = match SlicedPacket::from_ip(packet).ok().and_then(|sliced| sliced.transport) {
         Some(TransportSlice::Tcp(tcp)) => !tcp.payload().is_empty(),
         Some(TransportSlice::Udp(udp)) => !udp.payload().is_empty(),
         _ => false,
     };
-    PacketMeta { size: Bytes(packet.len() as u64), data }
+    let size = Bytes(packet.len() as u64);
+    let flow = match airtcp_wire::outline(packet) {
+        Ok((protocol, flow)) => flow_number(&flow, protocol),
+        Err(_) => 0,
+    };
+    PacketMeta { size, flow, data, ecn: airtcp_wire::ecn(packet) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::Ecn;
 
     /// An IPv4 packet of TCP or UDP with this many bytes of payload.
     fn packet(protocol: u8, payload: usize) -> Vec<u8> {
@@ -36,13 +43,24 @@ mod tests {
 
     #[test]
     fn a_pure_ack_is_no_data() {
-        assert_eq!(meta(&packet(6, 0)), PacketMeta { size: Bytes(40), data: false });
-        assert_eq!(meta(&packet(6, 100)), PacketMeta { size: Bytes(140), data: true });
-        assert_eq!(meta(&packet(17, 1)), PacketMeta { size: Bytes(29), data: true });
+        let of = |packet: &[u8]| (meta(packet).size, meta(packet).data);
+        assert_eq!(of(&packet(6, 0)), (Bytes(40), false));
+        assert_eq!(of(&packet(6, 100)), (Bytes(140), true));
+        assert_eq!(of(&packet(17, 1)), (Bytes(29), true));
+    }
+
+    #[test]
+    fn flows_and_ecn_fields_are_told_apart() {
+        let mut other = packet(6, 100);
+        assert_eq!(meta(&other), meta(&packet(6, 100)));
+        other[21] = 9;
+        assert_ne!(meta(&other).flow, meta(&packet(6, 100)).flow);
+        other[1] = 0b10;
+        assert_eq!(meta(&other).ecn, Ecn::Ect0);
     }
 
     #[test]
     fn what_is_no_ip_packet_has_a_size_all_the_same() {
-        assert_eq!(meta(&[1, 2, 3]), PacketMeta { size: Bytes(3), data: false });
+        assert_eq!(meta(&[1, 2, 3]), PacketMeta::new(Bytes(3), false));
     }
 }

@@ -145,7 +145,10 @@ impl Way<'_> {
             }
             for direction in [UP, DOWN] {
                 let link = &mut self.directions[direction].lane.link;
-                let Some(Output::Deliver(packet)) = link.poll(due) else { continue };
+                let Some(Output::Deliver(mut packet, passage)) = link.poll(due) else { continue };
+                if passage.marked {
+                    airtcp_wire::mark_ce(&mut packet);
+                }
                 match &mut self.air {
                     Some(air) if direction == DOWN => air.offer(due, air::ACCESS_POINT, &packet),
                     _ => self.release(direction, due, &packet, &clock),

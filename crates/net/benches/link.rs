@@ -27,7 +27,7 @@ fn config(delay: DelayConfig, loss: LossConfig) -> LinkConfig {
 }
 
 fn transfer(link: &mut Link<u32>, now: &mut Instant) {
-    let meta = PacketMeta { size: Bytes(1040), data: true };
+    let meta = PacketMeta::new(Bytes(1040), true);
     for id in 0..WINDOW {
         let _ = link.send(*now, id, meta);
     }

@@ -1,6 +1,11 @@
 //! What a link is made of, and how it is written in files. Constructors or file readers validate
 //! all values; the models themselves never fail.
 
+use crate::queue::codel::CodelConfig;
+use crate::queue::dualpi2::DualPi2Config;
+use crate::queue::fq_codel::FqCodelConfig;
+use crate::queue::pie::PieConfig;
+use crate::queue::red::RedConfig;
 use airtcp_core::{Bytes, DataRate, Duration, Instant};
 use airtcp_settings::schema::{
     Fallback, Field, Key, Kind, POSITIVE_TIME, PROBABILITY, TIME, Table, choose, field, words,
@@ -445,10 +450,9 @@ choice! {
 }
 
 alternatives! {
-    /// The queue in front of a link.
+    /// The queue in front of a link, or of a station's MAC.
     #[derive(Clone, Debug, PartialEq)]
     #[table("link.queue", whole)]
-    #[check(red_thresholds)]
     #[choice("kind", "Queue discipline.")]
     #[absent(QueueConfig::DropTail { limit: QueueLimit::Packets(50) })]
     pub enum QueueConfig {
@@ -458,39 +462,33 @@ alternatives! {
             /// its `limit_` of L holds L - 1 waiting packets.)
             limit: QueueLimit = QueueLimit::Packets(50),
         },
-        /// Random Early Detection, by packets, dropping
-        "red" => Red {
-            /// Hard limit, not counting the packet in service.
-            #[kind = Kind::WholePackets]
-            limit: u64 = 50,
-            /// Average queue, in packets, at which dropping begins.
-            #[kind = Kind::Packets]
-            #[source = "Floyd, Jacobson 1993"]
-            min_threshold: f64 = 5.0,
-            /// Average queue, in packets, at which every packet is dropped.
-            #[kind = Kind::Packets]
-            #[source = "Floyd, Jacobson 1993"]
-            max_threshold: f64 = 15.0,
-            /// Drop probability when the average reaches `max-threshold`.
-            #[kind = PROBABILITY]
-            #[source = "Floyd, Jacobson 1993"]
-            max_p: f64 = 0.02,
-            /// Weight of a sample in the moving average.
-            #[kind = Kind::Number { min: 0.0, max: 1.0, above: true }]
-            #[source = "Floyd, Jacobson 1993"]
-            weight: f64 = 0.002,
-            /// Raise the probability from `max-p` to 1 between `max-threshold` and twice that,
-            /// instead of jumping to 1.
-            gentle: bool = false,
-        },
+        /// Random Early Detection, by packets
+        "red" => Red(..RedConfig),
+        /// Controlled Delay (RFC 8289): drops at the head of a queue that stands
+        "codel" => Codel(..CodelConfig),
+        /// FlowQueue-CoDel (RFC 8290): a queue under CoDel for each flow, served in turn
+        "fq-codel" => FqCodel(..FqCodelConfig),
+        /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability that
+        /// keeps the delay at a target
+        "pie" => Pie(..PieConfig),
+        /// Dual-Queue Coupled AQM (RFC 9332): a queue for L4S packets beside the classic one
+        "dualpi2" => DualPi2(..DualPi2Config),
     }
 }
 
-fn red_thresholds<R: Reader>(from: &R, queue: &QueueConfig) {
-    let QueueConfig::Red { min_threshold: min, max_threshold: max, .. } = queue else { return };
-    if min >= max {
-        let message = format!("{min} packets is not below max-threshold");
-        from.refuse(Some("min-threshold"), message, &format!("less than {max} packets"));
+impl QueueConfig {
+    /// Whether what happens to a packet is known when it arrives, and is only that it enters or not.
+    pub(crate) fn decides_on_arrival(&self) -> bool {
+        match self {
+            Self::DropTail { .. } => true,
+            Self::Red(red) => !red.ecn,
+            Self::Codel(_) | Self::FqCodel(_) | Self::Pie(_) | Self::DualPi2(_) => false,
+        }
+    }
+
+    /// Whether it asks for the flows of packets ([`PacketMeta::flow`](crate::PacketMeta::flow)).
+    pub fn looks_at_flows(&self) -> bool {
+        matches!(self, Self::FqCodel(_))
     }
 }
 

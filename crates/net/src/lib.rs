@@ -1,7 +1,7 @@
 //! Links, queues and wireless channels without I/O.
 //!
 //! Read in this order: [`config`] (what a link is made of), [`link`] (the machine: queue, server,
-//! flight), then its parts, each readable alone: [`queue`] (drop-tail and RED admission), [`loss`],
+//! flight), then its parts, each readable alone: [`queue`] (a file a discipline), [`loss`],
 //! [`delay`], [`schedule`] (outages, of the link and above the MAC), [`trace`] (a recorded rate).
 //! [`wifi`] is the other medium: 802.11, shared by many stations, with its own narration;
 //! [`mobility`] says where the stations are.
@@ -20,6 +20,8 @@ pub mod schedule;
 pub mod trace;
 pub mod wifi;
 
-pub use link::{Arrived, Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta};
+pub use link::{
+    Arrived, Departure, Dropped, Link, LinkCounters, LinkStreams, Output, PacketMeta, Passage,
+};
 pub use schedule::AboveMac;
 pub use trace::{Trace, TraceError};

@@ -19,17 +19,20 @@
 //! - At equal times a departure comes before an arrival to the queue.
 //! - A packet whose arrival is known may be taken out ahead of it ([`Link::pass`]), for a caller
 //!   that looks after the rest itself.
-//! - A link that can be taken down at run time ([`Link::steered`]) is the exception to the third
-//!   rule: what will happen is not known beforehand, so a packet is decided when its service
-//!   starts, which is one more wake-up. Its times are the same.
+//! - A link that can be taken down at run time ([`Link::steered`]), or whose queue discipline drops,
+//!   marks or reorders waiting packets, is the exception to the second rule: what will happen is not
+//!   known beforehand, so a packet is decided when its service starts, which is one more wake-up.
+//!   Where both ways are possible, the times are the same. What such a queue drops is reported at
+//!   that instant.
 
-use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode, QueueConfig};
+use crate::config::{LinkConfig, LossPlace, OutageConfig, OutageMode, QueueConfig, QueueLimit};
 use crate::delay::Delay;
 use crate::loss::Loss;
-use crate::queue::{Admission, Arrival};
+use crate::queue::admission::{Admission, Admitted, Arrival, Verdict};
+use crate::queue::{Queue, Server, Waiting as Queued};
 use crate::trace::{Opportunities, Trace};
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Duration, Histogram, Instant, Stream};
+use airtcp_core::{Bytes, DataRate, Duration, Ecn, Histogram, Instant, Stream};
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -39,8 +42,20 @@ use std::collections::{BinaryHeap, VecDeque};
 pub struct PacketMeta {
     /// Size on the link.
     pub size: Bytes,
+    /// The number of its flow ([`flow_number`](crate::queue::flow::flow_number)), for disciplines
+    /// that tell flows apart.
+    pub flow: u32,
     /// It carries payload (only such packets have ordinals in [`crate::config::LossConfig::List`]).
     pub data: bool,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
+}
+
+impl PacketMeta {
+    /// A packet of this size, with payload or not, of flow 0 and a sender without ECN.
+    pub const fn new(size: Bytes, data: bool) -> Self {
+        Self { size, flow: 0, data, ecn: Ecn::NotEct }
+    }
 }
 
 /// The random streams of one link.
@@ -50,20 +65,20 @@ pub struct LinkStreams {
     pub loss: Stream,
     /// For the delay variation.
     pub delay: Stream,
-    /// For RED.
-    pub red: Stream,
+    /// For the queue discipline.
+    pub queue: Stream,
 }
 
 impl LinkStreams {
-    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`.
+    /// The streams `link/<link_name>/loss`, `…/delay` and `…/red` of the run with seed `run_seed`. The
+    /// last is every discipline's; it was RED's first, and another name would change its draws.
     pub fn named(run_seed: u64, link_name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("link/{link_name}/{purpose}"));
-        Self { loss: stream("loss"), delay: stream("delay"), red: stream("red") }
+        Self { loss: stream("loss"), delay: stream("delay"), queue: stream("red") }
     }
 }
 
-/// The packet went no further than the entrance: the queue refused it (drop-tail or RED;
-/// [`DropReason::Queue`]) or a loss model in front of it took it ([`DropReason::Loss`]).
+/// The packet went no further than the entrance: the queue refused it ([`DropReason::Queue`]) or a loss model in front of it took it ([`DropReason::Loss`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<T>(pub T, pub DropReason);
 
@@ -71,9 +86,18 @@ pub struct Dropped<T>(pub T, pub DropReason);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<T> {
     /// The packet arrived at the far end.
-    Deliver(T),
-    /// The packet was lost on the way.
+    Deliver(T, Passage),
+    /// The packet was lost on the way, or dropped by the queue after it had entered.
     Drop(T, DropReason),
+}
+
+/// What was not known of a packet when it was offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// How long it waited for its service; zero where that was [known](Link::latest_wait).
+    pub waited: Duration,
+    /// The queue marked it: its ECN field is to become [`Ecn::Ce`].
+    pub marked: bool,
 }
 
 /// The arrival of a packet taken out of a link ahead of time.
@@ -92,8 +116,10 @@ pub struct LinkCounters {
     pub packets_sent: u64,
     /// Total size of these packets, bytes.
     pub bytes_sent: Bytes,
-    /// Packets the queue refused.
+    /// Packets the queue refused or dropped.
     pub queue_drops: u64,
+    /// Packets the queue marked instead ([`Ecn::Ce`]).
+    pub ecn_marks: u64,
     /// Packets the loss model took.
     pub loss_drops: u64,
     /// Packets an outage took.
@@ -117,8 +143,9 @@ pub struct Link<T> {
     loss: Option<Box<Loss>>,
     loss_place: LossPlace,
     outage: Option<Box<OutageConfig>>,
+    /// Unless `deferred`.
     admission: Admission,
-    /// The packets whose service starts later than the latest call.
+    /// The packets whose service starts later than the latest call, unless `deferred`.
     waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
     /// When the server becomes, or became, free.
@@ -126,8 +153,8 @@ pub struct Link<T> {
     /// The latest arrival of a packet so far accepted.
     latest_arrival: Instant,
     in_flight: InFlight<T>,
-    /// Present in a link that can be taken down at run time.
-    steering: Option<Box<Steering<T>>>,
+    /// Present if packets are decided when their service starts.
+    deferred: Option<Box<Deferred<T>>>,
     /// Only a rate, a constant delay and a drop-tail queue.
     is_plain: bool,
     /// Packets and bytes accepted, for RED; a plain link does not count them.
@@ -142,43 +169,52 @@ pub struct Link<T> {
 /// A packet's place in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// When its service starts. In a steered link only the first packet's is known; for the others
-    /// it is [`Instant::MAX`].
+    /// When its service starts.
     start: Instant,
     size: Bytes,
 }
 
-/// What a link that can be taken down at run time needs.
+/// What a link needs that decides packets when their service starts.
 #[derive(Clone, Debug)]
-struct Steering<T> {
-    mode: OutageMode,
-    down: bool,
-    /// The end of the latest outage by hand.
-    up_since: Instant,
-    /// The packets in the queue, not yet decided.
-    undecided: VecDeque<Undecided<T>>,
+struct Deferred<T> {
+    queue: Queue<T>,
+    /// When the server next takes a packet from the queue; [`Instant::MAX`] while it is empty or
+    /// held.
+    next_start: Instant,
+    /// Packets that the queue drops; empty between calls.
+    dropped: Vec<Queued<T>>,
+    /// Present in a link that can be taken down at run time.
+    steering: Option<Steering>,
     /// Departures not yet reported, if the caller asked for them.
     departures: Option<VecDeque<Departure>>,
 }
 
-/// A packet whose service has not begun.
-#[derive(Clone, Debug)]
-struct Undecided<T> {
-    arrived: Instant,
-    item: T,
-    meta: PacketMeta,
+/// The outages by hand of a link.
+#[derive(Clone, Copy, Debug)]
+struct Steering {
+    mode: OutageMode,
+    down: bool,
+    /// The end of the latest one.
+    up_since: Instant,
 }
 
-/// A packet has left the server.
+impl Steering {
+    /// Whether it is down and does this to packets.
+    fn does(self, mode: OutageMode) -> bool {
+        self.down && self.mode == mode
+    }
+}
+
+/// A packet has left the server, or was dropped before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// When the packet was offered.
     pub arrived: Instant,
-    /// When its last byte left.
+    /// When its last byte left, or when it was dropped.
     pub at: Instant,
     /// Size on the link.
     pub size: Bytes,
-    /// It will not arrive: an outage or a loss took it.
+    /// It will not arrive: an outage, a loss or the queue took it.
     pub lost: bool,
 }
 
@@ -200,6 +236,18 @@ struct Fate {
     lost: Option<DropReason>,
 }
 
+impl<T> Deferred<T> {
+    fn new(queue: Queue<T>) -> Self {
+        Self {
+            queue,
+            next_start: Instant::MAX,
+            dropped: Vec::new(),
+            steering: None,
+            departures: None,
+        }
+    }
+}
+
 impl<T> Link<T> {
     /// An idle link at the start of the run.
     pub fn new(config: &LinkConfig, streams: LinkStreams) -> Self {
@@ -210,18 +258,26 @@ impl<T> Link<T> {
             && outage.is_none()
             && delay.is_constant()
             && matches!(queue, QueueConfig::DropTail { .. });
+        // One that decides packets later does so in `deferred`.
+        let (admission, deferred) = match queue.decides_on_arrival() {
+            true => (Admission::new(queue, streams.queue), None),
+            false => {
+                let queue = Queue::new(queue, streams.queue);
+                (Admission::DropTail(QueueLimit::Packets(0)), Some(Box::new(Deferred::new(queue))))
+            }
+        };
         Self {
             rate: *rate,
             transmission: (Bytes::ZERO, Duration::ZERO),
             opportunities: None,
-            in_flight: InFlight::new(delay.reorders()),
-            steering: None,
+            in_flight: InFlight::new(delay.reorders() || deferred.is_some()),
+            deferred,
             delay,
             is_plain,
             loss: loss_model.map(Box::new),
             loss_place: loss.place,
             outage: outage.clone().map(Box::new),
-            admission: Admission::new(queue, streams.red),
+            admission,
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             free_at: Instant::ZERO,
@@ -246,21 +302,20 @@ impl<T> Link<T> {
     /// to packets. Call before the first packet.
     pub fn steered(mut self, mode: OutageMode) -> Self {
         self.is_plain = false;
-        self.steering = Some(Box::new(Steering {
-            mode,
-            down: false,
-            up_since: Instant::ZERO,
-            undecided: VecDeque::new(),
-            departures: None,
-        }));
+        let Self { admission, deferred, in_flight, .. } = &mut self;
+        let deferred = deferred.get_or_insert_with(|| {
+            *in_flight = InFlight::new(true);
+            Box::new(Deferred::new(Queue::Admitted(Admitted::new(admission.clone()))))
+        });
+        deferred.steering = Some(Steering { mode, down: false, up_since: Instant::ZERO });
         self
     }
 
     /// A steered link that keeps its departures for [`Link::next_departure`]. Call before the first
-    /// packet. No effect on a link that is not steered.
+    /// packet. No effect on a link that decides packets when they arrive.
     pub fn reporting_departures(mut self) -> Self {
-        if let Some(steering) = &mut self.steering {
-            steering.departures = Some(VecDeque::new());
+        if let Some(deferred) = &mut self.deferred {
+            deferred.departures = Some(VecDeque::new());
         }
         self
     }
@@ -272,18 +327,15 @@ impl<T> Link<T> {
     /// already been taken down or is not steered.
     pub fn take_down(&mut self, now: Instant) {
         self.start_services_before(now);
-        let Some(steering) = self.steering.as_mut().filter(|steering| !steering.down) else {
+        let Some(deferred) = &mut self.deferred else { return };
+        let Some(steering) = deferred.steering.as_mut().filter(|steering| !steering.down) else {
             return;
         };
         steering.down = true;
         match steering.mode {
-            OutageMode::Hold => {
-                if let Some(first) = self.waiting.front_mut() {
-                    first.start = Instant::MAX;
-                }
-            }
+            OutageMode::Hold => deferred.next_start = Instant::MAX,
             OutageMode::Drop if self.free_at > now => {
-                if let Some(newest) = steering.departures.as_mut().and_then(VecDeque::back_mut) {
+                if let Some(newest) = deferred.departures.as_mut().and_then(VecDeque::back_mut) {
                     newest.lost = true;
                 }
                 self.in_flight.lose_newest();
@@ -295,19 +347,20 @@ impl<T> Link<T> {
     /// Ends the outage that [`Link::take_down`] began, if any. A scheduled outage goes on.
     pub fn take_up(&mut self, now: Instant) {
         self.start_services_before(now);
-        let Some(steering) = self.steering.as_mut().filter(|steering| steering.down) else {
+        let Some(deferred) = &mut self.deferred else { return };
+        let Some(steering) = deferred.steering.as_mut().filter(|steering| steering.down) else {
             return;
         };
         steering.down = false;
         if steering.mode == OutageMode::Hold {
             steering.up_since = now;
-            self.foresee_first();
+            self.foresee_service(now);
         }
     }
 
     /// Whether the link is down at `now`, by hand or by schedule.
     pub fn is_down(&self, now: Instant) -> bool {
-        self.steering.as_ref().is_some_and(|steering| steering.down)
+        self.steering().is_some_and(|steering| steering.down)
             || self.outage.as_ref().is_some_and(|outage| outage.schedule.is_down(now))
     }
 
@@ -315,7 +368,7 @@ impl<T> Link<T> {
     /// `None`.
     pub fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         self.start_services(now);
-        let departures = self.steering.as_mut()?.departures.as_mut()?;
+        let departures = self.deferred.as_mut()?.departures.as_mut()?;
         departures.front().filter(|departure| departure.at <= now)?;
         departures.pop_front()
     }
@@ -323,14 +376,8 @@ impl<T> Link<T> {
     /// Offers a packet at `now`. The entrance may refuse it: then it comes back.
     #[inline]
     pub fn send(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
-        if self.steering.is_some() {
-            return match self.admit(now, meta) {
-                Ok(start) => {
-                    self.accept_steered(now, start, item, meta);
-                    Ok(())
-                }
-                Err(reason) => Err(Dropped(item, reason)),
-            };
+        if self.deferred.is_some() {
+            return self.send_deferred(now, item, meta);
         }
         let fate = match self.accept(now, meta) {
             Ok(fate) => fate,
@@ -387,7 +434,7 @@ impl<T> Link<T> {
 
     /// Whether packets arrive in the order in which they are offered, at times known beforehand.
     pub fn keeps_order(&self) -> bool {
-        self.steering.is_none() && self.delay.is_constant()
+        self.deferred.is_none() && self.delay.is_constant()
     }
 
     /// A time that every packet takes longer than from its offer to its arrival, which stays the same;
@@ -398,7 +445,7 @@ impl<T> Link<T> {
         constant.then(|| self.delay.base()).filter(|delay| !delay.is_zero())
     }
 
-    /// Whether a link that is not steered takes a packet; if so, its times and fate.
+    /// Whether a link that decides now takes a packet; if so, its times and fate.
     #[inline(always)]
     fn accept(&mut self, now: Instant, meta: PacketMeta) -> Result<Fate, DropReason> {
         if self.is_plain {
@@ -425,16 +472,13 @@ impl<T> Link<T> {
         Ok(self.depart(now, departure, departure + self.delay.base(), None))
     }
 
-    /// Whether the entrance takes a packet, and when its service starts, as far as that is known.
+    /// Whether the entrance takes a packet, and when its service starts.
     #[inline(always)]
     fn admit(&mut self, now: Instant, meta: PacketMeta) -> Result<Instant, DropReason> {
-        let PacketMeta { size, data } = meta;
+        let PacketMeta { size, data, .. } = meta;
         self.start_services(now);
-        if self.loss_place == LossPlace::BeforeQueue && self.loses(data) {
-            self.counters.loss_drops += 1;
-            return Err(DropReason::Loss);
-        }
-        let start = self.service_start_of_new(now);
+        self.pass_loss_before_queue(data)?;
+        let start = self.service_start(now);
         let idle = self.is_idle(now, start).then(|| now.since(self.free_at));
         if !self.queue_admits(size, idle) {
             return Err(DropReason::Queue);
@@ -447,13 +491,25 @@ impl<T> Link<T> {
         Ok(start)
     }
 
+    /// The loss model in front of the queue, if there is one, may take a packet.
+    #[inline(always)]
+    fn pass_loss_before_queue(&mut self, data: bool) -> Result<(), DropReason> {
+        if self.loss_place == LossPlace::BeforeQueue && self.loses(data) {
+            self.counters.loss_drops += 1;
+            return Err(DropReason::Loss);
+        }
+        Ok(())
+    }
+
     /// Whether the queue takes a packet that finds the server idle for so long, or busy.
     #[inline(always)]
     fn queue_admits(&mut self, size: Bytes, idle: Option<Duration>) -> bool {
         let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
         let (rate, accepted) = (self.rate, self.accepted);
-        let arrival = Arrival { size, packets, bytes, idle };
-        let admitted = self.admission.admits(arrival, || mean_transmission(rate, accepted));
+        // Where the ECN field matters, packets are decided later.
+        let arrival = Arrival { size, ecn: Ecn::NotEct, packets, bytes, idle };
+        let verdict = self.admission.judge(arrival, || mean_transmission(rate, accepted));
+        let admitted = verdict == Verdict::Enter;
         self.counters.queue_drops += u64::from(!admitted);
         admitted
     }
@@ -471,10 +527,9 @@ impl<T> Link<T> {
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         let mut next = self.in_flight.next_arrival();
-        if self.steering.is_some() {
+        if let Some(deferred) = &self.deferred {
             // Also when the next packet is to be decided.
-            let start = self.waiting.front().map(|waiting| waiting.start);
-            next = next.into_iter().chain(start).min();
+            next = next.into_iter().chain([deferred.next_start]).min();
         }
         // A packet behind an outage without end never arrives.
         next.filter(|&next| next < Instant::MAX)
@@ -484,6 +539,10 @@ impl<T> Link<T> {
     /// been [passed on](Link::pass) ahead of its arrival; it may lie in the future.
     #[inline]
     pub fn next_since(&self) -> Option<Instant> {
+        // A link that decides packets later passes none on.
+        if self.deferred.is_some() {
+            return None;
+        }
         self.in_flight.next_since()
     }
 
@@ -491,10 +550,15 @@ impl<T> Link<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Output<T>> {
         self.start_services(now);
-        let flight = self.in_flight.pop_due(now)?;
+        let (flight, passage) = self.in_flight.pop_due(now)?;
+        if flight.fate.lost == Some(DropReason::Queue) {
+            return Some(Output::Drop(flight.item, DropReason::Queue));
+        }
         self.counters.packets_sent += 1;
         self.counters.bytes_sent += flight.size;
-        let Some(reason) = flight.fate.lost else { return Some(Output::Deliver(flight.item)) };
+        let Some(reason) = flight.fate.lost else {
+            return Some(Output::Deliver(flight.item, passage));
+        };
         if reason == DropReason::Outage {
             self.counters.outage_drops += 1;
         } else {
@@ -514,7 +578,8 @@ impl<T> Link<T> {
         &self.waits
     }
 
-    /// How long the packet accepted last waits. Not for a steered link, which does not foresee it.
+    /// How long the packet accepted last waits, as far as that is known: zero for a link that decides
+    /// packets later ([`Passage::waited`]).
     #[inline]
     pub fn latest_wait(&self) -> Duration {
         self.latest_wait
@@ -527,12 +592,12 @@ impl<T> Link<T> {
 
     /// Packets waiting for the server, the one in service not counted, as of the latest call.
     pub fn queue_len(&self) -> usize {
-        self.waiting.len()
+        self.deferred.as_ref().map_or(self.waiting.len(), |deferred| deferred.queue.len())
     }
 
     /// Packets accepted and not yet reported by [`Link::poll`].
     pub fn in_transit(&self) -> usize {
-        self.in_flight.len() + self.steering.as_ref().map_or(0, |s| s.undecided.len())
+        self.in_flight.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.queue.len())
     }
 
     /// Packets whose service has started by `now` leave the queue.
@@ -544,9 +609,9 @@ impl<T> Link<T> {
             }
             self.waiting_bytes -= size;
             self.waiting.pop_front();
-            if self.steering.is_some() {
-                self.decide_first(start);
-            }
+        }
+        while let Some(start) = self.deferred_start(now) {
+            self.serve_next(start);
         }
     }
 
@@ -555,51 +620,109 @@ impl<T> Link<T> {
         self.start_services(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
     }
 
-    /// When the service of a packet that arrives now starts, as far as that is known.
+    /// When the server takes a packet from the queue of a link that decides later, if by `now`.
     #[inline]
-    fn service_start_of_new(&self, now: Instant) -> Instant {
-        // In a steered link that depends on those before it.
-        if self.steering.is_some() && !self.waiting.is_empty() {
-            return Instant::MAX;
-        }
-        self.service_start(now)
+    fn deferred_start(&self, now: Instant) -> Option<Instant> {
+        self.deferred.as_ref().map(|deferred| deferred.next_start).filter(|&start| start <= now)
     }
 
-    /// A steered link puts a packet into its queue, or serves it at once.
+    /// [`Link::send`] for a link that decides packets when their service starts.
     #[inline(never)]
-    fn accept_steered(&mut self, now: Instant, start: Instant, item: T, meta: PacketMeta) {
-        let Some(steering) = &mut self.steering else { return };
-        steering.undecided.push_back(Undecided { arrived: now, item, meta });
-        if start == now {
-            self.decide_first(start);
+    fn send_deferred(&mut self, now: Instant, item: T, meta: PacketMeta) -> Result<(), Dropped<T>> {
+        self.start_services(now);
+        if let Err(reason) = self.pass_loss_before_queue(meta.data) {
+            return Err(Dropped(item, reason));
         }
+        let start = self.service_start(now);
+        let empty = self.queue_len() == 0;
+        let mut server = Server::default();
+        if empty && self.is_idle(now, start) {
+            let transmission = mean_transmission(self.rate, self.accepted);
+            server = Server { idle: Some(now.since(self.free_at)), transmission };
+        }
+        let Some(deferred) = &mut self.deferred else { return Ok(()) };
+        let Deferred { queue, dropped, next_start, .. } = &mut **deferred;
+        if server.idle.is_some() {
+            // The server asked for a packet when it became free, and there was none.
+            queue.dequeue(now, dropped);
+        }
+        if let Err(refused) = queue.enqueue(Queued::new(now, item, meta), server, dropped) {
+            self.counters.queue_drops += 1;
+            return Err(Dropped(refused.item, DropReason::Queue));
+        }
+        if empty {
+            *next_start = start;
+        }
+        self.accepted.0 += 1;
+        self.accepted.1 += meta.size;
+        self.report_dropped(now);
+        self.start_services(now);
+        self.latest_wait = Duration::ZERO;
+        let queue = self.queue_len() as u64;
+        self.counters.max_queue_packets = self.counters.max_queue_packets.max(queue);
+        Ok(())
     }
 
-    /// Serves the first undecided packet of a steered link from `start` on.
+    /// The server takes the next packet from the queue at `start`.
     #[inline(never)]
-    fn decide_first(&mut self, start: Instant) {
-        let Some(steering) = &mut self.steering else { return };
-        let Some(Undecided { arrived, item, meta }) = steering.undecided.pop_front() else {
-            return;
+    fn serve_next(&mut self, start: Instant) {
+        let Some(deferred) = &mut self.deferred else { return };
+        let packet = deferred.queue.dequeue(start, &mut deferred.dropped);
+        self.report_dropped(start);
+        if let Some(Queued { item, meta, arrived, marked }) = packet {
+            self.counters.ecn_marks += u64::from(marked);
+            let mut fate = self.serve(arrived, start, meta);
+            if !self.delay.reorders() {
+                // It comes out after its predecessors.
+                fate.arrival = self.latest_arrival;
+            }
+            let passage = Passage { waited: start.since(arrived), marked };
+            self.in_flight.push_with(Flight { fate, size: meta.size, item }, passage);
+            let (at, size, lost) = (self.free_at, meta.size, fate.lost.is_some());
+            self.report_departure(Departure { arrived, at, size, lost });
+        }
+        // The packets that wait now came before `start`.
+        self.foresee_service(Instant::from_nanos(start.as_nanos().saturating_sub(1)));
+    }
+
+    /// When the server takes the next packet of those that have been waiting since `since`.
+    fn foresee_service(&mut self, since: Instant) {
+        let start = match self.queue_len() {
+            0 => Instant::MAX,
+            _ => self.service_start(since),
         };
-        let fate = self.serve(arrived, start, meta);
-        let lost = fate.lost.is_some();
-        self.in_flight.push(Flight { fate, size: meta.size, item });
-        let departure = Departure { arrived, at: self.free_at, size: meta.size, lost };
-        if let Some(departures) = self.steering.as_mut().and_then(|s| s.departures.as_mut()) {
+        if let Some(deferred) = &mut self.deferred {
+            deferred.next_start = start;
+        }
+    }
+
+    /// What the queue has dropped comes out of the link at once.
+    fn report_dropped(&mut self, now: Instant) {
+        let Some(deferred) = &mut self.deferred else { return };
+        if deferred.dropped.is_empty() {
+            return;
+        }
+        let mut dropped = std::mem::take(&mut deferred.dropped);
+        for Queued { item, meta, arrived, .. } in dropped.drain(..) {
+            self.counters.queue_drops += 1;
+            let fate = Fate { next_since: now, arrival: now, lost: Some(DropReason::Queue) };
+            self.in_flight.push(Flight { fate, size: meta.size, item });
+            self.report_departure(Departure { arrived, at: now, size: meta.size, lost: true });
+        }
+        if let Some(deferred) = &mut self.deferred {
+            deferred.dropped = dropped;
+        }
+    }
+
+    fn report_departure(&mut self, departure: Departure) {
+        let departures = self.deferred.as_mut().and_then(|deferred| deferred.departures.as_mut());
+        if let Some(departures) = departures {
             departures.push_back(departure);
         }
-        self.foresee_first();
     }
 
-    /// When the service of the first undecided packet of a steered link starts.
-    fn foresee_first(&mut self) {
-        let undecided = self.steering.as_ref().and_then(|s| s.undecided.front());
-        let Some(arrived) = undecided.map(|packet| packet.arrived) else { return };
-        let start = self.service_start(arrived);
-        if let Some(first) = self.waiting.front_mut() {
-            first.start = start;
-        }
+    fn steering(&self) -> Option<Steering> {
+        self.deferred.as_ref()?.steering
     }
 
     /// Whether a packet that arrives now, to be served from `start`, finds neither queued packets
@@ -615,10 +738,8 @@ impl<T> Link<T> {
     /// the link up.
     #[inline]
     fn service_start(&self, now: Instant) -> Instant {
-        let now = match &self.steering {
-            Some(steering) if steering.down && steering.mode == OutageMode::Hold => {
-                return Instant::MAX;
-            }
+        let now = match self.steering() {
+            Some(steering) if steering.does(OutageMode::Hold) => return Instant::MAX,
             Some(steering) => now.max(steering.up_since),
             None => now,
         };
@@ -638,7 +759,7 @@ impl<T> Link<T> {
         &mut self,
         offered: Instant,
         start: Instant,
-        PacketMeta { size, data }: PacketMeta,
+        PacketMeta { size, data, .. }: PacketMeta,
     ) -> Fate {
         self.latest_wait = start.since(offered);
         // Behind an outage without end there is no service.
@@ -693,7 +814,7 @@ impl<T> Link<T> {
 
     #[inline]
     fn outage_takes(&self, start: Instant, departure: Instant) -> bool {
-        self.steering.as_ref().is_some_and(|s| s.down && s.mode == OutageMode::Drop)
+        self.steering().is_some_and(|steering| steering.does(OutageMode::Drop))
             || self.outage.as_ref().is_some_and(|outage| is_taken(outage, start, departure))
     }
 }
@@ -768,7 +889,15 @@ impl<T> InFlight<T> {
     fn push(&mut self, flight: Flight<T>) {
         match self {
             Self::InOrder(queue) => queue.push_back(flight),
-            Self::Overtaking(flights) => flights.push(flight),
+            Self::Overtaking(flights) => flights.push(flight, Passage::default()),
+        }
+    }
+
+    /// The same, and keeps what was not known of the packet before: only if packets may overtake.
+    fn push_with(&mut self, flight: Flight<T>, passage: Passage) {
+        match self {
+            Self::InOrder(queue) => queue.push_back(flight),
+            Self::Overtaking(flights) => flights.push(flight, passage),
         }
     }
 
@@ -789,11 +918,11 @@ impl<T> InFlight<T> {
     }
 
     #[inline]
-    fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
+    fn pop_due(&mut self, now: Instant) -> Option<(Flight<T>, Passage)> {
         match self {
             Self::InOrder(queue) => {
                 queue.front().filter(|flight| flight.fate.arrival <= now)?;
-                queue.pop_front()
+                Some((queue.pop_front()?, Passage::default()))
             }
             Self::Overtaking(flights) => flights.pop_due(now),
         }
@@ -829,8 +958,8 @@ struct Overtaking<T> {
 
 impl<T> Overtaking<T> {
     #[inline(never)]
-    fn push(&mut self, flight: Flight<T>) {
-        self.heap.push(Ranked { ordinal: self.accepted, flight });
+    fn push(&mut self, flight: Flight<T>, passage: Passage) {
+        self.heap.push(Ranked { ordinal: self.accepted, flight, passage });
         self.accepted += 1;
     }
 
@@ -845,16 +974,19 @@ impl<T> Overtaking<T> {
 
     fn lose_newest(&mut self) {
         let mut flights = std::mem::take(&mut self.heap).into_vec();
-        if let Some(newest) = flights.iter_mut().max_by_key(|ranked| ranked.ordinal) {
+        // Not one that never left the queue.
+        let left = |ranked: &&mut Ranked<T>| ranked.flight.fate.lost != Some(DropReason::Queue);
+        if let Some(newest) = flights.iter_mut().filter(left).max_by_key(|ranked| ranked.ordinal) {
             newest.flight.fate.lost = Some(DropReason::Outage);
         }
         self.heap = flights.into();
     }
 
     #[inline(never)]
-    fn pop_due(&mut self, now: Instant) -> Option<Flight<T>> {
+    fn pop_due(&mut self, now: Instant) -> Option<(Flight<T>, Passage)> {
         let first = self.heap.peek_mut().filter(|ranked| ranked.flight.fate.arrival <= now)?;
-        Some(PeekMut::pop(first).flight)
+        let Ranked { flight, passage, .. } = PeekMut::pop(first);
+        Some((flight, passage))
     }
 }
 
@@ -863,6 +995,7 @@ impl<T> Overtaking<T> {
 struct Ranked<T> {
     ordinal: u64,
     flight: Flight<T>,
+    passage: Passage,
 }
 
 impl<T> Ranked<T> {

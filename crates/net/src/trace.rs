@@ -160,7 +160,7 @@ mod tests {
         DelayConfig, LinkConfig, LossConfig, OutageConfig, OutageMode, QueueConfig, QueueLimit,
         Schedule,
     };
-    use crate::{Dropped, Link, LinkStreams, Output, PacketMeta};
+    use crate::{Dropped, Link, LinkStreams, Output, PacketMeta, Passage};
     use airtcp_core::event::DropReason;
 
     fn ms(n: u64) -> Instant {
@@ -250,15 +250,15 @@ mod tests {
         };
         let mut link = Link::new(&config, LinkStreams::named(1, "test"))
             .with_trace(Trace::parse("10\n").unwrap());
-        let meta = PacketMeta { size: Bytes(1500), data: true };
+        let meta = PacketMeta::new(Bytes(1500), true);
         assert!(link.send(ms(0), 1, meta).is_ok());
         assert!(link.send(ms(0), 2, meta).is_ok());
         // Both wait for an opportunity.
         assert_eq!(link.send(ms(0), 3, meta), Err(Dropped(3, DropReason::Queue)));
         assert_eq!(link.next_deadline(), Some(ms(13)));
-        assert_eq!(link.poll(ms(13)), Some(Output::Deliver(1)));
+        assert_eq!(link.poll(ms(13)), Some(Output::Deliver(1, Passage::default())));
         assert_eq!(link.next_deadline(), Some(ms(43)));
-        assert_eq!(link.poll(ms(43)), Some(Output::Deliver(2)));
+        assert_eq!(link.poll(ms(43)), Some(Output::Deliver(2, Passage::default())));
     }
 
     #[test]

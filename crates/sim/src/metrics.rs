@@ -137,8 +137,10 @@ documented! {
         pub packets_sent: u64,
         /// Total size of these packets, as IP packets.
         pub bytes_sent: u64,
-        /// Packets the queue refused.
+        /// Packets the queue refused or dropped.
         pub queue_drops: u64,
+        /// Packets the queue marked instead of dropping them (ECN).
+        pub ecn_marks: u64,
         /// Packets the loss model took, on the medium or in front of the queue.
         pub loss_drops: u64,
         /// Packets an outage of the link took.
@@ -171,6 +173,7 @@ impl LinkMetrics {
             packets_sent: counters.packets_sent,
             bytes_sent: counters.bytes_sent.get(),
             queue_drops: counters.queue_drops,
+            ecn_marks: counters.ecn_marks,
             loss_drops: counters.loss_drops,
             outage_drops: counters.outage_drops,
             max_queue_packets: counters.max_queue_packets,

@@ -2,7 +2,7 @@
 //! the control packets of routing protocols.
 
 use crate::addr;
-use airtcp_core::{Addr, Bytes, Flow, Length, Payload, Segment, SeqNum};
+use airtcp_core::{Addr, Bytes, Ecn, Flow, Length, Payload, Segment, SeqNum};
 use airtcp_routing::NodeId;
 use airtcp_routing::router::Message;
 use std::net::Ipv4Addr;
@@ -59,6 +59,11 @@ impl PartialEq for Control {
 }
 impl Eq for Control {}
 
+/// TCP's protocol number.
+pub(crate) const TCP: u8 = 6;
+/// UDP's protocol number, also of the routing protocols' messages.
+const UDP: u8 = 17;
+
 /// IPv4 and UDP header.
 pub const UDP_OVERHEAD: Bytes = Bytes(28);
 
@@ -78,6 +83,22 @@ impl Packet {
             Self::Tcp(segment) => !segment.payload.is_empty(),
             Self::Udp(_) => true,
             Self::Control(_) => false,
+        }
+    }
+
+    /// The protocol number in its IP header.
+    pub(crate) fn protocol(&self) -> u8 {
+        match self {
+            Self::Tcp(_) => TCP,
+            Self::Udp(_) | Self::Control(_) => UDP,
+        }
+    }
+
+    /// The ECN field of its IP header: datagrams and control packets do not take part.
+    pub(crate) fn ecn(&self) -> Ecn {
+        match self {
+            Self::Tcp(segment) => segment.ecn,
+            Self::Udp(_) | Self::Control(_) => Ecn::NotEct,
         }
     }
 

@@ -12,7 +12,7 @@
 //! that was cut off behind its headers.
 //!
 //! [`outline`], [`piece`] and [`checksummed`] are for packets of any protocol that a gateway sends
-//! once more. [`too_big`] reads what routers say of segments that the next link does not take.
+//! once more, [`mark_ce`] is for those that a queue marks. [`too_big`] reads what routers say of segments that the next link does not take.
 //!
 //! A segment keeps only what TCP mechanisms look at: it has no IP header beyond the addresses, no
 //! urgent pointer, no reserved bits and no unknown options. A gateway that forwards a packet
@@ -23,6 +23,7 @@ mod checksum;
 mod datagram;
 mod decode;
 mod dsr;
+mod ecn;
 mod encode;
 mod options;
 mod too_big;
@@ -31,5 +32,6 @@ pub use aodv::encode_aodv;
 pub use datagram::{checksummed, outline, piece};
 pub use decode::{Checksums, DecodeError, Decoded, Headers, decode, decode_headers, decode_with};
 pub use dsr::{encode_dsr, insert_source_route};
+pub use ecn::{ecn, mark_ce};
 pub use encode::{EncodeError, encode, encode_echo_request, encode_udp, set_hop_limit};
 pub use too_big::{TooBig, too_big};

@@ -14,7 +14,7 @@
 //!   ([`Dcf::end_sending`]) when something follows.
 
 use crate::config::QueueLimit;
-use crate::queue::{Admission, Arrival};
+use crate::queue::admission::{Admission, Arrival, Verdict};
 use crate::wifi::config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
     ResponseTimeout,
@@ -22,7 +22,7 @@ use crate::wifi::config::{
 use crate::wifi::dsss::Exposure;
 use crate::wifi::frame::{self, Body, Frame};
 use crate::wifi::station::{Receiver, StationCounters, StationId, StationStreams};
-use airtcp_core::{Bytes, DataRate, Duration, Instant};
+use airtcp_core::{Bytes, DataRate, Duration, Ecn, Instant};
 use std::collections::VecDeque;
 
 /// The configuration, and values derived from it.
@@ -450,6 +450,7 @@ impl<T: Copy> Dcf<T> {
         };
         let arrival = Arrival {
             size: packet_size,
+            ecn: Ecn::NotEct,
             packets: room.0,
             bytes: room.1,
             idle: self.traffic.current.is_none().then_some(Duration::ZERO),
@@ -985,5 +986,5 @@ impl<T: Copy> Dcf<T> {
 }
 
 fn admits(limit: QueueLimit, arrival: Arrival) -> bool {
-    Admission::DropTail(limit).admits(arrival, || Duration::ZERO)
+    Admission::DropTail(limit).judge(arrival, || Duration::ZERO) == Verdict::Enter
 }

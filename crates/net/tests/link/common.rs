@@ -6,7 +6,7 @@ use airtcp_net::config::{DelayConfig, LinkConfig, LossConfig, QueueConfig, Queue
 use airtcp_net::{Dropped, Link, LinkStreams, Output, PacketMeta};
 
 /// A 1040-B data packet, 33.28 ms at 250 kbit/s.
-pub(crate) const PACKET: PacketMeta = PacketMeta { size: Bytes(1040), data: true };
+pub(crate) const PACKET: PacketMeta = PacketMeta::new(Bytes(1040), true);
 
 pub(crate) fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -49,7 +49,7 @@ impl Fate {
 /// The fate that `output` reports at `at`.
 pub(crate) fn fate(at: Instant, output: Output<u32>) -> Fate {
     match output {
-        Output::Deliver(id) => Fate::Delivered(at, id),
+        Output::Deliver(id, _) => Fate::Delivered(at, id),
         Output::Drop(id, reason) => Fate::Lost(at, id, reason),
     }
 }

@@ -7,6 +7,7 @@ use airtcp_net::config::{
     DelayConfig, Distribution, LinkConfig, LinkLoss, LossConfig, LossPlace, OutageConfig,
     OutageMode, QueueConfig, QueueLimit, Schedule, Variation,
 };
+use airtcp_net::queue::red::RedConfig;
 use airtcp_net::{Dropped, Link, PacketMeta};
 use proptest::prelude::*;
 
@@ -77,13 +78,16 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![
         (0u64..20).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Packets(n) }),
         (0u64..20_000).prop_map(|n| QueueConfig::DropTail { limit: QueueLimit::Bytes(Bytes(n)) }),
-        any::<bool>().prop_map(|gentle| QueueConfig::Red {
-            min_threshold: 2.0,
-            max_threshold: 6.0,
-            max_p: 0.1,
-            weight: 0.2,
-            gentle,
-            limit: 10,
+        any::<bool>().prop_map(|gentle| {
+            QueueConfig::Red(RedConfig {
+                min_threshold: 2.0,
+                max_threshold: 6.0,
+                max_p: 0.1,
+                weight: 0.2,
+                gentle,
+                limit: 10,
+                ..RedConfig::default()
+            })
         }),
     ]
 }
@@ -108,7 +112,7 @@ pub(crate) fn traffic() -> impl Strategy<Value = Vec<(Instant, PacketMeta)>> {
         let mut at = Instant::ZERO;
         let send = |(gap, size, data)| {
             at += Duration::from_nanos(gap);
-            (at, PacketMeta { size: Bytes(size), data })
+            (at, PacketMeta::new(Bytes(size), data))
         };
         packets.into_iter().map(send).collect()
     })

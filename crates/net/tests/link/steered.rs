@@ -6,7 +6,7 @@ use crate::properties::{links, traffic};
 use airtcp_core::event::DropReason;
 use airtcp_core::{Duration, Instant};
 use airtcp_net::config::{LossPlace, OutageConfig, OutageMode, Schedule};
-use airtcp_net::{Departure, Dropped, Link, Output, PacketMeta, Trace};
+use airtcp_net::{Departure, Dropped, Link, Output, PacketMeta, Passage, Trace};
 use proptest::prelude::*;
 
 /// As [`run`], with an outage by hand in each interval.
@@ -108,7 +108,10 @@ fn taking_down_or_up_twice_changes_nothing() {
     assert_eq!(link.next_deadline(), Some(at_us(203_280)));
     link.take_up(at_us(100_000));
     link.take_up(at_us(120_000));
-    assert_eq!(link.poll(at_us(203_280)), Some(Output::Deliver(0)));
+    assert_eq!(
+        link.poll(at_us(203_280)),
+        Some(Output::Deliver(0, Passage { waited: Duration::ZERO, marked: false }))
+    );
     assert_eq!(link.next_deadline(), Some(at_us(100_000 + 203_280)));
 }
 

@@ -8,9 +8,10 @@ use airtcp_net::config::{
     DelayConfig, Distribution, LossConfig, LossPlace, OutageConfig, OutageMode, QueueConfig,
     QueueLimit, Schedule, Variation,
 };
+use airtcp_net::queue::red::RedConfig;
 use airtcp_net::{Dropped, Link, LinkCounters, PacketMeta, Trace};
 
-const ACK: PacketMeta = PacketMeta { size: Bytes(40), data: false };
+const ACK: PacketMeta = PacketMeta::new(Bytes(40), false);
 
 #[test]
 fn a_lone_packet_takes_transmission_time_plus_delay() {
@@ -180,14 +181,14 @@ fn behind_a_hold_without_end_nothing_is_due() {
 fn the_average_of_red_decays_while_the_link_is_idle() {
     let mut config = plain();
     let (min_threshold, max_threshold, max_p) = (2.0, 3.0, 1.0);
-    config.queue = QueueConfig::Red {
+    config.queue = QueueConfig::Red(RedConfig {
         min_threshold,
         max_threshold,
         max_p,
         weight: 0.01,
-        gentle: false,
         limit: 100,
-    };
+        ..RedConfig::default()
+    });
     // A trace counts idle time at its mean rate, here 25 packets a second.
     let trace = Trace::parse("40\n").unwrap();
     for mut link in [link(&config), link(&config).with_trace(trace)] {
@@ -269,7 +270,7 @@ fn in_fifo_order_the_deadline_is_that_of_the_packet_in_front() {
 fn packets_that_arrive_together_come_out_in_the_order_of_departure() {
     let mut config = plain();
     config.delay = varying(Distribution::Constant(ms(20)), false);
-    let empty = PacketMeta { size: Bytes::ZERO, data: false };
+    let empty = PacketMeta::new(Bytes::ZERO, false);
     let log = run(&mut link(&config), &[(at_us(200_000), empty); 6]);
     assert_eq!(log, [0, 1, 2, 3, 4, 5].map(|id| Delivered(at_us(220_000), id)));
 }

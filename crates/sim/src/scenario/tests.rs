@@ -852,7 +852,8 @@ fn links_carry_the_models_of_the_file() {
         end: Duration::from_secs(10),
     };
     assert_eq!(up.config.outage.as_ref().unwrap().schedule, cycle);
-    assert!(matches!(down.config.queue, QueueConfig::Red { limit: 60, gentle: false, .. }));
+    let QueueConfig::Red(red) = &down.config.queue else { panic!("{:?}", down.config.queue) };
+    assert_eq!((red.limit, red.gentle, red.ecn), (60, false, false));
     let limit = QueueLimit::Bytes(Bytes(64_000));
     assert_eq!(up.config.queue, QueueConfig::DropTail { limit });
 }

@@ -332,7 +332,10 @@ impl World {
             let Some(output) = output else { return };
             self.events_processed += 1;
             match output {
-                Output::Deliver(packet) => self.arrive(to, from, packet, observers),
+                Output::Deliver(packet, passage) => {
+                    self.packets.note(packet, passage);
+                    self.arrive(to, from, packet, observers);
+                }
                 Output::Drop(packet, reason) => {
                     self.discard(packet, reason, Source::Link(index), observers);
                 }

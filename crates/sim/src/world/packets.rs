@@ -2,10 +2,11 @@
 //! nothing.
 
 use crate::addr;
-use crate::packet::{Control, Packet};
+use crate::packet::{Control, Packet, TCP};
 use crate::trace::{Crossing, Direction};
-use airtcp_core::{Duration, Instant, Length, Payload, Segment};
-use airtcp_net::link::PacketMeta;
+use airtcp_core::{Duration, Ecn, Flow, Instant, Length, Payload, Segment};
+use airtcp_net::link::{PacketMeta, Passage};
+use airtcp_net::queue::flow::flow_number;
 use airtcp_routing::NodeId;
 use airtcp_routing::router::{self, Data, Message, NextHop, PacketId};
 use std::sync::Arc;
@@ -49,9 +50,20 @@ pub(super) struct Packets {
     /// What routers wrote into packets; reaches to the last packet that has something.
     written: Vec<Option<Arc<dyn Message>>>,
     free: Vec<PacketId>,
+    /// Some queue asks for the flows of packets.
+    numbers_flows: bool,
 }
 
 impl Packets {
+    /// No packets yet; `numbers_flows` if some queue asks for the flows of packets.
+    pub(super) fn new(numbers_flows: bool) -> Self {
+        Self { numbers_flows, ..Self::default() }
+    }
+
+    fn flow_number(&self, flow: &Flow, protocol: u8) -> u32 {
+        if self.numbers_flows { flow_number(flow, protocol) } else { 0 }
+    }
+
     /// Adds a packet to a node.
     pub(super) fn insert(
         &mut self,
@@ -59,7 +71,13 @@ impl Packets {
         journey: Journey,
         packet: Packet,
     ) -> PacketId {
-        let meta = PacketMeta { size: packet.wire_len(), data: packet.has_data() };
+        let (flow, ..) = packet.summary();
+        let meta = PacketMeta {
+            size: packet.wire_len(),
+            flow: self.flow_number(&flow, packet.protocol()),
+            data: packet.has_data(),
+            ecn: packet.ecn(),
+        };
         let first_hop = matches!(packet, Packet::Udp(_));
         let id = self.place(Header { destination, first_hop, journey, meta });
         self.packets[id.0 as usize] = packet;
@@ -74,7 +92,12 @@ impl Packets {
         journey: Journey,
         segment: &Segment<Length>,
     ) -> PacketId {
-        let meta = PacketMeta { size: segment.wire_len(), data: !segment.payload.is_empty() };
+        let meta = PacketMeta {
+            size: segment.wire_len(),
+            flow: self.flow_number(&segment.flow, TCP),
+            data: !segment.payload.is_empty(),
+            ecn: segment.ecn,
+        };
         let id = self.place(Header { destination, first_hop: false, journey, meta });
         match &mut self.packets[id.0 as usize] {
             Packet::Tcp(place) => place.clone_from(segment),
@@ -126,6 +149,19 @@ impl Packets {
     #[inline]
     pub(super) fn packet(&self, id: PacketId) -> &Packet {
         &self.packets[id.0 as usize]
+    }
+
+    /// A packet comes out of a queue: adds how long it waited there, and its mark.
+    #[inline]
+    pub(super) fn note(&mut self, id: PacketId, Passage { waited, marked }: Passage) {
+        let header = &mut self.headers[id.0 as usize];
+        header.journey.waited += waited;
+        if marked {
+            header.meta.ecn = Ecn::Ce;
+            if let Packet::Tcp(segment) = &mut self.packets[id.0 as usize] {
+                segment.ecn = Ecn::Ce;
+            }
+        }
     }
 
     /// What an observer sees of a packet.
@@ -261,6 +297,30 @@ mod tests {
         fn size(&self) -> Bytes {
             Bytes(12)
         }
+    }
+
+    #[test]
+    fn a_mark_reaches_the_segment() {
+        let mut packets = Packets::default();
+        let id = packets.insert(NodeId(5), Journey::START, segment(1000));
+        let waited = Duration::from_millis(3);
+        packets.note(id, Passage { waited, marked: false });
+        assert_eq!(packets.meta(id).ecn, Ecn::NotEct);
+        packets.note(id, Passage { waited, marked: true });
+        let Packet::Tcp(segment) = packets.packet(id) else { unreachable!() };
+        assert_eq!((segment.ecn, packets.meta(id).ecn), (Ecn::Ce, Ecn::Ce));
+        assert_eq!(packets.journey(id).waited, waited * 2);
+    }
+
+    #[test]
+    fn flows_are_numbered_if_a_queue_asks() {
+        let number = |asked| {
+            let mut packets = Packets::new(asked);
+            let id = packets.insert(NodeId(5), Journey::START, segment(1000));
+            packets.meta(id).flow
+        };
+        assert_eq!(number(false), 0);
+        assert_ne!(number(true), 0);
     }
 
     #[test]

@@ -255,11 +255,21 @@ fn summary(report: &Report, bound: Duration) -> bool {
         report;
     for (name, counters) in [("up", up), ("down", down)] {
         let LinkCounters {
-            packets_sent, bytes_sent, queue_drops, loss_drops, outage_drops, ..
+            packets_sent,
+            bytes_sent,
+            queue_drops,
+            ecn_marks,
+            loss_drops,
+            outage_drops,
+            ..
         } = counters;
+        let marked = match ecn_marks {
+            0 => String::new(),
+            marks => format!("; marked by the queue: {marks}"),
+        };
         complain(&format!(
             "{name}: {packets_sent} packets, {bytes_sent}; dropped: {queue_drops} by the queue, \
-             {loss_drops} by loss, {outage_drops} by outages"
+             {loss_drops} by loss, {outage_drops} by outages{marked}"
         ));
     }
     for (name, counters) in

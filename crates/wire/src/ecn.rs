@@ -1,0 +1,99 @@
+//! The ECN field of a whole packet (RFC 3168 §5; §23 for where it stands in IPv4 and IPv6).
+
+use airtcp_core::Ecn;
+
+/// IPv4's header checksum (RFC 791 §3.1).
+const CHECKSUM: std::ops::Range<usize> = 10..12;
+
+/// The ECN field; [`Ecn::NotEct`] if it is no IP packet.
+pub fn ecn(packet: &[u8]) -> Ecn {
+    match *packet {
+        [version, class, ..] if version >> 4 == 4 => Ecn::from_bits(class),
+        [version, class, ..] if version >> 4 == 6 => Ecn::from_bits(class >> 4),
+        _ => Ecn::NotEct,
+    }
+}
+
+/// Sets the ECN field to [`Ecn::Ce`] and mends IPv4's header checksum, right or wrong, by the change
+/// (RFC 1624 §3). A packet that is not ECN-capable stays as it is (RFC 3168 §5).
+pub fn mark_ce(packet: &mut [u8]) {
+    if !ecn(packet).is_capable() {
+        return;
+    }
+    if packet[0] >> 4 == 6 {
+        packet[1] |= 0x30;
+        return;
+    }
+    let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+    let before = word(packet, 0);
+    packet[1] |= Ecn::Ce.bits();
+    let after = word(packet, 0);
+    if packet.len() >= CHECKSUM.end {
+        let sum = [!word(packet, CHECKSUM.start), !before, after];
+        let sum: u32 = sum.into_iter().map(u32::from).sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        packet[CHECKSUM].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::tests::flow;
+    use crate::{Checksums, decode, encode};
+    use airtcp_core::{Length, Segment};
+    use proptest::prelude::*;
+
+    fn packet(ipv6: bool, ecn: Ecn) -> Vec<u8> {
+        let segment = Segment { flow: flow(ipv6), ecn, payload: Length(9), ..Segment::default() };
+        let mut packet = Vec::new();
+        encode(&segment, &mut packet).unwrap();
+        packet
+    }
+
+    proptest! {
+        #[test]
+        fn a_marked_packet_is_the_same_but_for_its_ecn_field(ipv6: bool, bits in 1u8..4) {
+            // `decode` checks IPv4's header checksum, too.
+            let mut marked = packet(ipv6, Ecn::from_bits(bits));
+            prop_assert_eq!(ecn(&marked), Ecn::from_bits(bits));
+            mark_ce(&mut marked);
+            prop_assert_eq!(&marked, &packet(ipv6, Ecn::Ce));
+            prop_assert_eq!(decode(&marked, Checksums::Verify).unwrap().ecn, Ecn::Ce);
+        }
+
+        #[test]
+        fn bytes_that_are_no_packet_do_no_harm(mut bytes: Vec<u8>) {
+            let before = ecn(&bytes);
+            mark_ce(&mut bytes);
+            prop_assert_eq!(ecn(&bytes).is_capable(), before.is_capable());
+        }
+    }
+
+    #[test]
+    fn the_checksum_of_options_stays_right() {
+        // RFC 1624 §3: by the change alone, whatever else the header holds.
+        let mut with_options = packet(false, Ecn::Ect0);
+        with_options[0] = 0x46;
+        with_options.splice(20..20, [1, 1, 1, 0]);
+        let sum = |packet: &[u8]| {
+            let words = packet[..24].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+            let sum: u32 = words.sum();
+            (sum & 0xffff) + (sum >> 16)
+        };
+        let before = sum(&with_options);
+        mark_ce(&mut with_options);
+        assert_eq!(sum(&with_options), before);
+    }
+
+    #[test]
+    fn a_packet_of_a_sender_without_ecn_stays_as_it_is() {
+        for ipv6 in [false, true] {
+            let mut packet = packet(ipv6, Ecn::NotEct);
+            let before = packet.clone();
+            mark_ce(&mut packet);
+            assert_eq!(packet, before);
+        }
+    }
+}
