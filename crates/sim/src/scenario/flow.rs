@@ -10,7 +10,7 @@ use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, Congestion, CubicConfig, RECEIVER, Recovery, SENDER, SpuriousDetection,
+    AckConfig, Congestion, HyStartConfig, RECEIVER, Recovery, SENDER, SpuriousDetection,
 };
 use std::collections::BTreeSet;
 use std::iter;
@@ -281,10 +281,11 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         let problem = sender.problem("spurious", "Eifel needs timestamps");
         sender.push(problem.expected(timestamps));
     }
-    if let Congestion::Cubic(CubicConfig { hystart: true, .. }) = s.congestion
+    if let Congestion::Cubic(cubic) = s.congestion
+        && cubic.hystart != HyStartConfig::Off
         && !timed
     {
-        let problem = sender.problem("cubic", "HyStart++ needs timestamps");
+        let problem = sender.problem("cubic", "HyStart needs timestamps");
         sender.push(problem.expected(timestamps));
     }
     if let AckConfig::Dca(dca) = r.ack {
