@@ -292,9 +292,23 @@ settings! {
         /// Give way to other flows after a loss below the window of the loss before.
         #[source = "RFC 9438 §4.7"]
         pub fast_convergence: bool = true,
-        /// HyStart++: leave slow start when the RTT rises. Needs timestamps.
+        /// What ends slow start before a loss does.
         #[source = "RFC 9406, RFC 9438 §4.10"]
-        pub hystart: bool = false,
+        pub hystart: HyStartConfig = HyStartConfig::Off,
+    }
+}
+
+choice! {
+    /// What ends slow start before a loss does. All but `off` need timestamps.
+    pub enum HyStartConfig {
+        /// nothing
+        Off = "off",
+        /// ACKs that come for half of the RTT, or a rise of the RTT; in each slow start (Ha and Rhee
+        /// 2011, as Linux has it)
+        HyStart = "hystart",
+        /// a rise of the RTT, after which growth is slower for five rounds; in the first slow start
+        /// only (HyStart++, RFC 9406)
+        PlusPlus = "hystart++",
     }
 }
 

@@ -5,9 +5,9 @@
 //! key of the preset without an effect, the key is not used.
 
 use crate::config::{
-    ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CwndValidation, InitialWindow, LossWindow,
-    PersistConfig, PersistOnShrink, RackConfig, Recovery, RepeatedTimeout, RtoConfig, SackPipe,
-    TcpConfig,
+    ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CwndValidation, HyStartConfig,
+    InitialWindow, LossWindow, PersistConfig, PersistOnShrink, RackConfig, Recovery,
+    RepeatedTimeout, RtoConfig, SackPipe, TcpConfig,
 };
 use airtcp_core::{Bytes, Duration};
 use airtcp_settings::schema::Fallback::Is;
@@ -83,7 +83,11 @@ pub fn linux() -> TcpConfig {
         receive_buffer: Bytes(6 << 20),
         send_buffer: Bytes(4 << 20),
         // tcp_congestion_control cubic
-        congestion: Congestion::Cubic(CubicConfig::default()),
+        congestion: Congestion::Cubic(CubicConfig {
+            // hystart 1, hystart_detect 3
+            hystart: HyStartConfig::HyStart,
+            ..CubicConfig::default()
+        }),
         // tcp_slow_start and tcp_cong_avoid_ai count all the segments that an ACK acknowledges.
         abc: Some(ABC_UNLIMITED),
         // TCP_INIT_CWND 10

@@ -8,7 +8,9 @@ use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
-use airtcp_tcp::config::{AckConfig, Congestion, CubicConfig, RECEIVER, SENDER, SpuriousDetection};
+use airtcp_tcp::config::{
+    AckConfig, Congestion, HyStartConfig, RECEIVER, SENDER, SpuriousDetection,
+};
 use airtcp_tcp::{TcpConfig, preset};
 use std::collections::BTreeSet;
 use std::iter;
@@ -315,8 +317,12 @@ fn refuse_without_timestamps(
     if s.spurious == SpuriousDetection::Eifel {
         refuse(sender, "spurious", "Eifel needs timestamps");
     }
-    if let Congestion::Cubic(CubicConfig { hystart: true, .. }) = s.congestion {
-        refuse(sender, "cubic", "HyStart++ needs timestamps");
+    // RACK measures an RTT for each ACK without them.
+    if let Congestion::Cubic(cubic) = s.congestion
+        && cubic.hystart != HyStartConfig::Off
+        && !s.recovery.is_rack()
+    {
+        refuse(sender, "cubic", "HyStart needs timestamps");
     }
     if let AckConfig::Dca(dca) = r.ack
         && (dca.delay_rule || dca.repeat_acks)

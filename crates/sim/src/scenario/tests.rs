@@ -15,7 +15,7 @@ use airtcp_settings::Settings;
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
     AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
-    DcaConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
+    DcaConfig, HyStartConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -469,16 +469,14 @@ fn strategies_need_what_both_ends_agree_on() {
     );
     refuses(
         MSS,
-        "timestamps = false\ncongestion = \"cubic\"\ncubic.hystart = true",
-        &[
-            "t.toml:19:1: tcp.cubic: HyStart++ needs timestamps (expected timestamps = true at both \
-             ends, such as in [tcp])",
-        ],
+        "timestamps = false\ncongestion = \"cubic\"\ncubic.hystart = \"hystart++\"",
+        &["t.toml:19:1: tcp.cubic: HyStart needs timestamps (expected timestamps = true at both \
+             ends, such as in [tcp])"],
     );
     for good in [
         "ack.policy = \"dca\"",
         "timestamps = true\nack = { policy = \"dca\", delay-rule = true, repeat-acks = true }",
-        "timestamps = true\ncongestion = \"cubic\"\ncubic.hystart = true",
+        "timestamps = true\ncongestion = \"cubic\"\ncubic.hystart = \"hystart\"",
     ] {
         parse(&BASE.replace(MSS, good)).expect(good);
     }
@@ -504,10 +502,13 @@ fn every_key_of_a_strategy_arrives() {
     let ada = tcp("ack = { policy = \"ada\", spacing-factor = 2 }");
     assert_eq!(ada.ack, AckConfig::Ada(AdaConfig { spacing_factor: 2.0 }));
     let cubic = "timestamps = true\ncongestion = \"cubic\"\ncubic.fast-convergence = false\n\
-                 cubic.hystart = true";
+                 cubic.hystart = \"hystart++\"";
     assert_eq!(
         tcp(cubic).congestion,
-        Congestion::Cubic(CubicConfig { fast_convergence: false, hystart: true })
+        Congestion::Cubic(CubicConfig {
+            fast_convergence: false,
+            hystart: HyStartConfig::PlusPlus
+        })
     );
     assert_eq!(tcp("congestion = \"westwood\"").congestion, Congestion::Westwood);
     let pacing = "congestion = \"adaptive-pacing\"\nadaptive-pacing.link-rate = \"11 Mbit/s\"";

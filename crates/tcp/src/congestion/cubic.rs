@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), optionally with HyStart++ (RFC 9406).
+//! CUBIC (RFC 9438), optionally with HyStart++ (RFC 9406) or Linux's HyStart.
 //!
 //! After a loss cwnd approaches the window at which the loss happened on a cubic curve in time,
 //! stays near it, and then probes beyond it. Where Reno would grow faster, cwnd follows an estimate
@@ -14,11 +14,12 @@
 //!
 //! Compared section by section with the working group's source of the RFC's text
 //! (draft-ietf-tcpm-rfc8312bis after its version 14), and with Linux's CUBIC between losses
-//! (studies/live). ECN (§4.6) is not implemented.
+//! (studies/live). A mark is answered as a loss (§4.6).
 
 use super::hystart::HyStart;
+use super::hystart_plus_plus::HyStartPlusPlus;
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Spurious, Timeout, Undo, Window};
-use crate::config::CubicConfig;
+use crate::config::{CubicConfig, HyStartConfig};
 use airtcp_core::{Duration, Instant};
 
 /// RFC 9438 §4.1: C, in segments per second cubed.
@@ -32,7 +33,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Clone, Debug)]
 pub struct Cubic {
     slow_start: Reno,
-    hystart: Option<HyStart>,
+    slow_start_exit: SlowStartExit,
     fast_convergence: bool,
     curve: Curve,
     /// As it was before the last reduction (§4.9).
@@ -41,6 +42,14 @@ pub struct Cubic {
     heard: Instant,
     /// Growth not yet worth a byte.
     credit: f64,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Clone, Copy, Debug)]
+enum SlowStartExit {
+    Loss,
+    HyStart(HyStart),
+    HyStartPlusPlus(HyStartPlusPlus),
 }
 
 /// What determines growth in congestion avoidance.
@@ -79,11 +88,16 @@ impl Epoch {
 }
 
 impl Cubic {
-    /// Slow start without HyStart++ is as with `slow_start`.
+    /// Slow start is as with `slow_start`, except with HyStart++.
     pub fn new(slow_start: Reno, config: CubicConfig) -> Self {
+        let slow_start_exit = match config.hystart {
+            HyStartConfig::Off => SlowStartExit::Loss,
+            HyStartConfig::HyStart => SlowStartExit::HyStart(HyStart::default()),
+            HyStartConfig::PlusPlus => SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::default()),
+        };
         Self {
             slow_start,
-            hystart: config.hystart.then(HyStart::default),
+            slow_start_exit,
             fast_convergence: config.fast_convergence,
             curve: Curve::default(),
             before: None,
@@ -130,11 +144,18 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         // §5.8: no time passes for the curve while cwnd is not used.
         if let Some(epoch) = self.curve.epoch.as_mut().filter(|_| !ack.cwnd_limited) {
             epoch.start += ack.now.since(self.heard);
             self.heard = ack.now;
+        }
+        // Linux takes no RTTs in the first second of congestion avoidance.
+        let is_early = |epoch: Epoch| ack.now.since(epoch.start) < Duration::from_secs(1);
+        if let SlowStartExit::HyStart(hystart) = &mut self.slow_start_exit
+            && !self.curve.epoch.is_some_and(is_early)
+        {
+            hystart.on_ack(window, ack);
         }
     }
 
@@ -143,10 +164,12 @@ impl CongestionControl for Cubic {
             return self.avoid_congestion(window, ack);
         }
         self.curve.epoch = None;
-        // RFC 9406 §4.3: in the first slow start only, while ssthresh is arbitrarily high.
-        match self.hystart.as_mut().filter(|_| window.ssthresh() == u32::MAX) {
-            Some(hystart) => hystart.on_growth(window, ack),
-            None => self.slow_start.on_growth(window, ack),
+        match &mut self.slow_start_exit {
+            // RFC 9406 §4.3: in the first slow start only, while ssthresh is arbitrarily high.
+            SlowStartExit::HyStartPlusPlus(hystart) if window.ssthresh() == u32::MAX => {
+                hystart.on_growth(window, ack);
+            }
+            _ => self.slow_start.on_growth(window, ack),
         }
     }
 
@@ -169,6 +192,9 @@ impl CongestionControl for Cubic {
         // §4.8: the curve begins at its plateau.
         self.curve.w_max = None;
         self.curve.epoch = None;
+        if let SlowStartExit::HyStart(hystart) = &mut self.slow_start_exit {
+            hystart.on_timeout();
+        }
     }
 
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
@@ -193,11 +219,17 @@ impl CongestionControl for Cubic {
 
 #[cfg(test)]
 mod tests {
+    use super::super::path::Path;
     use super::super::tests::{SMSS, ack, loss, timeout, window};
     use super::*;
+    use airtcp_core::SeqNum;
 
     fn cubic() -> Cubic {
         Cubic::new(Reno::new(None), CubicConfig::default())
+    }
+
+    fn with(hystart: HyStartConfig) -> Cubic {
+        Cubic::new(Reno::new(None), CubicConfig { hystart, ..CubicConfig::default() })
     }
 
     fn segments(window: &Window) -> f64 {
@@ -350,14 +382,69 @@ mod tests {
 
     // RFC 9406 §4.3: an SSTHRESH that was set before is the end of slow start.
     #[test]
-    fn hystart_acts_in_the_first_slow_start_only() {
+    fn hystart_plus_plus_acts_in_the_first_slow_start_only() {
         let grown = |ssthresh| {
-            let config = CubicConfig { hystart: true, ..CubicConfig::default() };
-            let (mut cc, mut w) =
-                (Cubic::new(Reno::new(None), config), Window::new(SMSS, SMSS, ssthresh, None));
+            let mut cc = with(HyStartConfig::PlusPlus);
+            let mut w = Window::new(SMSS, SMSS, ssthresh, None);
             cc.on_growth(&mut w, &ack(8 * SMSS));
             w.cwnd()
         };
         assert_eq!((grown(None), grown(Some(100 * SMSS))), (9 * SMSS, 2 * SMSS));
+    }
+
+    /// 20 Mbit/s and 40 ms with a queue of as much, until slow start is over. Returns the most that
+    /// was in flight, in segments, and the segments lost.
+    fn slow_start(hystart: HyStartConfig) -> (u32, u64) {
+        let mut path = Path::new(with(hystart), 20, 40, 1.0);
+        while path.window.in_slow_start() {
+            let next = path.now.as_secs_f64() + 0.001;
+            path.run(next);
+        }
+        let end = path.now.as_secs_f64() + 0.1;
+        path.run(end);
+        let most = path.points.iter().map(|point| point.inflight / SMSS).max().unwrap();
+        (most, path.dropped)
+    }
+
+    // Ha and Rhee 2011: the path holds 100 segments and the queue as many.
+    #[test]
+    fn hystart_leaves_slow_start_before_the_queue_overflows() {
+        let (most, lost) = slow_start(HyStartConfig::Off);
+        assert!(most >= 200 && lost > 50, "{most} in flight, {lost} lost");
+        let (most, lost) = slow_start(HyStartConfig::HyStart);
+        assert!(most < 200 && lost == 0, "{most} in flight, {lost} lost");
+    }
+
+    // It has found the end of one slow start, and looks again after a time-out.
+    #[test]
+    fn a_timeout_begins_a_slow_start_that_hystart_watches() {
+        let mut cc = with(HyStartConfig::HyStart);
+        let mut w = window(100, 100);
+        cc.on_timeout(&mut w, &timeout(100 * SMSS, true));
+        assert_eq!((w.cwnd(), w.ssthresh()), (SMSS, 70 * SMSS));
+        let rtt = Some(Duration::from_millis(20));
+        let mut now = Instant::from_millis(1000);
+        let mut una = SeqNum(0);
+        while w.in_slow_start() {
+            una += SMSS;
+            let max = una + w.cwnd();
+            let ack = Ack { now, rtt, srtt: rtt, una, max, ..ack(SMSS) };
+            cc.on_ack(&mut w, &ack);
+            cc.on_growth(&mut w, &ack);
+            now += Duration::from_micros(400);
+        }
+        assert_eq!(w.cwnd(), w.ssthresh());
+        assert!((16 * SMSS..70 * SMSS).contains(&w.ssthresh()), "{}", w.ssthresh());
+    }
+
+    #[test]
+    fn curves() {
+        for (name, hystart) in
+            [("without_hystart", HyStartConfig::Off), ("hystart", HyStartConfig::HyStart)]
+        {
+            let mut path = Path::new(with(hystart), 20, 40, 1.0);
+            path.run(12.0);
+            insta::assert_snapshot!(name, path.curve(0.2));
+        }
     }
 }

@@ -1,174 +1,211 @@
-//! HyStart++, a slow start that ends before it loses packets (RFC 9406).
+//! HyStart, a slow start that ends before it loses packets, as Linux has it (`tcp_cubic.c`; Ha and
+//! Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 55(9), 2011).
 //!
-//! When the smallest RTT of a round trip exceeds that of the round before by a threshold, a queue
-//! is building up, and cwnd grows four times slower (conservative slow start). If the RTT falls
-//! again, it was no queue, and slow start goes on; otherwise congestion avoidance begins after five
-//! rounds. It takes eight RTT samples a round, which only timestamps give.
+//! Two signs that the path is full end slow start, from a window of 16 segments on:
+//! - ACKs that follow each other within 2 ms have come for half of the smallest RTT since the round
+//!   began: as many segments as fit into one way.
+//! - The smallest of more than eight RTTs of a round is above the smallest of all by an eighth, at
+//!   least 4 ms and at most 16 ms: a queue is building up.
 //!
-//! The RFC leaves open to which round the RTT of the ACK that ends a round belongs: here to the next.
+//! It acts in every slow start until it has found the end of one; a time-out makes it look again.
 //!
-//! Compared with §4.2 and §4.3 of the RFC as neqo and picoquic quote them beside their code, and
-//! with that code.
+//! Where this differs from Linux:
+//! - Nothing is found in fast recovery, where cwnd can be below ssthresh for a while.
+//! - A sender here is one without pacing, to which half of the smallest RTT applies; Linux takes all
+//!   of it where a queue discipline paces.
+//! - The first round begins with the first RTT sample, not with the connection.
 
 use super::{Ack, Window};
-use airtcp_core::{Duration, SeqNum};
+use crate::recovery::Phase;
+use airtcp_core::{Bytes, Duration, Instant, SeqNum};
 
-/// RFC 9406 §4.3.
-const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-const MIN_RTT_DIVISOR: u64 = 8;
-const RTT_SAMPLES: u32 = 8;
-const CSS_GROWTH_DIVISOR: u32 = 4;
-const CSS_ROUNDS: u32 = 5;
-/// L for a sender that does not pace.
-const LIMIT: u32 = 8;
+/// Linux's `hystart_low_window`, in segments.
+const LOW_WINDOW: u32 = 16;
+/// `hystart_ack_delta_us`: the largest gap in a train of ACKs.
+const ACK_DELTA: Duration = Duration::from_millis(2);
+/// What segmentation offload can delay a train by, at most.
+const OFFLOAD_DELAY: Duration = Duration::from_millis(1);
+/// The largest bursts that offload makes: four of 64 kB.
+const OFFLOAD_BURST: Bytes = Bytes(4 << 16);
+/// `HYSTART_MIN_SAMPLES`; the next one is judged.
+const SAMPLES: u32 = 8;
+/// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`.
+const LEAST_RISE: Duration = Duration::from_millis(4);
+const MOST_RISE: Duration = Duration::from_millis(16);
 
-/// State of the first slow start of a connection.
+/// What is looked for, until it is found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HyStart {
-    round_ends: Option<SeqNum>,
-    samples: u32,
-    /// The smallest RTT of this round and of the one before.
-    least: Option<Duration>,
-    least_before: Option<Duration>,
-    css: Option<Css>,
+    found: bool,
+    min_rtt: Option<Duration>,
+    round: Option<Round>,
 }
 
-/// Conservative slow start.
 #[derive(Clone, Copy, Debug)]
-struct Css {
-    baseline: Duration,
-    /// The one in which it began included.
-    rounds: u32,
+struct Round {
+    start: Instant,
+    end: SeqNum,
+    /// The last ACK of the train.
+    last: Instant,
+    samples: u32,
+    min_rtt: Duration,
 }
 
 impl HyStart {
-    /// New data was acknowledged in slow start: grows cwnd, or ends slow start.
-    pub(super) fn on_growth(&mut self, window: &mut Window, ack: &Ack) {
-        let is_new_round = self.round_ends.is_none_or(|end| ack.una.at_or_after(end));
-        if is_new_round {
-            let is_first = self.round_ends.replace(ack.max).is_none();
-            if let Some(css) = self.css.as_mut().filter(|_| !is_first) {
-                if css.rounds == CSS_ROUNDS {
-                    window.set_ssthresh(window.cwnd());
-                    return;
-                }
-                css.rounds += 1;
-            }
-            self.least_before = self.least.take();
-            self.samples = 0;
+    /// An ACK in any phase: measures, and ends slow start where it finds its end.
+    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let Some(rtt) = ack.rate.map_or(ack.rtt, |sample| sample.rtt) else { return };
+        let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
+        self.min_rtt = Some(min_rtt);
+        if self.found || !window.in_slow_start() || ack.phase == Phase::Recovery {
+            return;
         }
-        let bytes = ack.acked.min(LIMIT.saturating_mul(window.smss()));
-        window.grow(if self.css.is_some() { bytes / CSS_GROWTH_DIVISOR } else { bytes });
-        if let Some(rtt) = ack.rtt {
-            self.samples += 1;
-            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        let fresh = Round {
+            start: ack.now,
+            end: ack.max,
+            last: ack.now,
+            samples: 0,
+            min_rtt: Duration::MAX,
+        };
+        let round = match &mut self.round {
+            Some(round) if !ack.una.after(round.end) => round,
+            round => round.insert(fresh),
+        };
+        if window.cwnd() < LOW_WINDOW * window.smss() {
+            return;
         }
-        if self.samples >= RTT_SAMPLES {
-            self.judge();
+        let train = (min_rtt + offload_delay(window, ack)) / 2;
+        if round.is_train(ack.now, train) || round.is_delayed(rtt, min_rtt) {
+            self.found = true;
+            window.set_ssthresh(window.cwnd());
         }
     }
 
-    /// Enough samples: has the RTT risen since the last round, or fallen again?
-    fn judge(&mut self) {
-        let Some(least) = self.least else { return };
-        match (self.css, self.least_before) {
-            (Some(css), _) if least < css.baseline => self.css = None,
-            (None, Some(before)) => {
-                let threshold = (before / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                if least >= before + threshold {
-                    self.css = Some(Css { baseline: least, rounds: 1 });
-                }
-            }
-            _ => {}
-        }
+    /// A time-out: the path is to be measured anew.
+    pub(super) fn on_timeout(&mut self) {
+        *self = Self::default();
     }
+}
+
+impl Round {
+    /// ACKs without a gap since the round began have come for longer than `longest`.
+    fn is_train(&mut self, now: Instant, longest: Duration) -> bool {
+        if now.since(self.last) > ACK_DELTA {
+            return false;
+        }
+        self.last = now;
+        now.since(self.start) > longest
+    }
+
+    /// Enough samples are all above the smallest RTT by more than the threshold.
+    fn is_delayed(&mut self, rtt: Duration, min_rtt: Duration) -> bool {
+        self.min_rtt = self.min_rtt.min(rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.min_rtt > min_rtt + (min_rtt / 8).clamp(LEAST_RISE, MOST_RISE)
+    }
+}
+
+/// The time of a burst at twice the window an RTT, Linux's pacing rate in slow start.
+fn offload_delay(window: &Window, ack: &Ack) -> Duration {
+    let Some(srtt) = ack.srtt else { return Duration::ZERO };
+    let burst = srtt * OFFLOAD_BURST.get() / (2 * u64::from(window.cwnd()));
+    burst.min(OFFLOAD_DELAY)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{SMSS, ack, window};
+    use super::super::tests::{SMSS, ack};
     use super::*;
 
-    /// A slow start to which rounds with these RTTs, in milliseconds, are acknowledged one segment
-    /// at a time.
+    /// A slow start whose ACKs carry RTTs and come at times of the test's choice.
     struct Slow {
         hystart: HyStart,
         window: Window,
+        now: Instant,
         una: SeqNum,
     }
 
     impl Slow {
-        fn new() -> Self {
-            let window = Window::new(SMSS, 10 * SMSS, None, None);
-            Self { hystart: HyStart::default(), window, una: SeqNum(0) }
+        fn new(segments: u32) -> Self {
+            let window = Window::new(SMSS, segments * SMSS, None, None);
+            let una = SeqNum(u32::MAX - 30_000);
+            Self { hystart: HyStart::default(), window, now: Instant::from_millis(1), una }
         }
 
-        /// Returns by how many bytes cwnd grew for a segment at the end.
-        fn round(&mut self, segments: u32, rtt: u64) -> u32 {
-            let max = self.una + segments * SMSS;
-            let mut grown = 0;
-            for _ in 0..segments {
-                let before = self.window.cwnd();
+        /// A round of `acks` ACKs, `gap` apart, that all give `rtt`, both in microseconds.
+        fn round(&mut self, acks: u32, gap: u64, rtt: u64) -> bool {
+            let max = self.una + 2 * acks * SMSS;
+            for _ in 0..acks {
                 self.una += SMSS;
-                // What is sent now is acknowledged in the next round.
-                let (una, max) = (self.una, max + segments * SMSS);
-                let rtt = Some(Duration::from_millis(rtt));
-                let ack = Ack { una, max, rtt, ..ack(SMSS) };
-                if self.window.in_slow_start() {
-                    self.hystart.on_growth(&mut self.window, &ack);
-                }
-                grown = self.window.cwnd() - before;
+                let rtt = Some(Duration::from_micros(rtt));
+                let (now, una) = (self.now, self.una);
+                let ack = Ack { now, una, max, rtt, srtt: rtt, ..ack(SMSS) };
+                self.hystart.on_ack(&mut self.window, &ack);
+                self.now += Duration::from_micros(gap);
             }
-            grown
+            // The next round is a pause later.
+            self.now += Duration::from_millis(10);
+            !self.window.in_slow_start()
         }
     }
 
-    // The round that is over when una reaches what max was at its first ACK.
-    fn rounds(rtts: &[u64]) -> (Slow, Vec<u32>) {
-        let mut slow = Slow::new();
-        let grown = rtts.iter().map(|&rtt| slow.round(20, rtt)).collect();
-        (slow, grown)
-    }
-
-    // RFC 9406 §4.2: the threshold is an eighth of the RTT, from 4 to 16 ms.
+    // `hystart_update`: half of 40 ms, and half of what offload may add (1 ms).
     #[test]
-    fn a_rise_of_the_rtt_slows_growth_to_a_quarter() {
-        for (base, rise) in [(16, 4), (80, 10), (400, 16)] {
-            let (_, grown) = rounds(&[base, base, base, base + rise - 1, base + rise - 1]);
-            assert_eq!(grown, [SMSS; 5], "{base} ms and a rise below the threshold");
-            let (_, grown) = rounds(&[base, base, base, base + rise, base + rise]);
-            assert_eq!(grown.last(), Some(&(SMSS / 4)), "{base} ms and a rise of {rise}");
-        }
-    }
-
-    #[test]
-    fn a_round_with_few_samples_says_nothing() {
-        let mut slow = Slow::new();
-        let grown: Vec<u32> = [50, 50, 90, 130].map(|rtt| slow.round(7, rtt)).to_vec();
-        assert_eq!(grown, [SMSS; 4]);
-    }
-
-    #[test]
-    fn after_five_rounds_congestion_avoidance_begins() {
-        let (slow, grown) = rounds(&[50, 50, 80, 80, 80, 80, 80]);
-        assert!(slow.window.in_slow_start(), "{grown:?}");
-        // The round in the middle of which CSS began is the first of the five.
-        let (slow, _) = rounds(&[50, 50, 80, 80, 80, 80, 80, 80]);
-        assert!(!slow.window.in_slow_start());
+    fn a_train_of_acks_for_half_of_the_smallest_rtt_ends_slow_start() {
+        assert!(!Slow::new(20).round(21, 1000, 40_000));
+        let mut slow = Slow::new(20);
+        assert!(slow.round(23, 1000, 40_000));
         assert_eq!(slow.window.ssthresh(), slow.window.cwnd());
     }
 
+    // `hystart_ack_delta_us`.
     #[test]
-    fn slow_start_resumes_when_the_rtt_falls_again() {
-        let (_, grown) = rounds(&[50, 50, 80, 80, 50, 50]);
-        assert_eq!((grown[3], grown[5]), (SMSS / 4, SMSS));
+    fn a_gap_of_more_than_two_milliseconds_breaks_a_train() {
+        assert!(Slow::new(20).round(30, 2000, 40_000));
+        assert!(!Slow::new(20).round(30, 2100, 40_000));
+    }
+
+    // `HYSTART_DELAY_THRESH`: an eighth, from 4 to 16 ms, exceeded by the smallest of nine samples.
+    #[test]
+    fn a_rise_of_the_rtt_ends_slow_start() {
+        for (base, rise) in [(16, 4), (80, 10), (400, 16)] {
+            for (over, ends) in [(0, false), (1, true)] {
+                let mut slow = Slow::new(20);
+                slow.round(20, 3000, base * 1000);
+                slow.round(20, 3000, base * 1000);
+                assert_eq!(slow.round(20, 3000, (base + rise) * 1000 + over), ends, "{base}");
+            }
+        }
     }
 
     #[test]
-    fn an_ack_adds_eight_segments_at_most() {
-        let (mut hystart, mut w) = (HyStart::default(), window(10, 1000));
-        hystart.on_growth(&mut w, &ack(20 * SMSS));
-        assert_eq!(w.cwnd(), 18 * SMSS);
+    fn eight_samples_are_too_few() {
+        for (acks, ends) in [(8, false), (10, true)] {
+            let mut slow = Slow::new(20);
+            slow.round(20, 3000, 40_000);
+            assert!(!slow.round(20, 3000, 40_000));
+            assert_eq!(slow.round(acks, 3000, 90_000), ends, "{acks}");
+        }
+    }
+
+    // `hystart_low_window`.
+    #[test]
+    fn a_window_below_16_segments_is_left_alone() {
+        assert!(!Slow::new(15).round(40, 1000, 40_000));
+        assert!(Slow::new(16).round(40, 1000, 40_000));
+    }
+
+    // `found` is cleared by `bictcp_reset` alone.
+    #[test]
+    fn it_looks_again_after_a_timeout_only() {
+        let mut slow = Slow::new(20);
+        assert!(slow.round(40, 1000, 40_000));
+        slow.window.set_ssthresh(100 * SMSS);
+        assert!(!slow.round(40, 1000, 40_000));
+        slow.hystart.on_timeout();
+        assert!(slow.round(40, 1000, 40_000));
     }
 }

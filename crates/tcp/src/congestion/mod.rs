@@ -17,6 +17,7 @@ mod cubic;
 mod dctcp;
 mod hop_limit;
 mod hystart;
+mod hystart_plus_plus;
 mod karak;
 mod marks;
 #[cfg(test)]
