@@ -129,6 +129,10 @@ settings! {
         /// Retransmission timer.
         #[absent = "its defaults"]
         pub rto: RtoConfig = RtoConfig::default(),
+        /// Explicit congestion notification: queues mark data instead of dropping them. Both ends must
+        /// agree, and the sender needs `recovery = "rack"`.
+        #[source = "RFC 3168, RFC 8257"]
+        pub ecn: EcnConfig = EcnConfig::Off,
         /// Frequency of the host's timer interrupt. Linux's timers expire at its ticks, and the later
         /// the coarser: up to 32 ms late from 0.25 s on, 256 ms from 2 s and 2 s from 16 s (at 250).
         #[kind = Kind::WordOr("exact", &Kind::Integer { min: 100, max: 1000 })]
@@ -195,6 +199,19 @@ choice! {
         SendWindow = "send-window",
         /// cwnd, which is validated (Linux)
         Cwnd = "cwnd",
+    }
+}
+
+choice! {
+    /// Explicit congestion notification.
+    pub enum EcnConfig {
+        /// not offered, nor accepted
+        Off = "off",
+        /// the receiver echoes a mark until the sender has answered it, once a round trip (RFC 3168)
+        Rfc3168 = "rfc3168",
+        /// the receiver echoes which data were marked, as `dctcp` and `prague` need it (RFC 8257
+        /// §3.2)
+        Dctcp = "dctcp",
     }
 }
 

@@ -9,7 +9,7 @@ use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_tcp::config::{
-    AckConfig, Congestion, HyStartConfig, RECEIVER, SENDER, SpuriousDetection,
+    AckConfig, Congestion, EcnConfig, HyStartConfig, RECEIVER, SENDER, SpuriousDetection,
 };
 use airtcp_tcp::{TcpConfig, preset};
 use std::collections::BTreeSet;
@@ -277,6 +277,12 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
     }
+    if s.congestion == Congestion::Bbr && !s.recovery.is_rack() {
+        let message = "BBR needs delivery rates, which RACK measures";
+        let problem = sender.problem("congestion", message);
+        sender.push(problem.expected("recovery = \"rack\""));
+    }
+    check_ecn(&sender, &s, &receiver, &r);
     if !(s.timestamps && r.timestamps) {
         refuse_without_timestamps(&sender, &s, &receiver, &r);
     }
@@ -296,6 +302,22 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         r.receive_buffer = UNSCALED;
     }
     Some((s, r))
+}
+
+/// ECN needs both ends, and a sender that answers marks; some congestion controls need to know which
+/// data were marked.
+fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &TcpConfig) {
+    let needs_each = matches!(s.congestion, Congestion::Dctcp | Congestion::Prague);
+    if needs_each && s.ecn != EcnConfig::Dctcp {
+        let message = "the congestion control lives on marks";
+        sender.push(sender.problem("congestion", message).expected("ecn = \"dctcp\""));
+    } else if s.ecn != EcnConfig::Off && !s.recovery.is_rack() {
+        let problem = sender.problem("ecn", "only RACK answers marks");
+        sender.push(problem.expected("recovery = \"rack\""));
+    } else if s.ecn != r.ecn {
+        let problem = receiver.problem("ecn", "the two ends differ");
+        receiver.push(problem.expected("the same at both ends, such as in [tcp]"));
+    }
 }
 
 /// The largest window without window scaling (RFC 7323 §2.1).

@@ -48,6 +48,9 @@ impl Westwood {
     /// How many bytes this ACK says have arrived: a duplicate one segment, a cumulative one what
     /// the duplicates before it have not reported (Mascolo et al. 2001 §3.2, AckedCount).
     fn arrived(&mut self, ack: &Ack, smss: u32) -> u32 {
+        if ack.delivery.newly_delivered > 0 {
+            return ack.delivery.newly_delivered; // RACK counts for us
+        }
         if ack.acked == 0 {
             self.reported = self.reported.saturating_add(smss);
             return smss;

@@ -3,6 +3,7 @@
 
 use super::receive::Reply;
 use super::{Endpoint, Io, State};
+use crate::config::EcnConfig;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
 
@@ -30,7 +31,7 @@ impl<P: Payload> Endpoint<P> {
             ack: reply.then_some(self.rx.nxt),
             // The window of a SYN is never scaled (RFC 7323 §2.2).
             window: self.rx.unscaled_window(),
-            flags: Flags::SYN,
+            flags: Flags::SYN | self.ecn_setup(reply),
             ecn: Ecn::NotEct,
             options,
             payload: P::default(),
@@ -41,6 +42,16 @@ impl<P: Payload> Endpoint<P> {
         self.tx.arm_retransmission(now);
         self.tx.timed = is_first.then_some((self.tx.nxt, now));
         io.out.push(syn);
+    }
+
+    /// The flags that offer ECN, or accept it (RFC 3168 §6.1.1).
+    fn ecn_setup(&self, reply: bool) -> Flags {
+        match (self.config.ecn, reply) {
+            (EcnConfig::Off, _) => Flags::empty(),
+            (_, false) => Flags::ECE | Flags::CWR,
+            (_, true) if self.tx.ecn_ok => Flags::ECE,
+            (_, true) => Flags::empty(),
+        }
     }
 
     /// Our clock as a timestamp: milliseconds, offset by the ISN so that wraparound happens.
@@ -110,6 +121,9 @@ impl<P: Payload> Endpoint<P> {
             self.rx.ts_recent = value;
         }
         let shift = syn.options.window_scale.filter(|_| self.config.window_scaling);
+        let ecn = syn.flags & (Flags::ECE | Flags::CWR);
+        let offered = if syn.ack.is_some() { Flags::ECE } else { Flags::ECE | Flags::CWR };
+        self.tx.ecn_ok = self.config.ecn != EcnConfig::Off && ecn == offered;
         self.tx.scaling = shift.is_some();
         self.rx.enable_scaling(self.tx.scaling);
         self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);

@@ -394,6 +394,7 @@ impl<P: Payload> Endpoint<P> {
         segment.seq = seq;
         segment.ack = (self.state != State::SynSent).then_some(self.rx.nxt);
         segment.flags = flags;
+        segment.flags.set(Flags::ECE, self.rx.echoes_mark && self.state != State::SynSent);
         segment.payload = payload;
         segment.window = self.rx.window_field();
         if self.timestamps {

@@ -37,7 +37,7 @@ impl<P: Payload> Endpoint<P> {
             nxt: tx.max,
             blocks: segment.options.sack.as_slice(),
             echo: segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo),
-            ece: false,
+            ece: tx.ecn_ok && segment.flags.contains(Flags::ECE),
             may_send_new: waits > 0 && (ack + tx.wnd).at_or_after(tx.max + waits),
             max_window: tx.max_wnd,
             smss: tx.mss,
@@ -110,7 +110,7 @@ impl<P: Payload> Endpoint<P> {
                 delivered_ce: delivered.ce(),
                 lost: delivered.lost(),
                 newly_delivered: out.newly_delivered,
-                newly_ce: 0,
+                newly_ce: if arrival.ece { out.newly_delivered } else { 0 },
                 newly_lost: out.newly_lost,
                 inflight: rack.inflight(),
                 prior_inflight: out.prior_inflight,
@@ -140,6 +140,7 @@ impl<P: Payload> Endpoint<P> {
             if began == Began::Loss {
                 self.publish_fast_retransmit(now, io);
             }
+            self.tx.tell_reduced = true;
             let cause = if began == Began::Mark { Cause::Ecn } else { Cause::DuplicateAcks };
             self.count_reduction(now, cause, reduction, io);
         }
@@ -334,6 +335,7 @@ impl<P: Payload> Endpoint<P> {
         let Some(rack) = &mut tx.rack else { return };
         let reduction = rack.on_timeout(&mut tx.recovery, timeout, una, max);
         let first = rack.first();
+        self.tx.tell_reduced = true;
         self.count_reduction(now, Cause::Rto, reduction, io);
         self.publish_window(now, io);
         if let Some((serial, seq, end)) = first {

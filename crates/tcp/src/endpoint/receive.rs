@@ -3,11 +3,11 @@
 
 use super::{Endpoint, Io, State};
 use crate::ack::{AckPolicy, Arrival, Decision, Departure, Order};
-use crate::config::{TcpConfig, window_bytes};
+use crate::config::{EcnConfig, TcpConfig, window_bytes};
 use airtcp_core::Bytes;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{
-    Duration, Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum,
+    Duration, Ecn, Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum,
 };
 
 /// What a received segment asks for once everything else is sent.
@@ -60,6 +60,8 @@ pub(super) struct Receiver<P> {
     /// As [`AckPolicy::data_tells_window`].
     pub(super) data_tells_window: bool,
     owed: bool,
+    /// ACKs echo a congestion mark (RFC 3168 §6.1.3; RFC 8257 §3.2).
+    pub(super) echoes_mark: bool,
     /// Every segment closes the window, whatever it is (Freeze-TCP).
     pub(super) frozen: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
@@ -91,6 +93,7 @@ impl<P: Payload> Receiver<P> {
             data_tells_window: policy.data_tells_window(),
             policy,
             owed: false,
+            echoes_mark: false,
             frozen: false,
             ts_recent: 0,
             last_ack_sent: SeqNum(0),
@@ -407,6 +410,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut reply = Reply::None;
         if !segment.payload.is_empty() {
+            self.note_mark(now, segment, io);
             let before = self.rx.nxt;
             let order = self.rx.take_data(segment.seq, &segment.payload);
             self.count_data(segment, order);
@@ -438,6 +442,27 @@ impl<P: Payload> Endpoint<P> {
             reply = Reply::Ack;
         }
         reply
+    }
+
+    /// Whether the data came marked, for what the next ACK echoes.
+    fn note_mark(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) {
+        let marked = segment.ecn == Ecn::Ce;
+        match self.config.ecn {
+            _ if !self.tx.ecn_ok => {}
+            EcnConfig::Off => {}
+            // RFC 3168 §6.1.3: until the sender says that it has reduced.
+            EcnConfig::Rfc3168 => {
+                let answered = segment.flags.contains(Flags::CWR);
+                self.rx.echoes_mark = marked || (self.rx.echoes_mark && !answered);
+            }
+            // RFC 8257 §3.2: an ACK is for data that were all marked, or none of them.
+            EcnConfig::Dctcp => {
+                if marked != self.rx.echoes_mark && self.rx.policy.deadline().is_some() {
+                    self.send_ack(now, io);
+                }
+                self.rx.echoes_mark = marked;
+            }
+        }
     }
 
     fn take_fin(&mut self, now: Instant) {

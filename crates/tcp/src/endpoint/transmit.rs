@@ -93,6 +93,10 @@ pub(super) struct Sender<P> {
     pub(super) pipe: u32,
     /// SACK was negotiated.
     pub(super) sack_ok: bool,
+    /// ECN was negotiated.
+    pub(super) ecn_ok: bool,
+    /// The next new data tells that cwnd has been reduced (RFC 3168 §6.1.2).
+    pub(super) tell_reduced: bool,
     pub(super) rto: RtoEstimator,
     /// The retransmission timer; in standby, the route policy's.
     pub(super) rtx_deadline: Option<Instant>,
@@ -144,6 +148,8 @@ impl<P: Payload> Sender<P> {
             board: Scoreboard::default(),
             pipe: 0,
             sack_ok: false,
+            ecn_ok: false,
+            tell_reduced: false,
             rto: RtoEstimator::new(config.rto, rto),
             rtx_deadline: None,
             timer: Timer::Retransmission,
@@ -520,7 +526,15 @@ impl<P: Payload> Endpoint<P> {
             self.stats.bytes_retransmitted += u64::from(overlap);
             io.events.emit(now, || Event::SegmentSent { seq, len, retransmission });
         }
+        let is_capable = self.tx.ecn_ok && len > 0 && overlap == 0;
+        if is_capable {
+            flags.set(Flags::CWR, std::mem::take(&mut self.tx.tell_reduced));
+        }
         self.send(now, seq, flags, payload, io);
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable.
+        if let Some(segment) = io.out.last_mut().filter(|_| is_capable) {
+            segment.ecn = self.tx.recovery.codepoint();
+        }
     }
 
     /// Notes how much of cwnd is used (RFC 7661 §4.2).

@@ -13,7 +13,7 @@ use crate::config::{
 use crate::congestion::{
     Ack, CongestionControl, Loss, Lost, Restart, Resume, Timeout, Undo, Window, Windows,
 };
-use airtcp_core::{DataRate, Duration, Instant, SeqNum};
+use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +287,11 @@ impl LossRecovery {
     /// RACK moves the phase itself.
     pub(crate) fn set_phase(&mut self, phase: Phase) {
         self.phase = phase;
+    }
+
+    /// See [`CongestionControl::codepoint`].
+    pub(crate) fn codepoint(&self) -> Ecn {
+        self.congestion.codepoint()
     }
 
     /// See [`CongestionControl::owns_recovery`].
