@@ -6,7 +6,7 @@ use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
     AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
-    DcaConfig, InitialWindow, KarakConfig, LossWindow, NewRenoConfig, PersistConfig,
+    DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, NewRenoConfig, PersistConfig,
     PersistOnShrink, Recovery, RtoConfig, RtoPolicyConfig, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::congestion::{
@@ -115,10 +115,18 @@ fn congestion() -> impl Strategy<Value = Congestion> {
         2 => Just(Congestion::Reno),
         1 => any::<bool>().prop_map(|strict| Congestion::Karak(KarakConfig { strict, limit: None })),
         1 => Just(Congestion::Westwood),
-        1 => any::<[bool; 2]>().prop_map(|[fast_convergence, hystart]| {
+        1 => (any::<bool>(), hystart()).prop_map(|(fast_convergence, hystart)| {
             Congestion::Cubic(CubicConfig { fast_convergence, hystart })
         }),
         1 => Just(Congestion::AdaptivePacing(AdaptivePacingConfig::default())),
+    ]
+}
+
+fn hystart() -> impl Strategy<Value = HyStartConfig> {
+    prop_oneof![
+        Just(HyStartConfig::Off),
+        Just(HyStartConfig::HyStart),
+        Just(HyStartConfig::PlusPlus),
     ]
 }
 

@@ -433,7 +433,7 @@ mod tests {
             cc.on_growth(&mut w, &ack);
             now += Duration::from_micros(400);
         }
-        assert_eq!(w.cwnd(), w.ssthresh());
+        assert!(w.cwnd() - w.ssthresh() < SMSS, "no more than congestion avoidance adds");
         assert!((16 * SMSS..70 * SMSS).contains(&w.ssthresh()), "{}", w.ssthresh());
     }
 
