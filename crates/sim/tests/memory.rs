@@ -82,13 +82,13 @@ fn a_cell_in_steady_state_allocates_nothing() {
         udp = [{ from = "other", to = "AP", rate = "2 Mbit/s" }]"#;
     let scenario = Scenario::parse("t.toml", text, &[]).expect("a right scenario");
     let mut world = World::new(&scenario, 1);
-    world.run_until(Instant::from_secs(30), &mut Observers::default());
+    world.run_until(Instant::from_secs(90), &mut Observers::default());
     let frames =
         |world: &World| world.metrics().stations.iter().map(|s| s.data_frames_sent).sum::<u64>();
     let sent = frames(&world);
 
     let before = ALLOCATIONS.get();
-    world.run_until(Instant::from_secs(60), &mut Observers::default());
+    world.run_until(Instant::from_secs(120), &mut Observers::default());
     let allocations = ALLOCATIONS.get() - before;
 
     let sent = frames(&world) - sent;

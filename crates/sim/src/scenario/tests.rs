@@ -428,7 +428,7 @@ fn impossible_endpoints_are_refused() {
         "recovery = \"neureno\"\ninitial-window = \"0 segments\"\nduplicate-ack-threshold = 0\nabc = 0\npersist.backoff = 0.5",
         &[
             "t.toml:17:12: tcp.recovery: \"neureno\" is not a choice here (expected \"tahoe\", \"reno\", \
-             \"newreno\" or \"sack\"; did you mean `newreno`?)",
+             \"newreno\", \"sack\" or \"rack\"; did you mean `newreno`?)",
             "t.toml:18:18: tcp.initial-window: \"0 segments\" is out of range (expected \"rfc5681\", \
              \"rfc6928\" or segments, such as \"2 segments\")",
             "t.toml:19:27: tcp.duplicate-ack-threshold: 0 is out of range (expected a whole number from \
@@ -469,8 +469,8 @@ fn strategies_need_what_both_ends_agree_on() {
     );
     refuses(
         MSS,
-        "timestamps = false\ncongestion = \"cubic\"\ncubic.hystart = \"hystart++\"",
-        &["t.toml:19:1: tcp.cubic: HyStart needs timestamps (expected timestamps = true at both \
+        "timestamps = false\nrecovery = \"sack\"\ncongestion = \"cubic\"\ncubic.hystart = \"hystart++\"",
+        &["t.toml:20:1: tcp.cubic: HyStart needs timestamps (expected timestamps = true at both \
              ends, such as in [tcp])"],
     );
     for good in [

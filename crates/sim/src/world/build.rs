@@ -18,8 +18,26 @@ use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
-use airtcp_tcp::Endpoint;
-use std::collections::HashMap;
+use airtcp_tcp::{Endpoint, TcpConfig};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Configurations of endpoints, those in use last: most flows of a scenario have the same.
+#[derive(Default)]
+struct Configs(VecDeque<Arc<TcpConfig>>);
+
+impl Configs {
+    const KEPT: usize = 4;
+
+    fn share(&mut self, config: &TcpConfig) -> Arc<TcpConfig> {
+        if let Some(same) = self.0.iter().find(|other| ***other == *config) {
+            return Arc::clone(same);
+        }
+        self.0.truncate(Self::KEPT - 1);
+        self.0.push_front(Arc::new(config.clone()));
+        Arc::clone(&self.0[0])
+    }
+}
 
 impl World {
     /// The state at time zero of this scenario under this seed.
@@ -103,8 +121,9 @@ impl World {
             world.nodes[node.0 as usize].mechanism = Some(world.mechanisms.len() as u32);
             world.mechanisms.push(EdgeNode::new(node, spec));
         }
+        let mut configs = Configs::default();
         for (index, flow) in (0..).zip(flows) {
-            world.open(scenario, index, flow);
+            world.open(scenario, index, flow, &mut configs);
         }
         world.feeds = world.feeds_of(scenario);
         for node in (0..nodes.len() as u32).map(NodeId) {
@@ -125,16 +144,16 @@ impl World {
     }
 
     /// Adds the two ends of a flow.
-    fn open(&mut self, scenario: &Scenario, index: u32, flow: &FlowSpec) {
+    fn open(&mut self, scenario: &Scenario, index: u32, flow: &FlowSpec, configs: &mut Configs) {
         let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
         let start = self.flows[index as usize].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
         let tuple = addr::of_flow(index, *from, *to);
-        let mut passive = Endpoint::new(receiver.clone(), tuple.reversed(), isn());
+        let mut passive = Endpoint::new(configs.share(receiver), tuple.reversed(), isn());
         passive.listen();
         self.sockets.push(Socket {
-            endpoint: Endpoint::new(sender.clone(), tuple, isn()),
+            endpoint: Endpoint::new(configs.share(sender), tuple, isn()),
             app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
             open_at: Some(start),
             node: *from,

@@ -30,6 +30,7 @@ use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
 use receive::{Receiver, Reply};
+use std::sync::Arc;
 use transmit::Sender;
 
 /// Where an endpoint puts what it sends and publishes.
@@ -112,7 +113,8 @@ pub struct Stats {
 /// One end of a TCP connection: a state machine driven by segments, timers and application calls.
 #[derive(Debug)]
 pub struct Endpoint<P> {
-    config: TcpConfig,
+    /// Shared: in a simulation many endpoints have the same.
+    config: Arc<TcpConfig>,
     flow: Flow,
     state: State,
     tx: Sender<P>,
@@ -128,18 +130,20 @@ pub struct Endpoint<P> {
 impl<P: Payload> Endpoint<P> {
     /// A closed endpoint. `flow.src` is the local address; `isn` our initial sequence number (draw
     /// it from a named random stream, so that wraparound happens in ordinary runs).
-    pub fn new(config: TcpConfig, flow: Flow, isn: SeqNum) -> Self {
+    pub fn new(config: impl Into<Arc<TcpConfig>>, flow: Flow, isn: SeqNum) -> Self {
+        let config = config.into();
         let strategies = Strategies::new(&config);
         Self::with_strategies(config, flow, isn, strategies)
     }
 
     /// A closed endpoint with other strategies than those that `config` names, such as your own.
     pub fn with_strategies(
-        config: TcpConfig,
+        config: impl Into<Arc<TcpConfig>>,
         flow: Flow,
         isn: SeqNum,
         strategies: Strategies,
     ) -> Self {
+        let config = config.into();
         let Strategies { congestion, rto, ack, route } = strategies;
         Self {
             tx: Sender::new(&config, isn, congestion, rto, route),

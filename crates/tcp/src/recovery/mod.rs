@@ -110,6 +110,7 @@ pub(crate) struct LossRecovery {
     config: Recovery,
     loss_window: LossWindow,
     /// Of ns-2's rules, one raises ssthresh again, and the others halve a window that is bounded.
+    /// Without validation everything is as RFC 5681 has it.
     bounds_ssthresh: bool,
     validation: CwndValidation,
     usage: Usage,
@@ -128,7 +129,8 @@ impl LossRecovery {
             congestion,
             config: config.recovery,
             loss_window: config.loss_window,
-            bounds_ssthresh: config.loss_window == LossWindow::FlightSize
+            bounds_ssthresh: config.cwnd_validation != CwndValidation::Off
+                && config.loss_window == LossWindow::FlightSize
                 && config.repeated_timeout == RepeatedTimeout::Keep,
             validation: config.cwnd_validation,
             usage: Usage::default(),
