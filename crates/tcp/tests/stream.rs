@@ -282,8 +282,8 @@ struct Side {
     allowed: Option<SeqNum>,
     shown: Option<SeqNum>,
     shown_ack: Option<SeqNum>,
-    /// Data waits for an ACK since then.
-    owes_ack_since: Option<Instant>,
+    /// Where data delivered without an ACK end, and when they were delivered.
+    unacknowledged: VecDeque<(SeqNum, Instant)>,
     /// One past the highest sequence number sent.
     max: SeqNum,
     offered_shift: Option<u8>,
@@ -457,10 +457,18 @@ impl<'a> Sim<'a> {
     fn check_delay(&mut self, i: usize) {
         let (end, side) = (&self.ends[i], &mut self.sides[i]);
         let delivered = SeqNum(self.case.isns[1 - i]) + 1 + end.stats().bytes_delivered as u32;
-        let is_owed = end.state() != State::Closed
-            && side.shown_ack.is_some_and(|shown| shown.before(delivered));
-        side.owes_ack_since = side.owes_ack_since.or(Some(self.now)).filter(|_| is_owed);
-        if let Some(since) = side.owes_ack_since {
+        if end.state() == State::Closed {
+            return;
+        }
+        let waiting = &mut side.unacknowledged;
+        if waiting.back().is_none_or(|&(last, _)| delivered.after(last)) {
+            waiting.push_back((delivered, self.now));
+        }
+        let Some(shown) = side.shown_ack else { return };
+        while waiting.front().is_some_and(|&(end, _)| end.at_or_before(shown)) {
+            waiting.pop_front();
+        }
+        if let Some(&(_, since)) = waiting.front() {
             let delay = self.now.since(since);
             assert!(delay <= Duration::from_millis(500), "side {i} owes an ACK for {delay}");
         }

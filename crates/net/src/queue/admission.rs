@@ -121,10 +121,6 @@ impl<T> Discipline<T> for Admitted<T> {
     fn len(&self) -> usize {
         self.fifo.len()
     }
-
-    fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        self.fifo.take(matches, taken);
-    }
 }
 
 #[cfg(test)]

@@ -206,8 +206,4 @@ impl<T> Discipline<T> for Codel<T> {
     fn len(&self) -> usize {
         self.fifo.len()
     }
-
-    fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        self.fifo.take(matches, taken);
-    }
 }

@@ -220,11 +220,6 @@ impl<T> Discipline<T> for DualPi2<T> {
     fn len(&self) -> usize {
         self.l4s.len() + self.classic.len()
     }
-
-    fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        self.l4s.take(matches, taken);
-        self.classic.take(matches, taken);
-    }
 }
 
 #[cfg(test)]

@@ -45,16 +45,4 @@ impl<T> Fifo<T> {
     pub(crate) fn delay(&self, now: Instant) -> Duration {
         self.packets.front().map_or(Duration::ZERO, |first| first.sojourn(now))
     }
-
-    /// See [`Discipline::take`](super::Discipline::take).
-    pub(crate) fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        for packet in std::mem::take(&mut self.packets) {
-            if matches(&packet.item) {
-                self.bytes -= packet.meta.size;
-                taken.push(packet.item);
-            } else {
-                self.packets.push_back(packet);
-            }
-        }
-    }
 }

@@ -221,13 +221,4 @@ impl<T> Discipline<T> for FqCodel<T> {
     fn len(&self) -> usize {
         self.packets
     }
-
-    fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        for queue in &mut self.queues {
-            let (packets, bytes) = (queue.fifo.len(), queue.fifo.bytes());
-            queue.fifo.take(matches, taken);
-            self.packets -= packets - queue.fifo.len();
-            self.bytes -= bytes - queue.fifo.bytes();
-        }
-    }
 }

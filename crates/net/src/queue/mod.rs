@@ -88,9 +88,6 @@ pub(crate) trait Discipline<T> {
 
     /// Packets waiting.
     fn len(&self) -> usize;
-
-    /// Takes out the packets for which `matches` holds, those of a flow in order.
-    fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>);
 }
 
 /// A queue of one of the disciplines.
@@ -159,11 +156,6 @@ impl<T> Queue<T> {
     /// Packets waiting.
     pub(crate) fn len(&self) -> usize {
         self.discipline().len()
-    }
-
-    /// See [`Discipline::take`].
-    pub(crate) fn take(&mut self, mut matches: impl FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        self.discipline_mut().take(&mut matches, taken);
     }
 }
 

@@ -203,10 +203,6 @@ impl<T> Discipline<T> for Pie<T> {
     fn len(&self) -> usize {
         self.fifo.len()
     }
-
-    fn take(&mut self, matches: &mut dyn FnMut(&T) -> bool, taken: &mut Vec<T>) {
-        self.fifo.take(matches, taken);
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use airtcp_core::{
     Duration, Ecn, Event, Flags, Instant, Payload, SackBlock, SackBlocks, Segment, SeqNum,
 };
 
+/// The least time between two answers to unacceptable segments without data.
+const EMPTY_ANSWERS: Duration = Duration::from_millis(500);
+
 /// What a received segment asks for once everything else is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reply {
@@ -60,6 +63,8 @@ pub(super) struct Receiver<P> {
     /// As [`AckPolicy::data_tells_window`].
     pub(super) data_tells_window: bool,
     owed: bool,
+    /// When an unacceptable segment without data was answered last.
+    empty_answered: Option<Instant>,
     /// ACKs echo a congestion mark (RFC 3168 §6.1.3; RFC 8257 §3.2).
     pub(super) echoes_mark: bool,
     /// Every segment closes the window, whatever it is (Freeze-TCP).
@@ -93,6 +98,7 @@ impl<P: Payload> Receiver<P> {
             data_tells_window: policy.data_tells_window(),
             policy,
             owed: false,
+            empty_answered: None,
             echoes_mark: false,
             frozen: false,
             ts_recent: 0,
@@ -153,6 +159,17 @@ impl<P: Payload> Receiver<P> {
         }
         self.edge = self.next_edge();
         (self.wnd() >> self.shift).min(0xffff) as u16
+    }
+
+    /// An unacceptable segment without data is answered twice a second at most. Two hosts that find
+    /// each other's ACKs unacceptable would otherwise answer each other for ever, and a network that
+    /// copies packets would multiply the answers (Linux: `tcp_invalid_ratelimit`).
+    fn may_answer_empty(&mut self, now: Instant) -> bool {
+        let limited = self.empty_answered.is_some_and(|at| now.since(at) < EMPTY_ANSWERS);
+        if !limited {
+            self.empty_answered = Some(now);
+        }
+        !limited
     }
 
     pub(super) fn owe_ack(&mut self) {
@@ -367,6 +384,9 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.time_wait = Some(now + self.config.time_wait);
+        }
+        if segment.seq_len() == 0 && !self.rx.may_answer_empty(now) {
+            return Reply::None;
         }
         Reply::PureAck
     }

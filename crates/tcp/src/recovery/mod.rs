@@ -265,7 +265,7 @@ impl LossRecovery {
         let least = self.window.initial().min(cwnd);
         let mut rest = idle;
         while rest > rto && cwnd > least {
-            rest = rest - rto;
+            rest -= rto;
             cwnd /= 2;
         }
         self.congestion.on_restart(&mut self.window, Restart::Idle);

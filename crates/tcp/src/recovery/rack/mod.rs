@@ -520,7 +520,7 @@ impl Rack {
             recovery.set_phase(Phase::Open);
         } else if self.f_rto && ack.nxt.after(self.high) {
             // Step 3a: a duplicate ACK after new data.
-            self.f_rto &= !(out.newly_sacked || !out.una_advanced);
+            self.f_rto &= out.una_advanced && !out.newly_sacked;
         } else if self.f_rto && out.una_advanced && !complete {
             // Step 2b: new data on the first ACK.
             self.high = ack.nxt;
