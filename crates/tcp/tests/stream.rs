@@ -7,7 +7,7 @@ use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, 
 use airtcp_tcp::config::{
     AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
     DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, NewRenoConfig, PersistConfig,
-    PersistOnShrink, Recovery, RtoConfig, RtoPolicyConfig, SackPipe, SpuriousDetection,
+    PersistOnShrink, RackConfig, Recovery, RtoConfig, RtoPolicyConfig, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
@@ -106,7 +106,8 @@ fn recovery() -> impl Strategy<Value = Recovery> {
             Recovery::NewReno(NewRenoConfig { deflate, impatient })
         }),
         Just(Recovery::Sack),
-        Just(Recovery::Sack),
+        Just(Recovery::Rack(RackConfig::default())),
+        Just(Recovery::Rack(RackConfig::default())),
     ]
 }
 
@@ -427,7 +428,7 @@ impl<'a> Sim<'a> {
         }
         let config = &self.case.configs[i];
         let end_point = &self.ends[i];
-        if is_new && !segment.payload.is_empty() && config.recovery != Recovery::Sack {
+        if is_new && !segment.payload.is_empty() && !config.recovery.needs_sack() {
             // Endpoint::cwnd is what it was when the segment left, or (after more ACK processing in
             // the same call) larger: reductions come before sending.
             let allowance = if config.limited_transmit { 2 * u32::from(config.mss) } else { 0 };
