@@ -508,10 +508,13 @@ impl<T> Link<T> {
         let (rate, accepted) = (self.rate, self.accepted);
         // Where the ECN field matters, packets are decided later.
         let arrival = Arrival { size, ecn: Ecn::NotEct, packets, bytes, idle };
-        let verdict = self.admission.judge(arrival, || mean_transmission(rate, accepted));
-        let admitted = verdict == Verdict::Enter;
-        self.counters.queue_drops += u64::from(!admitted);
-        admitted
+        match self.admission.judge(arrival, || mean_transmission(rate, accepted)) {
+            Verdict::Enter => true,
+            Verdict::Mark | Verdict::Refuse => {
+                self.counters.queue_drops += 1;
+                false
+            }
+        }
     }
 
     /// A packet waits for its service, which starts at `start`.
