@@ -346,3 +346,107 @@ fn movement_goes_out_to_other_tools_and_comes_back() {
     let wrong = mobility(&["import", &first, "--format", "setdest"]);
     assert!(text(&wrong.stderr).contains("first.toml: line 1: \"duration"), "{wrong:?}");
 }
+
+fn packetdrill(arguments: &[&str]) -> Output {
+    airtcp().arg("packetdrill").args(arguments).output().expect("airtcp starts")
+}
+
+/// A script that connects, and expects the acknowledgement `ack`; one that cannot be read; one that
+/// needs what airtcp lacks.
+fn write_scripts(folder: &Path) {
+    let connect = |ack: u32| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+             +0...0.1 connect(3, ..., ...) = 0\n\
+             +0 > S 0:0(0) <...>\n\
+             +.1 < S. 0:0(0) ack 1 win 1000 <mss 1000>\n\
+             +0 > . 1:1(0) ack {ack}\n"
+        )
+    };
+    for (name, text) in [
+        ("right.pkt", connect(1)),
+        ("wrong.pkt", connect(2)),
+        ("unreadable.pkt", "0 close(3) = 0\n+.1 < . 1:1001(999) ack 1\n".to_owned()),
+        ("lacking.pkt", "`sysctl -q net.ipv4.tcp_foo=1`\n0 close(3) = 0\n".to_owned()),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+/// What a script needs and airtcp lacks is no failure.
+#[test]
+fn packetdrill_scripts_that_pass_or_cannot_run_are_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    write_scripts(folder.path());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let output = packetdrill(&[&path("right.pkt"), &path("lacking.pkt")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    let mut lines = stdout.lines();
+    assert_eq!(lines.next(), Some(&*format!("passes  {}", path("right.pkt"))));
+    let needs = format!("needs   {}: sysctl net.ipv4.tcp_foo=1", path("lacking.pkt"));
+    assert_eq!(lines.next(), Some(&*needs));
+    let all: Vec<&str> = stdout.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(all, ["all", "1", "0", "1"]);
+}
+
+#[test]
+fn a_packetdrill_script_that_fails_is_named_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    write_scripts(folder.path());
+    let wrong = folder.path().join("wrong.pkt");
+    let output = packetdrill(&[wrong.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let line = format!(
+        "fails   {}:5: expected `. 1:1(0) ack 2`, got `. 1:1(0) ack 1` at 0.1 s (acknowledgement number)",
+        wrong.display()
+    );
+    assert_eq!(text(&output.stdout).lines().next(), Some(&*line));
+}
+
+/// The others of a folder run all the same.
+#[test]
+fn a_packetdrill_script_that_cannot_be_read_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    write_scripts(folder.path());
+    let output = packetdrill(&[folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = format!(
+        "{}:2:9: 999 bytes from 1 end at 1000, not at 1001\n  |\n2 | +.1 < . 1:1001(999) ack 1\n  |         ^\n",
+        folder.path().join("unreadable.pkt").display()
+    );
+    assert!(text(&output.stderr).ends_with(&message), "{}", text(&output.stderr));
+    let all = text(&output.stdout);
+    let all: Vec<&str> = all.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(all, ["all", "1", "1", "1"]);
+}
+
+#[test]
+fn packetdrill_prints_one_json_object_a_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let scripts = folder.path().join("handshake");
+    std::fs::create_dir(&scripts).unwrap();
+    write_scripts(&scripts);
+    std::fs::remove_file(scripts.join("unreadable.pkt")).unwrap();
+    let output = packetdrill(&["--json", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let judged: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<&Value> = judged.iter().map(|script| &script["verdict"]).collect();
+    assert_eq!(verdicts, ["needs", "passes", "fails"]);
+    assert!(judged.iter().all(|script| script["category"] == "handshake"));
+    assert_eq!(judged[0]["needs"], serde_json::json!(["sysctl net.ipv4.tcp_foo=1"]));
+    assert_eq!(judged[2]["line"], 5);
+    assert_eq!(judged[2]["expected"], "`. 1:1(0) ack 2`");
+}
+
+#[test]
+fn packetdrill_without_scripts_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    let output = packetdrill(&[empty]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = format!("airtcp: {empty}: expected `.pkt` files in this folder, found none\n");
+    assert!(text(&output.stderr).ends_with(&message), "{}", text(&output.stderr));
+    assert_eq!(packetdrill(&[]).status.code(), Some(2));
+}

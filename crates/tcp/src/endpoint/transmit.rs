@@ -637,14 +637,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The window that a loss detected now halves. Segments sent by Limited Transmit are not part
-    /// of FlightSize here (RFC 5681 §3.2 step 2). At a time-out, what the receiver holds already is
-    /// none either: in a long recovery it may be several windows.
+    /// of FlightSize here (RFC 5681 §3.2 step 2). At a time-out, cwnd bounds it: with what the
+    /// receiver holds already, it may be several windows after a long recovery.
     pub(super) fn loss_window(&self, at_timeout: bool) -> u32 {
         match self.config.loss_window {
             LossWindow::FlightSize => {
                 let tx = &self.tx;
-                let held = if at_timeout { tx.board.sacked_before(tx.max) } else { 0 };
-                tx.flight().saturating_sub(tx.limited_transmit + held)
+                let flight = tx.flight().saturating_sub(tx.limited_transmit);
+                if at_timeout && !tx.board.is_empty() { flight.min(self.cwnd()) } else { flight }
             }
             LossWindow::SendWindow => self.cwnd().min(self.tx.wnd),
             LossWindow::Cwnd => self.cwnd(),
