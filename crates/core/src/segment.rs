@@ -70,7 +70,7 @@ bitflags! {
     /// The control bits (RFC 9293 §3.1, RFC 3168) except ACK, which is `Segment::ack.is_some()`: an
     /// acknowledgement number without its flag cannot be read by accident.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    pub struct Flags: u16 {
+    pub struct Flags: u8 {
         /// No more data from the sender.
         const FIN = 0x01;
         /// Synchronise sequence numbers.
@@ -85,8 +85,9 @@ bitflags! {
         const ECE = 0x40;
         /// Congestion window reduced.
         const CWR = 0x80;
-        /// Accurate ECN (RFC 9768 §2.2).
-        const AE = 0x100;
+        /// Accurate ECN (RFC 9768 §2.2). In the header it is bit 8; here it takes the place of ACK, so
+        /// that ledgers of a gateway keep their layout.
+        const AE = 0x10;
     }
 }
 
@@ -254,7 +255,9 @@ pub struct Segment<P> {
     pub window: u16,
     /// Control bits other than ACK.
     pub flags: Flags,
-    /// ECN field of the IP header: TCP sets it, queues change it (RFC 3168 §6.1).
+    /// ECN field of the IP header: TCP sets it, queues change it (RFC 3168 §6.1). A saved segment
+    /// loses it: what is sent again is not ECN-capable (§6.1.5).
+    #[serde(skip)]
     pub ecn: Ecn,
     /// Options.
     pub options: Options,

@@ -195,7 +195,7 @@ fn any_options() -> impl Strategy<Value = Options> {
 }
 
 fn any_segment() -> impl Strategy<Value = Segment<Vec<u8>>> {
-    let header = any::<(u32, Option<u32>, u16, u16, u8)>();
+    let header = any::<(u32, Option<u32>, u16, u8, u8)>();
     let payload = prop::collection::vec(any::<u8>(), 0..200);
     (any_flow(), header, any_options(), payload).prop_map(
         |(flow, (seq, ack, window, flags, ecn), options, payload)| Segment {

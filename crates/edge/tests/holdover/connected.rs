@@ -60,7 +60,7 @@ proptest! {
         isn: u32,
         limit in 0u64..20_000,
         stream in proptest::collection::vec(
-            (any::<bool>(), 0u32..9000, 0u64..3000, any::<u16>(), any::<u16>(), any::<bool>(), 0u64..400), 0..200,
+            (any::<bool>(), 0u32..9000, 0u64..3000, any::<u8>(), any::<u16>(), any::<bool>(), 0u64..400), 0..200,
         ),
     ) {
         let mut s = Script::blank(node(fifo(limit)), isn);

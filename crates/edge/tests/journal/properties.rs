@@ -31,7 +31,7 @@ fn any_segment(without: Flags) -> impl Strategy<Value = Any> {
     let from = prop_oneof![Just(Side::Fixed), Just(Side::Mobile)];
     let number = prop_oneof![3 => (0u32..10).prop_map(|n| n * 500), 1 => 0u32..5000];
     let len = prop_oneof![3 => Just(0u64), 1 => 1u64..3, 3 => Just(500u64), 1 => 1u64..3000];
-    let flags = prop_oneof![12 => Just(0u16), 1 => any::<u16>()]
+    let flags = prop_oneof![12 => Just(0u8), 1 => any::<u8>()]
         .prop_map(move |bits| Flags::from_bits_truncate(bits) - without);
     let window = prop_oneof![8 => Just(500u16), 1 => Just(0)];
     let clock = 0u32..9;

@@ -22,7 +22,7 @@ struct Any {
 fn any_segment() -> impl Strategy<Value = Any> {
     let number = prop_oneof![9 => 0u32..5000, 1 => any::<u32>()];
     let len = prop_oneof![6 => Just(0u64), 2 => 1u64..3, 2 => 1u64..1500, 1 => 1u64..70_000];
-    let flags = prop_oneof![8 => Just(0u16), 2 => any::<u16>()].prop_map(Flags::from_bits_truncate);
+    let flags = prop_oneof![8 => Just(0u8), 2 => any::<u8>()].prop_map(Flags::from_bits_truncate);
     let ack = prop_oneof![9 => Just(true), 1 => Just(false)];
     let window = prop_oneof![6 => Just(500u16), 1 => Just(0), 1 => any::<u16>()];
     let gap = prop_oneof![20 => Just(0), 1 => 0u64..600].prop_map(Duration::from_secs);

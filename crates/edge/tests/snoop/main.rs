@@ -276,8 +276,7 @@ fn any_segment() -> impl Strategy<Value = (Side, u32, u64, Flags, u16, u64)> {
     let from = prop_oneof![Just(Side::Fixed), Just(Side::Mobile)];
     let number = prop_oneof![3 => (0u32..10).prop_map(|n| n * 500), 1 => any::<u32>()];
     let len = prop_oneof![4 => Just(0u64), 2 => 1u64..3, 3 => Just(500u64), 2 => 1u64..3000];
-    let flags =
-        prop_oneof![12 => Just(0u16), 1 => any::<u16>()].prop_map(Flags::from_bits_truncate);
+    let flags = prop_oneof![12 => Just(0u8), 1 => any::<u8>()].prop_map(Flags::from_bits_truncate);
     let window = prop_oneof![8 => Just(500u16), 1 => Just(0), 1 => any::<u16>()];
     let gap = prop_oneof![3 => Just(0), 3 => 0u64..150, 1 => 0u64..2000];
     (from, number, len, flags, window, gap)
