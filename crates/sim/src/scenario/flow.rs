@@ -9,7 +9,8 @@ use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Absent, Is, Required};
 use airtcp_settings::schema::{Key, Kind, TIME, Table, field};
 use airtcp_tcp::config::{
-    AckConfig, Congestion, EcnConfig, HyStartConfig, RECEIVER, SENDER, SpuriousDetection,
+    AckConfig, Congestion, EcnConfig, HyStartConfig, PersistOnShrink, RECEIVER, SENDER,
+    SpuriousDetection,
 };
 use airtcp_tcp::{TcpConfig, preset};
 use std::collections::BTreeSet;
@@ -281,6 +282,10 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         let message = "BBR needs delivery rates, which RACK measures";
         let problem = sender.problem("congestion", message);
         sender.push(problem.expected("recovery = \"rack\""));
+    }
+    if s.recovery.is_rack() && s.persist.on_shrink == PersistOnShrink::Bsd {
+        let problem = sender.problem("persist", "on-shrink = \"bsd\" goes back, and RACK does not");
+        sender.push(problem.expected("on-shrink = \"linux\", or another recovery"));
     }
     check_ecn(&sender, &s, &receiver, &r);
     if !(s.timestamps && r.timestamps) {

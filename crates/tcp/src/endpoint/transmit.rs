@@ -579,7 +579,8 @@ impl<P: Payload> Endpoint<P> {
         if tx.persist.is_some() {
             return;
         }
-        let closed_on_outstanding = tx.wnd == 0 && tx.una != tx.max;
+        // RACK never goes back: it keeps its timer, as Linux does.
+        let closed_on_outstanding = tx.wnd == 0 && tx.una != tx.max && tx.rack.is_none();
         if closed_on_outstanding && self.config.persist.on_shrink == PersistOnShrink::Bsd {
             // 4.4BSD tcp_output: cancel the timer, forget the back-off, pull SND.NXT back.
             tx.nxt = tx.una;
