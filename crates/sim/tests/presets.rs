@@ -235,7 +235,7 @@ fn documentation_and_schema_list_the_presets() {
         assert!(page.contains(row), "{row}");
     }
     // What all have alike is left to the table of the keys.
-    assert!(!page.contains("| `nagle` | true | true | true |"));
+    assert!(!page.contains("| `time-wait` | 60 s | 60 s | 60 s |"));
     let schema = json_schema();
     let preset = &schema["$defs"]["tcp"]["properties"]["preset"];
     assert_eq!(preset["enum"], serde_json::json!(["linux", "rfc", "ns2"]));

@@ -146,10 +146,10 @@ settings! {
         #[absent = "its defaults"]
         #[matters_to = RECEIVER]
         pub ack: AckConfig = AckConfig::default(),
-        /// Nagle's algorithm: hold a small segment while data is unacknowledged.
+        /// When a segment smaller than the MSS waits.
         #[source = "RFC 9293 §3.7.4"]
         #[matters_to = SENDER]
-        pub nagle: bool = true,
+        pub nagle: Nagle = Nagle::On,
         /// TIME-WAIT: twice the maximum segment lifetime.
         #[source = "RFC 9293 §3.4.2"]
         pub time_wait: Duration = Duration::from_secs(60),
@@ -606,6 +606,19 @@ fn intervals_grow<R: Reader>(from: &R, &PersistConfig { initial, max, .. }: &Per
     {
         let message = format!("the first interval {initial} is above the longest, {max}");
         from.refuse(Some("initial"), message, "initial at most max");
+    }
+}
+
+choice! {
+    /// Nagle's algorithm: when a segment smaller than the MSS waits for more data.
+    pub enum Nagle {
+        /// never (TCP_NODELAY)
+        Off = "off",
+        /// while any data is unacknowledged
+        On = "on",
+        /// while another small segment is unacknowledged, so that the tail of a large write leaves
+        /// with it (Minshall 1998, as Linux)
+        Minshall = "minshall",
     }
 }
 

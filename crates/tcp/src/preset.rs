@@ -6,7 +6,7 @@
 
 use crate::config::{
     ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CwndValidation, HyStartConfig,
-    InitialWindow, LossWindow, PersistConfig, PersistOnShrink, RackConfig, Recovery,
+    InitialWindow, LossWindow, Nagle, PersistConfig, PersistOnShrink, RackConfig, Recovery,
     RepeatedTimeout, RtoConfig, SackPipe, TcpConfig,
 };
 use airtcp_core::{Bytes, Duration};
@@ -114,6 +114,8 @@ pub fn linux() -> TcpConfig {
             max: Duration::from_secs(120),
             ..PersistConfig::default()
         },
+        // tcp_minshall_check
+        nagle: Nagle::Minshall,
         // __tcp_ack_snd_check: more than one full segment; TCP_DELACK_MIN
         ack: AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40) },
         ..TcpConfig::default()

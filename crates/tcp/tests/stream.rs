@@ -6,8 +6,9 @@ use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
     AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
-    DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, NewRenoConfig, PersistConfig,
-    PersistOnShrink, RackConfig, Recovery, RtoConfig, RtoPolicyConfig, SackPipe, SpuriousDetection,
+    DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, Nagle, NewRenoConfig,
+    PersistConfig, PersistOnShrink, RackConfig, Recovery, RtoConfig, RtoPolicyConfig, SackPipe,
+    SpuriousDetection,
 };
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
@@ -227,7 +228,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             },
             persist: PersistConfig { on_shrink, backoff, ..PersistConfig::default() },
             ack,
-            nagle,
+            nagle: if nagle { Nagle::On } else { Nagle::Off },
             ..TcpConfig::default()
         }
     })

@@ -4,7 +4,7 @@ use crate::subjects::Limits;
 use airtcp_core::{Bytes, Duration, Flags, Instant, LinkSignal};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, InitialWindow, LinkReaction, NewRenoConfig, PersistConfig, PersistOnShrink,
+    AckConfig, InitialWindow, LinkReaction, Nagle, NewRenoConfig, PersistConfig, PersistOnShrink,
     Recovery, RtoConfig, SpuriousDetection,
 };
 use proptest::prelude::*;
@@ -264,7 +264,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             receive_buffer: Bytes(receive),
             window_scaling: scaling,
             timestamps,
-            nagle,
+            nagle: if nagle { Nagle::On } else { Nagle::Off },
             limited_transmit: limited,
             recovery,
             initial_window: InitialWindow::Rfc5681,

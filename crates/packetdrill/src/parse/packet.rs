@@ -230,7 +230,30 @@ fn options(cursor: &mut Cursor<'_>, direction: Direction) -> Parsed<Option<Vec<T
         options.push(option(cursor)?);
     }
     cursor.expect(">")?;
+    // A header is a number of 32-bit words, and packetdrill pads nothing.
+    let length: Option<usize> = options.iter().map(length).sum();
+    if let Some(length) = length.filter(|length| length % 4 != 0) {
+        let missing = 4 - length % 4;
+        let nops = ["nop"].repeat(missing).join(",");
+        return Err(place.error(format!(
+            "these options take {length} bytes, which is no multiple of 4: pad them with {missing} \
+             (`{nops}`)"
+        )));
+    }
     Ok(Some(options))
+}
+
+/// Bytes on the wire; `None` if its content was not read.
+fn length(option: &TcpOption) -> Option<usize> {
+    Some(match option {
+        TcpOption::Nop | TcpOption::Eol => 1,
+        TcpOption::SackPermitted => 2,
+        TcpOption::WindowScale(_) => 3,
+        TcpOption::Mss(_) => 4,
+        TcpOption::Timestamps { .. } => 10,
+        TcpOption::Sack(blocks) => 2 + 8 * blocks.len(),
+        TcpOption::Other(_) => return None,
+    })
 }
 
 fn option(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
@@ -296,12 +319,23 @@ mod tests {
     }
 
     #[test]
+    fn options_fill_whole_words() {
+        let text = "+0 < S 0:0(0) win 9 <mss 1000,sackOK,nop,wscale 7>\n";
+        let error = parse("t.pkt", text).unwrap_err().to_string();
+        let expected = "these options take 10 bytes, which is no multiple of 4: pad them with 2 \
+                        (`nop,nop`)";
+        assert!(error.contains(expected), "{error}");
+        // What was not read has a length of its own.
+        packet("< S 0:0(0) win 9 <mss 1000,FO 1234>");
+    }
+
+    #[test]
     fn sack_blocks_and_timestamps() {
         let options =
-            packet("< . 1:1(0) ack 1 win 9 <nop,nop,TS val 7 ecr 8,sack 5:6 1:2>").options;
+            packet("< . 1:1(0) ack 1 win 9 <nop,nop,TS val 7 ecr 8,nop,nop,sack 5:6 1:2>").options;
         let options = options.unwrap();
         assert_eq!(options[2], TcpOption::Timestamps { value: 7, echo: 8 });
-        assert_eq!(options[3], TcpOption::Sack(vec![(5, 6), (1, 2)]));
+        assert_eq!(options[5], TcpOption::Sack(vec![(5, 6), (1, 2)]));
     }
 
     #[test]

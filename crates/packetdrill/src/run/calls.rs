@@ -6,6 +6,7 @@ use crate::script::{Call, Expr};
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Bytes, Duration, Instant, Length};
 use airtcp_tcp::State;
+use airtcp_tcp::config::Nagle;
 use std::collections::VecDeque;
 
 /// How a call ends.
@@ -326,8 +327,9 @@ impl Host {
                     field("onoff").is_some_and(|on| on != 0) && field("linger") == Some(0);
             }
             ("TCP_NODELAY", Some(on)) => {
-                let changes = socket.config.nagle != (on == 0);
-                socket.config.nagle = on == 0;
+                let nagle = if on == 0 { Nagle::Minshall } else { Nagle::Off };
+                let changes = socket.config.nagle != nagle;
+                socket.config.nagle = nagle;
                 return late(open && changes);
             }
             ("TCP_MAXSEG", Some(mss)) => {
@@ -371,7 +373,7 @@ impl Host {
                 Some(size) => 2 * size,
                 None => socket.config.send_buffer.get() as i64,
             },
-            "TCP_NODELAY" => i64::from(!socket.config.nagle),
+            "TCP_NODELAY" => i64::from(socket.config.nagle == Nagle::Off),
             "TCP_MAXSEG" => match index {
                 Some(index) => i64::from(self.connections[index].endpoint.mss()),
                 None => i64::from(socket.config.mss),

@@ -22,7 +22,6 @@ const CONSTANTS: &[(&str, f64)] = &[
     ("TCP_LAST_ACK", 9.0),
     ("TCP_LISTEN", 10.0),
     ("TCP_CLOSING", 11.0),
-    ("TCP_INFINITE_SSTHRESH", 2_147_483_647.0),
     ("TCPI_OPT_TIMESTAMPS", 1.0),
     ("TCPI_OPT_SACK", 2.0),
     ("TCPI_OPT_WSCALE", 4.0),

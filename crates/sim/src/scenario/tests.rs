@@ -353,7 +353,7 @@ fn keys_without_effect_are_refused() {
     );
     refuses(
         TO,
-        "to = \"MH\"\nsender = { ack = { policy = \"delayed\" } }\nreceiver = { nagle = false }",
+        "to = \"MH\"\nsender = { ack = { policy = \"delayed\" } }\nreceiver = { nagle = \"off\" }",
         &[
             "t.toml:21:12: flow.FH-MH.sender.ack: has no effect at a flow's sender (expected \
              receiver.ack)",
@@ -752,7 +752,7 @@ fn every_key_of_an_endpoint_arrives() {
         abc = 2
         slow-start-after-idle = false
         spurious = "f-rto"
-        nagle = false
+        nagle = "off"
         time-wait = "2 min"
         on-link = "freeze"
         on-route-failure = "elfn"

@@ -345,8 +345,16 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Asks the peer for its window: a segment without data from before SND.UNA, which it must
-    /// answer (RFC 9293 §3.10.7.4; as Linux probes).
+    /// answer (RFC 9293 §3.10.7.4; as Linux probes). A window too small to be used until now is
+    /// used (RFC 9293 §3.8.6.2.1, case 4).
     pub(super) fn send_window_probe(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        let len = self.tx.unsent_data().min(self.tx.wnd).min(self.tx.mss);
+        if len > 0 {
+            self.leave_persist(now, io);
+            self.send_data(now, self.tx.max, len, false, io);
+            self.tx.nxt = self.tx.max;
+            return;
+        }
         self.stats.window_probes += 1;
         io.events.emit(now, || Event::WindowProbe);
         let seq = self.tx.una - 1;

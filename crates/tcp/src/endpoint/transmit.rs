@@ -3,7 +3,7 @@
 
 use super::spurious::Detector;
 use super::{Endpoint, Io, State};
-use crate::config::{CwndValidation, LossWindow, PersistOnShrink, SackPipe, TcpConfig};
+use crate::config::{CwndValidation, LossWindow, Nagle, PersistOnShrink, SackPipe, TcpConfig};
 use crate::congestion::{CongestionControl, Restart};
 use crate::recovery::rack::Rack;
 use crate::recovery::scoreboard::{LossRule, NextSeg, Scoreboard};
@@ -118,6 +118,8 @@ pub(super) struct Sender<P> {
     pub(super) standby: bool,
     pub(super) spurious: Detector,
     pub(super) last_sent: Instant,
+    /// Where the last segment smaller than the MSS ends; for Minshall's variant of Nagle.
+    small_end: SeqNum,
 }
 
 impl<P: Payload> Sender<P> {
@@ -164,6 +166,7 @@ impl<P: Payload> Sender<P> {
             standby: false,
             spurious: Detector::new(config.spurious),
             last_sent: Instant::ZERO,
+            small_end: iss,
         };
         sender.set_mss(config, u32::from(config.mss));
         sender
@@ -173,6 +176,15 @@ impl<P: Payload> Sender<P> {
     pub(super) fn set_mss(&mut self, config: &TcpConfig, mss: u32) {
         self.mss = mss;
         self.recovery.set_smss(config, mss);
+    }
+
+    /// Nagle's algorithm: whether a small segment has to wait.
+    fn holds_small(&self, nagle: Nagle) -> bool {
+        match nagle {
+            Nagle::Off => false,
+            Nagle::On => self.una != self.max,
+            Nagle::Minshall => self.small_end.after(self.una) && self.una != self.max,
+        }
     }
 
     /// Never opened.
@@ -325,8 +337,11 @@ impl<P: Payload> Endpoint<P> {
         if idle || !self.sends_data() || self.tx.standby {
             return;
         }
-        if self.tx.wnd > 0 && self.tx.persist.is_some() {
-            self.leave_persist(now, io);
+        let persist = self.tx.persist.take_if(|_| self.tx.wnd > 0);
+        if persist.is_some() {
+            // Time spent in persist is not idleness: cwnd survives it (as in Linux; packetdrill's
+            // slow_start-after-win-update).
+            self.tx.last_sent = now;
         }
         self.restart_after_idle(now, io);
         if self.tx.rack.is_some() {
@@ -337,7 +352,7 @@ impl<P: Payload> Endpoint<P> {
             self.transmit_by_window(now, io);
         }
         self.validate_cwnd(now);
-        self.enter_persist_if_stalled(now, io);
+        self.persist_if_stalled(now, persist, io);
     }
 
     /// Sends from SND.NXT while the usable window has room (RFC 5681 §3.1).
@@ -386,7 +401,7 @@ impl<P: Payload> Endpoint<P> {
             }
             let is_new = tx.nxt == tx.max;
             let is_small = len < tx.mss && !fin && len == unsent;
-            if self.config.nagle && is_small && is_new && tx.una != tx.max {
+            if is_small && is_new && tx.holds_small(self.config.nagle) {
                 return;
             }
             if !tx.pacing.admits(now, len, tx.recovery.pacing_rate()) {
@@ -516,6 +531,9 @@ impl<P: Payload> Endpoint<P> {
         tx.max = tx.max.later(end);
         tx.pipe = tx.pipe.saturating_add(len);
         tx.last_sent = now;
+        if (1..tx.mss).contains(&len) && !retransmission {
+            tx.small_end = end;
+        }
         if tx.rtx_deadline.is_none() {
             tx.arm_retransmission(now);
         }
@@ -574,7 +592,10 @@ impl<P: Payload> Endpoint<P> {
     /// With nothing outstanding, something to send and no room for it, only a probe can tell when
     /// the window opens (RFC 9293 §3.8.6.1). With data outstanding under a closed window, the
     /// configured rule decides.
-    fn enter_persist_if_stalled(&mut self, now: Instant, io: &mut Io<'_, P>) {
+    ///
+    /// `before` goes on while the window is open but too small to be used: a peer that repeats
+    /// itself more often than the interval would put the probe off for ever.
+    fn persist_if_stalled(&mut self, now: Instant, before: Option<Persist>, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         if tx.persist.is_some() {
             return;
@@ -594,18 +615,22 @@ impl<P: Payload> Endpoint<P> {
                 tx.recovery.go_back();
             }
         }
-        let is_stalled = tx.rtx_deadline.is_none() && tx.pacing.deadline.is_none();
-        if is_stalled && tx.nxt.before(tx.end()) {
-            let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
-            tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
-            io.events.emit(now, || Event::Persist { active: true });
+        let has_timer = tx.rtx_deadline.is_some() || tx.pacing.deadline.is_some();
+        let is_stalled = !has_timer && tx.nxt.before(tx.end());
+        match before {
+            Some(before) if is_stalled => tx.persist = Some(before),
+            Some(_) => io.events.emit(now, || Event::Persist { active: false }),
+            None if is_stalled => {
+                let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
+                tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
+                io.events.emit(now, || Event::Persist { active: true });
+            }
+            None => {}
         }
     }
 
     pub(super) fn leave_persist(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.persist = None;
-        // Time spent in persist is not idleness: cwnd survives it (as in Linux; packetdrill's
-        // slow_start-after-win-update).
         self.tx.last_sent = now;
         io.events.emit(now, || Event::Persist { active: false });
     }

@@ -3,7 +3,7 @@
 use crate::{config, run, run_open};
 use airtcp_core::Duration;
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{AckConfig, RtoConfig};
+use airtcp_tcp::config::{AckConfig, Nagle, RtoConfig};
 
 // RFC 9293 §3.6, figure 12, and 2 MSL.
 #[test]
@@ -104,7 +104,7 @@ fn half_closed_by_the_peer_we_still_send() {
 #[test]
 fn fin_follows_the_queued_data_and_rides_on_the_last_segment() {
     run_open(
-        &TcpConfig { nagle: false, ..crate::window(2) },
+        &TcpConfig { nagle: Nagle::Off, ..crate::window(2) },
         "1.000 write 2500
          1.000 > . 1:2001(2*1000) ack 1
          1.000 close

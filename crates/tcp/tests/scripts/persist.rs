@@ -192,6 +192,21 @@ fn a_silly_window_is_used_after_the_persist_interval() {
     );
 }
 
+// The peer may repeat itself for ever: data that it does not need, sent again and again by a node on
+// the path, is acknowledged each time.
+#[test]
+fn repeated_acks_do_not_put_off_the_use_of_a_silly_window() {
+    run_open(
+        &window(2),
+        "0.2 write 10000
+         0.2 > . 1:2001(2*1000) ack 1
+         0.3 < ack 2001 win 300
+         0.7 < ack 2001 win 300
+         1.1 < ack 2001 win 300
+         1.3 > . 2001:2301(300) ack 1",
+    );
+}
+
 /// Four segments out; the first is acknowledged with the window closed.
 fn shrunk(script: &str) -> String {
     format!(

@@ -4,7 +4,7 @@
 use crate::{config, run, run_open, window};
 use airtcp_core::{Bytes, Duration};
 use airtcp_tcp::TcpConfig;
-use airtcp_tcp::config::{Recovery, RepeatedTimeout, RtoConfig};
+use airtcp_tcp::config::{Nagle, Recovery, RepeatedTimeout, RtoConfig};
 
 fn sack(n: u32) -> TcpConfig {
     TcpConfig { recovery: Recovery::Sack, ..window(n) }
@@ -146,11 +146,26 @@ fn nagle_holds_a_small_segment_while_data_is_unacknowledged() {
          0.4 > P 1301:1401(100) ack 1",
     );
     run_open(
-        &TcpConfig { nagle: false, ..config() },
+        &TcpConfig { nagle: Nagle::Off, ..config() },
         "0.2 write 100
          0.2 > P 1:101(100) ack 1
          0.21 write 100
          0.21 > P 101:201(100) ack 1",
+    );
+}
+
+// Minshall's variant holds a small segment behind a small one only.
+#[test]
+fn the_tail_of_a_large_write_leaves_with_it() {
+    run_open(
+        &TcpConfig { nagle: Nagle::Minshall, ..config() },
+        "0.2 write 1100
+         0.2 > . 1:1001(1000) ack 1
+         0.2 > P 1001:1101(100) ack 1
+         0.21 write 100
+         0.3 < ack 1001
+         0.31 < ack 1101
+         0.31 > P 1101:1201(100) ack 1",
     );
 }
 
