@@ -63,6 +63,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             "retransmitted %",
             "time-outs",
             "cwnd cuts",
+            "limited by",
             "",
         ]
         .map(str::to_owned),
@@ -93,6 +94,7 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             of(&|f| f.retransmission_ratio * 100.0).show(2),
             of(&|f| f.timeouts as f64).show(1),
             of(&|f| f.cwnd_reductions as f64).show(1),
+            limited_by(runs.iter().map(|r| &r.flows[i])),
             [
                 note("aborted", &|f| f.aborted.is_some()),
                 note("no route", &|f| f.no_route_drops > 0),
@@ -103,7 +105,23 @@ pub(crate) fn table(runs: &[RunMetrics]) -> String {
             .join(", "),
         ]);
     }
-    out + &aligned(&rows, &[0, 7])
+    out + &aligned(&rows, &[0, 7, 8])
+}
+
+/// What limited a flow for most of the time, in all runs together, and its share.
+fn limited_by<'a>(flows: impl Iterator<Item = &'a FlowMetrics> + Clone) -> String {
+    let sum = |value: fn(&FlowMetrics) -> f64| flows.clone().map(value).sum::<f64>();
+    let times = [
+        ("path", sum(|f| f.limited_by_path)),
+        ("receive window", sum(|f| f.limited_by_receive_window)),
+        ("send buffer", sum(|f| f.limited_by_send_buffer)),
+        ("application", sum(|f| f.limited_by_application)),
+    ];
+    let all: f64 = times.iter().map(|(_, time)| time).sum();
+    match times.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((limit, time)) if time > 0.0 => format!("{limit} {:.0} %", 100.0 * time / all),
+        _ => "-".to_owned(),
+    }
 }
 
 /// Rows as lines with aligned columns: flush left for those in `left`, else flush right.

@@ -2,7 +2,7 @@
 //! Linux's defaults, sysctls and socket options.
 
 use airtcp_core::{Bytes, Duration};
-use airtcp_tcp::config::{AckConfig, Congestion, CubicConfig, RackConfig, Recovery};
+use airtcp_tcp::config::{AckConfig, Congestion, RackConfig, Recovery};
 use airtcp_tcp::{TcpConfig, preset};
 
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
@@ -88,7 +88,9 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
 /// What airtcp lacks.
 pub(crate) fn set_congestion(config: &mut TcpConfig, name: &str) -> Result<(), String> {
     config.congestion = match name {
-        "cubic" => Congestion::Cubic(CubicConfig::default()),
+        "cubic" => preset::linux().congestion,
+        "bbr" => Congestion::Bbr,
+        "dctcp" => Congestion::Dctcp,
         "reno" => Congestion::Reno,
         "westwood" => Congestion::Westwood,
         _ => return Err(format!("the congestion control `{name}`")),

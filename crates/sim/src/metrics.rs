@@ -115,6 +115,15 @@ documented! {
         pub no_route_drops: u64,
         /// Packets of the flow, in either direction, whose TTL expired.
         pub ttl_drops: u64,
+        /// Time in which the sender had sent all that its application had written, s. This and the
+        /// next three are the time from the handshake to the acknowledgement of the sender's FIN.
+        pub limited_by_application: f64,
+        /// Time in which it had, and the send buffer was full of unacknowledged data, s.
+        pub limited_by_send_buffer: f64,
+        /// Time in which the receiver's window had no room for the next segment, s.
+        pub limited_by_receive_window: f64,
+        /// Time in which cwnd, its pace or the repair of losses kept it from sending more, s.
+        pub limited_by_path: f64,
         /// Outages of the path that ended and after which the flow resumed.
         pub outages: u64,
         /// Mean time from the end of these outages to the first new byte at the receiver (or to the

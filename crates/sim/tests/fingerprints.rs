@@ -35,10 +35,11 @@ struct Row {
 }
 
 /// Metrics left out, by the beginnings of their names.
-const SUMMARIES: [&str; 7] = [
+const SUMMARIES: [&str; 8] = [
     "events",
     "fairness",
     "jitter",
+    "limited_by_",
     "queueing_delay_",
     "rtt_",
     "timeouts_after_duplicates",

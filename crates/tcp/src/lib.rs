@@ -15,6 +15,6 @@ pub mod rto;
 mod strategies;
 
 pub use config::TcpConfig;
-pub use endpoint::{Endpoint, Io, State, Stats};
+pub use endpoint::{Endpoint, Io, Limit, Limits, State, Stats};
 pub use preset::Preset;
 pub use strategies::Strategies;

@@ -60,7 +60,7 @@ impl Connection {
     /// What `tcp_info` looks at.
     pub(super) fn view(&self, now: Instant) -> View<'_> {
         let since_data = now.since(self.last_data);
-        View { endpoint: &self.endpoint, config: &self.config, since_data }
+        View { endpoint: &self.endpoint, config: &self.config, now, since_data }
     }
 }
 

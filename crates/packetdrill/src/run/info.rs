@@ -1,6 +1,6 @@
 //! `tcp_info` of Linux, out of an endpoint: what assertions of scripts look at.
 
-use airtcp_core::{Duration, Length};
+use airtcp_core::{Duration, Instant, Length};
 use airtcp_tcp::recovery::Phase;
 use airtcp_tcp::{Endpoint, State, TcpConfig};
 
@@ -34,6 +34,7 @@ const CONSTANTS: &[(&str, f64)] = &[
 pub(crate) struct View<'c> {
     pub(crate) endpoint: &'c Endpoint<Length>,
     pub(crate) config: &'c TcpConfig,
+    pub(crate) now: Instant,
     /// Since data came last.
     pub(crate) since_data: Duration,
 }
@@ -56,6 +57,8 @@ const FIELDS: &[(&str, Field)] = &[
     ("tcpi_retrans", |v| segments(v.endpoint, v.endpoint.resent())),
     ("tcpi_reordering", |v| f64::from(v.endpoint.reordering())),
     ("tcpi_delivered", |v| segments(v.endpoint, v.endpoint.delivered() as u32)),
+    ("tcpi_busy_time", |v| micros(v.endpoint.limits(v.now).busy())),
+    ("tcpi_rwnd_limited", |v| micros(v.endpoint.limits(v.now).receive_window)),
     ("tcpi_min_rtt", |v| v.endpoint.min_rtt().map_or(0.0, micros)),
     ("tcpi_backoff", |v| f64::from(v.endpoint.expiries())),
     ("tcpi_retransmits", |v| f64::from(v.endpoint.expiries())),

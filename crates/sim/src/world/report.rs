@@ -70,6 +70,7 @@ impl World {
         let rtts = sender.endpoint.rtt_samples();
         let [rtt_p50, rtt_p95, rtt_p99] = percentiles(rtts.histogram());
         let [queueing_delay_p50, queueing_delay_p95, queueing_delay_p99] = percentiles(&flow.waits);
+        let limits = sender.endpoint.limits(self.now);
         let sent_once = tx.data_segments_sent - tx.segments_retransmitted;
         FlowMetrics {
             name: flow.name.clone(),
@@ -103,6 +104,10 @@ impl World {
             mac_drops: flow.mac_drops,
             no_route_drops: flow.no_route_drops,
             ttl_drops: flow.ttl_drops,
+            limited_by_application: (limits.idle + limits.application).as_secs_f64(),
+            limited_by_send_buffer: limits.send_buffer.as_secs_f64(),
+            limited_by_receive_window: limits.receive_window.as_secs_f64(),
+            limited_by_path: limits.path.as_secs_f64(),
             outages: outages.map_or(0, OutageWatch::outages),
             outage_dead_time: outages.and_then(OutageWatch::mean_dead_time),
             state: format!("{:?}", sender.endpoint.state()),

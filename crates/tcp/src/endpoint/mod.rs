@@ -15,6 +15,7 @@
 mod acknowledge;
 mod handshake;
 mod inspect;
+mod limit;
 mod mobility;
 mod rack;
 mod receive;
@@ -29,6 +30,7 @@ use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
+pub use limit::{Limit, Limits};
 use receive::{Receiver, Reply};
 use std::sync::Arc;
 use transmit::Sender;
@@ -279,6 +281,9 @@ impl<P: Payload> Endpoint<P> {
             _ => self.on_segment_synchronised(now, segment, io),
         };
         self.reply = self.reply.max(reply);
+        if !self.sends_data() {
+            self.note_limit(now);
+        }
     }
 
     /// Sends the acknowledgement that the last segment asked for, if it is still owed. Call after

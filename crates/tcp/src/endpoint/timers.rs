@@ -52,6 +52,9 @@ impl<P: Payload> Endpoint<P> {
         if due(self.rx.policy.deadline()) && self.rx.policy.on_timer(now) == Decision::Now {
             self.send_ack(now, io);
         }
+        if !self.sends_data() {
+            self.note_limit(now);
+        }
     }
 
     fn on_retransmission_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {

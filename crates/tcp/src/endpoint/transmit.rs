@@ -1,6 +1,7 @@
 //! The sending half: what may be sent, in which order, and how (RFC 9293 §3.8.6, RFC 5681 §3.1, RFC
 //! 6675 §5).
 
+use super::limit::LimitClock;
 use super::spurious::Detector;
 use super::{Endpoint, Io, State};
 use crate::config::{CwndValidation, LossWindow, Nagle, PersistOnShrink, SackPipe, TcpConfig};
@@ -120,6 +121,7 @@ pub(super) struct Sender<P> {
     pub(super) last_sent: Instant,
     /// Where the last segment smaller than the MSS ends; for Minshall's variant of Nagle.
     small_end: SeqNum,
+    pub(super) limits: LimitClock,
 }
 
 impl<P: Payload> Sender<P> {
@@ -167,6 +169,7 @@ impl<P: Payload> Sender<P> {
             spurious: Detector::new(config.spurious),
             last_sent: Instant::ZERO,
             small_end: iss,
+            limits: LimitClock::default(),
         };
         sender.set_mss(config, u32::from(config.mss));
         sender
@@ -176,6 +179,18 @@ impl<P: Payload> Sender<P> {
     pub(super) fn set_mss(&mut self, config: &TcpConfig, mss: u32) {
         self.mss = mss;
         self.recovery.set_smss(config, mss);
+    }
+
+    /// Sender's silly-window avoidance (RFC 9293 §3.8.6.2.1): a piece of a segment only when it is
+    /// at least half the largest window the peer ever had.
+    fn may_send_piece(&self, room: u32) -> bool {
+        room > 0 && room >= self.max_wnd / 2
+    }
+
+    /// Whether, with nothing outstanding, the window has room for the next segment or a piece of it.
+    fn window_is_usable(&self) -> bool {
+        let next = self.fin_seq().bytes_after(self.nxt).min(self.mss);
+        self.wnd > 0 && (self.wnd >= next || self.may_send_piece(self.wnd))
     }
 
     /// Nagle's algorithm: whether a small segment has to wait.
@@ -304,7 +319,7 @@ impl<P: Payload> Sender<P> {
 
     /// The congestion window for new data: Limited Transmit adds a segment for each of the first
     /// two duplicate ACKs (RFC 3042).
-    fn sendable_cwnd(&self, config: &TcpConfig) -> u32 {
+    pub(super) fn sendable_cwnd(&self, config: &TcpConfig) -> u32 {
         let (cwnd, duplicates) = (self.recovery.window().cwnd(), self.recovery.duplicate_acks());
         // With RACK each SACKed segment has left room already.
         let before_threshold = duplicates < config.duplicate_ack_threshold && self.rack.is_none();
@@ -331,17 +346,21 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends everything that the windows and the pacing rate allow now.
     pub(super) fn transmit(&mut self, now: Instant, io: &mut Io<'_, P>) {
+        self.send_what_may(now, io);
+        self.note_limit(now);
+    }
+
+    fn send_what_may(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.pacing.stop();
         // A pure receiver has nothing outstanding and nothing to send.
         let idle = self.tx.una == self.tx.end() && self.tx.persist.is_none();
         if idle || !self.sends_data() || self.tx.standby {
             return;
         }
-        let persist = self.tx.persist.take_if(|_| self.tx.wnd > 0);
-        if persist.is_some() {
-            // Time spent in persist is not idleness: cwnd survives it (as in Linux; packetdrill's
-            // slow_start-after-win-update).
-            self.tx.last_sent = now;
+        // A window too small to be used does not end it: a peer that repeats itself more often than
+        // the interval would put the probe off for ever.
+        if self.tx.persist.is_some() && self.tx.window_is_usable() {
+            self.leave_persist(now, io);
         }
         self.restart_after_idle(now, io);
         if self.tx.rack.is_some() {
@@ -352,7 +371,7 @@ impl<P: Payload> Endpoint<P> {
             self.transmit_by_window(now, io);
         }
         self.validate_cwnd(now);
-        self.persist_if_stalled(now, persist, io);
+        self.enter_persist_if_stalled(now, io);
     }
 
     /// Sends from SND.NXT while the usable window has room (RFC 5681 §3.1).
@@ -388,9 +407,7 @@ impl<P: Payload> Endpoint<P> {
                 return;
             }
             if len > wnd_room {
-                // Sender's silly-window avoidance (RFC 9293 §3.8.6.2.1): a piece only when it is at
-                // least half the largest window the peer ever had.
-                if wnd_room == 0 || wnd_room < tx.max_wnd / 2 {
+                if !tx.may_send_piece(wnd_room) {
                     return;
                 }
                 len = wnd_room;
@@ -592,10 +609,7 @@ impl<P: Payload> Endpoint<P> {
     /// With nothing outstanding, something to send and no room for it, only a probe can tell when
     /// the window opens (RFC 9293 §3.8.6.1). With data outstanding under a closed window, the
     /// configured rule decides.
-    ///
-    /// `before` goes on while the window is open but too small to be used: a peer that repeats
-    /// itself more often than the interval would put the probe off for ever.
-    fn persist_if_stalled(&mut self, now: Instant, before: Option<Persist>, io: &mut Io<'_, P>) {
+    fn enter_persist_if_stalled(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let tx = &mut self.tx;
         if tx.persist.is_some() {
             return;
@@ -615,22 +629,18 @@ impl<P: Payload> Endpoint<P> {
                 tx.recovery.go_back();
             }
         }
-        let has_timer = tx.rtx_deadline.is_some() || tx.pacing.deadline.is_some();
-        let is_stalled = !has_timer && tx.nxt.before(tx.end());
-        match before {
-            Some(before) if is_stalled => tx.persist = Some(before),
-            Some(_) => io.events.emit(now, || Event::Persist { active: false }),
-            None if is_stalled => {
-                let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
-                tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
-                io.events.emit(now, || Event::Persist { active: true });
-            }
-            None => {}
+        let is_stalled = tx.rtx_deadline.is_none() && tx.pacing.deadline.is_none();
+        if is_stalled && tx.nxt.before(tx.end()) {
+            let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
+            tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
+            io.events.emit(now, || Event::Persist { active: true });
         }
     }
 
     pub(super) fn leave_persist(&mut self, now: Instant, io: &mut Io<'_, P>) {
         self.tx.persist = None;
+        // Time spent in persist is not idleness: cwnd survives it (as in Linux; packetdrill's
+        // slow_start-after-win-update).
         self.tx.last_sent = now;
         io.events.emit(now, || Event::Persist { active: false });
     }

@@ -1,0 +1,57 @@
+//! What a run says of the limits of its flows.
+
+use airtcp_sim::metrics::FlowMetrics;
+use airtcp_sim::scenario::Scenario;
+use airtcp_sim::{Observers, World};
+
+/// One flow for 20 s over 10 Mbit/s and 40 ms there and back: 50 kB fill the path.
+fn run(flow: &str) -> FlowMetrics {
+    let text = format!(
+        r#"
+        duration = "20 s"
+        node = [{{ name = "a" }}, {{ name = "b" }}]
+        link = [{{ between = ["a", "b"], rate = "10 Mbit/s", delay = "20 ms", queue = {{ limit = "100 packets" }} }}]
+        flow = [{{ from = "a", to = "b", {flow} }}]
+        "#
+    );
+    let scenario = Scenario::parse("limits.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut world = World::new(&scenario, 1);
+    world.run(&mut Observers::default());
+    world.metrics().flows.remove(0)
+}
+
+fn times(flow: &FlowMetrics) -> [f64; 4] {
+    [
+        flow.limited_by_path,
+        flow.limited_by_receive_window,
+        flow.limited_by_send_buffer,
+        flow.limited_by_application,
+    ]
+}
+
+#[test]
+fn each_limit_is_told_from_the_others() {
+    for (flow, most) in [
+        ("", 0),
+        (r#"receiver = { receive-buffer = "20 kB" }"#, 1),
+        (r#"sender = { send-buffer = "20 kB" }"#, 2),
+    ] {
+        let times = times(&run(flow));
+        let all: f64 = times.iter().sum();
+        assert!(times[most] > 0.95 * all, "{flow}: {times:?}");
+        // All but the handshake.
+        assert!((all - 19.96).abs() < 0.001, "{flow}: {all}");
+    }
+}
+
+#[test]
+fn a_flow_that_has_ended_is_limited_by_nothing() {
+    let flow = run(r#"bytes = "1 MB""#);
+    let all: f64 = times(&flow).iter().sum();
+    let download = flow.download_time.unwrap();
+    // From the end of the handshake, 40 ms after the start, to the ACK of the FIN, 20 ms after the
+    // last byte arrived.
+    assert!((all - download).abs() < 0.03, "{all} s of {download} s");
+    // The last window's worth was written, and the application had closed.
+    assert!(flow.limited_by_application > 0.02, "{flow:?}");
+}

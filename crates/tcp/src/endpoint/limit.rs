@@ -1,0 +1,122 @@
+//! What keeps a sender from sending more, and for how long (Linux: `tcp_chrono`).
+
+use super::Endpoint;
+use crate::recovery::Phase;
+use airtcp_core::{Duration, Instant, Payload};
+
+/// What keeps an established connection from sending more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing is unacknowledged, and there is nothing to send.
+    Idle,
+    /// Everything written has been sent; or a small segment waits for more (Nagle).
+    Application,
+    /// Everything written has been sent, and the application cannot write more before data is
+    /// acknowledged.
+    SendBuffer,
+    /// The peer's window.
+    ReceiveWindow,
+    /// cwnd, pacing or loss recovery: what the path can carry, as far as the sender knows.
+    Path,
+}
+
+/// How long each was the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Neither data to send nor data unacknowledged.
+    pub idle: Duration,
+    /// [`Limit::Application`].
+    pub application: Duration,
+    /// [`Limit::SendBuffer`].
+    pub send_buffer: Duration,
+    /// [`Limit::ReceiveWindow`].
+    pub receive_window: Duration,
+    /// [`Limit::Path`].
+    pub path: Duration,
+}
+
+impl Limits {
+    /// Time with data to send or unacknowledged (`tcpi_busy_time`).
+    pub fn busy(&self) -> Duration {
+        self.application + self.send_buffer + self.receive_window + self.path
+    }
+
+    fn add(&mut self, limit: Limit, time: Duration) {
+        let total = match limit {
+            Limit::Idle => &mut self.idle,
+            Limit::Application => &mut self.application,
+            Limit::SendBuffer => &mut self.send_buffer,
+            Limit::ReceiveWindow => &mut self.receive_window,
+            Limit::Path => &mut self.path,
+        };
+        *total += time;
+    }
+}
+
+/// The present limit and the times until now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LimitClock {
+    /// None before the handshake ends and after our FIN is acknowledged.
+    current: Option<Limit>,
+    since: Instant,
+    until_then: Limits,
+}
+
+impl LimitClock {
+    fn turn(&mut self, now: Instant, limit: Option<Limit>) {
+        if self.current != limit {
+            self.until_then = self.at(now);
+            self.current = limit;
+            self.since = now;
+        }
+    }
+
+    fn at(&self, now: Instant) -> Limits {
+        let mut limits = self.until_then;
+        if let Some(current) = self.current {
+            limits.add(current, now.since(self.since));
+        }
+        limits
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// How long each limit kept the sender from sending more, from the handshake until `now`.
+    pub fn limits(&self, now: Instant) -> Limits {
+        self.tx.limits.at(now)
+    }
+
+    /// Call after everything that may change it.
+    pub(super) fn note_limit(&mut self, now: Instant) {
+        let limit = self.sends_data().then(|| self.limit());
+        self.tx.limits.turn(now, limit);
+    }
+
+    fn limit(&self) -> Limit {
+        let tx = &self.tx;
+        if tx.una == tx.end() {
+            return Limit::Idle;
+        }
+        if tx.persist.is_some() {
+            return Limit::ReceiveWindow;
+        }
+        let next = tx.unsent_data().min(tx.mss);
+        if matches!(tx.recovery.phase(), Phase::Recovery | Phase::Loss) {
+            return Limit::Path;
+        }
+        if next == 0 {
+            let full = !tx.closing && self.send_space() < tx.mss as usize;
+            return if full { Limit::SendBuffer } else { Limit::Application };
+        }
+        let inflight = tx.rack.as_ref().map_or_else(|| tx.flight(), |rack| rack.inflight());
+        if tx.sendable_cwnd(&self.config).saturating_sub(inflight) < next {
+            Limit::Path
+        } else if tx.wnd.saturating_sub(tx.flight()) < next {
+            Limit::ReceiveWindow
+        } else if tx.pacing.deadline.is_some() {
+            Limit::Path
+        } else {
+            Limit::Application
+        }
+    }
+}
