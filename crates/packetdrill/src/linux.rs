@@ -137,6 +137,6 @@ mod tests {
         let mut config = linux_config();
         let missing = set_sysctl(&mut config, "net.ipv4.tcp_foo", "1");
         assert_eq!(missing, Err("net.ipv4.tcp_foo=1".to_owned()));
-        assert!(set_congestion(&mut config, "bbr").is_err());
+        assert!(set_congestion(&mut config, "vegas").is_err());
     }
 }
