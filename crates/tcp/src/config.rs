@@ -22,6 +22,8 @@ pub(crate) fn window_bytes(size: Bytes) -> u32 {
 
 /// The largest payload of an IPv4 packet without TCP options.
 pub const MAX_MSS: u64 = 65_495;
+/// What timestamps take of each segment, bytes (RFC 7323 appendix A).
+pub(crate) const TIMESTAMPS_LEN: u16 = 12;
 /// RFC 7323 §2.3: the largest window, 65,535 · 2^14.
 const WINDOW: Kind = Kind::Size { min: 1, max: 65_535 << 14 };
 /// Appropriate Byte Counting without a limit.
@@ -37,8 +39,8 @@ settings! {
     #[table("tcp")]
     #[check(segments_fit)]
     pub struct TcpConfig {
-        /// Largest payload sent and announced. Options do not count, so with timestamps a full
-        /// segment is 12 bytes longer on the wire. A 1040-byte ns-2 packet is `1000 B`.
+        /// Largest payload sent, if the peer announces as much. SYNs announce 12 bytes more with
+        /// timestamps, which take that room in every segment. A 1040-byte ns-2 packet is `1000 B`.
         #[kind = Kind::Size { min: 1, max: MAX_MSS }]
         #[source = "RFC 9293 §3.7.1, RFC 6691"]
         pub mss: u16 = 1460,
@@ -163,6 +165,12 @@ settings! {
 }
 
 impl TcpConfig {
+    /// What a SYN says of `mss`: the room for payload and options (RFC 6691).
+    pub(crate) fn announced_mss(&self) -> u16 {
+        let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
+        self.mss.saturating_add(options)
+    }
+
     /// The shortest time for which a timer is set: two ticks (Linux: `TCP_TIMEOUT_MIN_US`).
     pub(crate) fn timer_floor(&self) -> Duration {
         self.timer_hz.map_or(Duration::ZERO, |hz| Duration::from_secs(2) / u64::from(hz))
@@ -171,10 +179,9 @@ impl TcpConfig {
 
 fn segments_fit<R: Reader>(from: &R, tcp: &TcpConfig) {
     let mss = Bytes(tcp.mss.into());
-    // RFC 7323 appendix A: timestamps take 12 bytes of each segment.
-    if mss.get() > MAX_MSS - 12 && tcp.timestamps {
+    if mss.get() > MAX_MSS - u64::from(TIMESTAMPS_LEN) && tcp.timestamps {
         let message = format!("{mss} and timestamps exceed an IP packet");
-        let expected = format!("at most {} B with timestamps", MAX_MSS - 12);
+        let expected = format!("at most {} B with timestamps", MAX_MSS - u64::from(TIMESTAMPS_LEN));
         from.refuse(Some("mss"), message, &expected);
     }
     if mss > tcp.send_buffer {

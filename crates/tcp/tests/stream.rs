@@ -432,7 +432,7 @@ impl<'a> Sim<'a> {
         if is_new && !segment.payload.is_empty() && !config.recovery.needs_sack() {
             // Endpoint::cwnd is what it was when the segment left, or (after more ACK processing in
             // the same call) larger: reductions come before sending.
-            let allowance = if config.limited_transmit { 2 * u32::from(config.mss) } else { 0 };
+            let allowance = if config.limited_transmit { 2 * end_point.mss() } else { 0 };
             let flight = end_point.flight();
             assert!(
                 flight <= end_point.cwnd() + allowance + 1,

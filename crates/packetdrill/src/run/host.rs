@@ -149,8 +149,11 @@ impl Host {
         listener: Option<i64>,
     ) -> usize {
         let flow = Flow { src: LOCAL, dst: REMOTE };
+        // Linux's MSS has room for options, an endpoint's is without timestamps.
+        let timestamps = if config.timestamps { 12 } else { 0 };
+        let endpoint = TcpConfig { mss: config.mss - timestamps, ..config.clone() };
         self.connections.push(Connection {
-            endpoint: Endpoint::new(config.clone(), flow, LOCAL_ISN),
+            endpoint: Endpoint::new(endpoint, flow, LOCAL_ISN),
             config: config.clone(),
             listener,
             orphan: false,

@@ -3,7 +3,7 @@
 
 use super::receive::Reply;
 use super::{Endpoint, Io, State};
-use crate::config::EcnConfig;
+use crate::config::{EcnConfig, TIMESTAMPS_LEN};
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
 
@@ -17,7 +17,7 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn send_syn(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let reply = self.state == State::SynReceived;
         let options = Options {
-            mss: Some(self.config.mss),
+            mss: Some(self.config.announced_mss()),
             window_scale: (self.config.window_scaling && (!reply || self.tx.scaling))
                 .then_some(self.rx.shift_offered),
             sack_permitted: self.config.recovery.needs_sack() && (!reply || self.tx.sack_ok),
@@ -128,9 +128,12 @@ impl<P: Payload> Endpoint<P> {
         self.rx.enable_scaling(self.tx.scaling);
         self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);
         self.tx.sack_ok = self.config.recovery.needs_sack() && syn.options.sack_permitted;
-        let peer_mss = syn.options.mss.unwrap_or(DEFAULT_MSS).max(1);
-        self.tx.set_mss(&self.config, u32::from(self.config.mss.min(peer_mss)));
-        self.rx.peer_mss = u32::from(peer_mss.min(self.config.mss));
+        // The MSS is announced without options, which take their room from the payload (RFC 6691).
+        let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let peer_mss = syn.options.mss.unwrap_or(DEFAULT_MSS).min(self.config.announced_mss());
+        let mss = u32::from(peer_mss.saturating_sub(options).max(1));
+        self.tx.set_mss(&self.config, mss);
+        self.rx.peer_mss = mss;
         self.tx.wnd = u32::from(syn.window);
         self.tx.max_wnd = self.tx.wnd;
         self.tx.wl1 = syn.seq;

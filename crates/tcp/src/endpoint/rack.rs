@@ -37,6 +37,7 @@ impl<P: Payload> Endpoint<P> {
             nxt: tx.max,
             blocks: segment.options.sack.as_slice(),
             echo: segment.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo),
+            clock: self.clock(now),
             ece: tx.ecn_ok && segment.flags.contains(Flags::ECE),
             may_send_new: waits > 0 && (ack + tx.wnd).at_or_after(tx.max + waits),
             max_window: tx.max_wnd,

@@ -258,6 +258,31 @@ fn segments_fit_the_smaller_mss() {
     );
 }
 
+// RFC 6691: what is announced has room for options; timestamps take theirs from the payload, if both
+// ends use them.
+#[test]
+fn timestamps_take_their_room_from_the_payload() {
+    let timestamps = TcpConfig { timestamps: true, ..window(4) };
+    run(
+        &timestamps,
+        "0.000 connect
+         0.000 > S 0:0(0) <mss 1012,TS val 0 ecr 0>
+         0.100 < S 0:0(0) ack 1 <mss 412,TS val 100 ecr 0>
+         0.100 > ack 1
+         0.100 write 1600
+         0.100 > . 1:1601(4*400) ack 1",
+    );
+    run(
+        &timestamps,
+        "0.000 connect
+         0.000 > S 0:0(0) <mss 1012,TS val 0 ecr 0>
+         0.100 < S 0:0(0) ack 1 <mss 1012>
+         0.100 > ack 1
+         0.100 write 4048
+         0.100 > . 1:4049(4*1012) ack 1",
+    );
+}
+
 // RFC 2018 §2, RFC 7323 §2, §3: an option is in use only when both ends sent it.
 #[test]
 fn options_are_offered_and_accepted() {
@@ -271,8 +296,8 @@ fn options_are_offered_and_accepted() {
     run(
         &all,
         "0.000 connect
-         0.000 > S 0:0(0) win 65535 <mss 1000,sackOK,TS val 0 ecr 0,wscale 3>
-         0.100 < S 0:0(0) ack 1 win 1000 <mss 1000,sackOK,TS val 100 ecr 0,wscale 2>
+         0.000 > S 0:0(0) win 65535 <mss 1012,sackOK,TS val 0 ecr 0,wscale 3>
+         0.100 < S 0:0(0) ack 1 win 1000 <mss 1012,sackOK,TS val 100 ecr 0,wscale 2>
          0.100 > . 1:1(0) ack 1 win 62500 <TS val 100 ecr 100>
          0.100 ? peerwnd 1000
          0.200 < . 2001:3001(1000) ack 1 win 1000 <TS val 200 ecr 100>

@@ -37,13 +37,13 @@ const NEWRENO: Recovery = Recovery::NewReno(NewRenoConfig { deflate: true, impat
 /// `script`.
 #[track_caller]
 fn run_open(config: &TcpConfig, script: &str) {
-    let ts = if config.timestamps { ",TS val 100 ecr 0" } else { "" };
+    let (mss, ts) = if config.timestamps { (1012, ",TS val 100 ecr 0") } else { (1000, "") };
     run(
         config,
         &format!(
             "0.000 connect
              0.000 > S 0:0(0)
-             0.100 < S 0:0(0) ack 1 win 60000 <mss 1000,sackOK{ts}>
+             0.100 < S 0:0(0) ack 1 win 60000 <mss {mss},sackOK{ts}>
              0.100 > ack 1
              {script}"
         ),

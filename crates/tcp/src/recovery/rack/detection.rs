@@ -2,6 +2,7 @@
 //! than a round trip and a reordering window. The window adapts to what the path shows (§6.2 step
 //! 4).
 
+use super::Arrival;
 use super::queue::{Queue, Sent};
 use airtcp_core::{Duration, Instant, SeqNum};
 
@@ -32,10 +33,16 @@ pub(super) struct Detection {
 
 impl Detection {
     /// A segment was delivered (RFC 8985 §6.2 steps 1 and 2).
-    pub(super) fn on_delivered(&mut self, now: Instant, sent: &Sent, min_rtt: Option<Duration>) {
-        let rtt = now.since(sent.at);
+    pub(super) fn on_delivered(
+        &mut self,
+        ack: &Arrival<'_>,
+        sent: &Sent,
+        min_rtt: Option<Duration>,
+    ) {
+        let rtt = ack.now.since(sent.at);
         // Of a segment sent again, the ACK may be for the first transmission.
-        if sent.retransmitted && min_rtt.is_some_and(|least| rtt < least) {
+        let too_soon = min_rtt.is_some_and(|least| rtt < least);
+        if sent.retransmitted && (too_soon || ack.is_for_one_before(sent.at)) {
             return;
         }
         self.advanced = true;

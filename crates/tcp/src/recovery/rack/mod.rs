@@ -37,6 +37,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) blocks: &'a [SackBlock],
     /// The timestamp it echoes, if any (our clock, in milliseconds).
     pub(crate) echo: Option<u32>,
+    /// Our clock.
+    pub(crate) clock: u32,
     /// It echoes a congestion mark (RFC 3168).
     pub(crate) ece: bool,
     /// Data waits and the peer's window has room for it.
@@ -46,6 +48,15 @@ pub(crate) struct Arrival<'a> {
     pub(crate) smss: u32,
     /// The smoothed RTT before it.
     pub(crate) srtt: Option<Duration>,
+}
+
+impl Arrival<'_> {
+    /// The timestamp it echoes shows that it is for a transmission before the one `at`.
+    fn is_for_one_before(&self, at: Instant) -> bool {
+        let millis = |at: Instant| (at.as_nanos() / 1_000_000) as u32;
+        let clock = self.clock.wrapping_sub(millis(self.now).wrapping_sub(millis(at)));
+        self.echo.is_some_and(|echo| undo::is_older(echo, clock))
+    }
 }
 
 /// What an ACK brought, as the endpoint needs it.
@@ -343,7 +354,7 @@ impl Rack {
         if record.sacked {
             return;
         }
-        self.detection.on_delivered(ack.now, &record, self.delivered.min_rtt());
+        self.detection.on_delivered(ack, &record, self.delivered.min_rtt());
         if !record.retransmitted {
             if record.seq.before(self.highest_sacked(ack.una, ack.nxt)) {
                 out.overtaken = Some(out.overtaken.map_or(record.seq, |l| l.earlier(record.seq)));
@@ -406,7 +417,7 @@ impl Rack {
                 out.original_arrived |= record.end.at_or_before(self.high);
             }
             if !record.sacked {
-                self.detection.on_delivered(ack.now, &record, self.delivered.min_rtt());
+                self.detection.on_delivered(ack, &record, self.delivered.min_rtt());
                 self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
             }
         }

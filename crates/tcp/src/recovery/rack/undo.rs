@@ -84,8 +84,13 @@ pub(super) fn was_delayed(echo: Option<u32>, first_retransmission: Option<u32>) 
     match (echo, first_retransmission) {
         (_, None) => true,
         (None, Some(_)) => false,
-        (Some(echo), Some(first)) => (echo.wrapping_sub(first) as i32) < 0,
+        (Some(echo), Some(first)) => is_older(echo, first),
     }
+}
+
+/// Of two timestamps, which wrap.
+pub(super) fn is_older(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
 }
 
 #[cfg(test)]
