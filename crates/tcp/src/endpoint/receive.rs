@@ -331,19 +331,21 @@ impl<P: Payload> Endpoint<P> {
             return Reply::PureAck; // RFC 5961 §4.2
         }
         let Some(ack) = segment.ack else { return Reply::None };
+        let opens = self.state == State::SynReceived;
+        if opens && !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
+            return self.refuse(segment, io);
+        }
+        if ack.after(self.tx.max) {
+            return Reply::PureAck; // acknowledges what we never sent (RFC 9293 §3.10.7.4)
+        }
+        // Only now is the segment the peer's: PAWS would drop all the rest after a forged one.
         if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps)
             && segment.seq.at_or_before(self.rx.last_ack_sent)
         {
             self.rx.ts_recent = ts.value; // PAWS has already made sure that it is not older
         }
-        if self.state == State::SynReceived {
-            if !(ack.after(self.tx.una) && ack.at_or_before(self.tx.max)) {
-                return self.refuse(segment, io);
-            }
+        if opens {
             self.establish(now, segment, io);
-        }
-        if ack.after(self.tx.max) {
-            return Reply::PureAck; // acknowledges what we never sent (RFC 9293 §3.10.7.4)
         }
         self.on_ack(now, ack, segment, io);
         if self.state == State::Closed {

@@ -229,6 +229,21 @@ fn paws_drops_and_answers_an_old_timestamp() {
     );
 }
 
+// RFC 7323 §5.3 R3 comes after the check of the acknowledgement (RFC 9293 §3.10.7.4): what acknowledges
+// data never sent leaves TS.Recent alone, or everything after it would be old.
+#[test]
+fn a_segment_that_acknowledges_too_much_leaves_no_timestamp() {
+    run_open(
+        &TcpConfig { timestamps: true, ..config() },
+        "1.000 < . 1:1001(1000) ack 1 <TS val 1000 ecr 100>
+         1.000 > . 1:1(0) ack 1001 <TS val 1000 ecr 1000>
+         1.100 < . 1001:2001(1000) ack 9999 <TS val 2000000 ecr 100>
+         1.100 > . 1:1(0) ack 1001 <TS val 1100 ecr 1000>
+         1.200 < . 1001:2001(1000) ack 1 <TS val 1001 ecr 100>
+         1.200 > . 1:1(0) ack 2001 <TS val 1200 ecr 1001>",
+    );
+}
+
 // Otherwise two hosts behind a network that reorders ACKs answer each other for ever.
 #[test]
 fn an_ack_with_an_old_timestamp_gets_no_answer() {
