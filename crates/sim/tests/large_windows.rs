@@ -36,7 +36,7 @@ const PATHS: [(u64, u64); 4] = [(5, 100), (20, 300), (50, 20), (100, 40)];
 
 #[test]
 fn with_rack_every_congestion_control_fills_the_link() {
-    for control in ["reno", "cubic", "bbr"] {
+    for control in ["reno", "cubic", "bbr", "bbr3"] {
         for (rate, rtt) in PATHS {
             let (share, again) = flow(&format!("congestion = \"{control}\""), rate, rtt);
             let path = format!("{control}, {rate} Mbit/s, {rtt} ms");

@@ -974,9 +974,7 @@ impl CongestionControl for Bbr3 {
                     self.state = State::Startup;
                 }
             }
-            Some(State::ProbeBwUp)
-                if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) =>
-            {
+            Some(State::ProbeBwUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
                 self.start_probe_bw_refill();
             }
             _ => {}
