@@ -519,6 +519,22 @@ fn every_key_of_a_strategy_arrives() {
 }
 
 #[test]
+fn bbr_needs_rack() {
+    for control in ["bbr", "bbr3"] {
+        let tcp = |recovery| format!("recovery = \"{recovery}\"\ncongestion = \"{control}\"");
+        refuses(
+            MSS,
+            &tcp("sack"),
+            &[
+                "t.toml:18:14: tcp.congestion: BBR needs delivery rates, which RACK measures (expected \
+               recovery = \"rack\")",
+            ],
+        );
+        assert!(parse(&BASE.replace(MSS, &tcp("rack"))).is_ok());
+    }
+}
+
+#[test]
 fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     let ack = |policy: &str| {
         let tcp = format!("preset = \"rfc\"\nack.policy = \"{policy}\"");

@@ -580,7 +580,6 @@ impl Bbr3 {
         self.congestion.is_loss_in_round = false;
         self.congestion.bw_latest = 0;
         self.congestion.inflight_latest = 0;
-        self.probe.acked_per_inc = NO_VOLUME_BOUND;
         self.pick_probe_wait();
         self.probe.cycle_stamp = now;
         self.probe.ack_phase = AckPhase::ProbeStopping;

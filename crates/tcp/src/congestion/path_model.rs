@@ -159,6 +159,25 @@ mod tests {
         assert_eq!(filter.get(), 50);
     }
 
+    // draft-ietf-ccwg-bbr §5.5.1.
+    #[test]
+    fn a_round_ends_with_the_first_data_that_left_after_it_began() {
+        let mut round = Round::default();
+        for (prior_delivered, delivered, starts, count) in [
+            (0, 1000, true, 1),
+            (0, 2000, false, 1),
+            (999, 3000, false, 1),
+            (1000, 4000, true, 2),
+            (3999, 5000, false, 2),
+        ] {
+            round.update(prior_delivered, delivered);
+            assert_eq!((round.starts, round.count), (starts, count), "{delivered}");
+        }
+        round.start(5000);
+        round.update(4000, 6000);
+        assert!(!round.starts);
+    }
+
     #[test]
     fn what_is_held_back_is_what_left_between() {
         let mut held = HeldBack::default();

@@ -247,8 +247,12 @@ fn after_a_probe_that_went_too_high_the_next_ends_at_the_long_term() {
         cc.probe.prev_too_high = too_high;
         let mut ack = ack(SMSS);
         ack.delivery.inflight = inflight;
+        cc.congestion = Congestion { bw_latest: 1, inflight_latest: 1, ..cc.congestion };
         cc.update_probe_bw_cycle_phase(&window, &ack, &sample(1));
         assert_eq!(cc.state, state, "{too_high} {inflight}");
+        let Congestion { bw_latest, inflight_latest, .. } = cc.congestion;
+        let kept = u64::from(state == ProbeBwUp);
+        assert_eq!((bw_latest, u64::from(inflight_latest)), (kept, kept), "§5.3.3.9");
         assert_eq!(cc.probe.prev_precautionary, state == ProbeBwDown);
         assert_eq!(cc.probe.prev_too_high, too_high && state == ProbeBwUp);
     }
@@ -519,6 +523,20 @@ fn after_a_pause_it_goes_on_at_the_rate() {
     assert!(rate > 19.0, "{rate}");
 }
 
+// §5.4.1: at the bandwidth itself, whatever the phase.
+#[test]
+fn a_pause_in_a_slow_phase_ends_at_the_bandwidth() {
+    let (mut cc, mut window) = model(ProbeBwDown);
+    cc.set_pacing_rate(&window, None);
+    assert_eq!(mbps(cc.pacing_rate(&window).unwrap().bits_per_sec()), 0.9 * 19.8);
+    let resume = |app_limited| Resume { now: Instant::from_millis(9), app_limited, delivered: 0 };
+    cc.on_resume(&mut window, &resume(false));
+    assert!(!cc.idle_restart, "cwnd or the peer's window had emptied the network");
+    cc.on_resume(&mut window, &resume(true));
+    assert!(cc.idle_restart);
+    assert_eq!(mbps(cc.pacing_rate(&window).unwrap().bits_per_sec()), 19.8);
+}
+
 // §5.3.4.2; App.: "Skipping PROBE_RTT Due to Application-Limited Sending".
 #[test]
 fn a_pause_of_six_seconds_needs_no_probe_rtt() {
@@ -606,10 +624,23 @@ fn a_product_below_a_segment_leaves_four() {
     assert!(path.between(20.0, 30.0).all(|point| point.cwnd >= 4 * SMSS));
 }
 
+// §5.5.8, §5.6.3: three times what leaves in a millisecond.
+#[test]
+fn small_products_leave_room_for_offload() {
+    let (mut cc, window) = model(ProbeBwCruise);
+    cc.min_rtt = Some(Duration::from_micros(100));
+    assert_eq!(cc.max_inflight(&window), 3 * 2500);
+    cc.pacing_rate = pace(8_000_000_000);
+    assert_eq!(cc.max_inflight(&window), 3 * 65_536, "64 kB at most");
+    cc.pacing_rate = pace(1_000_000);
+    assert_eq!(cc.max_inflight(&window), 3 * 2 * SMSS, "two segments at least");
+}
+
 // §5.6.4.4.
 #[test]
 fn a_timeout_leaves_one_segment_and_recovery_restores_the_window() {
     let (mut cc, mut window) = model(ProbeBwCruise);
+    assert!(cc.owns_recovery(), "proportional rate reduction does not move cwnd");
     let before = window.cwnd();
     let timeout = timeout(BDP, true);
     cc.on_timeout(&mut window, &timeout);
@@ -631,6 +662,8 @@ fn undo() -> Undo {
 fn a_needless_recovery_goes_back_to_the_probe_and_to_the_model() {
     let (mut cc, mut window) = model(ProbeBwUp);
     cc.probe.is_sample = true;
+    cc.full.now = true;
+    cc.full.bw = cc.bw;
     cc.inflight_longterm = 150 * SMSS;
     let before = window.cwnd();
     cc.on_lost(&mut window, &lost(SMSS, BDP, 5000));
@@ -644,6 +677,7 @@ fn a_needless_recovery_goes_back_to_the_probe_and_to_the_model() {
     cc.on_spurious(&mut window, &undo());
     assert_eq!((cc.state, window.cwnd()), (ProbeBwRefill, before));
     assert_eq!((cc.inflight_longterm, cc.short_term), (150 * SMSS, ShortTerm::default()));
+    assert!(!cc.full.now && cc.full.bw == 0, "the plateau is looked for anew");
 }
 
 // §5.5.11; App.: "Handling Spurious RTO Recovery".
@@ -676,6 +710,23 @@ fn marks_are_taken_for_losses() {
     path.rate = DataRate::mbps(15);
     path.run(path.now.as_secs_f64() + 0.3);
     assert!(path.cc.short_term.bw < 20_000_000, "{:?}", path.cc.short_term);
+}
+
+// §3.7, §5.3.1.3.
+#[test]
+fn marks_end_startup_as_losses_do() {
+    let (mut cc, mut window) = model(Startup);
+    cc.on_ecn(&mut window, &loss(BDP));
+    let mut heard = delivering(SMSS);
+    heard.phase = Phase::Cwr;
+    heard.delivery.newly_ce = SMSS;
+    let rs = Sample { lost: u64::from(6 * SMSS), ..sample(1) };
+    for _ in 0..6 {
+        cc.note_marks(&window, &heard, &rs);
+    }
+    cc.congestion.loss_round_start = true;
+    cc.check_startup_done(&window, &heard, &rs);
+    assert_eq!(cc.state, Drain);
 }
 
 // App.: "Handling Token Bucket Policers".
