@@ -642,7 +642,7 @@ impl Bbr3 {
         }
     }
 
-    /// Begins a probe when it is time for one, by the clock or as Reno would have grown.
+    /// IsTimeToProbeBW(): begins a probe when it is time, by the clock or as Reno would have grown.
     fn is_time_to_probe_bw(&mut self, window: &Window, now: Instant) -> bool {
         let reno_rounds = (self.target_inflight(window) / window.smss()).min(RENO_ROUNDS);
         let is_time = now > self.probe.cycle_stamp + self.probe.wait
@@ -653,12 +653,14 @@ impl Bbr3 {
         is_time
     }
 
+    /// IsTimeToCruise().
     fn is_time_to_cruise(&self, window: &Window, ack: &Ack) -> bool {
         let inflight = ack.delivery.inflight;
         inflight <= self.inflight_with_headroom(window)
             && inflight <= self.inflight(window, self.max_bw.get())
     }
 
+    /// IsTimeToGoDown(); where the long term is in the way, a plateau means nothing.
     fn is_time_to_go_down(&mut self, window: &Window, ack: &Ack, rs: &Sample) -> bool {
         if self.probe.prev_too_high && ack.delivery.inflight >= self.inflight_longterm {
             self.probe.prev_precautionary = true;
