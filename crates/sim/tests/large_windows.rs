@@ -36,11 +36,14 @@ const PATHS: [(u64, u64); 4] = [(5, 100), (20, 300), (50, 20), (100, 40)];
 
 #[test]
 fn with_rack_every_congestion_control_fills_the_link() {
-    for control in ["reno", "cubic", "bbr"] {
+    for control in ["reno", "cubic", "bbr", "bbr3"] {
         for (rate, rtt) in PATHS {
             let (share, again) = flow(&format!("congestion = \"{control}\""), rate, rtt);
             let path = format!("{control}, {rate} Mbit/s, {rtt} ms");
-            assert!(share >= 0.9, "{path}: {share} of the link");
+            // BBRv3 halves its flight every 5 s, for 0.2 s and a round trip: 5 % less at 300 ms. The
+            // start of 4 s does the rest.
+            let least = if control == "bbr3" && rtt == 300 { 0.87 } else { 0.9 };
+            assert!(share >= least, "{path}: {share} of the link");
             assert!(again < 0.03, "{path}: {again} sent again");
         }
     }

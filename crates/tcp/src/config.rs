@@ -277,6 +277,9 @@ alternatives! {
         /// paced at the bandwidth that the path shows, with little more in the network than it holds
         /// (BBR version 1, as Linux has it)
         "bbr" => Bbr,
+        /// BBR with the volume in flight bounded by what losses show (BBR version 3,
+        /// draft-ietf-ccwg-bbr)
+        "bbr3" => Bbr3,
         /// Reno that answers ECN marks by the share of data that is marked (DCTCP, RFC 8257)
         "dctcp" => Dctcp,
         /// DCTCP for the Internet, with data marked as L4S and the RTT counting less (Prague,

@@ -121,6 +121,8 @@ fn congestion() -> impl Strategy<Value = Congestion> {
             Congestion::Cubic(CubicConfig { fast_convergence, hystart })
         }),
         1 => Just(Congestion::AdaptivePacing(AdaptivePacingConfig::default())),
+        1 => Just(Congestion::Bbr),
+        1 => Just(Congestion::Bbr3),
     ]
 }
 
@@ -201,6 +203,9 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     (windows, loss, timers).prop_map(|(windows, loss, timers)| {
         let (mss, receive, send, [scaling, timestamps, nagle, idle, limited], cwnd_limit) = windows;
         let (recovery, threshold, abc, spurious, fall_floyd, send_window, congestion) = loss;
+        // Both live on what RACK measures.
+        let is_bbr = matches!(congestion, Congestion::Bbr | Congestion::Bbr3);
+        let recovery = if is_bbr { Recovery::Rack(RackConfig::default()) } else { recovery };
         let (on_shrink, backoff, ack, max_retransmissions, tick, min, policy) = timers;
         TcpConfig {
             mss,

@@ -278,7 +278,7 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
     }
-    if s.congestion == Congestion::Bbr && !s.recovery.is_rack() {
+    if matches!(s.congestion, Congestion::Bbr | Congestion::Bbr3) && !s.recovery.is_rack() {
         let message = "BBR needs delivery rates, which RACK measures";
         let problem = sender.problem("congestion", message);
         sender.push(problem.expected("recovery = \"rack\""));

@@ -519,6 +519,22 @@ fn every_key_of_a_strategy_arrives() {
 }
 
 #[test]
+fn bbr_needs_rack() {
+    for control in ["bbr", "bbr3"] {
+        let tcp = |recovery| format!("recovery = \"{recovery}\"\ncongestion = \"{control}\"");
+        refuses(
+            MSS,
+            &tcp("sack"),
+            &[
+                "t.toml:18:14: tcp.congestion: BBR needs delivery rates, which RACK measures (expected \
+               recovery = \"rack\")",
+            ],
+        );
+        assert!(parse(&BASE.replace(MSS, &tcp("rack"))).is_ok());
+    }
+}
+
+#[test]
 fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     let ack = |policy: &str| {
         let tcp = format!("preset = \"rfc\"\nack.policy = \"{policy}\"");
@@ -538,8 +554,8 @@ fn strategies_have_words_and_keys_of_their_own() {
         "congestion = \"cubik\"\nrto.policy = \"fix\"\non-route-failure = \"efln\"",
         &[
             "t.toml:17:14: tcp.congestion: \"cubik\" is not a choice here (expected \"reno\", \
-             \"karak\", \"westwood\", \"cubic\", \"bbr\", \"dctcp\", \"prague\" or \"adaptive-pacing\"; \
-             did you mean `cubic`?)",
+             \"karak\", \"westwood\", \"cubic\", \"bbr\", \"bbr3\", \"dctcp\", \"prague\" or \
+             \"adaptive-pacing\"; did you mean `cubic`?)",
             "t.toml:18:14: tcp.rto.policy: \"fix\" is not a choice here (expected \"exponential\", \
              \"fixed\" or \"constant\")",
             "t.toml:19:20: tcp.on-route-failure: \"efln\" is not a choice here (expected \"ignore\" or \

@@ -28,7 +28,7 @@
 //! Windows include the room for segmentation offload that Linux adds, although a sender here has
 //! none: it is half of the queue that a Linux sender makes on a fast path.
 
-use super::path_model::{HeldBack, WindowedMax, bytes_in, draw, pace, rate_of};
+use super::path_model::{HeldBack, Round, WindowedMax, bytes_in, draw, pace, rate_of};
 use super::{Ack, CongestionControl, Loss, RateSample, Restart, Resume, Timeout, Undo, Window};
 use airtcp_core::{DataRate, Duration, Instant, SeqNum};
 
@@ -101,17 +101,6 @@ enum Mode {
     Drain,
     ProbeBw,
     ProbeRtt,
-}
-
-/// Round trips counted by what is delivered: one is over when data is acknowledged that left after
-/// it began.
-#[derive(Clone, Copy, Debug, Default)]
-struct Round {
-    count: u64,
-    /// [`Delivery::delivered`](super::Delivery::delivered) when it began.
-    began_at: u64,
-    /// The ACK at hand began one.
-    starts: bool,
 }
 
 /// Whether Startup has filled the pipe.
@@ -317,12 +306,8 @@ impl Bbr {
     fn update_bandwidth(&mut self, ack: &Ack, sample: Option<&(RateSample, u64)>) {
         self.round.starts = false;
         let Some(&(ref sample, rate)) = sample else { return };
-        if sample.prior_delivered >= self.round.began_at {
-            self.round.began_at = ack.delivery.delivered;
-            self.round.count += 1;
-            self.round.starts = true;
-            self.recovery.conserves = false;
-        }
+        self.round.update(sample.prior_delivered, ack.delivery.delivered);
+        self.recovery.conserves &= !self.round.starts;
         let lost = ack.delivery.newly_lost > 0;
         self.sample_long_term(ack.now, lost, sample.app_limited);
         if !sample.app_limited || rate >= self.bandwidth.get() {
@@ -491,7 +476,7 @@ impl Bbr {
             }
         } else if inflight <= MIN_SEGMENTS * window.smss() {
             self.probe_rtt = ProbeRtt { done: Some(ack.now + PROBE_RTT), round_done: false };
-            self.round.began_at = delivered;
+            self.round.start(delivered);
         }
     }
 
@@ -531,7 +516,7 @@ impl Bbr {
     fn conserve_packets(&mut self, window: &mut Window) {
         self.recovery.begins = false;
         self.recovery.conserves = true;
-        self.round.began_at = self.heard.delivered;
+        self.round.start(self.heard.delivered);
         window.set_cwnd(self.heard.conserved);
     }
 
@@ -635,7 +620,7 @@ impl CongestionControl for Bbr {
             Restart::Route => {
                 let Self { recovery, heard, .. } = *self;
                 *self = Self { recovery, heard, ..Self::default() };
-                self.round.began_at = heard.delivered;
+                self.round.start(heard.delivered);
                 window.set_cwnd(window.cwnd().min(window.initial()));
             }
         }

@@ -13,6 +13,7 @@
 
 mod adaptive_pacing;
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod hop_limit;
@@ -30,6 +31,7 @@ mod window;
 
 pub use adaptive_pacing::AdaptivePacing;
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use hop_limit::HopLimited;
@@ -149,6 +151,8 @@ impl RateSample {
 pub struct Lost {
     /// Now.
     pub now: Instant,
+    /// Its first byte.
+    pub seq: SeqNum,
     /// Its bytes.
     pub bytes: u32,
     /// Bytes in the network right after it was sent, itself included.
@@ -157,6 +161,8 @@ pub struct Lost {
     pub prior_lost: u64,
     /// [`Delivery::lost`] with it.
     pub lost: u64,
+    /// [`Delivery::delivered`] so far.
+    pub delivered: u64,
     /// The application, not the network, set the rate at which it was sent.
     pub app_limited: bool,
 }
@@ -345,6 +351,7 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Westwood => Box::new(Westwood::new(reno)),
         Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
         Congestion::Bbr => Box::<Bbr>::default(),
+        Congestion::Bbr3 => Box::<Bbr3>::default(),
         Congestion::Dctcp => Box::new(Dctcp::new(reno)),
         Congestion::Prague => Box::new(Prague::new(reno)),
         Congestion::AdaptivePacing(pacing) => Box::new(AdaptivePacing::new(reno, pacing)),

@@ -382,10 +382,12 @@ impl<C: CongestionControl> Path<C> {
         self.to_resend.push_back(segment.offset);
         Lost {
             now: self.now,
+            seq: SeqNum(segment.offset as u32),
             bytes: SMSS,
             tx_inflight: segment.tx_inflight,
             prior_lost: segment.lost,
             lost: self.delivery.lost,
+            delivered: self.delivery.delivered,
             app_limited: segment.app_limited,
         }
     }

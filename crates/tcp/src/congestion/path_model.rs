@@ -1,5 +1,5 @@
-//! What BBRv1 and BBRv3 share: a windowed maximum, the product of bandwidth and time, marks of what
-//! the algorithm itself kept slow, and draws.
+//! What BBRv1 and BBRv3 share: a windowed maximum, round trips, the product of bandwidth and time,
+//! marks of what the algorithm itself kept slow, and draws.
 
 use airtcp_core::{DataRate, Duration, SeqNum};
 
@@ -49,6 +49,33 @@ impl WindowedMax {
             best[2] = new;
         } else if best[2].time == best[1].time && age > length / 2 {
             best[2] = new;
+        }
+    }
+}
+
+/// Round trips counted by what is delivered: one is over when data is acknowledged that left after
+/// it began (draft-ietf-ccwg-bbr §5.5.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    pub(super) count: u64,
+    /// [`Delivery::delivered`](super::Delivery::delivered) when it began.
+    began_at: u64,
+    /// The ACK at hand began one.
+    pub(super) starts: bool,
+}
+
+impl Round {
+    /// Begins to measure one, which does not count the one before.
+    pub(super) fn start(&mut self, delivered: u64) {
+        self.began_at = delivered;
+    }
+
+    /// An ACK with `delivered` in all, for data that left when `prior_delivered` were.
+    pub(super) fn update(&mut self, prior_delivered: u64, delivered: u64) {
+        self.starts = prior_delivered >= self.began_at;
+        if self.starts {
+            self.start(delivered);
+            self.count += 1;
         }
     }
 }
@@ -130,6 +157,25 @@ mod tests {
             filter.update(10, time, value);
         }
         assert_eq!(filter.get(), 50);
+    }
+
+    // draft-ietf-ccwg-bbr §5.5.1.
+    #[test]
+    fn a_round_ends_with_the_first_data_that_left_after_it_began() {
+        let mut round = Round::default();
+        for (prior_delivered, delivered, starts, count) in [
+            (0, 1000, true, 1),
+            (0, 2000, false, 1),
+            (999, 3000, false, 1),
+            (1000, 4000, true, 2),
+            (3999, 5000, false, 2),
+        ] {
+            round.update(prior_delivered, delivered);
+            assert_eq!((round.starts, round.count), (starts, count), "{delivered}");
+        }
+        round.start(5000);
+        round.update(4000, 6000);
+        assert!(!round.starts);
     }
 
     #[test]

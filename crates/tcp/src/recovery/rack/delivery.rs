@@ -122,10 +122,12 @@ impl Delivered {
         self.lost += u64::from(sent.len());
         Lost {
             now,
+            seq: sent.seq,
             bytes: sent.len(),
             tx_inflight: sent.snapshot.inflight,
             prior_lost: sent.snapshot.lost,
             lost: self.lost,
+            delivered: self.total,
             app_limited: sent.snapshot.app_limited,
         }
     }
