@@ -422,9 +422,6 @@ settings! {
         /// much later.
         #[source = "RFC 8985 §7.2"]
         pub max_ack_delay: Duration = Duration::from_millis(200),
-        /// Undo reductions that turn out to be needless.
-        #[source = "RFC 3522, RFC 3708, RFC 5682"]
-        pub undo: bool = true,
     }
 }
 
