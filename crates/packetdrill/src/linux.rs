@@ -2,7 +2,7 @@
 //! Linux's defaults, sysctls and socket options.
 
 use airtcp_core::{Bytes, Duration};
-use airtcp_tcp::config::{AckConfig, Congestion, RackConfig, Recovery};
+use airtcp_tcp::config::{Congestion, RackConfig, Recovery};
 use airtcp_tcp::{TcpConfig, preset};
 
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
@@ -10,8 +10,6 @@ use airtcp_tcp::{TcpConfig, preset};
 pub fn linux_config() -> TcpConfig {
     TcpConfig {
         mss: 1460,
-        // A connection begins with quick ACKs, and scripts are short.
-        ack: AckConfig::Every,
         ..preset::linux()
     }
 }

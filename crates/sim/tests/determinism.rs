@@ -184,7 +184,7 @@ fn two_sides(bottleneck: u8, kinds: &[(u8, u8, u8)]) -> Scenario {
         }
         let ack = match tcp & 3 {
             0 => AckConfig::Every,
-            timeout => AckConfig::Delayed { segments: 2, timeout: ms(3 * timeout) },
+            timeout => AckConfig::Delayed { segments: 2, timeout: ms(3 * timeout), quick: 0 },
         };
         let initial = ms(50 << (tcp >> 2 & 1));
         let rto = RtoConfig { initial, min: ms(10 << (tcp >> 3 & 1)), ..RtoConfig::default() };

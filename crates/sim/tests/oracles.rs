@@ -110,7 +110,7 @@ fn formulas_give_the_printed_numbers() {
 /// Limited Transmit, two seeds of 1000 s) gives 1.27 and 1.26.
 #[test]
 fn throughput_under_random_loss_follows_pftk() {
-    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200) };
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 0 };
     let newreno = Recovery::NewReno(NewRenoConfig::default());
     let reno = Recovery::Reno { avoid_multi_fr: true };
     for (ack, b) in [(AckConfig::Every, 1.0), (delayed, 2.0)] {
@@ -257,7 +257,7 @@ fn slow_start_doubles_each_round_trip() {
     for k in 1..=8 {
         assert_eq!(sent_after(AckConfig::Every, k), (1 << k) - 1);
     }
-    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40) };
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40), quick: 0 };
     let growth = sent_after(delayed, 12) as f64 / sent_after(delayed, 11) as f64;
     assert!((1.4..=1.6).contains(&growth), "{growth}");
 }

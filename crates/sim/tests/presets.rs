@@ -83,7 +83,10 @@ fn keys_of_inner_tables_are_single_too() {
     let tcp = sender("rto.min = \"300 ms\"\nack.timeout = \"20 ms\"", &[]);
     let linux = Preset::Linux.config();
     assert_eq!((tcp.rto.min, tcp.rto.max), (Duration::from_millis(300), linux.rto.max));
-    assert_eq!(tcp.ack, AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(20) });
+    assert_eq!(
+        tcp.ack,
+        AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(20), quick: 16 }
+    );
     // The same variant, written: its keys are still the preset's.
     let tcp = sender("ack = { policy = \"delayed\" }\ncongestion = \"cubic\"", &[]);
     assert_eq!(tcp, linux);

@@ -667,6 +667,10 @@ alternatives! {
             #[kind = DELAY]
             #[source = "RFC 1122 §4.2.3.2"]
             timeout: Duration = Duration::from_millis(200),
+            /// So many segments are acknowledged at once when the connection begins, and again after
+            /// a segment with nothing new (Linux's quick ACKs).
+            #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
+            quick: u32 = 0,
         },
         /// a delay window of segments, which is the sender's cwnd but smaller on long paths, or
         /// after the time they should take; both ends must use it (TCP-DCA)

@@ -116,8 +116,8 @@ pub fn linux() -> TcpConfig {
         },
         // tcp_minshall_check
         nagle: Nagle::Minshall,
-        // __tcp_ack_snd_check: more than one full segment; TCP_DELACK_MIN
-        ack: AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40) },
+        // __tcp_ack_snd_check: more than one full segment; TCP_DELACK_MIN; TCP_MAX_QUICKACKS
+        ack: AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40), quick: 16 },
         ..TcpConfig::default()
     }
 }

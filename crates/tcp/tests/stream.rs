@@ -144,7 +144,7 @@ fn ack() -> impl Strategy<Value = AckConfig> {
     prop_oneof![
         4 => Just(AckConfig::Every),
         2 => (1u32..5, millis(1..500))
-            .prop_map(|(segments, timeout)| AckConfig::Delayed { segments, timeout }),
+            .prop_map(|(segments, timeout)| AckConfig::Delayed { segments, timeout, quick: 0 }),
         2 => dca,
         1 => (0.1..4.0).prop_map(|spacing_factor| AckConfig::Daa(DaaConfig { spacing_factor })),
         1 => (0.1..4.0).prop_map(|spacing_factor| AckConfig::Ada(AdaConfig { spacing_factor })),

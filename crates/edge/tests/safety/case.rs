@@ -247,8 +247,11 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     ];
     let ack = prop_oneof![
         Just(AckConfig::Every),
-        (2u32..4, millis(1..500))
-            .prop_map(|(segments, timeout)| AckConfig::Delayed { segments, timeout }),
+        (2u32..4, millis(1..500)).prop_map(|(segments, timeout)| AckConfig::Delayed {
+            segments,
+            timeout,
+            quick: 0
+        }),
     ];
     let on_link = prop_oneof![
         3 => Just(LinkReaction::None),

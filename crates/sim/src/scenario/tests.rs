@@ -541,7 +541,7 @@ fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
         parse(&BASE.replace(MSS, &tcp)).unwrap().flows.remove(0).receiver.ack
     };
     let millis = Duration::from_millis;
-    assert_eq!(ack("delayed"), AckConfig::Delayed { segments: 2, timeout: millis(200) });
+    assert_eq!(ack("delayed"), AckConfig::Delayed { segments: 2, timeout: millis(200), quick: 0 });
     assert_eq!(ack("altman"), AckConfig::Altman { timeout: millis(100) });
     assert_eq!(ack("daa"), AckConfig::Daa(DaaConfig { spacing_factor: 1.0 }));
     assert_eq!(ack("ada"), AckConfig::Ada(AdaConfig { spacing_factor: 1.5 }));
@@ -821,7 +821,7 @@ fn ends_of_a_flow_override_single_keys_of_tcp() {
     assert_eq!(flow.receiver.rto.min, Duration::from_secs(1));
     assert_eq!(flow.receiver.recovery, Recovery::Reno { avoid_multi_fr: true });
     let timeout = Duration::from_millis(200);
-    assert_eq!(flow.receiver.ack, AckConfig::Delayed { segments: 2, timeout });
+    assert_eq!(flow.receiver.ack, AckConfig::Delayed { segments: 2, timeout, quick: 0 });
     assert_eq!(flow.sender.ack, AckConfig::Every);
 }
 

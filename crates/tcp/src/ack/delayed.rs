@@ -9,6 +9,9 @@ use airtcp_core::{Duration, Instant};
 pub struct Delayed {
     segments: u32,
     timeout: Duration,
+    /// Segments to acknowledge at once, when that begins and now.
+    quick: u32,
+    quick_left: u32,
     /// Bytes received since the last ACK. Full-sized segments are counted in bytes, as deployed
     /// stacks do: two halves make one.
     pending: u32,
@@ -17,16 +20,25 @@ pub struct Delayed {
 
 impl Delayed {
     /// An ACK for every `segments` full-sized segments (at least 1), or after `timeout` (at most
-    /// 500 ms).
-    pub fn new(segments: u32, timeout: Duration) -> Self {
+    /// 500 ms); for the first `quick`, and for as many after one with nothing new, at once.
+    pub fn new(segments: u32, timeout: Duration, quick: u32) -> Self {
         let timeout = timeout.min(LONGEST_DELAY);
-        Self { segments: segments.max(1), timeout, pending: 0, deadline: None }
+        let segments = segments.max(1);
+        Self { segments, timeout, quick, quick_left: quick, pending: 0, deadline: None }
     }
 }
 
 impl AckPolicy for Delayed {
     fn on_data(&mut self, arrival: &Arrival<'_>) -> Decision {
+        if arrival.order == Order::Duplicate {
+            // The peer may have lost an ACK, and has a small window.
+            self.quick_left = self.quick;
+        }
         if arrival.order != Order::InOrder {
+            return Decision::Now;
+        }
+        if self.quick_left > 0 {
+            self.quick_left -= 1;
             return Decision::Now;
         }
         self.pending = self.pending.saturating_add(arrival.len);

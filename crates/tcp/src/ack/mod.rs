@@ -154,7 +154,9 @@ impl AckPolicy for Every {
 pub fn policy(config: AckConfig) -> Box<dyn AckPolicy> {
     match config {
         AckConfig::Every => Box::new(Every),
-        AckConfig::Delayed { segments, timeout } => Box::new(Delayed::new(segments, timeout)),
+        AckConfig::Delayed { segments, timeout, quick } => {
+            Box::new(Delayed::new(segments, timeout, quick))
+        }
         AckConfig::Dca(config) => Box::new(Dca::new(config)),
         AckConfig::Daa(config) => Box::new(Daa::new(config)),
         AckConfig::Ada(config) => Box::new(Ada::new(config)),

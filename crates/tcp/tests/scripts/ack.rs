@@ -39,7 +39,7 @@ fn acked_with(acked: &[u32], segments: u32) -> String {
 /// RFC 5681 §4.2, for every policy. `first`: when a policy acknowledges a lone segment.
 #[test]
 fn every_policy_answers_gaps_repairs_and_duplicates_at_once() {
-    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200) };
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 0 };
     for (config, first) in [
         (config(), "1.000"),
         (with(delayed), "1.200"),
@@ -63,6 +63,29 @@ fn every_policy_answers_gaps_repairs_and_duplicates_at_once() {
             ),
         );
     }
+}
+
+// Linux's quick ACKs: the sender's window is small at first, and after what may have been a lost ACK.
+#[test]
+fn the_first_segments_and_those_after_a_duplicate_are_acknowledged_at_once() {
+    let delayed = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 2 };
+    run_open(
+        &with(delayed),
+        "1.000 < . 1:1001(1000) ack 1
+         1.000 > ack 1001
+         1.010 < . 1001:2001(1000) ack 1
+         1.010 > ack 2001
+         1.020 < . 2001:3001(1000) ack 1
+         1.220 > ack 3001
+         2.000 < . 2001:3001(1000) ack 1
+         2.000 > ack 3001
+         2.010 < . 3001:4001(1000) ack 1
+         2.010 > ack 4001
+         2.020 < . 4001:5001(1000) ack 1
+         2.020 > ack 5001
+         2.030 < . 5001:6001(1000) ack 1
+         2.230 > ack 6001",
+    );
 }
 
 // TCP-DAA: one segment at first, three tenths more with each, up to four.

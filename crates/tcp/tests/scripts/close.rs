@@ -155,7 +155,8 @@ fn a_bare_fin_beyond_a_gap_waits_for_it() {
 #[test]
 fn a_fin_is_acknowledged_at_once_under_delayed_acks() {
     let timeout = Duration::from_millis(200);
-    let delayed = TcpConfig { ack: AckConfig::Delayed { segments: 2, timeout }, ..config() };
+    let delayed =
+        TcpConfig { ack: AckConfig::Delayed { segments: 2, timeout, quick: 0 }, ..config() };
     run_open(
         &delayed,
         "1.000 < F 1:101(100) ack 1

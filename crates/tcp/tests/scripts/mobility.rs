@@ -15,7 +15,7 @@ fn freeze() -> TcpConfig {
 }
 
 fn delayed(config: TcpConfig) -> TcpConfig {
-    let ack = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200) };
+    let ack = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(200), quick: 0 };
     TcpConfig { ack, ..config }
 }
 

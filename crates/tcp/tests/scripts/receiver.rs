@@ -8,7 +8,7 @@ use airtcp_tcp::config::{AckConfig, Recovery};
 
 fn delayed(segments: u32) -> TcpConfig {
     let timeout = Duration::from_millis(200);
-    TcpConfig { ack: AckConfig::Delayed { segments, timeout }, ..config() }
+    TcpConfig { ack: AckConfig::Delayed { segments, timeout, quick: 0 }, ..config() }
 }
 
 fn sack() -> TcpConfig {

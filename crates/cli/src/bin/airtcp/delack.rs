@@ -90,6 +90,7 @@ impl DelackArgs {
             Policy::Delayed => AckConfig::Delayed {
                 segments: window,
                 timeout: airtcp_core::Duration::from_millis(200),
+                quick: 0,
             },
             Policy::Daa => AckConfig::Daa(DaaConfig::default()),
             Policy::Ada => AckConfig::Ada(AdaConfig::default()),

@@ -304,7 +304,7 @@ fn a_lost_last_ack_stalls_nothing_for_ever() {
     let dca = |repeat_acks| AckConfig::Dca(DcaConfig { repeat_acks, ..DcaConfig::default() });
     for ack in [
         AckConfig::Every,
-        AckConfig::Delayed { segments: 2, timeout: DELAY },
+        AckConfig::Delayed { segments: 2, timeout: DELAY, quick: 0 },
         dca(false),
         dca(true),
         AckConfig::Daa(DaaConfig::default()),
