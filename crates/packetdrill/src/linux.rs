@@ -8,10 +8,7 @@ use airtcp_tcp::{TcpConfig, preset};
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
 /// airtcp has what it does.
 pub fn linux_config() -> TcpConfig {
-    TcpConfig {
-        mss: 1460,
-        ..preset::linux()
-    }
+    TcpConfig { mss: 1460, ..preset::linux() }
 }
 
 /// Values of sysctls that ask for nothing beyond [`linux_config`], or for nothing that a script can

@@ -148,6 +148,11 @@ settings! {
         #[absent = "its defaults"]
         #[matters_to = RECEIVER]
         pub ack: AckConfig = AckConfig::default(),
+        /// Spread what is sent over the round trip: a window and a fifth of it, two windows in the
+        /// first half of slow start. As on Linux where a queue discipline such as fq paces.
+        #[source = "Aggarwal, Savage, Anderson 2000; Linux tcp_update_pacing_rate"]
+        #[matters_to = SENDER]
+        pub pacing: bool = false,
         /// When a segment smaller than the MSS waits.
         #[source = "RFC 9293 §3.7.4"]
         #[matters_to = SENDER]

@@ -283,6 +283,10 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         let problem = sender.problem("congestion", message);
         sender.push(problem.expected("recovery = \"rack\""));
     }
+    if s.pacing && paces_itself(s.congestion) {
+        let problem = sender.problem("pacing", "the congestion control has a pace of its own");
+        sender.push(problem.expected("no pacing"));
+    }
     if s.recovery.is_rack() && s.persist.on_shrink == PersistOnShrink::Bsd {
         let problem = sender.problem("persist", "on-shrink = \"bsd\" goes back, and RACK does not");
         sender.push(problem.expected("on-shrink = \"linux\", or another recovery"));
@@ -307,6 +311,14 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         r.receive_buffer = UNSCALED;
     }
     Some((s, r))
+}
+
+/// The congestion control asks for a rate.
+fn paces_itself(congestion: Congestion) -> bool {
+    matches!(
+        congestion,
+        Congestion::Bbr | Congestion::Bbr3 | Congestion::Prague | Congestion::AdaptivePacing(_)
+    )
 }
 
 /// ECN needs both ends, and a sender that answers marks; some congestion controls need to know which

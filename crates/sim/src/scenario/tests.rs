@@ -408,6 +408,12 @@ fn impossible_endpoints_are_refused() {
         ],
     );
     refuses(
+        MSS,
+        "recovery = \"rack\"\ncongestion = \"bbr\"\npacing = true",
+        &["t.toml:19:10: tcp.pacing: the congestion control has a pace of its own (expected no \
+             pacing)"],
+    );
+    refuses(
         TO,
         "to = \"MH\"\nsender.recovery = \"sack\"\nreceiver.recovery = \"newreno\"",
         &["t.toml:21:19: flow.FH-MH.sender.recovery: the receiver does not offer SACK (expected \
@@ -768,6 +774,7 @@ fn every_key_of_an_endpoint_arrives() {
         abc = 2
         slow-start-after-idle = false
         spurious = "f-rto"
+        pacing = true
         nagle = "off"
         time-wait = "2 min"
         on-link = "freeze"

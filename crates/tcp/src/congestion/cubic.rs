@@ -88,11 +88,11 @@ impl Epoch {
 }
 
 impl Cubic {
-    /// Slow start is as with `slow_start`, except with HyStart++.
-    pub fn new(slow_start: Reno, config: CubicConfig) -> Self {
+    /// Slow start is as with `slow_start`, except with HyStart++. `paced`: the sender is.
+    pub fn new(slow_start: Reno, config: CubicConfig, paced: bool) -> Self {
         let slow_start_exit = match config.hystart {
             HyStartConfig::Off => SlowStartExit::Loss,
-            HyStartConfig::HyStart => SlowStartExit::HyStart(HyStart::default()),
+            HyStartConfig::HyStart => SlowStartExit::HyStart(HyStart::new(paced)),
             HyStartConfig::PlusPlus => SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::default()),
         };
         Self {
@@ -225,11 +225,11 @@ mod tests {
     use airtcp_core::SeqNum;
 
     fn cubic() -> Cubic {
-        Cubic::new(Reno::new(None), CubicConfig::default())
+        Cubic::new(Reno::new(None), CubicConfig::default(), false)
     }
 
     fn with(hystart: HyStartConfig) -> Cubic {
-        Cubic::new(Reno::new(None), CubicConfig { hystart, ..CubicConfig::default() })
+        Cubic::new(Reno::new(None), CubicConfig { hystart, ..CubicConfig::default() }, false)
     }
 
     fn segments(window: &Window) -> f64 {

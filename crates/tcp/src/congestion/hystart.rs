@@ -3,7 +3,7 @@
 //!
 //! Two signs that the path is full end slow start, from a window of 16 segments on:
 //! - ACKs that follow each other within 2 ms have come for half of the smallest RTT since the round
-//!   began: as many segments as fit into one way.
+//!   began: as many segments as fit into one way. Of a paced sender, which spreads them, for all of it.
 //! - The smallest of more than eight RTTs of a round is above the smallest of all by an eighth, at
 //!   least 4 ms and at most 16 ms: a queue is building up.
 //!
@@ -11,8 +11,6 @@
 //!
 //! Where this differs from Linux:
 //! - Nothing is found in fast recovery, where cwnd can be below ssthresh for a while.
-//! - A sender here is one without pacing, to which half of the smallest RTT applies; Linux takes all
-//!   of it where a queue discipline paces.
 //! - The first round begins with the first RTT sample, not with the connection.
 
 use super::{Ack, Window};
@@ -36,6 +34,8 @@ const MOST_RISE: Duration = Duration::from_millis(16);
 /// What is looked for, until it is found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HyStart {
+    /// The sender is paced.
+    paced: bool,
     found: bool,
     min_rtt: Option<Duration>,
     round: Option<Round>,
@@ -52,6 +52,10 @@ struct Round {
 }
 
 impl HyStart {
+    pub(super) fn new(paced: bool) -> Self {
+        Self { paced, ..Self::default() }
+    }
+
     /// An ACK in any phase: measures, and ends slow start where it finds its end.
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.rate.map_or(ack.rtt, |sample| sample.rtt) else { return };
@@ -74,7 +78,8 @@ impl HyStart {
         if window.cwnd() < LOW_WINDOW * window.smss() {
             return;
         }
-        let train = (min_rtt + offload_delay(window, ack)) / 2;
+        let train = min_rtt + offload_delay(window, ack);
+        let train = if self.paced { train } else { train / 2 };
         if round.is_train(ack.now, train) || round.is_delayed(rtt, min_rtt) {
             self.found = true;
             window.set_ssthresh(window.cwnd());
@@ -83,7 +88,7 @@ impl HyStart {
 
     /// A time-out: the path is to be measured anew.
     pub(super) fn on_timeout(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.paced);
     }
 }
 
@@ -132,7 +137,7 @@ mod tests {
         fn new(segments: u32) -> Self {
             let window = Window::new(SMSS, segments * SMSS, None, None);
             let una = SeqNum(u32::MAX - 30_000);
-            Self { hystart: HyStart::default(), window, now: Instant::from_millis(1), una }
+            Self { hystart: HyStart::new(false), window, now: Instant::from_millis(1), una }
         }
 
         /// A round of `acks` ACKs, `gap` apart, that all give `rtt`, both in microseconds.
@@ -159,6 +164,15 @@ mod tests {
         let mut slow = Slow::new(20);
         assert!(slow.round(23, 1000, 40_000));
         assert_eq!(slow.window.ssthresh(), slow.window.cwnd());
+    }
+
+    // All of it, where pacing has spread them.
+    #[test]
+    fn a_paced_train_may_be_twice_as_long() {
+        for (acks, ends) in [(41, false), (44, true)] {
+            let mut slow = Slow { hystart: HyStart::new(true), ..Slow::new(20) };
+            assert_eq!(slow.round(acks, 1000, 40_000), ends, "{acks}");
+        }
     }
 
     // `hystart_ack_delta_us`.

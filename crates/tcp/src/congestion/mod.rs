@@ -349,7 +349,7 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Reno => Box::new(reno),
         Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
         Congestion::Westwood => Box::new(Westwood::new(reno)),
-        Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic)),
+        Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic, config.pacing)),
         Congestion::Bbr => Box::<Bbr>::default(),
         Congestion::Bbr3 => Box::<Bbr3>::default(),
         Congestion::Dctcp => Box::new(Dctcp::new(reno)),

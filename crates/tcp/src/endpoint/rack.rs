@@ -244,7 +244,7 @@ impl<P: Payload> Endpoint<P> {
             let len = end.bytes_after(seq);
             let room = tx.recovery.window().cwnd().saturating_sub(rack.inflight());
             let fits = seq == tx.una || end.at_or_before(tx.una + tx.wnd);
-            if room < len || !fits || !tx.pacing.admits(now, len, tx.recovery.pacing_rate()) {
+            if room < len || !fits || !tx.admits(now, len) {
                 return;
             }
             self.retransmit_record(now, serial, seq, end, io);

@@ -22,7 +22,10 @@ pub(super) struct Persist {
     pub(super) unanswered: u32,
 }
 
-/// Spaces the segments of a sender whose congestion control asks for a rate.
+/// Segments that are never paced (Linux: `tcp_update_skb_after_send`).
+const FIRST_UNPACED: u32 = 10;
+
+/// Spaces the segments of a sender that has a rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacing {
     /// When the segments sent so far have left at the rate then in force.
@@ -114,6 +117,8 @@ pub(super) struct Sender<P> {
     pub(super) timed: Option<(SeqNum, Instant)>,
     pub(super) persist: Option<Persist>,
     pub(super) pacing: Pacing,
+    /// Segments left that leave without a pace, of a sender that is paced by its window.
+    unpaced: Option<u32>,
     pub(super) route: Box<dyn RoutePolicy>,
     /// Frozen, because the route is broken.
     pub(super) standby: bool,
@@ -164,6 +169,7 @@ impl<P: Payload> Sender<P> {
             timed: None,
             persist: None,
             pacing: Pacing::default(),
+            unpaced: config.pacing.then_some(FIRST_UNPACED),
             route,
             standby: false,
             spurious: Detector::new(config.spurious),
@@ -191,6 +197,28 @@ impl<P: Payload> Sender<P> {
     fn window_is_usable(&self) -> bool {
         let next = self.fin_seq().bytes_after(self.nxt).min(self.mss);
         self.wnd > 0 && (self.wnd >= next || self.may_send_piece(self.wnd))
+    }
+
+    /// Whether the pace admits `len` bytes now.
+    pub(super) fn admits(&mut self, now: Instant, len: u32) -> bool {
+        if let Some(left @ 1..) = &mut self.unpaced {
+            *left -= 1;
+            return true;
+        }
+        let rate = self.recovery.pacing_rate().or_else(|| self.rate_of_window());
+        self.pacing.admits(now, len, rate)
+    }
+
+    /// A window and a fifth in a round trip, two while cwnd is to double (Linux:
+    /// `tcp_update_pacing_rate`); `None` for a sender that is not paced, and before an RTT is known.
+    fn rate_of_window(&self) -> Option<DataRate> {
+        self.unpaced?;
+        let srtt = self.rto.estimate()?.srtt.max(Duration::from_nanos(1));
+        let (cwnd, ssthresh) = (self.recovery.window().cwnd(), self.recovery.window().ssthresh());
+        let share = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let bits = u128::from(cwnd.max(self.flight())) * 8 * share / 100;
+        let rate = bits * 1_000_000_000 / u128::from(srtt.as_nanos());
+        DataRate::from_bits_per_sec(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
     }
 
     /// Nagle's algorithm: whether a small segment has to wait.
@@ -421,7 +449,7 @@ impl<P: Payload> Endpoint<P> {
             if is_small && is_new && tx.holds_small(self.config.nagle) {
                 return;
             }
-            if !tx.pacing.admits(now, len, tx.recovery.pacing_rate()) {
+            if !tx.admits(now, len) {
                 return;
             }
             let beyond_cwnd = used + len > tx.recovery.window().cwnd();
@@ -449,7 +477,7 @@ impl<P: Payload> Endpoint<P> {
             }
             let finds_again = self.config.sack_pipe == SackPipe::Rfc6675;
             if finds_again && tx.board.retransmission_is_lost(tx.una, rule) {
-                if !tx.pacing.admits(now, tx.mss, tx.recovery.pacing_rate()) {
+                if !tx.admits(now, tx.mss) {
                     return;
                 }
                 self.retransmit_first(now, io);
@@ -463,7 +491,7 @@ impl<P: Payload> Endpoint<P> {
             match tx.board.next_seg(tx.una, tx.max, point, rule, unsent > 0 && fits) {
                 NextSeg::Retransmit { seq, end } => {
                     let len = end.bytes_after(seq).min(tx.mss);
-                    if !tx.pacing.admits(now, len, tx.recovery.pacing_rate()) {
+                    if !tx.admits(now, len) {
                         return;
                     }
                     let end = self.retransmit(now, seq, end, io);
@@ -480,7 +508,7 @@ impl<P: Payload> Endpoint<P> {
                     if new_len == 0 && !fin {
                         return;
                     }
-                    if !tx.pacing.admits(now, new_len, tx.recovery.pacing_rate()) {
+                    if !tx.admits(now, new_len) {
                         return;
                     }
                     self.send_data(now, seq, new_len, fin, io);

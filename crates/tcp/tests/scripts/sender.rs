@@ -169,6 +169,27 @@ fn the_tail_of_a_large_write_leaves_with_it() {
     );
 }
 
+// Linux: `tcp_update_pacing_rate`. Two windows of 20 segments in 100 ms, but for the first ten
+// segments; a window and a fifth of it when cwnd is above half of ssthresh.
+#[test]
+fn a_paced_sender_spreads_its_window() {
+    let paced = TcpConfig { pacing: true, ..window(20) };
+    let start = "0.2 write 14000
+         0.2 > . 1:11001(11*1000) ack 1
+         0.2025 > . 11001:12001(1000) ack 1
+         0.2050 > . 12001:13001(1000) ack 1
+         0.2075 > P 13001:14001(1000) ack 1";
+    run_open(&paced, start);
+    let paced = TcpConfig { initial_ssthresh: Some(Bytes(20_000)), ..paced };
+    run_open(
+        &paced,
+        "0.2 write 13000
+         0.2 > . 1:11001(11*1000) ack 1
+         0.204166667 > . 11001:12001(1000) ack 1
+         0.208333334 > P 12001:13001(1000) ack 1",
+    );
+}
+
 // RFC 9293 §3.8.6.2.1: a piece of a segment only if it is half the largest window ever seen.
 #[test]
 fn the_sender_avoids_silly_windows() {
