@@ -110,8 +110,9 @@ pub struct Decoded<P> {
     /// leaves such a connection alone.
     ///
     /// This is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the
-    /// signatures MD5 and TCP-AO, AccECN, unknown ones), except the experimental kinds 253 and 254,
-    /// which any segment may lack. `None` on a SYN, whose options are only offers: the segments
+    /// signatures MD5 and TCP-AO, unknown ones), except the experimental kinds 253 and 254, which any
+    /// segment may lack. AccECN is one as well: its counters, and those in the flags, are the
+    /// receiver's alone, and a segment of another's making would tell of marks that never were. `None` on a SYN, whose options are only offers: the segments
     /// that follow show what was agreed.
     pub foreign_option: Option<u8>,
 }

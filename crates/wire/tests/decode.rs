@@ -1,6 +1,8 @@
 //! What the decoder reads from live packets, and what it refuses.
 
-use airtcp_core::{Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use airtcp_core::{
+    Ecn, Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+};
 use airtcp_wire::{Checksums, DecodeError, Headers, decode, decode_headers, decode_with, encode};
 
 /// A SYN of Linux 6 on its loopback: checksum left to the (absent) network card, options in Linux's
@@ -73,6 +75,7 @@ fn reads_a_linux_syn() {
             timestamps: Some(Timestamps { value: 3_254_444_955, echo: 0 }),
             sack: SackBlocks::new(),
             cwnd: None,
+            accecn: None,
         }
     );
     assert!(syn.payload.is_empty());
@@ -329,6 +332,22 @@ fn only_the_experiment_of_our_own_tells_cwnd() {
     assert_eq!(cwnd(&[253, 4, 0xa1, 0xdc]), None);
     let cut = ipv4_with_options(&[1, 1, 1, 1, 253, 8, 0xa1, 0xdc]);
     assert_eq!(error(&cut), DecodeError::BadOption { kind: 253 });
+}
+
+/// RFC 9768 §3.2.3: the length says how many counters there are.
+#[test]
+fn accecn_counters_are_read_in_both_orders() {
+    let accecn = |options: &[u8]| {
+        decode(&ipv4_with_options(options), Checksums::Ignore).unwrap().options.accecn.unwrap()
+    };
+    let whole = accecn(&[1, 172, 11, 0, 0, 1, 0, 1, 0, 1, 0, 0]);
+    let counters = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| whole.get(ecn));
+    assert_eq!(counters, [Some(1), Some(256), Some(65_536)]);
+    let short = accecn(&[174, 5, 0, 0, 7, 1, 1, 1]);
+    assert_eq!((short.get(Ecn::Ect1), short.get(Ecn::Ce)), (Some(7), None));
+    assert!(accecn(&[174, 2, 1, 1]).is_empty());
+    let cut = ipv4_with_options(&[174, 11, 0, 0]);
+    assert_eq!(error(&cut), DecodeError::BadOption { kind: 174 });
 }
 
 #[test]
