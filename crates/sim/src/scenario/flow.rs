@@ -313,9 +313,10 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
 /// data were marked.
 fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &TcpConfig) {
     let needs_each = matches!(s.congestion, Congestion::Dctcp | Congestion::Prague);
-    if needs_each && s.ecn != EcnConfig::Dctcp {
+    if needs_each && !matches!(s.ecn, EcnConfig::Dctcp | EcnConfig::AccEcn) {
         let message = "the congestion control lives on marks";
-        sender.push(sender.problem("congestion", message).expected("ecn = \"dctcp\""));
+        let expected = "ecn = \"dctcp\" or \"accecn\"";
+        sender.push(sender.problem("congestion", message).expected(expected));
     } else if s.ecn != EcnConfig::Off && !s.recovery.is_rack() {
         let problem = sender.problem("ecn", "only RACK answers marks");
         sender.push(problem.expected("recovery = \"rack\""));

@@ -12,6 +12,7 @@
 //! radio, `standby.rs` broken routes. The caller passes in time, segments, signals and application
 //! calls, and sends what lands in [`Io::out`].
 
+mod accecn;
 mod acknowledge;
 mod handshake;
 mod inspect;
@@ -23,6 +24,9 @@ mod standby;
 mod timers;
 mod transmit;
 
+pub use accecn::EcnCounts;
+
+use crate::accecn::AccEcn;
 use crate::ack::Departure;
 use crate::config::TcpConfig;
 use crate::rto::{Estimate, RttSamples};
@@ -121,6 +125,9 @@ pub struct Endpoint<P> {
     rx: Receiver<P>,
     /// Timestamps were negotiated (RFC 7323 §3.2).
     timestamps: bool,
+    /// AccECN was negotiated.
+    accecn: Option<Box<AccEcn>>,
+    accecn_option: bool,
     time_wait: Option<Instant>,
     aborted: Option<AbortReason>,
     reply: Reply,
@@ -148,10 +155,12 @@ impl<P: Payload> Endpoint<P> {
         Self {
             tx: Sender::new(&config, isn, congestion, rto, route),
             rx: Receiver::new(&config, ack),
+            accecn_option: config.accecn_option,
             config,
             flow,
             state: State::Closed,
             timestamps: false,
+            accecn: None,
             time_wait: None,
             aborted: None,
             reply: Reply::None,
@@ -406,6 +415,17 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.tx.sack_ok {
             segment.options.sack = self.rx.sack_blocks(if self.timestamps { 3 } else { 4 });
+        }
+        if let Some(accecn) = &mut self.accecn {
+            let pure = len == 0 && segment.options.sack.is_empty();
+            segment.flags |= accecn.flags(pure);
+            // Only RACK answers marks.
+            if accecn.is_capable() && self.tx.rack.is_some() {
+                segment.ecn = self.tx.recovery.codepoint();
+            }
+            if self.accecn_option {
+                accecn.add_option(&mut segment.options);
+            }
         }
         self.rx.on_ack_sent(&mut Departure {
             now,

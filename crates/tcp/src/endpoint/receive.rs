@@ -331,6 +331,7 @@ impl<P: Payload> Endpoint<P> {
             return Reply::PureAck; // RFC 5961 §4.2
         }
         let Some(ack) = segment.ack else { return Reply::None };
+        self.hear_ecn(segment);
         if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps)
             && segment.seq.at_or_before(self.rx.last_ack_sent)
         {
@@ -349,7 +350,12 @@ impl<P: Payload> Endpoint<P> {
         if self.state == State::Closed {
             return Reply::None;
         }
-        let reply = self.on_data(now, segment, io);
+        let marked = self.count_ecn(segment);
+        let mut reply = self.on_data(now, segment, io);
+        if marked {
+            self.rx.owe_ack();
+            reply = reply.max(Reply::Ack);
+        }
         self.transmit(now, io);
         reply
     }
@@ -366,6 +372,7 @@ impl<P: Payload> Endpoint<P> {
         let probe = segment.seq == self.rx.nxt && self.rx.wnd() == 0;
         let duplicate = segment.seq_end().at_or_before(self.rx.nxt)
             && self.rx.nxt.bytes_after(segment.seq) <= self.rx.capacity;
+        self.note_ecn_of_duplicate(segment, duplicate);
         if duplicate && !segment.payload.is_empty() {
             self.ask_policy(now, segment, Order::Duplicate);
         }
@@ -379,6 +386,9 @@ impl<P: Payload> Endpoint<P> {
         }
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
         if self.state == State::SynReceived && is_syn {
+            if let Some(accecn) = &mut self.accecn {
+                accecn.on_syn_again(segment);
+            }
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }
@@ -389,6 +399,20 @@ impl<P: Payload> Endpoint<P> {
             return Reply::None;
         }
         Reply::PureAck
+    }
+
+    /// A segment outside the window: old data counts all the same (RFC 9768 §3.2.1), and a SYN/ACK is
+    /// answered as the first one was (§3.2.2.1).
+    fn note_ecn_of_duplicate(&mut self, segment: &Segment<P>, duplicate: bool) {
+        let Some(accecn) = &mut self.accecn else { return };
+        accecn.newer_timestamp = false;
+        if segment.flags.contains(Flags::SYN) {
+            if segment.ack.is_some() {
+                accecn.on_syn_ack_again(segment.ecn);
+            }
+        } else if duplicate {
+            self.count_ecn(segment);
+        }
     }
 
     /// Shows a data segment to the ACK policy.
@@ -471,7 +495,7 @@ impl<P: Payload> Endpoint<P> {
             _ if !self.tx.ecn_ok => {}
             EcnConfig::Off => {}
             // RFC 3168 §6.1.3: until the sender says that it has reduced.
-            EcnConfig::Rfc3168 => {
+            EcnConfig::Rfc3168 | EcnConfig::AccEcn => {
                 let answered = segment.flags.contains(Flags::CWR);
                 self.rx.echoes_mark = marked || (self.rx.echoes_mark && !answered);
             }

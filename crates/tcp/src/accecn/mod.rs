@@ -1,0 +1,188 @@
+//! Accurate ECN feedback (AccECN, RFC 9768): the receiver counts marks and the sender reads the
+//! counts, instead of one echo a round trip (RFC 3168).
+//!
+//! `feedback.rs` is the Data Receiver's half (§3.2: counters, the ACE field, the option, ACKs that
+//! marks trigger), `decoder.rs` the Data Sender's (what an ACK says is newly marked). [`AccEcn`] is a
+//! connection that has agreed on it (§3.1): both halves and what the handshake showed of the path.
+//! The endpoint asks it what each segment is to carry and tells it what each brought.
+//!
+//! - After the handshake every segment is ECN-capable, pure ACKs and retransmissions, too, as in
+//!   Linux. RFC 9768 §1.3 leaves that to experiments such as ECN++; SYN and SYN/ACK are not.
+//! - The option has the order of kind 174, of which the first fields serve L4S.
+
+mod decoder;
+mod feedback;
+
+pub(crate) use decoder::{Acked, Decoder, Marks};
+pub(crate) use feedback::Feedback;
+
+use airtcp_core::{Ecn, Flags, Options, Payload, Segment};
+
+/// A SYN/ACK that was sent so often is not sent with AccECN any more (RFC 9768 §3.1.4.2: the first
+/// retransmission lacks the option, further ones the flags).
+const SYN_ACKS_WITH_FLAGS: u32 = 2;
+/// The same of a SYN (§3.1.4.1).
+pub(crate) const SYNS_WITH_FLAGS: u32 = 2;
+
+/// AE, CWR and ECE as a number: the ACE field (RFC 9768 §3.2.2).
+pub(crate) fn ace(flags: Flags) -> u8 {
+    let bit = |flag, value| if flags.contains(flag) { value } else { 0 };
+    bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1)
+}
+
+/// The flags for the last three bits of `ace`.
+pub(crate) fn ace_flags(ace: u32) -> Flags {
+    let mut flags = Flags::empty();
+    flags.set(Flags::AE, ace & 4 != 0);
+    flags.set(Flags::CWR, ace & 2 != 0);
+    flags.set(Flags::ECE, ace & 1 != 0);
+    flags
+}
+
+/// How a SYN/ACK, and the ACK of it, tells the ECN field with which the segment that it answers
+/// arrived (RFC 9768 tables 2 and 3).
+fn handshake_flags(arrived: Ecn) -> Flags {
+    ace_flags(match arrived {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    })
+}
+
+/// What a SYN asks for (RFC 9768 §3.1.2: any flags but those of RFC 3168 ask for AccECN), or a
+/// SYN/ACK agrees to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    None,
+    Classic,
+    Accurate,
+}
+
+impl Offer {
+    pub(crate) fn of_syn(flags: Flags) -> Self {
+        match ace(flags) {
+            0b000 => Self::None,
+            0b011 => Self::Classic,
+            _ => Self::Accurate,
+        }
+    }
+
+    /// 111 is the SYN's own flags from a host that copies what it does not know.
+    pub(crate) fn of_syn_ack(flags: Flags) -> Self {
+        match ace(flags) {
+            0b000 | 0b111 => Self::None,
+            0b001 => Self::Classic,
+            _ => Self::Accurate,
+        }
+    }
+}
+
+/// A connection with AccECN.
+#[derive(Debug)]
+pub(crate) struct AccEcn {
+    pub(crate) feedback: Feedback,
+    pub(crate) decoder: Decoder,
+    /// The ECN field of the peer's last SYN or SYN/ACK.
+    syn: Ecn,
+    /// The next pure ACK tells `syn` (§3.2.2.1).
+    tells_syn: bool,
+    /// SYN/ACKs sent: we are the server.
+    syn_acks: u32,
+    /// The path changes what it should not: nothing of ours is ECN-capable from now on, but we go on
+    /// telling what arrives (§3.2.2.3, §3.2.2.4).
+    mangled: bool,
+    /// A segment without SYN has arrived.
+    heard: bool,
+    /// The segment at hand has a newer timestamp than all before.
+    pub(crate) newer_timestamp: bool,
+}
+
+impl AccEcn {
+    /// The peer's SYN or SYN/ACK has just agreed on AccECN.
+    pub(crate) fn new<P: Payload>(syn: &Segment<P>) -> Self {
+        let mut new = Self {
+            feedback: Feedback::default(),
+            decoder: Decoder::default(),
+            syn: syn.ecn,
+            tells_syn: false,
+            syn_acks: 0,
+            mangled: false,
+            heard: false,
+            newer_timestamp: false,
+        };
+        if syn.ack.is_some() {
+            new.tells_syn = true;
+            // Our SYN left without ECN. 101 is reserved: it says nothing of it.
+            new.mangled = !matches!(ace(syn.flags), 0b010 | 0b101);
+            new.feedback.on_packet(syn.ecn, 0);
+            new.decoder.note_option(syn.options.accecn.as_ref());
+        }
+        new
+    }
+
+    /// The server hears a SYN again. If the client, or the path, has given up ECN meanwhile, nothing
+    /// of ours is ECN-capable (§3.1.5).
+    pub(crate) fn on_syn_again<P: Payload>(&mut self, syn: &Segment<P>) {
+        self.syn = syn.ecn;
+        self.mangled |= ace(syn.flags) == 0;
+    }
+
+    /// The client hears a SYN/ACK again: the ACK that answers it is like the first.
+    pub(crate) fn on_syn_ack_again(&mut self, arrived: Ecn) {
+        if self.syn_acks == 0 {
+            self.syn = arrived;
+            self.tells_syn = true;
+        }
+    }
+
+    /// Flags of the SYN/ACK that leaves now, and whether it has room for the option.
+    pub(crate) fn syn_ack(&mut self) -> (Flags, bool) {
+        let before = self.syn_acks;
+        self.syn_acks += 1;
+        match before {
+            0 => (handshake_flags(self.syn), true),
+            _ if before < SYN_ACKS_WITH_FLAGS => (handshake_flags(self.syn), false),
+            _ => (Flags::empty(), false),
+        }
+    }
+
+    /// A segment without SYN arrived. `begins`: it can be the end of the handshake, since we have
+    /// sent nothing after our SYN and it acknowledges no more.
+    pub(crate) fn hear<P: Payload>(&mut self, segment: &Segment<P>, begins: bool) {
+        self.decoder.note_option(segment.options.accecn.as_ref());
+        // §3.2.2.4: no counter is at zero so early. The path, or the peer, clears the field.
+        let first = !std::mem::replace(&mut self.heard, true);
+        self.mangled |= first && ace(segment.flags) == 0;
+        if first && self.tells_of_syn_ack(segment, begins) {
+            // §3.2.2.3: our SYN/ACK left without ECN.
+            self.mangled |= matches!(ace(segment.flags), 0b011 | 0b100 | 0b110);
+        }
+    }
+
+    /// The ACE field of a segment is the code of the handshake, not the counter (§3.2.2.1).
+    pub(crate) fn tells_of_syn_ack<P: Payload>(&self, segment: &Segment<P>, begins: bool) -> bool {
+        self.syn_acks > 0 && begins && segment.is_pure_ack() && segment.options.sack.is_empty()
+    }
+
+    /// Whether what leaves is ECN-capable.
+    pub(crate) fn is_capable(&self) -> bool {
+        !self.mangled
+    }
+
+    /// The ACE field of a segment that leaves; `pure`: without data and SACK blocks.
+    pub(crate) fn flags(&mut self, pure: bool) -> Flags {
+        if pure && std::mem::take(&mut self.tells_syn) {
+            return handshake_flags(self.syn);
+        }
+        ace_flags(self.feedback.take_cep())
+    }
+
+    /// Adds the option to a segment that leaves, if the peer has shown that options get through
+    /// (§3.2.3.2.2).
+    pub(crate) fn add_option(&self, options: &mut Options) {
+        if self.decoder.has_seen_option() {
+            self.feedback.add_option(options);
+        }
+    }
+}
