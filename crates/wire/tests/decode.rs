@@ -310,6 +310,18 @@ fn options_that_cannot_be_written_are_reported() {
     }
 }
 
+// RFC 9768 §3.2.1: the ACE field, which begins with 101, is on every segment, the option need not be.
+#[test]
+fn the_flag_of_accecn_is_foreign_even_without_its_option() {
+    let foreign = |flags| {
+        let packet = encoded(&Segment { flags, ..hello() });
+        decode_with(&packet, Checksums::Verify, |_| ()).unwrap().foreign_option
+    };
+    assert_eq!(foreign(Flags::AE | Flags::ECE), Some(172));
+    assert_eq!(foreign(Flags::ECE | Flags::CWR), None, "RFC 3168");
+    assert_eq!(foreign(Flags::SYN | Flags::AE), None, "an offer");
+}
+
 #[test]
 fn options_that_can_be_written_or_left_out_are_not_foreign() {
     let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];

@@ -531,6 +531,29 @@ fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     assert_eq!(ack("ada"), AckConfig::Ada(AdaConfig { spacing_factor: 1.5 }));
 }
 
+// RFC 8257 §3.2, RFC 9768: both tell each mark.
+#[test]
+fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
+    for control in ["dctcp", "prague"] {
+        for ecn in ["dctcp", "accecn"] {
+            let tcp = format!("preset = \"linux\"\ncongestion = \"{control}\"\necn = \"{ecn}\"");
+            assert!(parse(&BASE.replace(MSS, &tcp)).is_ok(), "{tcp}");
+        }
+    }
+    refuses(
+        MSS,
+        "preset = \"linux\"\ncongestion = \"prague\"\necn = \"rfc3168\"",
+        &["t.toml:18:14: tcp.congestion: the congestion control lives on marks (expected ecn = \
+           \"dctcp\" or \"accecn\")"],
+    );
+    refuses(
+        MSS,
+        "preset = \"linux\"\necn = \"rfc3168\"\naccecn-option = false",
+        &["t.toml:19:17: tcp.accecn-option: has no effect with ecn = \"rfc3168\" (expected ecn = \
+           \"accecn\")"],
+    );
+}
+
 #[test]
 fn strategies_have_words_and_keys_of_their_own() {
     refuses(
