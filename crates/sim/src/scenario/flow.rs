@@ -323,6 +323,11 @@ fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &Tc
     } else if s.ecn != r.ecn {
         let problem = receiver.problem("ecn", "the two ends differ");
         receiver.push(problem.expected("the same at both ends, such as in [tcp]"));
+    } else if s.ecn != EcnConfig::AccEcn
+        && let Some(section) = [sender, receiver].into_iter().find(|s| s.has("accecn-option"))
+    {
+        let problem = section.problem("accecn-option", "has no effect without AccECN");
+        section.push(problem.expected("ecn = \"accecn\""));
     }
 }
 

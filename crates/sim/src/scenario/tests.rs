@@ -549,8 +549,9 @@ fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
     refuses(
         MSS,
         "preset = \"linux\"\necn = \"rfc3168\"\naccecn-option = false",
-        &["t.toml:19:17: tcp.accecn-option: has no effect with ecn = \"rfc3168\" (expected ecn = \
-           \"accecn\")"],
+        &[
+            "t.toml:19:17: tcp.accecn-option: has no effect without AccECN (expected ecn = \"accecn\")",
+        ],
     );
 }
 
@@ -793,6 +794,7 @@ fn every_key_of_an_endpoint_arrives() {
         granularity = "10 ms"
         tick = "500 ms"
         max-retransmissions = 6
+        linear-syn-timeouts = 2
         policy = "fixed"
         [tcp.persist]
         on-shrink = "bsd"
