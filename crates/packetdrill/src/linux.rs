@@ -2,7 +2,9 @@
 //! Linux's defaults, sysctls and socket options.
 
 use airtcp_core::{Bytes, Duration};
-use airtcp_tcp::config::{AckConfig, Congestion, CubicConfig, EcnConfig, RackConfig, Recovery};
+use airtcp_tcp::config::{
+    AccEcnOptions, AckConfig, Congestion, CubicConfig, EcnConfig, RackConfig, Recovery,
+};
 use airtcp_tcp::{TcpConfig, preset};
 
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
@@ -22,7 +24,7 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_autocorking", &[]),
     ("tcp_dsack", &["1"]),
     ("tcp_ecn_fallback", &["1"]),
-    // At most: with option 1.
+    // Without an effect under the default tcp_ecn_option.
     ("tcp_ecn_option_beacon", &[]),
     ("tcp_fack", &["0"]),
     ("tcp_frto", &["2"]),
@@ -79,8 +81,10 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
                 rack.tail_loss_probe = n >= 3;
             }
         }
+        ("tcp_ecn_option", Some(0)) => config.accecn_option = AccEcnOptions::Never,
+        ("tcp_ecn_option", Some(1)) => config.accecn_option = AccEcnOptions::Changes,
         // 3 goes on where the path drops options, which airtcp does not find out.
-        ("tcp_ecn_option", Some(how @ (0 | 2 | 3))) => config.accecn_option = how > 0,
+        ("tcp_ecn_option", Some(2 | 3)) => config.accecn_option = AccEcnOptions::Always,
         ("tcp_slow_start_after_idle", Some(on)) => config.slow_start_after_idle = on > 0,
         ("tcp_reordering", Some(segments @ 1..=300)) => {
             config.duplicate_ack_threshold = segments as u32;

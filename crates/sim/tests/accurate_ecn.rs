@@ -88,7 +88,9 @@ fn dctcp_does_as_well_as_with_its_own_echo() {
 #[test]
 fn the_option_can_be_left_out() {
     let queue = "kind = \"dualpi2\"";
-    let tcp = "congestion = \"prague\"\necn = \"accecn\"\naccecn-option = false";
-    let outcome = flow(tcp, queue);
-    assert!(outcome.share > 0.85 && outcome.retransmitted < 0.001, "{outcome:?}");
+    for option in ["never", "changes"] {
+        let tcp = "congestion = \"prague\"\necn = \"accecn\"\naccecn-option";
+        let outcome = flow(&format!("{tcp} = \"{option}\""), queue);
+        assert!(outcome.share > 0.85 && outcome.retransmitted < 0.001, "{option}: {outcome:?}");
+    }
 }

@@ -134,11 +134,11 @@ settings! {
         /// agree, and the sender needs `recovery = "rack"`.
         #[source = "RFC 3168, RFC 8257, RFC 9768"]
         pub ecn: EcnConfig = EcnConfig::Off,
-        /// Tell in a TCP option how many bytes came marked. Without it the sender has the three bits
-        /// of the header alone, and assumes the worst where ACKs are few.
+        /// When an option of 12 bytes tells how many bytes came marked. Without it the sender has the
+        /// three bits of the header alone, and assumes the worst where ACKs are few.
         #[source = "RFC 9768 §3.2.3"]
         #[only("ecn" in ACCECN)]
-        pub accecn_option: bool = true,
+        pub accecn_option: AccEcnOptions = AccEcnOptions::Always,
         /// Frequency of the host's timer interrupt. Linux's timers expire at its ticks, and the later
         /// the coarser: up to 32 ms late from 0.25 s on, 256 ms from 2 s and 2 s from 16 s (at 250).
         #[kind = Kind::WordOr("exact", &Kind::Integer { min: 100, max: 1000 })]
@@ -222,6 +222,19 @@ choice! {
         /// congestion control, `dctcp` and `prague` included (AccECN, RFC 9768); with a peer that has
         /// only RFC 3168, that
         AccEcn = "accecn",
+    }
+}
+
+choice! {
+    /// When segments carry the AccECN option.
+    pub enum AccEcnOptions {
+        /// never
+        Never = "never",
+        /// with two ACKs after each mark and each change of the ECN field, and three times a round
+        /// trip
+        Changes = "changes",
+        /// with each, if the peer's options get through
+        Always = "always",
     }
 }
 

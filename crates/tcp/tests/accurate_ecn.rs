@@ -3,7 +3,7 @@
 use airtcp_core::{
     Addr, Bytes, Duration, Ecn, Events, Flags, Flow, Instant, Length, Segment, SeqNum,
 };
-use airtcp_tcp::config::{AckConfig, EcnConfig, RackConfig, Recovery};
+use airtcp_tcp::config::{AccEcnOptions, AckConfig, EcnConfig, RackConfig, Recovery};
 use airtcp_tcp::{EcnCounts, Endpoint, Io, TcpConfig};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ fn config(option: bool, delayed: bool) -> TcpConfig {
         mss: MSS,
         recovery: Recovery::Rack(RackConfig::default()),
         ecn: EcnConfig::AccEcn,
-        accecn_option: option,
+        accecn_option: if option { AccEcnOptions::Always } else { AccEcnOptions::Never },
         send_buffer: Bytes(1 << 20),
         ack: if delayed { ack } else { AckConfig::Every },
         ..TcpConfig::default()
@@ -144,12 +144,13 @@ proptest! {
         prop_assert!(heard.bytes.ect0 <= received.bytes.ect0, "{received:?} {heard:?}");
     }
 
-    /// Without the option ACE alone tells of each mark while ACKs are for a segment or two.
+    /// Without the option ACE alone tells of each mark while ACKs are for a segment or two. Marks on
+    /// ACKs of ours wait for the third (§3.2.2.5.1).
     #[test]
     fn the_flags_alone_count_segments(
         fates in prop::collection::vec(prop_oneof![Just(Fate::Passes), Just(Fate::Marked)], 1..40),
     ) {
         let (received, heard) = Pair::new(config(false, false), fates).transfer(100_000);
-        prop_assert_eq!(received.marked, heard.marked);
+        prop_assert!(received.marked - heard.marked < 3, "{received:?} {heard:?}");
     }
 }

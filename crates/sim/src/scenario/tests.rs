@@ -548,7 +548,7 @@ fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
     );
     refuses(
         MSS,
-        "preset = \"linux\"\necn = \"rfc3168\"\naccecn-option = false",
+        "preset = \"linux\"\necn = \"rfc3168\"\naccecn-option = \"never\"",
         &[
             "t.toml:19:17: tcp.accecn-option: has no effect without AccECN (expected ecn = \"accecn\")",
         ],

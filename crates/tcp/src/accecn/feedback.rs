@@ -1,6 +1,8 @@
 //! The Data Receiver: counters of what arrived, and how they travel (RFC 9768 §3.2.1, §3.2.3.3).
 
-use airtcp_core::{AccEcnOption, AccEcnOrder, Ecn, EcnBytes, MAX_OPTIONS_LEN, Options};
+use airtcp_core::{
+    AccEcnOption, AccEcnOrder, Duration, Ecn, EcnBytes, Instant, MAX_OPTIONS_LEN, Options,
+};
 
 /// What r.cep begins with: ACE is then neither all zeros nor all ones (§3.2.1).
 pub(super) const FIRST_CEP: u32 = 5;
@@ -10,6 +12,10 @@ const ORDER: AccEcnOrder = AccEcnOrder::Ect1First;
 /// n, where more than 2 keeps two hosts from acknowledging each other's ACKs for ever).
 const MARKS_WITH_DATA: u32 = 2;
 const MARKS_WITHOUT_DATA: u32 = 3;
+/// Options that tell of a change, where not every segment has one: one may be lost.
+const OPTIONS_AFTER_CHANGE: u32 = 2;
+/// Options in a round trip at least (§3.2.3.3).
+const BEACONS: u64 = 3;
 /// SACK blocks that do not make way for counters: what is lost cannot wait (§3.2.3.3).
 const SACK_BLOCKS_KEPT: usize = 2;
 
@@ -24,35 +30,75 @@ pub(crate) struct Feedback {
     fields: usize,
     /// ECN field of the last segment.
     last: Ecn,
+    /// ECN field of the last payload that was counted.
+    counted: Ecn,
     /// Marks that no ACE field of ours has told.
     untold: u32,
+    /// Segments whose options are to tell of the last change.
+    owed: u32,
+    /// When an option left last.
+    told_at: Option<Instant>,
+}
+
+/// What an arrival asks an ACK at once for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asks {
+    /// A first mark, or several (§3.2.2.5.1).
+    pub(super) by_marks: bool,
+    /// Another byte counter moves than before (§3.2.3.3).
+    pub(super) by_change: bool,
 }
 
 impl Default for Feedback {
     fn default() -> Self {
-        Self { cep: FIRST_CEP, bytes: EcnBytes::INITIAL, fields: 0, last: Ecn::NotEct, untold: 0 }
+        Self {
+            cep: FIRST_CEP,
+            bytes: EcnBytes::INITIAL,
+            fields: 0,
+            last: Ecn::NotEct,
+            untold: 0,
+            counted: Ecn::NotEct,
+            owed: 0,
+            told_at: None,
+        }
     }
 }
 
 impl Feedback {
-    /// A segment with `payload` bytes arrived. Returns whether it asks for an ACK at once
-    /// (§3.2.2.5.1): it is the first mark after a segment without one, or one of several.
-    pub(crate) fn on_packet(&mut self, ecn: Ecn, payload: u32) -> bool {
-        let before = std::mem::replace(&mut self.last, ecn);
-        if payload > 0 {
-            self.bytes.add(ecn, payload);
-            self.fields = self.fields.max(ORDER.fields_for(ecn));
-        }
+    /// A segment with `payload` bytes arrived.
+    pub(super) fn on_packet(&mut self, ecn: Ecn, payload: u32) -> Asks {
+        let by_change = payload > 0 && self.count_bytes(ecn, payload);
+        let is_first = std::mem::replace(&mut self.last, ecn) != Ecn::Ce;
         if ecn != Ecn::Ce {
-            return false;
+            return Asks { by_marks: false, by_change };
         }
         self.cep = self.cep.wrapping_add(1);
         self.untold += 1;
-        if payload > 0 {
-            before != Ecn::Ce || self.untold >= MARKS_WITH_DATA
+        self.owed = OPTIONS_AFTER_CHANGE;
+        let by_marks = if payload > 0 {
+            is_first || self.untold >= MARKS_WITH_DATA
         } else {
             self.untold >= MARKS_WITHOUT_DATA
+        };
+        Asks { by_marks, by_change }
+    }
+
+    /// Returns whether this counter is another one than the last that moved.
+    fn count_bytes(&mut self, ecn: Ecn, payload: u32) -> bool {
+        self.bytes.add(ecn, payload);
+        self.fields = self.fields.max(ORDER.fields_for(ecn));
+        let changes = ecn.is_capable() && ecn != self.counted;
+        if changes {
+            self.counted = ecn;
+            self.owed = OPTIONS_AFTER_CHANGE;
         }
+        changes
+    }
+
+    /// An option is due by what has changed, or was not sent for a third of a round trip (§3.2.3.3).
+    pub(super) fn is_due(&self, now: Instant, rtt: Option<Duration>) -> bool {
+        let is_late = |told: Instant| rtt.is_none_or(|rtt| now.since(told) * BEACONS >= rtt);
+        self.owed > 0 || self.told_at.is_none_or(is_late)
     }
 
     /// r.cep, for a segment that leaves now.
@@ -73,7 +119,7 @@ impl Feedback {
 
     /// Adds the option where it fits: with as many counters as there is room for, but no fewer than
     /// have moved. The third and fourth SACK block make way.
-    pub(crate) fn add_option(&self, options: &mut Options) {
+    pub(super) fn add_option(&mut self, now: Instant, options: &mut Options) {
         let blocks = options.sack.as_slice().len();
         let least = if self.fields > 0 { SACK_BLOCKS_KEPT.min(blocks) } else { blocks };
         for kept in (least..=blocks).rev() {
@@ -85,6 +131,8 @@ impl Feedback {
             if let Some(fields) = fields {
                 let accecn = Some(AccEcnOption::new(ORDER, &self.bytes, fields));
                 *options = Options { accecn, ..shorter };
+                self.owed = self.owed.saturating_sub(1);
+                self.told_at = Some(now);
                 return;
             }
         }
@@ -109,7 +157,7 @@ mod tests {
             feedback.on_packet(*ecn, 1000);
         }
         let mut options = options(timestamps, blocks);
-        feedback.add_option(&mut options);
+        feedback.add_option(Instant::ZERO, &mut options);
         assert!(options.encoded_len() <= MAX_OPTIONS_LEN);
         (options.sack.as_slice().len(), options.accecn.map(|accecn| accecn.wire().len() / 3))
     }
@@ -129,18 +177,47 @@ mod tests {
     #[test]
     fn the_first_mark_and_every_second_ask_for_an_ack() {
         let mut feedback = Feedback::default();
-        assert!(!feedback.on_packet(Ecn::Ect0, 1000));
-        assert!(feedback.on_packet(Ecn::Ce, 1000), "a change");
+        assert!(!feedback.on_packet(Ecn::Ect0, 1000).by_marks);
+        assert!(feedback.on_packet(Ecn::Ce, 1000).by_marks, "a change");
         feedback.take_cep();
-        assert!(!feedback.on_packet(Ecn::Ce, 1000));
-        assert!(feedback.on_packet(Ecn::Ce, 1000), "two untold");
+        assert!(!feedback.on_packet(Ecn::Ce, 1000).by_marks);
+        assert!(feedback.on_packet(Ecn::Ce, 1000).by_marks, "two untold");
+    }
+
+    // §3.2.3.3: "increments a different byte counter to that incremented by the previous packet".
+    #[test]
+    fn another_byte_counter_asks_for_an_option_at_once() {
+        let mut feedback = Feedback::default();
+        let seen = [(Ecn::Ect0, 9), (Ecn::Ect0, 9), (Ecn::NotEct, 9), (Ecn::Ce, 0), (Ecn::Ect0, 9)];
+        let asks = seen.map(|(ecn, payload)| feedback.on_packet(ecn, payload).by_change);
+        assert_eq!(asks, [true, false, false, false, false]);
+        assert!(feedback.on_packet(Ecn::Ce, 9).by_change);
+        assert!(feedback.on_packet(Ecn::Ect0, 9).by_change);
+    }
+
+    // §3.2.3.3: two after a change, then three in a round trip.
+    #[test]
+    fn options_are_due_after_changes_and_three_times_a_round_trip() {
+        let (mut feedback, rtt) = (Feedback::default(), Some(Duration::from_millis(90)));
+        let tell = |feedback: &mut Feedback, ms| {
+            feedback.add_option(Instant::from_millis(ms), &mut Options::default());
+        };
+        let due = |feedback: &Feedback, ms| feedback.is_due(Instant::from_millis(ms), rtt);
+        feedback.on_packet(Ecn::Ect0, 9);
+        tell(&mut feedback, 100);
+        assert!(due(&feedback, 100));
+        tell(&mut feedback, 100);
+        assert!(!due(&feedback, 129));
+        assert!(due(&feedback, 130));
+        feedback.on_packet(Ecn::Ce, 0);
+        assert!(due(&feedback, 100), "a mark");
     }
 
     // §3.2.2.5.1: without data it takes three.
     #[test]
     fn three_marked_acks_ask_for_an_ack() {
         let mut feedback = Feedback::default();
-        let asks = [0; 3].map(|payload| feedback.on_packet(Ecn::Ce, payload));
+        let asks = [0; 3].map(|payload| feedback.on_packet(Ecn::Ce, payload).by_marks);
         assert_eq!(asks, [false, false, true]);
     }
 

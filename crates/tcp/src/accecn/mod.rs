@@ -16,7 +16,8 @@ mod feedback;
 pub(crate) use decoder::{Acked, Decoder, Marks};
 pub(crate) use feedback::Feedback;
 
-use airtcp_core::{Ecn, Flags, Options, Payload, Segment};
+use crate::config::AccEcnOptions;
+use airtcp_core::{Duration, Ecn, Flags, Instant, Options, Payload, Segment};
 
 /// A SYN/ACK that was sent so often is not sent with AccECN any more (RFC 9768 §3.1.4.2: the first
 /// retransmission lacks the option, further ones the flags).
@@ -178,11 +179,29 @@ impl AccEcn {
         ace_flags(self.feedback.take_cep())
     }
 
+    /// A segment with `payload` bytes arrived. Returns whether it asks for an ACK at once. A change of
+    /// the byte counter does if the option can tell of it (§3.2.3.3).
+    pub(crate) fn on_packet(&mut self, ecn: Ecn, payload: u32, tells_bytes: bool) -> bool {
+        let asks = self.feedback.on_packet(ecn, payload);
+        asks.by_marks || (asks.by_change && tells_bytes && self.decoder.has_seen_option())
+    }
+
     /// Adds the option to a segment that leaves, if the peer has shown that options get through
-    /// (§3.2.3.2.2).
-    pub(crate) fn add_option(&self, options: &mut Options) {
-        if self.decoder.has_seen_option() {
-            self.feedback.add_option(options);
+    /// (§3.2.3.2.2) and it is due.
+    pub(crate) fn add_option(
+        &mut self,
+        when: AccEcnOptions,
+        now: Instant,
+        rtt: Option<Duration>,
+        options: &mut Options,
+    ) {
+        let due = match when {
+            AccEcnOptions::Never => false,
+            AccEcnOptions::Changes => self.feedback.is_due(now, rtt),
+            AccEcnOptions::Always => true,
+        };
+        if due && self.decoder.has_seen_option() {
+            self.feedback.add_option(now, options);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Endpoint;
 use crate::accecn::{AccEcn, Acked, Marks, Offer, SYNS_WITH_FLAGS, ace};
-use crate::config::EcnConfig;
+use crate::config::{AccEcnOptions, EcnConfig};
 use airtcp_core::{
     AccEcnOption, AccEcnOrder, EcnBytes, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment, SeqNum,
 };
@@ -43,9 +43,9 @@ impl<P: Payload> Endpoint<P> {
         Some(EcnCounts::new(decoder.marked(), decoder.bytes()))
     }
 
-    /// Segments carry the AccECN option from now on, or not.
-    pub fn set_accecn_option(&mut self, on: bool) {
-        self.accecn_option = on;
+    /// When segments carry the AccECN option from now on.
+    pub fn set_accecn_option(&mut self, when: AccEcnOptions) {
+        self.accecn_option = when;
     }
 
     /// What the peer's first SYN, or its SYN/ACK, agrees on.
@@ -88,9 +88,10 @@ impl<P: Payload> Endpoint<P> {
             return if self.tx.ecn_ok { Flags::ECE } else { Flags::empty() };
         };
         let (flags, has_option) = accecn.syn_ack();
+        let may = self.accecn_option != AccEcnOptions::Never;
         let option = AccEcnOption::new(AccEcnOrder::Ect1First, &EcnBytes::INITIAL, 3);
         let fits = options.encoded_len() + AccEcnOption::padded_len(3) <= MAX_OPTIONS_LEN;
-        options.accecn = Some(option).filter(|_| has_option && fits && self.accecn_option);
+        options.accecn = Some(option).filter(|_| has_option && fits && may);
         flags
     }
 
@@ -114,7 +115,8 @@ impl<P: Payload> Endpoint<P> {
     /// Counts a segment that arrived. Returns whether it asks for an ACK at once.
     pub(super) fn count_ecn(&mut self, segment: &Segment<P>) -> bool {
         let len = segment.payload.len() as u32;
-        self.accecn.as_mut().is_some_and(|accecn| accecn.feedback.on_packet(segment.ecn, len))
+        let tells_bytes = self.accecn_option != AccEcnOptions::Never;
+        self.accecn.as_mut().is_some_and(|accecn| accecn.on_packet(segment.ecn, len, tells_bytes))
     }
 
     /// What an ACK says of marks, where it delivers so much; `None` without AccECN. An ACK that

@@ -28,7 +28,7 @@ pub use accecn::EcnCounts;
 
 use crate::accecn::AccEcn;
 use crate::ack::Departure;
-use crate::config::TcpConfig;
+use crate::config::{AccEcnOptions, TcpConfig};
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
@@ -127,7 +127,7 @@ pub struct Endpoint<P> {
     timestamps: bool,
     /// AccECN was negotiated.
     accecn: Option<Box<AccEcn>>,
-    accecn_option: bool,
+    accecn_option: AccEcnOptions,
     time_wait: Option<Instant>,
     aborted: Option<AbortReason>,
     reply: Reply,
@@ -423,9 +423,8 @@ impl<P: Payload> Endpoint<P> {
             if accecn.is_capable() && self.tx.rack.is_some() {
                 segment.ecn = self.tx.recovery.codepoint();
             }
-            if self.accecn_option {
-                accecn.add_option(&mut segment.options);
-            }
+            let rtt = self.tx.rto.estimate().map(|e| e.srtt);
+            accecn.add_option(self.accecn_option, now, rtt, &mut segment.options);
         }
         self.rx.on_ack_sent(&mut Departure {
             now,
