@@ -72,8 +72,7 @@ fn a_classic_control_reduces_no_more_often_than_with_classic_ecn() {
     assert!((accurate.share - classic.share).abs() < 0.02, "{accurate:?} {classic:?}");
 }
 
-// RFC 8257 §3.2 and RFC 9768 tell of the same marks. AccECN tells of the first at once, so that a window
-// outgrows the queue's threshold by less.
+// RFC 8257 §3.2 and RFC 9768 §3.2.3.3: a change of marks is acknowledged at once by both.
 #[test]
 fn dctcp_does_as_well_as_with_its_own_echo() {
     let queue = "kind = \"codel\", ce-threshold = \"1 ms\", ecn = true";
@@ -81,7 +80,8 @@ fn dctcp_does_as_well_as_with_its_own_echo() {
         .map(|ecn| flow(&format!("congestion = \"dctcp\"\necn = \"{ecn}\""), queue));
     let [accurate, own] = &outcomes;
     assert!((accurate.share - own.share).abs() < 0.02, "{outcomes:?}");
-    assert!(accurate.marks <= own.marks, "{outcomes:?}");
+    let marks = accurate.marks as f64 / own.marks as f64;
+    assert!((0.8..1.25).contains(&marks), "{outcomes:?}");
 }
 
 // §3.2.3: without the option ACE alone tells enough where ACKs are for a segment or two.
