@@ -220,9 +220,11 @@ impl<'f> Runner<'f> {
             let by = format!("no packet by {}", seconds(deadline));
             return fails(event.line, format!("{} {}", expected(), window.show()), by);
         };
+        let since_start = window.from.since(Instant::ZERO).mul_f64(self.settings.tolerance_share);
         let clock = self.settings.timestamp_tick.map(|tick| ClockCheck {
             tick,
-            tolerance: window.tolerance.max(Duration::from_millis(1)),
+            // packetdrill: of clocks, the time since the start counts.
+            tolerance: window.tolerance.max(since_start).max(Duration::from_millis(1)),
         });
         let got = format!("`{}` at {}", self.numbers.show(&sent.segment), seconds(sent.at));
         if let Some(what) = self.numbers.difference(packet, &sent.segment, clock) {

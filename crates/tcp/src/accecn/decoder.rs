@@ -52,6 +52,8 @@ pub(crate) struct Decoder {
     /// gone round (§3.2.3.2.2).
     delivered: u32,
     seen: bool,
+    /// The counters of bytes and segments contradict each other (§3.2.3.2.5).
+    contradicts: bool,
     /// The path zeroes the option, or it came too late (§3.2.3.2.4).
     refused: bool,
 }
@@ -65,6 +67,7 @@ impl Default for Decoder {
             average: 0,
             delivered: 0,
             seen: false,
+            contradicts: false,
             refused: false,
         }
     }
@@ -74,6 +77,16 @@ impl Decoder {
     /// The peer's options get through.
     pub(crate) fn has_seen_option(&self) -> bool {
         self.seen
+    }
+
+    /// The end of the handshake tells of our SYN/ACK: a mark is counted at both ends (§3.2.2.2).
+    pub(super) fn on_syn_ack(&mut self, marked: bool) {
+        self.cep = FIRST_CEP + u32::from(marked);
+    }
+
+    /// The last ACK told of marked bytes without a marked segment: the path changes either.
+    pub(super) fn contradicts(&self) -> bool {
+        self.contradicts
     }
 
     /// Marked segments that the peer has reported.
@@ -100,8 +113,11 @@ impl Decoder {
         let thinned = self.note_thinning(acked.segments);
         let ceb = self.take_option(acked.option.as_ref());
         let change = u32::from(acked.ace).wrapping_sub(self.cep) & MOST;
+        let went_round = acked.segments > MOST;
+        self.contradicts =
+            !went_round && change == 0 && self.estimated == 0 && ceb.is_some_and(|bytes| bytes > 0);
         let segments = match ceb {
-            _ if acked.segments <= MOST => change,
+            _ if !went_round => change,
             Some(bytes) => with_option(change, bytes, acked),
             None if thinned => change,
             None => most(change, acked.segments),
@@ -233,6 +249,22 @@ mod tests {
         let later = with(ack(6, 1), EcnBytes { ce: 77, ..EcnBytes::INITIAL });
         assert_eq!(decoder.decode(&later), Marks::default());
         assert_eq!(decoder.bytes(), EcnBytes::INITIAL);
+    }
+
+    // §3.2.3.2.5
+    #[test]
+    fn marked_bytes_without_a_marked_segment_are_a_contradiction() {
+        let told = |ace| with(ack(ace, 2), EcnBytes { ce: SMSS, ..EcnBytes::INITIAL });
+        let contradicts = |decoder: &mut Decoder, ace| {
+            decoder.decode(&told(ace));
+            decoder.contradicts()
+        };
+        assert!(contradicts(&mut usual(), 5));
+        assert!(!contradicts(&mut usual(), 6));
+        // The flags had told before, on an ACK without room for the option.
+        let mut decoder = usual();
+        decoder.decode(&ack(6, 1));
+        assert!(!contradicts(&mut decoder, 6));
     }
 
     #[test]

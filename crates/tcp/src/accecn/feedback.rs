@@ -14,7 +14,7 @@ const MARKS_WITH_DATA: u32 = 2;
 const MARKS_WITHOUT_DATA: u32 = 3;
 /// Options that tell of a change, where not every segment has one: one may be lost.
 const OPTIONS_AFTER_CHANGE: u32 = 2;
-/// Options in a round trip at least (§3.2.3.3).
+/// Options in a round trip at least (Linux: `TCP_ACCECN_OPTION_BEACON`).
 const BEACONS: u64 = 3;
 /// SACK blocks that do not make way for counters: what is lost cannot wait (§3.2.3.3).
 const SACK_BLOCKS_KEPT: usize = 2;
@@ -40,15 +40,6 @@ pub(crate) struct Feedback {
     told_at: Option<Instant>,
 }
 
-/// What an arrival asks an ACK at once for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asks {
-    /// A first mark, or several (§3.2.2.5.1).
-    pub(super) by_marks: bool,
-    /// Another byte counter moves than before (§3.2.3.3).
-    pub(super) by_change: bool,
-}
-
 impl Default for Feedback {
     fn default() -> Self {
         Self {
@@ -65,37 +56,35 @@ impl Default for Feedback {
 }
 
 impl Feedback {
-    /// A segment with `payload` bytes arrived.
-    pub(super) fn on_packet(&mut self, ecn: Ecn, payload: u32) -> Asks {
-        let by_change = payload > 0 && self.count_bytes(ecn, payload);
+    /// A segment with `payload` bytes arrived; `unacked`: data waits for its ACK, that of the segment
+    /// included. Returns whether an ACK is due at once (§3.2.2.5.1): for a first mark on data after a
+    /// segment without one, or for several.
+    pub(crate) fn on_packet(&mut self, ecn: Ecn, payload: u32, unacked: bool) -> bool {
+        if payload > 0 {
+            self.count_bytes(ecn, payload);
+        }
         let is_first = std::mem::replace(&mut self.last, ecn) != Ecn::Ce;
         if ecn != Ecn::Ce {
-            return Asks { by_marks: false, by_change };
+            return false;
         }
         self.cep = self.cep.wrapping_add(1);
         self.untold += 1;
-        self.owed = OPTIONS_AFTER_CHANGE;
-        let by_marks = if payload > 0 {
-            is_first || self.untold >= MARKS_WITH_DATA
-        } else {
-            self.untold >= MARKS_WITHOUT_DATA
-        };
-        Asks { by_marks, by_change }
+        let most = if unacked { MARKS_WITH_DATA } else { MARKS_WITHOUT_DATA };
+        (payload > 0 && is_first) || self.untold >= most
     }
 
-    /// Returns whether this counter is another one than the last that moved.
-    fn count_bytes(&mut self, ecn: Ecn, payload: u32) -> bool {
+    fn count_bytes(&mut self, ecn: Ecn, payload: u32) {
         self.bytes.add(ecn, payload);
         self.fields = self.fields.max(ORDER.fields_for(ecn));
-        let changes = ecn.is_capable() && ecn != self.counted;
-        if changes {
-            self.counted = ecn;
+        if ecn == Ecn::Ce || (ecn.is_capable() && ecn != self.counted) {
             self.owed = OPTIONS_AFTER_CHANGE;
         }
-        changes
+        if ecn.is_capable() {
+            self.counted = ecn;
+        }
     }
 
-    /// An option is due by what has changed, or was not sent for a third of a round trip (§3.2.3.3).
+    /// An option is due by what has changed (§3.2.3.3), or was not sent for a third of a round trip.
     pub(super) fn is_due(&self, now: Instant, rtt: Option<Duration>) -> bool {
         let is_late = |told: Instant| rtt.is_none_or(|rtt| now.since(told) * BEACONS >= rtt);
         self.owed > 0 || self.told_at.is_none_or(is_late)
@@ -154,7 +143,7 @@ mod tests {
     fn fit(seen: &[Ecn], timestamps: bool, blocks: u32) -> (usize, Option<usize>) {
         let mut feedback = Feedback::default();
         for ecn in seen {
-            feedback.on_packet(*ecn, 1000);
+            feedback.on_packet(*ecn, 1000, true);
         }
         let mut options = options(timestamps, blocks);
         feedback.add_option(Instant::ZERO, &mut options);
@@ -167,7 +156,7 @@ mod tests {
     fn each_marked_segment_counts_with_and_without_data() {
         let mut feedback = Feedback::default();
         for (ecn, payload) in [(Ecn::Ce, 1000), (Ecn::Ce, 0), (Ecn::Ect0, 1000), (Ecn::Ce, 10)] {
-            feedback.on_packet(ecn, payload);
+            feedback.on_packet(ecn, payload, payload > 0);
         }
         assert_eq!(feedback.take_cep(), 8);
         assert_eq!(feedback.bytes, EcnBytes { ect0: 1001, ect1: 1, ce: 1010 });
@@ -177,25 +166,14 @@ mod tests {
     #[test]
     fn the_first_mark_and_every_second_ask_for_an_ack() {
         let mut feedback = Feedback::default();
-        assert!(!feedback.on_packet(Ecn::Ect0, 1000).by_marks);
-        assert!(feedback.on_packet(Ecn::Ce, 1000).by_marks, "a change");
+        assert!(!feedback.on_packet(Ecn::Ect0, 1000, true));
+        assert!(feedback.on_packet(Ecn::Ce, 1000, true), "a change");
         feedback.take_cep();
-        assert!(!feedback.on_packet(Ecn::Ce, 1000).by_marks);
-        assert!(feedback.on_packet(Ecn::Ce, 1000).by_marks, "two untold");
+        assert!(!feedback.on_packet(Ecn::Ce, 1000, true));
+        assert!(feedback.on_packet(Ecn::Ce, 1000, true), "two untold");
     }
 
-    // §3.2.3.3: "increments a different byte counter to that incremented by the previous packet".
-    #[test]
-    fn another_byte_counter_asks_for_an_option_at_once() {
-        let mut feedback = Feedback::default();
-        let seen = [(Ecn::Ect0, 9), (Ecn::Ect0, 9), (Ecn::NotEct, 9), (Ecn::Ce, 0), (Ecn::Ect0, 9)];
-        let asks = seen.map(|(ecn, payload)| feedback.on_packet(ecn, payload).by_change);
-        assert_eq!(asks, [true, false, false, false, false]);
-        assert!(feedback.on_packet(Ecn::Ce, 9).by_change);
-        assert!(feedback.on_packet(Ecn::Ect0, 9).by_change);
-    }
-
-    // §3.2.3.3: two after a change, then three in a round trip.
+    // §3.2.3.3: the next ACK and the one after it; then, as Linux, three in a round trip.
     #[test]
     fn options_are_due_after_changes_and_three_times_a_round_trip() {
         let (mut feedback, rtt) = (Feedback::default(), Some(Duration::from_millis(90)));
@@ -203,13 +181,13 @@ mod tests {
             feedback.add_option(Instant::from_millis(ms), &mut Options::default());
         };
         let due = |feedback: &Feedback, ms| feedback.is_due(Instant::from_millis(ms), rtt);
-        feedback.on_packet(Ecn::Ect0, 9);
+        feedback.on_packet(Ecn::Ect0, 9, true);
         tell(&mut feedback, 100);
         assert!(due(&feedback, 100));
         tell(&mut feedback, 100);
         assert!(!due(&feedback, 129));
         assert!(due(&feedback, 130));
-        feedback.on_packet(Ecn::Ce, 0);
+        feedback.on_packet(Ecn::Ce, 9, true);
         assert!(due(&feedback, 100), "a mark");
     }
 
@@ -217,7 +195,7 @@ mod tests {
     #[test]
     fn three_marked_acks_ask_for_an_ack() {
         let mut feedback = Feedback::default();
-        let asks = [0; 3].map(|payload| feedback.on_packet(Ecn::Ce, payload).by_marks);
+        let asks = [0; 3].map(|payload| feedback.on_packet(Ecn::Ce, payload, false));
         assert_eq!(asks, [false, false, true]);
     }
 

@@ -17,12 +17,11 @@ pub(crate) use decoder::{Acked, Decoder, Marks};
 pub(crate) use feedback::Feedback;
 
 use crate::config::AccEcnOptions;
-use airtcp_core::{Duration, Ecn, Flags, Instant, Options, Payload, Segment};
+use airtcp_core::{Duration, Ecn, Flags, Instant, Options, Payload, Segment, SeqNum};
 
-/// A SYN/ACK that was sent so often is not sent with AccECN any more (RFC 9768 §3.1.4.2: the first
-/// retransmission lacks the option, further ones the flags).
+/// SYN/ACKs with the flags of AccECN; of these only the first has the option (RFC 9768 §3.2.3.2.2).
 const SYN_ACKS_WITH_FLAGS: u32 = 2;
-/// The same of a SYN (§3.1.4.1).
+/// SYNs with them (§3.1.4.1).
 pub(crate) const SYNS_WITH_FLAGS: u32 = 2;
 
 /// AE, CWR and ECE as a number: the ACE field (RFC 9768 §3.2.2).
@@ -51,8 +50,8 @@ fn handshake_flags(arrived: Ecn) -> Flags {
     })
 }
 
-/// What a SYN asks for (RFC 9768 §3.1.2: any flags but those of RFC 3168 ask for AccECN), or a
-/// SYN/ACK agrees to.
+/// What a SYN asks for, or a SYN/ACK agrees to (RFC 9768 §3.1.2, table 2). Flags without a meaning stand
+/// for AccECN (§3.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     None,
@@ -97,6 +96,14 @@ pub(crate) struct AccEcn {
     heard: bool,
     /// The segment at hand has a newer timestamp than all before.
     pub(crate) newer_timestamp: bool,
+    /// Marks that the peer reports are not believed (§3.2.2.4).
+    ignores_marks: bool,
+    /// The end of the handshake has just told that our SYN/ACK was marked.
+    syn_ack_marked: bool,
+    /// Where the last data began that the peer sent again although we had acknowledged it.
+    duplicate: Option<SeqNum>,
+    /// ACKs with the option do not get through (§3.2.3.2.2).
+    options_lost: bool,
 }
 
 impl AccEcn {
@@ -111,12 +118,16 @@ impl AccEcn {
             mangled: false,
             heard: false,
             newer_timestamp: false,
+            ignores_marks: false,
+            syn_ack_marked: false,
+            duplicate: None,
+            options_lost: false,
         };
         if syn.ack.is_some() {
             new.tells_syn = true;
-            // Our SYN left without ECN. 101 is reserved: it says nothing of it.
+            // Our SYN left without ECN. 101 is reserved: all is well (§3.1.3).
             new.mangled = !matches!(ace(syn.flags), 0b010 | 0b101);
-            new.feedback.on_packet(syn.ecn, 0);
+            new.feedback.on_packet(syn.ecn, 0, false);
             new.decoder.note_option(syn.options.accecn.as_ref());
         }
         new
@@ -144,7 +155,11 @@ impl AccEcn {
         match before {
             0 => (handshake_flags(self.syn), true),
             _ if before < SYN_ACKS_WITH_FLAGS => (handshake_flags(self.syn), false),
-            _ => (Flags::empty(), false),
+            _ => {
+                // The client may be without ECN (§3.1.5).
+                self.mangled = true;
+                (Flags::empty(), false)
+            }
         }
     }
 
@@ -152,13 +167,39 @@ impl AccEcn {
     /// sent nothing after our SYN and it acknowledges no more.
     pub(crate) fn hear<P: Payload>(&mut self, segment: &Segment<P>, begins: bool) {
         self.decoder.note_option(segment.options.accecn.as_ref());
-        // §3.2.2.4: no counter is at zero so early. The path, or the peer, clears the field.
-        let first = !std::mem::replace(&mut self.heard, true);
-        self.mangled |= first && ace(segment.flags) == 0;
-        if first && self.tells_of_syn_ack(segment, begins) {
-            // §3.2.2.3: our SYN/ACK left without ECN.
-            self.mangled |= matches!(ace(segment.flags), 0b011 | 0b100 | 0b110);
+        if std::mem::replace(&mut self.heard, true) {
+            return;
         }
+        let ace = ace(segment.flags);
+        if ace == 0 {
+            // §3.2.2.4, table 4: no counter is at zero so early. The path, or the peer, clears it.
+            self.mangled = true;
+            self.ignores_marks = true;
+        } else if self.tells_of_syn_ack(segment, begins) {
+            // §3.2.2.3: our SYN/ACK left without ECN.
+            self.mangled |= matches!(ace, 0b011 | 0b100 | 0b110);
+            self.syn_ack_marked = ace == 0b110;
+            self.decoder.on_syn_ack(self.syn_ack_marked);
+        }
+    }
+
+    /// What an ACK reports as newly marked. `is_code`: its field is no counter.
+    pub(crate) fn read(&mut self, acked: &Acked, is_code: bool, is_news: bool) -> Marks {
+        if std::mem::take(&mut self.syn_ack_marked) {
+            return Marks { segments: 1, bytes: 0 };
+        }
+        if is_code || !is_news || self.ignores_marks {
+            return Marks::default();
+        }
+        let marks = self.decoder.decode(acked);
+        self.mangled |= self.decoder.contradicts();
+        marks
+    }
+
+    /// Data came again that we had acknowledged. If the same comes a third time, no ACK with the
+    /// option may have got through.
+    pub(crate) fn on_duplicate(&mut self, seq: SeqNum) {
+        self.options_lost |= self.duplicate.replace(seq) == Some(seq);
     }
 
     /// The ACE field of a segment is the code of the handshake, not the counter (§3.2.2.1).
@@ -179,15 +220,8 @@ impl AccEcn {
         ace_flags(self.feedback.take_cep())
     }
 
-    /// A segment with `payload` bytes arrived. Returns whether it asks for an ACK at once. A change of
-    /// the byte counter does if the option can tell of it (§3.2.3.3).
-    pub(crate) fn on_packet(&mut self, ecn: Ecn, payload: u32, tells_bytes: bool) -> bool {
-        let asks = self.feedback.on_packet(ecn, payload);
-        asks.by_marks || (asks.by_change && tells_bytes && self.decoder.has_seen_option())
-    }
-
-    /// Adds the option to a segment that leaves, if the peer has shown that options get through
-    /// (§3.2.3.2.2) and it is due.
+    /// Adds the option to a segment that leaves, if it is due and options get through. That they do
+    /// is known by those of the peer: §3.2.3.2.3 would try without, Linux does not.
     pub(crate) fn add_option(
         &mut self,
         when: AccEcnOptions,
@@ -200,7 +234,7 @@ impl AccEcn {
             AccEcnOptions::Changes => self.feedback.is_due(now, rtt),
             AccEcnOptions::Always => true,
         };
-        if due && self.decoder.has_seen_option() {
+        if due && !self.options_lost && self.decoder.has_seen_option() {
             self.feedback.add_option(now, options);
         }
     }

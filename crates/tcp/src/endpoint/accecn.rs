@@ -5,7 +5,8 @@ use super::Endpoint;
 use crate::accecn::{AccEcn, Acked, Marks, Offer, SYNS_WITH_FLAGS, ace};
 use crate::config::{AccEcnOptions, EcnConfig};
 use airtcp_core::{
-    AccEcnOption, AccEcnOrder, EcnBytes, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment, SeqNum,
+    AccEcnOption, AccEcnOrder, EcnBytes, Flags, MAX_OPTIONS_LEN, Options, Payload, SackBlock,
+    Segment, SeqNum,
 };
 
 /// Marked segments and bytes of payload by ECN field, since the connection began.
@@ -115,8 +116,31 @@ impl<P: Payload> Endpoint<P> {
     /// Counts a segment that arrived. Returns whether it asks for an ACK at once.
     pub(super) fn count_ecn(&mut self, segment: &Segment<P>) -> bool {
         let len = segment.payload.len() as u32;
-        let tells_bytes = self.accecn_option != AccEcnOptions::Never;
-        self.accecn.as_mut().is_some_and(|accecn| accecn.on_packet(segment.ecn, len, tells_bytes))
+        let unacked = len > 0 || self.rx.policy.deadline().is_some();
+        let Some(accecn) = &mut self.accecn else { return false };
+        accecn.feedback.on_packet(segment.ecn, len, unacked)
+    }
+
+    /// A SYN that asks for RFC 3168 in the place of AccECN, or the other way round (RFC 9768 §3.1.5).
+    pub(super) fn offers_conflict(&self, syn: &Segment<P>) -> bool {
+        self.config.ecn == EcnConfig::AccEcn
+            && match Offer::of_syn(syn.flags) {
+                Offer::None => false,
+                Offer::Classic => self.accecn.is_some(),
+                Offer::Accurate => self.tx.ecn_ok,
+            }
+    }
+
+    /// Data came that we have already: with SACK, AccECN asks for DSACK (RFC 9768 §3.1.1, RFC 2883).
+    pub(super) fn note_duplicate(&mut self, segment: &Segment<P>) {
+        let Some(accecn) = &mut self.accecn else { return };
+        let right = segment.seq + segment.payload.len() as u32;
+        if self.tx.sack_ok {
+            self.rx.duplicate = Some(SackBlock { left: segment.seq, right });
+        }
+        if right.at_or_before(self.rx.nxt) {
+            accecn.on_duplicate(segment.seq);
+        }
     }
 
     /// What an ACK says of marks, where it delivers so much; `None` without AccECN. An ACK that
@@ -134,10 +158,7 @@ impl<P: Payload> Endpoint<P> {
         let is_news = progress || accecn.newer_timestamp;
         let is_code =
             segment.flags.contains(Flags::SYN) || accecn.tells_of_syn_ack(segment, begins);
-        if is_code || !is_news {
-            return Some(Marks::default());
-        }
         let (ace, option) = (ace(segment.flags), segment.options.accecn);
-        Some(accecn.decoder.decode(&Acked { ace, option, segments, bytes, smss }))
+        Some(accecn.read(&Acked { ace, option, segments, bytes, smss }, is_code, is_news))
     }
 }

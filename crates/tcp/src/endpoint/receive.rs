@@ -65,6 +65,8 @@ pub(super) struct Receiver<P> {
     owed: bool,
     /// When an unacceptable segment without data was answered last.
     empty_answered: Option<Instant>,
+    /// Data that came again, for the next SACK option to report (RFC 2883).
+    pub(super) duplicate: Option<SackBlock>,
     /// ACKs echo a congestion mark (RFC 3168 §6.1.3; RFC 8257 §3.2).
     pub(super) echoes_mark: bool,
     /// Every segment closes the window, whatever it is (Freeze-TCP).
@@ -99,6 +101,7 @@ impl<P: Payload> Receiver<P> {
             policy,
             owed: false,
             empty_answered: None,
+            duplicate: None,
             echoes_mark: false,
             frozen: false,
             ts_recent: 0,
@@ -186,9 +189,10 @@ impl<P: Payload> Receiver<P> {
         self.policy.on_ack_sent(departure);
     }
 
-    /// Up to `most` blocks, the most recently touched island first (RFC 2018 §4).
-    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::new();
+    /// Up to `most` blocks: a duplicate first (RFC 2883 §4), then the most recently touched island (RFC
+    /// 2018 §4).
+    pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
+        let mut blocks: SackBlocks = self.duplicate.take().into_iter().collect();
         let mut before = u64::MAX;
         while blocks.as_slice().len() < most {
             let next = self.islands.iter().filter(|i| i.touched < before).max_by_key(|i| i.touched);
@@ -374,6 +378,7 @@ impl<P: Payload> Endpoint<P> {
             && self.rx.nxt.bytes_after(segment.seq) <= self.rx.capacity;
         self.note_ecn_of_duplicate(segment, duplicate);
         if duplicate && !segment.payload.is_empty() {
+            self.note_duplicate(segment);
             self.ask_policy(now, segment, Order::Duplicate);
         }
         if let Some(ack) = segment.ack
@@ -386,6 +391,12 @@ impl<P: Payload> Endpoint<P> {
         }
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
         if self.state == State::SynReceived && is_syn {
+            if self.offers_conflict(segment) {
+                self.accecn = None;
+                self.send(now, self.tx.max, Flags::RST, P::default(), io);
+                self.enter_aborted(now, AbortReason::Reset, io);
+                return Reply::None;
+            }
             if let Some(accecn) = &mut self.accecn {
                 accecn.on_syn_again(segment);
             }
@@ -458,6 +469,9 @@ impl<P: Payload> Endpoint<P> {
             let before = self.rx.nxt;
             let order = self.rx.take_data(segment.seq, &segment.payload);
             self.count_data(segment, order);
+            if order == Order::Duplicate {
+                self.note_duplicate(segment);
+            }
             let delivered = u64::from(self.rx.nxt.bytes_after(before));
             if delivered > 0 {
                 self.stats.bytes_delivered += delivered;
