@@ -188,7 +188,7 @@ mod tests {
 
     const BYTES: EcnBytes = EcnBytes { ect0: 0x01_02_03, ect1: 0x04_05_06, ce: 0x07_08_09 };
 
-    // RFC 9768 §3.2.3, figure 5: both orders, CE in the middle, 24 bits a field.
+    // RFC 9768 §3.2.3, figure 4 and table 5: both orders, CE in the middle, 24 bits a field.
     #[test]
     fn fields_stand_in_the_order_of_the_kind() {
         let first_ect0 = AccEcnOption::new(AccEcnOrder::Ect0First, &BYTES, 3);

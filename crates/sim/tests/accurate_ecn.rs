@@ -58,7 +58,8 @@ fn every_control_fills_the_link_and_loses_nothing() {
     }
 }
 
-// §3.3: a control that takes a mark for a loss does so once a round trip: there are 2000 of them, and
+// §3.1.5, RFC 3168 §6.1.2: a control that takes a mark for a loss does so once a round trip. There are
+// 2000 of them, and
 // a queue of CoDel's marks a handful of segments a second.
 #[test]
 fn a_classic_control_reduces_no_more_often_than_with_classic_ecn() {
@@ -72,7 +73,8 @@ fn a_classic_control_reduces_no_more_often_than_with_classic_ecn() {
     assert!((accurate.share - classic.share).abs() < 0.02, "{accurate:?} {classic:?}");
 }
 
-// RFC 8257 §3.2 and RFC 9768 §3.2.3.3: a change of marks is acknowledged at once by both.
+// RFC 8257 §3.2 and RFC 9768 §3.2.2.5.1: a first mark is acknowledged at once by both. With AccECN a
+// segment is 12 bytes longer.
 #[test]
 fn dctcp_does_as_well_as_with_its_own_echo() {
     let queue = "kind = \"codel\", ce-threshold = \"1 ms\", ecn = true";
@@ -80,8 +82,7 @@ fn dctcp_does_as_well_as_with_its_own_echo() {
         .map(|ecn| flow(&format!("congestion = \"dctcp\"\necn = \"{ecn}\""), queue));
     let [accurate, own] = &outcomes;
     assert!((accurate.share - own.share).abs() < 0.02, "{outcomes:?}");
-    let marks = accurate.marks as f64 / own.marks as f64;
-    assert!((0.8..1.25).contains(&marks), "{outcomes:?}");
+    assert!(accurate.marks < own.marks + own.marks / 4, "{outcomes:?}");
 }
 
 // §3.2.3: without the option ACE alone tells enough where ACKs are for a segment or two.

@@ -118,7 +118,6 @@ fn the_sender_hears_of_each_mark() {
     assert_eq!(received.marked, heard.marked);
 }
 
-// §3.2.2.3, table 4: nothing is marked where nothing is ECN-capable.
 #[test]
 fn without_a_mark_nobody_counts_one() {
     let (received, heard) = Pair::new(config(true, true), vec![Fate::Passes]).transfer(200_000);

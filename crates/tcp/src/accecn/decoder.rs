@@ -49,7 +49,7 @@ pub(crate) struct Decoder {
     /// Segments an ACK delivers, on average, in 64ths; 0 before the first.
     average: u32,
     /// Bytes delivered before the first option: later ones cannot be read, since counters may have
-    /// gone round (§3.2.3.2.2).
+    /// gone round (as in Linux).
     delivered: u32,
     seen: bool,
     /// The counters of bytes and segments contradict each other (§3.2.3.2.5).

@@ -151,7 +151,7 @@ mod tests {
         (options.sack.as_slice().len(), options.accecn.map(|accecn| accecn.wire().len() / 3))
     }
 
-    // RFC 9768 §3.2.1: r.cep counts every marked segment, and begins with 5.
+    // RFC 9768 §3.2, §3.2.1: r.cep counts every marked segment, and begins with 5.
     #[test]
     fn each_marked_segment_counts_with_and_without_data() {
         let mut feedback = Feedback::default();

@@ -7,7 +7,7 @@
 //! The endpoint asks it what each segment is to carry and tells it what each brought.
 //!
 //! - After the handshake every segment is ECN-capable, pure ACKs and retransmissions, too, as in
-//!   Linux. RFC 9768 §1.3 leaves that to experiments such as ECN++; SYN and SYN/ACK are not.
+//!   Linux. RFC 9768 §3.2.2.5.1 leaves that to experiments such as ECN++; SYN and SYN/ACK are not.
 //! - The option has the order of kind 174, of which the first fields serve L4S.
 
 mod decoder;

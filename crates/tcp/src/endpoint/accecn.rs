@@ -144,7 +144,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// What an ACK says of marks, where it delivers so much; `None` without AccECN. An ACK that
-    /// shows no progress may be old, and says nothing (RFC 9768 §3.2.2.5.2).
+    /// shows no progress may be superseded, and says nothing (RFC 9768 §3.2.2.2).
     pub(super) fn read_marks(
         &mut self,
         segment: &Segment<P>,

@@ -412,7 +412,7 @@ impl<P: Payload> Endpoint<P> {
         Reply::PureAck
     }
 
-    /// A segment outside the window: old data counts all the same (RFC 9768 §3.2.1), and a SYN/ACK is
+    /// A segment outside the window: old data counts all the same (RFC 9768 §3.2), and a SYN/ACK is
     /// answered as the first one was (§3.2.2.1).
     fn note_ecn_of_duplicate(&mut self, segment: &Segment<P>, duplicate: bool) {
         let Some(accecn) = &mut self.accecn else { return };
