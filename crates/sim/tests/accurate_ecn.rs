@@ -58,9 +58,7 @@ fn every_control_fills_the_link_and_loses_nothing() {
     }
 }
 
-// §3.1.5, RFC 3168 §6.1.2: a control that takes a mark for a loss does so once a round trip. There are
-// 2000 of them, and
-// a queue of CoDel's marks a handful of segments a second.
+// §3.1.5, RFC 3168 §6.1.2: a control that takes a mark for a loss does so once a round trip.
 #[test]
 fn a_classic_control_reduces_no_more_often_than_with_classic_ecn() {
     let queue = "kind = \"codel\", ecn = true";

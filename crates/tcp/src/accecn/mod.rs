@@ -104,6 +104,8 @@ pub(crate) struct AccEcn {
     duplicate: Option<SeqNum>,
     /// ACKs with the option do not get through (§3.2.3.2.2).
     options_lost: bool,
+    /// The next ACK answers marked ACKs: without SACK blocks it is no duplicate (§3.2.2.5.1).
+    pub(crate) answers_acks: bool,
 }
 
 impl AccEcn {
@@ -122,6 +124,7 @@ impl AccEcn {
             syn_ack_marked: false,
             duplicate: None,
             options_lost: false,
+            answers_acks: false,
         };
         if syn.ack.is_some() {
             new.tells_syn = true;

@@ -2,6 +2,7 @@
 //! arrives, and asked for what each ACK says.
 
 use super::Endpoint;
+use super::receive::Reply;
 use crate::accecn::{AccEcn, Acked, Marks, Offer, SYNS_WITH_FLAGS, ace};
 use crate::config::{AccEcnOptions, EcnConfig};
 use airtcp_core::{
@@ -119,6 +120,18 @@ impl<P: Payload> Endpoint<P> {
         let unacked = len > 0 || self.rx.policy.deadline().is_some();
         let Some(accecn) = &mut self.accecn else { return false };
         accecn.feedback.on_packet(segment.ecn, len, unacked)
+    }
+
+    /// The ACK that `segment` asks for, if it asks by its mark.
+    pub(super) fn answer_marks(&mut self, marked: bool, segment: &Segment<P>) -> Reply {
+        if !marked {
+            return Reply::None;
+        }
+        self.rx.owe_ack();
+        if let Some(accecn) = self.accecn.as_mut().filter(|_| segment.seq_len() == 0) {
+            accecn.answers_acks = true;
+        }
+        Reply::Ack
     }
 
     /// A SYN that asks for RFC 3168 in the place of AccECN, or the other way round (RFC 9768 §3.1.5).

@@ -413,7 +413,9 @@ impl<P: Payload> Endpoint<P> {
         if self.timestamps {
             segment.options.timestamps = Some(self.stamp(now));
         }
-        if self.tx.sack_ok {
+        let answers_acks =
+            self.accecn.as_mut().is_some_and(|accecn| std::mem::take(&mut accecn.answers_acks));
+        if self.tx.sack_ok && !answers_acks {
             segment.options.sack = self.rx.sack_blocks(if self.timestamps { 3 } else { 4 });
         }
         if let Some(accecn) = &mut self.accecn {

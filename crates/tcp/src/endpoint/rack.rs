@@ -46,12 +46,7 @@ impl<P: Payload> Endpoint<P> {
         let advances = ack.after(tx.una);
         let flight = tx.flight();
         let mut out = rack.on_ack(&mut self.tx.recovery, &arrival);
-        let progress = advances || out.newly_sacked;
-        let bytes = rack.newly_delivered(&out);
-        if let Some(marks) = self.read_marks(segment, out.segments_delivered, bytes, progress) {
-            arrival.ece = marks.segments > 0;
-            rack.on_marks(marks.bytes);
-        }
+        self.take_marks(segment, &mut rack, &out, &mut arrival);
         rack.react(&mut self.tx.recovery, &arrival, &mut out);
         let duplicate = !advances && (out.newly_sacked || out.newly_delivered > 0);
         self.count_ack(now, ack, duplicate, io);
@@ -82,6 +77,22 @@ impl<P: Payload> Endpoint<P> {
             if let Some(rack) = &mut self.tx.rack {
                 rack.give_up_f_rto_unless_sent(self.tx.max);
             }
+        }
+    }
+
+    /// With AccECN, notes the marks that the ACK reports.
+    fn take_marks(
+        &mut self,
+        segment: &Segment<P>,
+        rack: &mut Rack,
+        out: &Outcome,
+        arrival: &mut Arrival<'_>,
+    ) {
+        let progress = arrival.ack.after(arrival.una) || out.newly_sacked;
+        let bytes = rack.newly_delivered(out);
+        if let Some(marks) = self.read_marks(segment, out.segments_delivered, bytes, progress) {
+            arrival.ece = marks.segments > 0;
+            rack.on_marks(marks.bytes);
         }
     }
 

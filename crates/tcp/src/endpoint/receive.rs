@@ -355,11 +355,7 @@ impl<P: Payload> Endpoint<P> {
             return Reply::None;
         }
         let marked = self.count_ecn(segment);
-        let mut reply = self.on_data(now, segment, io);
-        if marked {
-            self.rx.owe_ack();
-            reply = reply.max(Reply::Ack);
-        }
+        let reply = self.on_data(now, segment, io).max(self.answer_marks(marked, segment));
         self.transmit(now, io);
         reply
     }
