@@ -4,7 +4,7 @@ use airtcp_core::{
     Addr, Bytes, Duration, Ecn, Events, Flags, Flow, Instant, Length, Segment, SeqNum,
 };
 use airtcp_tcp::config::{AccEcnOptions, AckConfig, EcnConfig, RackConfig, Recovery};
-use airtcp_tcp::{EcnCounts, Endpoint, Io, TcpConfig};
+use airtcp_tcp::{EcnCounts, Endpoint, Io, TcpConfig, preset};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -14,14 +14,13 @@ const MSS: u16 = 1000;
 const DELAY: Duration = Duration::from_millis(10);
 
 fn config(option: bool, delayed: bool) -> TcpConfig {
-    let ack = AckConfig::Delayed { segments: 2, timeout: Duration::from_millis(40) };
     TcpConfig {
         mss: MSS,
         recovery: Recovery::Rack(RackConfig::default()),
         ecn: EcnConfig::AccEcn,
         accecn_option: if option { AccEcnOptions::Always } else { AccEcnOptions::Never },
         send_buffer: Bytes(1 << 20),
-        ack: if delayed { ack } else { AckConfig::Every },
+        ack: if delayed { preset::linux().ack } else { AckConfig::Every },
         ..TcpConfig::default()
     }
 }
