@@ -5,6 +5,7 @@
 //! are always arguments. Read in this order: [`time`], [`units`], [`seq`], [`payload`],
 //! [`segment`], [`event`], [`rng`], [`histogram`].
 
+pub mod accecn;
 pub mod documented;
 pub mod event;
 pub mod histogram;
@@ -17,6 +18,7 @@ pub mod seq;
 pub mod time;
 pub mod units;
 
+pub use accecn::{AccEcnOption, AccEcnOrder, EcnBytes};
 pub use event::{Event, Events, Source, Subscriber};
 pub use histogram::Histogram;
 pub use link_signal::LinkSignal;

@@ -1,6 +1,7 @@
 //! TCP segments (RFC 9293 §3.1) with the options of RFC 2018 (SACK) and RFC 7323 (timestamps,
 //! window scaling), independent of the layer that carries them.
 
+use crate::accecn::AccEcnOption;
 use crate::payload::Payload;
 use crate::seq::SeqNum;
 use crate::units::Bytes;
@@ -223,6 +224,10 @@ pub struct Options {
     pub sack: SackBlocks,
     /// The sender's congestion window in bytes (TCP-DCA §VI), an experimental option (RFC 6994).
     pub cwnd: Option<u32>,
+    /// AccECN counters (RFC 9768 §3.2.3). A saved segment loses them, and keeps its layout: what is
+    /// sent again would tell old counts.
+    #[serde(skip)]
+    pub accecn: Option<AccEcnOption>,
 }
 
 /// The most bytes of options a TCP header can hold: its length is at most 60 bytes (RFC 9293 §3.1).
@@ -230,7 +235,8 @@ pub const MAX_OPTIONS_LEN: usize = 40;
 
 impl Options {
     /// Bytes these options take in the header, each group padded to four bytes as deployed stacks
-    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8).
+    /// do (MSS 4; window scale 4; SACK permitted 4; timestamps 12; SACK 4 + 8 a block; cwnd 8; AccECN
+    /// 4 to 12).
     pub fn encoded_len(&self) -> usize {
         let sack = self.sack.as_slice().len();
         usize::from(self.mss.is_some()) * 4
@@ -239,6 +245,7 @@ impl Options {
             + usize::from(self.timestamps.is_some()) * 12
             + if sack == 0 { 0 } else { 4 + 8 * sack }
             + usize::from(self.cwnd.is_some()) * 8
+            + self.accecn.map_or(0, |accecn| accecn.len().next_multiple_of(4))
     }
 }
 
@@ -315,7 +322,8 @@ impl<P: Payload> fmt::Display for Segment<P> {
             write!(f, " ack {ack}")?;
         }
         write!(f, " win {}", self.window)?;
-        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd } = &self.options;
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd, accecn } =
+            &self.options;
         let mut opts = Vec::new();
         opts.extend(mss.map(|m| format!("mss {m}")));
         opts.extend(window_scale.map(|s| format!("wscale {s}")));
@@ -323,6 +331,7 @@ impl<P: Payload> fmt::Display for Segment<P> {
         opts.extend(timestamps.map(|t| format!("TS val {} ecr {}", t.value, t.echo)));
         opts.extend(sack.as_slice().iter().map(|b| format!("sack {}:{}", b.left, b.right)));
         opts.extend(cwnd.map(|cwnd| format!("cwnd {cwnd}")));
+        opts.extend(accecn.map(|accecn| accecn.to_string()));
         if !opts.is_empty() {
             write!(f, " <{}>", opts.join(","))?;
         }

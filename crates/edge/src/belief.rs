@@ -32,6 +32,7 @@
 //!   is met again only if the mobile acknowledges more than was ever seen, and nothing at all has
 //!   changed in the other direction.
 
+use crate::ace::Ace;
 use crate::counters::counters;
 use crate::flow_table::FlowState;
 use crate::middlebox::{Actions, Side};
@@ -147,6 +148,9 @@ pub struct Windows {
     /// The fixed host's highest acknowledgement number, and the window field that came with it
     /// last.
     fixed_ack: (SeqNum, u16),
+    /// What the fixed host counts with AccECN.
+    #[serde(skip)]
+    fixed_ace: Ace,
     /// How far from what was seen a number may lie: of the fixed host's bytes, of the mobile's.
     reach: [u32; 2],
     /// The fixed host, the mobile has sent its FIN.
@@ -160,6 +164,7 @@ impl Windows {
             mobile: *mobile,
             sent_end: fixed.sent_end.later(mobile.ack),
             fixed_ack: fixed.ack,
+            fixed_ace: Ace::default(),
             reach: [LEAST_REACH; 2],
             finished: [false; 2],
         };
@@ -182,6 +187,11 @@ impl Windows {
     /// last.
     pub fn fixed_ack(&self) -> (SeqNum, u16) {
         self.fixed_ack
+    }
+
+    /// What the fixed host counts with AccECN.
+    pub fn fixed_ace(&self) -> Ace {
+        self.fixed_ace
     }
 
     /// What the fixed host has sent and the mobile has not acknowledged.
@@ -235,6 +245,9 @@ impl Windows {
             Side::Fixed => {
                 self.sent_end = self.sent_end.later(segment.seq_end());
                 if let Some(word) = FixedEnd::new(segment) {
+                    if word.ack.0.at_or_after(self.fixed_ack.0) {
+                        self.fixed_ace.note(segment.flags);
+                    }
                     self.note_word(&word);
                 }
                 self.finished[0] |= finishes;

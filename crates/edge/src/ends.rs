@@ -75,6 +75,7 @@ impl Ends {
         let (ack, window) = copy.ack.map_or(latest, |ack| latest_ack((ack, copy.window), latest));
         renewed.ack = Some(ack);
         renewed.window = window;
+        renewed.flags = self.windows.fixed_ace().put(renewed.flags);
         if copy.options.timestamps.is_some() {
             self.note_passed(copy.options.timestamps);
             renewed.options.timestamps = self.passed;
@@ -97,6 +98,7 @@ impl Ends {
             seq: self.mobile().ack - 1,
             ack: Some(ack),
             window,
+            flags: self.windows.fixed_ace().put(Flags::empty()),
             options: Options { timestamps, ..Options::default() },
             ..Segment::default()
         }

@@ -14,6 +14,7 @@
 //! MSS, sequence numbers are compared only modulo 2^32, and state is soft: where it is missing,
 //! full or forgotten, segments are forwarded as if the mechanism were absent.
 
+pub mod ace;
 pub mod ack_clock;
 pub mod away;
 pub mod belief;

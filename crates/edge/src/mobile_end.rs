@@ -1,5 +1,6 @@
 //! What an ACK on the mobile's behalf needs.
 
+use crate::ace::Ace;
 use airtcp_core::{Ecn, Flags, Flow, Options, Payload, Segment, SeqNum, Timestamps};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,9 @@ pub struct MobileEnd {
     pub window: u16,
     /// ECN echo that came with it.
     pub ece: bool,
+    /// What it counts with AccECN.
+    #[serde(skip)]
+    pub ace: Ace,
     /// The mobile's next sequence number: what the fixed host expects.
     pub next_seq: SeqNum,
     /// The mobile's newest timestamps.
@@ -21,10 +25,13 @@ pub struct MobileEnd {
 impl MobileEnd {
     /// As the first ACK of a connection shows it; `None` when the segment acknowledges nothing.
     pub fn new<P: Payload>(segment: &Segment<P>) -> Option<Self> {
+        let mut ace = Ace::default();
+        ace.note(segment.flags);
         Some(Self {
             ack: segment.ack?,
             window: segment.window,
             ece: segment.flags.contains(Flags::ECE),
+            ace,
             next_seq: segment.seq_end(),
             timestamps: segment.options.timestamps,
         })
@@ -49,6 +56,7 @@ impl MobileEnd {
             self.ack = ack;
             self.window = segment.window;
             self.ece = segment.flags.contains(Flags::ECE);
+            self.ace.note(segment.flags);
         }
     }
 
@@ -59,7 +67,12 @@ impl MobileEnd {
             && segment.ack == Some(self.ack)
             && segment.window == self.window
             && segment.window != 0
-            && segment.flags.contains(Flags::ECE) == self.ece
+            && self.echoes_as(segment.flags)
+    }
+
+    /// Whether `flags` echo marks as the last ACK did.
+    pub fn echoes_as(&self, flags: Flags) -> bool {
+        flags.contains(Flags::ECE) == self.ece && self.ace.is_shown_by(flags)
     }
 
     /// The mobile's latest acknowledgement once more, as the mobile would send it now; `flow` is
@@ -87,7 +100,7 @@ impl MobileEnd {
             seq: self.next_seq,
             ack: Some(ack),
             window,
-            flags: if self.ece { Flags::ECE } else { Flags::empty() },
+            flags: self.ace.put(if self.ece { Flags::ECE } else { Flags::empty() }),
             ecn: Ecn::NotEct,
             options: Options { timestamps, ..Options::default() },
             payload: P::default(),

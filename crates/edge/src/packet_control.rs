@@ -271,8 +271,8 @@ impl Filters {
             self.forget_retransmissions(ack);
             return Ack::Forward;
         }
-        let ece = segment.flags.contains(Flags::ECE);
-        if !segment.is_pure_ack() || segment.window != known.window || ece != known.ece {
+        let same = segment.window == known.window && known.echoes_as(segment.flags);
+        if !segment.is_pure_ack() || !same {
             return Ack::Forward;
         }
         if ack.before(known.ack) {

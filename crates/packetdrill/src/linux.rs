@@ -2,7 +2,7 @@
 //! Linux's defaults, sysctls and socket options.
 
 use airtcp_core::{Bytes, Duration};
-use airtcp_tcp::config::{Congestion, RackConfig, Recovery};
+use airtcp_tcp::config::{AccEcnOptions, Congestion, EcnConfig, RackConfig, Recovery};
 use airtcp_tcp::{TcpConfig, preset};
 
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
@@ -16,8 +16,9 @@ pub fn linux_config() -> TcpConfig {
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_autocorking", &[]),
     ("tcp_dsack", &["1"]),
-    ("tcp_ecn", &["0"]),
-    ("tcp_ecn_option", &["0", "1", "2"]),
+    ("tcp_ecn_fallback", &["1"]),
+    // Without an effect under the default tcp_ecn_option.
+    ("tcp_ecn_option_beacon", &[]),
     ("tcp_fack", &["0"]),
     ("tcp_frto", &["2"]),
     ("tcp_fastopen", &[]),
@@ -38,6 +39,19 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("tcp_tso_rtt_log", &[]),
     ("tcp_tso_win_divisor", &[]),
 ];
+
+/// What the values of tcp_ecn mean: for connections accepted, and for those opened.
+pub(crate) fn ecn(value: &str) -> Option<(EcnConfig, EcnConfig)> {
+    Some(match value {
+        "0" => (EcnConfig::Off, EcnConfig::Off),
+        "1" => (EcnConfig::Rfc3168, EcnConfig::Rfc3168),
+        "2" => (EcnConfig::Rfc3168, EcnConfig::Off),
+        "3" => (EcnConfig::AccEcn, EcnConfig::AccEcn),
+        "4" => (EcnConfig::AccEcn, EcnConfig::Rfc3168),
+        "5" => (EcnConfig::AccEcn, EcnConfig::Off),
+        _ => return None,
+    })
+}
 
 /// Sets what the sysctl `name` stands for.
 ///
@@ -60,11 +74,18 @@ pub(crate) fn set_sysctl(config: &mut TcpConfig, name: &str, value: &str) -> Res
                 rack.tail_loss_probe = n >= 3;
             }
         }
+        ("tcp_ecn_option", Some(0)) => config.accecn_option = AccEcnOptions::Never,
+        ("tcp_ecn_option", Some(1)) => config.accecn_option = AccEcnOptions::Changes,
+        // 3 goes on where the path drops options, which airtcp does not find out.
+        ("tcp_ecn_option", Some(2 | 3)) => config.accecn_option = AccEcnOptions::Always,
         ("tcp_slow_start_after_idle", Some(on)) => config.slow_start_after_idle = on > 0,
         ("tcp_reordering", Some(segments @ 1..=300)) => {
             config.duplicate_ack_threshold = segments as u32;
         }
         ("tcp_rto_min_us", Some(micros @ 1..)) => config.rto.min = Duration::from_micros(micros),
+        ("tcp_syn_linear_timeouts", Some(count @ 0..=127)) => {
+            config.rto.linear_syn_timeouts = count as u32;
+        }
         ("tcp_rto_max_ms", Some(millis @ 1..)) => config.rto.max = Duration::from_millis(millis),
         ("tcp_congestion_control", _) => return set_congestion(config, value),
         ("tcp_rmem", _) => return set_buffer(&mut config.receive_buffer, value, lacking),

@@ -134,6 +134,8 @@ pub enum TcpOption {
         /// TSecr.
         echo: u32,
     },
+    /// AccECN (RFC 9768).
+    AccEcn(airtcp_core::AccEcnOption),
     /// One that airtcp does not have; its name.
     Other(&'static str),
 }

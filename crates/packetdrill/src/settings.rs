@@ -1,16 +1,19 @@
 //! What a script sets before it begins: its option lines and its first shell commands.
 
-use crate::linux::{linux_config, set_sysctl};
+use crate::linux::{self, linux_config, set_sysctl};
 use crate::script::Script;
 use crate::shell;
 use airtcp_core::Duration;
 use airtcp_tcp::TcpConfig;
+use airtcp_tcp::config::EcnConfig;
 
 /// The settings of a script.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// Every new socket's.
     pub(crate) config: TcpConfig,
+    /// ECN of connections that the host opens; `config` has that of those it accepts.
+    pub(crate) ecn_of_connect: EcnConfig,
     /// How far from its time an event may happen.
     pub(crate) tolerance: Duration,
     /// The same as a share of the time since the event before, if that is more.
@@ -25,6 +28,7 @@ impl Settings {
     pub(crate) fn of(script: &Script, files: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut settings = Self {
             config: linux_config(),
+            ecn_of_connect: EcnConfig::Off,
             // packetdrill's defaults.
             tolerance: Duration::from_millis(4),
             tolerance_share: 0.125,
@@ -63,7 +67,11 @@ impl Settings {
         let commands = shell::read(text, files);
         self.needs.extend(commands.needs);
         for (name, value) in &commands.settings {
-            if let Err(need) = set_sysctl(&mut self.config, name, value) {
+            let ecn = linux::ecn(value).filter(|_| name == "net.ipv4.tcp_ecn");
+            if let Some((accept, connect)) = ecn {
+                self.config.ecn = accept;
+                self.ecn_of_connect = connect;
+            } else if let Err(need) = set_sysctl(&mut self.config, name, value) {
                 self.needs.push(format!("sysctl {need}"));
             }
         }

@@ -31,6 +31,7 @@ pub const ABC_UNLIMITED: u32 = 1_000_000;
 /// A number of something, above zero.
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const SACK: &[&str] = &[Recovery::Sack.word()];
+const ACCECN: &[&str] = &["accecn"];
 
 settings! {
     /// An endpoint. `[tcp]` applies to both ends of every flow; a flow's `sender` and `receiver`
@@ -133,8 +134,13 @@ settings! {
         pub rto: RtoConfig = RtoConfig::default(),
         /// Explicit congestion notification: queues mark data instead of dropping them. Both ends must
         /// agree, and the sender needs `recovery = "rack"`.
-        #[source = "RFC 3168, RFC 8257"]
+        #[source = "RFC 3168, RFC 8257, RFC 9768"]
         pub ecn: EcnConfig = EcnConfig::Off,
+        /// When an option of 12 bytes tells how many bytes came marked. Without it the sender has the
+        /// three bits of the header alone, and assumes the worst where ACKs are few.
+        #[source = "RFC 9768 §3.2.3"]
+        #[only("ecn" in ACCECN)]
+        pub accecn_option: AccEcnOptions = AccEcnOptions::Always,
         /// Frequency of the host's timer interrupt. Linux's timers expire at its ticks, and the later
         /// the coarser: up to 32 ms late from 0.25 s on, 256 ms from 2 s and 2 s from 16 s (at 250).
         #[kind = Kind::WordOr("exact", &Kind::Integer { min: 100, max: 1000 })]
@@ -224,6 +230,23 @@ choice! {
         /// the receiver echoes which data were marked, as `dctcp` and `prague` need it (RFC 8257
         /// §3.2)
         Dctcp = "dctcp",
+        /// the receiver counts marked segments and bytes, and each ACK tells the counts: for any
+        /// congestion control, `dctcp` and `prague` included (AccECN, RFC 9768); with a peer that has
+        /// only RFC 3168, that
+        AccEcn = "accecn",
+    }
+}
+
+choice! {
+    /// When segments carry the AccECN option.
+    pub enum AccEcnOptions {
+        /// never
+        Never = "never",
+        /// with two ACKs after each mark and each change of the ECN field, and three times a round
+        /// trip
+        Changes = "changes",
+        /// with each, if the peer's options get through
+        Always = "always",
     }
 }
 
@@ -564,6 +587,10 @@ settings! {
         #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
         #[source = "RFC 9293 §3.8.3"]
         pub max_retransmissions: u32 = 15,
+        /// Time-outs of a SYN, but not of a SYN-ACK, before the next ones double.
+        #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
+        #[source = "Linux, tcp_syn_linear_timeouts"]
+        pub linear_syn_timeouts: u32 = 0,
         /// What an expiry does to the time-out.
         pub policy: RtoPolicyConfig = RtoPolicyConfig::Exponential,
     }

@@ -4,6 +4,7 @@
 //! [`route`] (each a trait and one file a strategy), [`recovery`], and [`endpoint`], which puts
 //! them together.
 
+mod accecn;
 pub mod ack;
 pub mod config;
 pub mod congestion;
@@ -15,6 +16,6 @@ pub mod rto;
 mod strategies;
 
 pub use config::TcpConfig;
-pub use endpoint::{Endpoint, Io, Limit, Limits, State, Stats};
+pub use endpoint::{EcnCounts, Endpoint, Io, Limit, Limits, State, Stats};
 pub use preset::Preset;
 pub use strategies::Strategies;

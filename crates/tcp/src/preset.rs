@@ -105,6 +105,8 @@ pub fn linux() -> TcpConfig {
             max: Duration::from_secs(120),
             // tcp_retries2 15
             max_retransmissions: 15,
+            // tcp_syn_linear_timeouts 4
+            linear_syn_timeouts: 4,
             ..RtoConfig::default()
         },
         persist: PersistConfig {

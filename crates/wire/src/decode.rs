@@ -2,7 +2,7 @@
 
 use crate::checksum::{TCP, transport_checksum};
 use crate::options::decode_options;
-use airtcp_core::{Addr, Ecn, Flags, Flow, Length, Segment, SeqNum};
+use airtcp_core::{AccEcnOrder, Addr, Ecn, Flags, Flow, Length, Segment, SeqNum};
 use etherparse::err::{LenError, ip, tcp};
 use etherparse::{IpNumber, IpSlice, Ipv6Header, LaxIpSlice, TcpHeaderSlice};
 use std::net::IpAddr;
@@ -110,8 +110,10 @@ pub struct Decoded<P> {
     /// leaves such a connection alone.
     ///
     /// This is any option that [`Options`](airtcp_core::Options) does not hold (Multipath TCP, the
-    /// signatures MD5 and TCP-AO, AccECN, unknown ones), except the experimental kinds 253 and 254,
-    /// which any segment may lack. `None` on a SYN, whose options are only offers: the segments
+    /// signatures MD5 and TCP-AO, unknown ones), except the experimental kinds 253 and 254, which any
+    /// segment may lack. AccECN is one as well, with its option or only with the flag AE: its counters
+    /// are the receiver's alone, and a segment of another's making would tell of marks that never
+    /// were. `None` on a SYN, whose options are only offers: the segments
     /// that follow show what was agreed.
     pub foreign_option: Option<u8>,
 }
@@ -248,6 +250,7 @@ fn segment<P>(
         options,
         payload,
     };
-    let foreign_option = foreign.filter(|_| !flags.contains(Flags::SYN));
+    let accecn = flags.contains(Flags::AE).then_some(AccEcnOrder::Ect0First.kind());
+    let foreign_option = foreign.or(accecn).filter(|_| !flags.contains(Flags::SYN));
     Ok(Decoded { segment, foreign_option })
 }

@@ -1,7 +1,9 @@
 //! The options part of the TCP header.
 
 use crate::DecodeError;
-use airtcp_core::{MAX_OPTIONS_LEN, Options, SackBlock, SeqNum, Timestamps};
+use airtcp_core::{
+    AccEcnOption, AccEcnOrder, MAX_OPTIONS_LEN, Options, SackBlock, SeqNum, Timestamps,
+};
 use etherparse::{TcpOptionElement, TcpOptionReadError, TcpOptionsIterator, tcp_option};
 
 /// Kinds shared by experiments (RFC 6994).
@@ -23,7 +25,7 @@ pub(crate) struct EncodedOptions {
 
 impl EncodedOptions {
     pub(crate) fn new(options: &Options) -> Self {
-        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd } = options;
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd, accecn } = options;
         let mut out = Self { bytes: [0; MAX_OPTIONS_LEN], len: 0 };
         if let Some(mss) = mss {
             out.put(&[tcp_option::KIND_MAXIMUM_SEGMENT_SIZE, 4]);
@@ -68,6 +70,13 @@ impl EncodedOptions {
                 out.put(&right.0.to_be_bytes());
             }
         }
+        // SACK goes first: AccECN has the ACE field besides (RFC 9768 §3.2.3.3).
+        if let Some(accecn) = accecn.filter(|a| padded(a) <= MAX_OPTIONS_LEN - out.len) {
+            let padding = padded(&accecn) - accecn.len();
+            out.put(&[tcp_option::KIND_NOOP; 3][..padding]);
+            out.put(&[accecn.order().kind(), accecn.len() as u8]);
+            out.put(accecn.wire());
+        }
         out
     }
 
@@ -81,9 +90,14 @@ impl EncodedOptions {
     }
 }
 
+fn padded(accecn: &AccEcnOption) -> usize {
+    accecn.len().next_multiple_of(4)
+}
+
 /// Reads the options up to the end of the header or an end-of-list option; unknown ones are skipped
 /// by their length (RFC 9293 §3.1, MUST-6). If an option appears twice, the last one counts. Also
-/// returns the kind of the first unknown option that is not experimental.
+/// returns the kind of the first option that nobody but the hosts may write: an unknown one that is
+/// not experimental, or AccECN.
 pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), DecodeError> {
     let mut options = Options::default();
     let mut foreign = None;
@@ -98,16 +112,20 @@ pub(crate) fn decode_options(mut bytes: &[u8]) -> Result<(Options, Option<u8>), 
             // The library stops at an option it does not know; its length says where the next
             // begins.
             Some(Err(TcpOptionReadError::UnknownId(kind))) => {
-                if let Some((&CWND, [a, b, c, d, ..])) = bytes.split_first_chunk() {
+                let (option, rest) = bytes
+                    .get(1)
+                    .filter(|len| **len >= 2)
+                    .and_then(|len| bytes.split_at_checked(usize::from(*len)))
+                    .ok_or(DecodeError::BadOption { kind })?;
+                if let Some((&CWND, [a, b, c, d])) = option.split_first_chunk() {
                     options.cwnd = Some(u32::from_be_bytes([*a, *b, *c, *d]));
                 } else if !EXPERIMENTAL.contains(&kind) {
                     foreign = foreign.or(Some(kind));
                 }
-                bytes = bytes
-                    .get(1)
-                    .filter(|len| **len >= 2)
-                    .and_then(|len| bytes.get(usize::from(*len)..))
-                    .ok_or(DecodeError::BadOption { kind })?;
+                if let Some(order) = AccEcnOrder::from_kind(kind) {
+                    options.accecn = Some(AccEcnOption::from_wire(order, &option[2..]));
+                }
+                bytes = rest;
             }
             Some(Err(
                 TcpOptionReadError::UnexpectedEndOfSlice { option_id: kind, .. }

@@ -1,6 +1,8 @@
 //! What the decoder reads from live packets, and what it refuses.
 
-use airtcp_core::{Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use airtcp_core::{
+    Ecn, Flags, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+};
 use airtcp_wire::{Checksums, DecodeError, Headers, decode, decode_headers, decode_with, encode};
 
 /// A SYN of Linux 6 on its loopback: checksum left to the (absent) network card, options in Linux's
@@ -73,6 +75,7 @@ fn reads_a_linux_syn() {
             timestamps: Some(Timestamps { value: 3_254_444_955, echo: 0 }),
             sack: SackBlocks::new(),
             cwnd: None,
+            accecn: None,
         }
     );
     assert!(syn.payload.is_empty());
@@ -307,6 +310,18 @@ fn options_that_cannot_be_written_are_reported() {
     }
 }
 
+// RFC 9768 §3.2.1: the ACE field, which begins with 101, is on every segment, the option need not be.
+#[test]
+fn the_flag_of_accecn_is_foreign_even_without_its_option() {
+    let foreign = |flags| {
+        let packet = encoded(&Segment { flags, ..hello() });
+        decode_with(&packet, Checksums::Verify, |_| ()).unwrap().foreign_option
+    };
+    assert_eq!(foreign(Flags::AE | Flags::ECE), Some(172));
+    assert_eq!(foreign(Flags::ECE | Flags::CWR), None, "RFC 3168");
+    assert_eq!(foreign(Flags::SYN | Flags::AE), None, "an offer");
+}
+
 #[test]
 fn options_that_can_be_written_or_left_out_are_not_foreign() {
     let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
@@ -329,6 +344,22 @@ fn only_the_experiment_of_our_own_tells_cwnd() {
     assert_eq!(cwnd(&[253, 4, 0xa1, 0xdc]), None);
     let cut = ipv4_with_options(&[1, 1, 1, 1, 253, 8, 0xa1, 0xdc]);
     assert_eq!(error(&cut), DecodeError::BadOption { kind: 253 });
+}
+
+/// RFC 9768 §3.2.3: the length says how many counters there are.
+#[test]
+fn accecn_counters_are_read_in_both_orders() {
+    let accecn = |options: &[u8]| {
+        decode(&ipv4_with_options(options), Checksums::Ignore).unwrap().options.accecn.unwrap()
+    };
+    let whole = accecn(&[1, 172, 11, 0, 0, 1, 0, 1, 0, 1, 0, 0]);
+    let counters = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| whole.get(ecn));
+    assert_eq!(counters, [Some(1), Some(256), Some(65_536)]);
+    let short = accecn(&[174, 5, 0, 0, 7, 1, 1, 1]);
+    assert_eq!((short.get(Ecn::Ect1), short.get(Ecn::Ce)), (Some(7), None));
+    assert!(accecn(&[174, 2, 1, 1]).is_empty());
+    let cut = ipv4_with_options(&[174, 11, 0, 0]);
+    assert_eq!(error(&cut), DecodeError::BadOption { kind: 174 });
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What the encoder writes, byte by byte, and that decoding restores the segment.
 
 use airtcp_core::{
-    Addr, Ecn, Flags, Flow, Length, Options, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+    AccEcnOption, AccEcnOrder, Addr, Ecn, EcnBytes, Flags, Flow, Length, Options, SackBlock,
+    SackBlocks, Segment, SeqNum, Timestamps,
 };
 use airtcp_wire::{Checksums, EncodeError, decode, encode, encode_echo_request, encode_udp};
 use proptest::prelude::*;
@@ -83,6 +84,7 @@ fn options_are_laid_out_in_aligned_groups() {
         timestamps: Some(Timestamps { value: 1, echo: 2 }),
         sack: SackBlocks::new(),
         cwnd: None,
+        accecn: None,
     };
     assert_eq!(
         options_bytes(syn),
@@ -113,6 +115,29 @@ fn cwnd_travels_in_an_experimental_option() {
     let options = Options { cwnd: Some(0x0001_e240), ..Options::default() };
     assert_eq!(options.encoded_len(), 8);
     assert_eq!(options_bytes(options), [253, 8, 0xa1, 0xdc, 0, 1, 0xe2, 0x40]);
+}
+
+fn accecn(fields: usize) -> Option<AccEcnOption> {
+    let bytes = EcnBytes { ect0: 0x01_02_03, ect1: 0x04_05_06, ce: 0x07_08_09 };
+    Some(AccEcnOption::new(AccEcnOrder::Ect1First, &bytes, fields))
+}
+
+/// RFC 9768 §3.2.3, in whole words.
+#[test]
+fn accecn_counters_travel_behind_padding() {
+    let options = |fields| Options { accecn: accecn(fields), ..Options::default() };
+    assert_eq!(options_bytes(options(3)), [1, 174, 11, 4, 5, 6, 7, 8, 9, 1, 2, 3]);
+    assert_eq!(options_bytes(options(2)), [174, 8, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(options_bytes(options(1)), [1, 1, 1, 174, 5, 4, 5, 6]);
+    assert_eq!(options_bytes(options(0)), [1, 1, 174, 2]);
+}
+
+#[test]
+fn sack_goes_before_accecn() {
+    let options = Options { sack: blocks(4), accecn: accecn(3), ..Options::default() };
+    assert_eq!(options_bytes(options).len(), 36);
+    let options = Options { sack: blocks(3), accecn: accecn(3), ..Options::default() };
+    assert_eq!(options_bytes(options).len(), 40);
 }
 
 #[test]
@@ -179,8 +204,16 @@ fn any_flow() -> impl Strategy<Value = Flow> {
 
 fn any_options() -> impl Strategy<Value = Options> {
     let sack = prop::collection::vec(any::<(u32, u32)>(), 0..=4);
-    (any::<(Option<u16>, Option<u8>, bool, Option<(u32, u32)>, Option<u32>)>(), sack).prop_map(
-        |((mss, window_scale, sack_permitted, timestamps, cwnd), sack)| Options {
+    let accecn = any::<Option<(bool, [u8; 9])>>().prop_flat_map(|option| {
+        (0..=3_usize).prop_map(move |fields| {
+            let (ect0, bytes) = option?;
+            let order = if ect0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
+            Some(AccEcnOption::from_wire(order, &bytes[..3 * fields]))
+        })
+    });
+    let others = any::<(Option<u16>, Option<u8>, bool, Option<(u32, u32)>, Option<u32>)>();
+    (others, sack, accecn).prop_map(
+        |((mss, window_scale, sack_permitted, timestamps, cwnd), sack, accecn)| Options {
             mss,
             window_scale,
             sack_permitted,
@@ -190,6 +223,7 @@ fn any_options() -> impl Strategy<Value = Options> {
                 .map(|(left, right)| SackBlock { left: SeqNum(left), right: SeqNum(right) })
                 .collect(),
             cwnd,
+            accecn,
         },
     )
 }
@@ -221,9 +255,12 @@ proptest! {
             prop_assert_eq!(back, segment);
         } else {
             let kept = back.options.sack.as_slice();
-            prop_assert!(!kept.is_empty() || segment.options.cwnd.is_some());
+            let Options { cwnd, accecn, .. } = segment.options;
+            prop_assert!(!kept.is_empty() || cwnd.is_some() || accecn.is_some());
             prop_assert_eq!(kept, &segment.options.sack.as_slice()[..kept.len()]);
-            let options = Options { sack: back.options.sack, ..segment.options };
+            prop_assert!(back.options.accecn.is_none() || back.options.accecn == accecn);
+            let (sack, accecn) = (back.options.sack, back.options.accecn);
+            let options = Options { sack, accecn, ..segment.options };
             prop_assert_eq!(back, Segment { options, ..segment });
         }
     }

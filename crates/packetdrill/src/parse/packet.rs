@@ -2,7 +2,7 @@
 
 use crate::script::{Action, Direction, EcnField, Packet, TcpOption};
 use crate::source::{Cursor, Parsed};
-use airtcp_core::{Ecn, Flags};
+use airtcp_core::{AccEcnOption, AccEcnOrder, Ecn, EcnBytes, Flags};
 
 /// What may stand where a segment begins, and what it then is.
 const FOREIGN: &[(&str, &str)] = &[
@@ -145,7 +145,7 @@ fn segment_text(cursor: &mut Cursor<'_>) -> Parsed<String> {
 
 /// The control bits, and whether ACK is one of them.
 fn flags(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<(Flags, bool)> {
-    const WHAT: &str = "flags of `FSRPUEWA`, then `.` for ACK; or `-` for none";
+    const WHAT: &str = "flags of `FSRPUEWA` or the ACE counter, and `.` for ACK; or `-` for none";
     cursor.skip_blank()?;
     if cursor.eat("-")? {
         return Ok((Flags::empty(), false));
@@ -165,24 +165,34 @@ fn flags(cursor: &mut Cursor<'_>, extra: &mut Vec<&'static str>) -> Parsed<(Flag
             _ => return Err(place.expected(WHAT)),
         };
     }
+    // The three bits as a counter (RFC 9768 §3.2.2): `.5`, or `5.`.
+    let before = counter(cursor, place)?;
     let has_ack = cursor.peek_raw() == Some('.');
-    if has_ack {
+    let after = if has_ack {
         cursor.expect(".")?;
-        // The three bits as a counter (RFC 9768 §3.2.2): `.5`.
-        let ace = cursor.take_while(|c| c.is_ascii_digit());
-        match ace.parse::<u8>() {
-            Ok(ace @ 0..=7) => flags |= counter_bits(ace),
-            Ok(_) => return Err(place.error("the ACE counter has three bits: expected 0 to 7")),
-            Err(_) if ace.is_empty() => {}
-            Err(_) => return Err(place.error("the ACE counter has three bits: expected 0 to 7")),
-        }
-    } else if flags.is_empty() {
+        counter(cursor, place)?
+    } else {
+        None
+    };
+    let ace = before.or(after);
+    flags |= ace.unwrap_or_default();
+    if flags.is_empty() && ace.is_none() && !has_ack {
         return Err(place.expected(WHAT));
     }
     if flags.contains(Flags::URG) {
         extra.push("urgent data");
     }
     Ok((flags, has_ack))
+}
+
+/// Digits that stand for AE, CWR and ECE.
+fn counter(cursor: &mut Cursor<'_>, place: Cursor<'_>) -> Parsed<Option<Flags>> {
+    let digits = cursor.take_while(|c| c.is_ascii_digit());
+    match digits.parse::<u8>() {
+        Ok(ace @ 0..=7) => Ok(Some(counter_bits(ace))),
+        Err(_) if digits.is_empty() => Ok(None),
+        _ => Err(place.error("the ACE counter has three bits: expected 0 to 7")),
+    }
 }
 
 /// AE, CWR and ECE, from the highest bit down (RFC 9768 §3.2.2).
@@ -252,6 +262,7 @@ fn length(option: &TcpOption) -> Option<usize> {
         TcpOption::Mss(_) => 4,
         TcpOption::Timestamps { .. } => 10,
         TcpOption::Sack(blocks) => 2 + 8 * blocks.len(),
+        TcpOption::AccEcn(accecn) => accecn.len(),
         TcpOption::Other(_) => return None,
     })
 }
@@ -275,7 +286,8 @@ fn option(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
             TcpOption::Timestamps { value, echo: cursor.number("a timestamp of 32 bits")? }
         }
         "FO" | "FOEXP" => skipped(cursor, "TCP Fast Open"),
-        "ECN" | "exp" => skipped(cursor, "the AccECN option (RFC 9768)"),
+        "ECN" => accecn(cursor)?,
+        "exp" => skipped(cursor, "the experimental AccECN option"),
         "md5" => skipped(cursor, "MD5 signatures (RFC 2385)"),
         _ => return Err(place.expected(WHAT)),
     })
@@ -284,6 +296,39 @@ fn option(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
 fn skipped(cursor: &mut Cursor<'_>, name: &'static str) -> TcpOption {
     cursor.take_while(|c| !matches!(c, ',' | '>' | '\n'));
     TcpOption::Other(name)
+}
+
+/// `ECN e1b 1 ceb 0 e0b 1`: counters from the first or the last on, of which the end may be missing.
+fn accecn(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
+    let place = *cursor;
+    let order = match cursor.peek_word()? {
+        "e0b" => AccEcnOrder::Ect0First,
+        "e1b" => AccEcnOrder::Ect1First,
+        _ => return Err(place.expected("`e0b` or `e1b`, the first counter of the option")),
+    };
+    let mut bytes = EcnBytes::INITIAL;
+    let names = match order {
+        AccEcnOrder::Ect0First => ["e0b", "ceb", "e1b"],
+        AccEcnOrder::Ect1First => ["e1b", "ceb", "e0b"],
+    };
+    let mut fields = 0;
+    for name in names {
+        if !cursor.eat_word(name)? {
+            break;
+        }
+        fields += 1;
+        let place = *cursor;
+        let value: u32 = cursor.number("a counter of 24 bits")?;
+        if value > 0x00ff_ffff {
+            return Err(place.expected("a counter of 24 bits"));
+        }
+        match name {
+            "e0b" => bytes.ect0 = value,
+            "e1b" => bytes.ect1 = value,
+            _ => bytes.ce = value,
+        }
+    }
+    Ok(TcpOption::AccEcn(AccEcnOption::new(order, &bytes, fields)))
 }
 
 fn sack(cursor: &mut Cursor<'_>) -> Parsed<TcpOption> {
@@ -345,6 +390,27 @@ mod tests {
         assert_eq!(marked.flags, Flags::ECE | Flags::CWR);
         assert_eq!(packet("> [ect01] P.5 1:2(1) ack 1").flags, Flags::PSH | Flags::AE | Flags::ECE);
         assert_eq!(packet("> SEWA 0:0(0) <...>").options, None);
+    }
+
+    #[test]
+    fn the_ace_counter_stands_on_either_side_of_ack() {
+        assert_eq!(packet("> F5. 1:1(0) ack 1").flags, Flags::FIN | Flags::AE | Flags::ECE);
+        assert_eq!(packet("> P0. 1:2(1) ack 1").flags, Flags::PSH);
+        assert!(parse("t.pkt", "+0 > P8. 1:2(1) ack 1\n").is_err());
+    }
+
+    #[test]
+    fn accecn_counters_in_both_orders() {
+        let option = |text: &str| packet(&format!("> . 1:1(0) ack 1 {text}")).options.unwrap();
+        let bytes = EcnBytes { ect0: 1001, ect1: 1, ce: 2000 };
+        let whole = AccEcnOption::new(AccEcnOrder::Ect0First, &bytes, 3);
+        assert_eq!(option("<ECN e0b 1001 ceb 2000 e1b 1,nop>")[0], TcpOption::AccEcn(whole));
+        let short = AccEcnOption::new(AccEcnOrder::Ect1First, &bytes, 2);
+        assert_eq!(option("<ECN e1b 1 ceb 2000>")[0], TcpOption::AccEcn(short));
+        for wrong in ["<ECN ceb 1,nop,nop,nop>", "<ECN e0b 16777216,nop,nop,nop>", "<ECN,nop,nop>"]
+        {
+            assert!(parse("t.pkt", &format!("+0 > . 1:1(0) ack 1 {wrong}\n")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

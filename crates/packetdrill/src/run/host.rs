@@ -2,7 +2,9 @@
 
 use super::info::View;
 use super::packet::LOCAL_ISN;
+use crate::settings::Settings;
 use airtcp_core::{Addr, Events, Flags, Flow, Instant, Length, Segment};
+use airtcp_tcp::config::EcnConfig;
 use airtcp_tcp::{Endpoint, Io, State, TcpConfig};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -69,6 +71,8 @@ impl Connection {
 pub(super) struct Host {
     /// Every new socket's settings.
     pub(super) config: TcpConfig,
+    /// ECN of connections that it opens.
+    pub(super) ecn_of_connect: EcnConfig,
     pub(super) sockets: BTreeMap<i64, Socket>,
     pub(super) connections: Vec<Connection>,
     /// What left and no event of the script has taken yet.
@@ -79,14 +83,24 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(config: TcpConfig) -> Self {
+    pub(super) fn new(config: TcpConfig, ecn_of_connect: EcnConfig) -> Self {
         Self {
             config,
+            ecn_of_connect,
             sockets: BTreeMap::new(),
             connections: Vec::new(),
             sent: VecDeque::new(),
             out: Vec::new(),
             awaits_syn: false,
+        }
+    }
+
+    /// Sysctls have changed.
+    pub(super) fn set(&mut self, settings: &Settings) {
+        self.config = settings.config.clone();
+        self.ecn_of_connect = settings.ecn_of_connect;
+        for connection in &mut self.connections {
+            connection.endpoint.set_accecn_option(settings.config.accecn_option);
         }
     }
 
@@ -149,6 +163,10 @@ impl Host {
         listener: Option<i64>,
     ) -> usize {
         let flow = Flow { src: LOCAL, dst: REMOTE };
+        // Sysctls of ECN count when a connection begins, not when its socket was made.
+        let ecn = if listener.is_some() { self.config.ecn } else { self.ecn_of_connect };
+        let accecn_option = self.config.accecn_option;
+        let config = &TcpConfig { ecn, accecn_option, ..config.clone() };
         // Linux's MSS has room for options, an endpoint's is without timestamps.
         let timestamps = if config.timestamps { 12 } else { 0 };
         let endpoint = TcpConfig { mss: config.mss - timestamps, ..config.clone() };

@@ -1,8 +1,8 @@
 //! `tcp_info` of Linux, out of an endpoint: what assertions of scripts look at.
 
-use airtcp_core::{Duration, Instant, Length};
+use airtcp_core::{Duration, Ecn, Instant, Length};
 use airtcp_tcp::recovery::Phase;
-use airtcp_tcp::{Endpoint, State, TcpConfig};
+use airtcp_tcp::{EcnCounts, Endpoint, State, TcpConfig};
 
 /// The names of Linux's headers that scripts use.
 const CONSTANTS: &[(&str, f64)] = &[
@@ -57,6 +57,17 @@ const FIELDS: &[(&str, Field)] = &[
     ("tcpi_retrans", |v| segments(v.endpoint, v.endpoint.resent())),
     ("tcpi_reordering", |v| f64::from(v.endpoint.reordering())),
     ("tcpi_delivered", |v| segments(v.endpoint, v.endpoint.delivered() as u32)),
+    ("tcpi_delivered_ce", |v| match v.endpoint.ecn_delivered() {
+        Some(counts) => f64::from(counts.marked),
+        None => segments(v.endpoint, v.endpoint.delivered_ce() as u32),
+    }),
+    ("tcpi_delivered_ce_bytes", |v| bytes(v.endpoint.ecn_delivered(), Ecn::Ce)),
+    ("tcpi_delivered_e0_bytes", |v| bytes(v.endpoint.ecn_delivered(), Ecn::Ect0)),
+    ("tcpi_delivered_e1_bytes", |v| bytes(v.endpoint.ecn_delivered(), Ecn::Ect1)),
+    ("tcpi_received_ce", |v| v.endpoint.ecn_received().map_or(0.0, |c| f64::from(c.marked))),
+    ("tcpi_received_ce_bytes", |v| bytes(v.endpoint.ecn_received(), Ecn::Ce)),
+    ("tcpi_received_e0_bytes", |v| bytes(v.endpoint.ecn_received(), Ecn::Ect0)),
+    ("tcpi_received_e1_bytes", |v| bytes(v.endpoint.ecn_received(), Ecn::Ect1)),
     ("tcpi_busy_time", |v| micros(v.endpoint.limits(v.now).busy())),
     ("tcpi_rwnd_limited", |v| micros(v.endpoint.limits(v.now).receive_window)),
     ("tcpi_min_rtt", |v| v.endpoint.min_rtt().map_or(0.0, micros)),
@@ -97,6 +108,11 @@ pub(crate) fn value(name: &str, view: Option<&View<'_>>) -> Option<f64> {
 
 fn segments(tcp: &Endpoint<Length>, bytes: u32) -> f64 {
     f64::from(bytes.div_ceil(tcp.mss().max(1)))
+}
+
+/// Bytes of payload with this ECN field; 0 without AccECN.
+fn bytes(counts: Option<EcnCounts>, ecn: Ecn) -> f64 {
+    counts.and_then(|counts| counts.bytes.get(ecn)).map_or(0.0, f64::from)
 }
 
 fn micros(duration: Duration) -> f64 {

@@ -84,8 +84,9 @@ impl Window {
 struct Blocked {
     call: Call,
     line: usize,
-    /// When it should return.
+    /// When it should return, and how far from that it may.
     end: Instant,
+    tolerance: Duration,
     progress: Progress,
 }
 
@@ -107,7 +108,7 @@ impl<'f> Runner<'f> {
     fn new(settings: Settings, files: &'f dyn Fn(&str) -> Option<String>) -> Self {
         Self {
             files,
-            host: Host::new(settings.config.clone()),
+            host: Host::new(settings.config.clone(), settings.ecn_of_connect),
             settings,
             numbers: Numbers::default(),
             variables: Variables::new(),
@@ -149,7 +150,7 @@ impl<'f> Runner<'f> {
             Action::Call(call) => self.start(event, call, window),
             Action::Shell(text) => {
                 self.settings.setup(text, self.files);
-                self.host.config = self.settings.config.clone();
+                self.host.set(&self.settings);
                 match self.settings.needs.first() {
                     Some(need) => Err(Stop::Needs(need.clone())),
                     None => Ok(()),
@@ -219,9 +220,11 @@ impl<'f> Runner<'f> {
             let by = format!("no packet by {}", seconds(deadline));
             return fails(event.line, format!("{} {}", expected(), window.show()), by);
         };
+        let since_start = window.from.since(Instant::ZERO).mul_f64(self.settings.tolerance_share);
         let clock = self.settings.timestamp_tick.map(|tick| ClockCheck {
             tick,
-            tolerance: window.tolerance.max(Duration::from_millis(1)),
+            // packetdrill: of clocks, the time since the start counts.
+            tolerance: window.tolerance.max(since_start).max(Duration::from_millis(1)),
         });
         let got = format!("`{}` at {}", self.numbers.show(&sent.segment), seconds(sent.at));
         if let Some(what) = self.numbers.difference(packet, &sent.segment, clock) {
@@ -250,7 +253,11 @@ impl<'f> Runner<'f> {
             Time::After(after) => Instant::ZERO + window.from.since(Instant::ZERO + after) + end,
             _ => window.from,
         };
-        self.blocked = Some(Blocked { call: call.clone(), line: event.line, end, progress });
+        // packetdrill: of a call that blocks, the time from start to end counts.
+        let share = end.since(window.from).mul_f64(self.settings.tolerance_share);
+        let tolerance = self.settings.tolerance.max(share);
+        let (call, line) = (call.clone(), event.line);
+        self.blocked = Some(Blocked { call, line, end, tolerance, progress });
         Ok(())
     }
 
@@ -263,8 +270,8 @@ impl<'f> Runner<'f> {
             return Ok(());
         }
         self.check(blocked.line, &blocked.call, &result)?;
-        let tolerance = self.settings.tolerance;
-        let window = Window { from: blocked.end, to: blocked.end, tolerance, anchored: true };
+        let (at, tolerance) = (blocked.end, blocked.tolerance);
+        let window = Window { from: at, to: at, tolerance, anchored: true };
         if !window.admits(self.now) {
             let expected = format!("`{}` to return {}", blocked.call.text, window.show());
             return fails(blocked.line, expected, format!("a return at {}", seconds(self.now)));
@@ -275,7 +282,7 @@ impl<'f> Runner<'f> {
     /// A call may block for as long as the script says.
     fn finish_blocked(&mut self) -> Result<(), Stop> {
         let Some(blocked) = &self.blocked else { return Ok(()) };
-        let deadline = blocked.end + self.settings.tolerance;
+        let deadline = blocked.end + blocked.tolerance;
         self.advance(deadline)?;
         match &self.blocked {
             Some(blocked) => {

@@ -103,6 +103,7 @@ impl Numbers {
                     };
                     options.sack = blocks.iter().map(live).collect();
                 }
+                TcpOption::AccEcn(accecn) => options.accecn = Some(*accecn),
                 TcpOption::Nop | TcpOption::Eol | TcpOption::Other(_) => {}
             }
         }
@@ -152,6 +153,7 @@ impl Numbers {
             (wanted.window_scale != got.window_scale, "window scale option"),
             (wanted.sack_permitted != got.sack_permitted, "SACK-permitted option"),
             (wanted.sack != got.sack, "SACK option"),
+            (wanted.accecn != got.accecn, "AccECN option"),
             (wanted.timestamps.is_some() != got.timestamps.is_some(), "timestamps option"),
         ];
         if let Some((_, name)) = differs.into_iter().find(|(differs, _)| *differs) {
@@ -191,7 +193,7 @@ impl Numbers {
         if let Some(ack) = segment.ack {
             text += &format!(" ack {}", beyond(ack));
         }
-        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd: _ } =
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, cwnd: _, accecn } =
             &segment.options;
         let mut options = Vec::new();
         options.extend(mss.map(|mss| format!("mss {mss}")));
@@ -204,6 +206,7 @@ impl Numbers {
                 .collect();
             options.push(format!("sack {}", blocks.join(" ")));
         }
+        options.extend(accecn.map(|accecn| accecn.to_string()));
         if !options.is_empty() {
             text += &format!(" <{}>", options.join(","));
         }

@@ -325,15 +325,21 @@ fn paces_itself(congestion: Congestion) -> bool {
 /// data were marked.
 fn check_ecn(sender: &Section<'_>, s: &TcpConfig, receiver: &Section<'_>, r: &TcpConfig) {
     let needs_each = matches!(s.congestion, Congestion::Dctcp | Congestion::Prague);
-    if needs_each && s.ecn != EcnConfig::Dctcp {
+    if needs_each && !matches!(s.ecn, EcnConfig::Dctcp | EcnConfig::AccEcn) {
         let message = "the congestion control lives on marks";
-        sender.push(sender.problem("congestion", message).expected("ecn = \"dctcp\""));
+        let expected = "ecn = \"dctcp\" or \"accecn\"";
+        sender.push(sender.problem("congestion", message).expected(expected));
     } else if s.ecn != EcnConfig::Off && !s.recovery.is_rack() {
         let problem = sender.problem("ecn", "only RACK answers marks");
         sender.push(problem.expected("recovery = \"rack\""));
     } else if s.ecn != r.ecn {
         let problem = receiver.problem("ecn", "the two ends differ");
         receiver.push(problem.expected("the same at both ends, such as in [tcp]"));
+    } else if s.ecn != EcnConfig::AccEcn
+        && let Some(section) = [sender, receiver].into_iter().find(|s| s.has("accecn-option"))
+    {
+        let problem = section.problem("accecn-option", "has no effect without AccECN");
+        section.push(problem.expected("ecn = \"accecn\""));
     }
 }
 

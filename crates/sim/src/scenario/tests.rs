@@ -553,6 +553,30 @@ fn a_key_of_several_policies_has_the_default_of_the_one_chosen() {
     assert_eq!(ack("ada"), AckConfig::Ada(AdaConfig { spacing_factor: 1.5 }));
 }
 
+// RFC 8257 §3.2, RFC 9768: both tell each mark.
+#[test]
+fn controls_that_live_on_marks_need_a_receiver_that_tells_each() {
+    for control in ["dctcp", "prague"] {
+        for ecn in ["dctcp", "accecn"] {
+            let tcp = format!("preset = \"linux\"\ncongestion = \"{control}\"\necn = \"{ecn}\"");
+            assert!(parse(&BASE.replace(MSS, &tcp)).is_ok(), "{tcp}");
+        }
+    }
+    refuses(
+        MSS,
+        "preset = \"linux\"\ncongestion = \"prague\"\necn = \"rfc3168\"",
+        &["t.toml:18:14: tcp.congestion: the congestion control lives on marks (expected ecn = \
+           \"dctcp\" or \"accecn\")"],
+    );
+    refuses(
+        MSS,
+        "preset = \"linux\"\necn = \"rfc3168\"\naccecn-option = \"never\"",
+        &[
+            "t.toml:19:17: tcp.accecn-option: has no effect without AccECN (expected ecn = \"accecn\")",
+        ],
+    );
+}
+
 #[test]
 fn strategies_have_words_and_keys_of_their_own() {
     refuses(
@@ -793,6 +817,7 @@ fn every_key_of_an_endpoint_arrives() {
         granularity = "10 ms"
         tick = "500 ms"
         max-retransmissions = 6
+        linear-syn-timeouts = 2
         policy = "fixed"
         [tcp.persist]
         on-shrink = "bsd"

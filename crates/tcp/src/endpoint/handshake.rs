@@ -3,7 +3,7 @@
 
 use super::receive::Reply;
 use super::{Endpoint, Io, State};
-use crate::config::{EcnConfig, TIMESTAMPS_LEN};
+use crate::config::TIMESTAMPS_LEN;
 use airtcp_core::event::AbortReason;
 use airtcp_core::{Ecn, Event, Flags, Instant, Options, Payload, Segment, Timestamps};
 
@@ -16,7 +16,7 @@ impl<P: Payload> Endpoint<P> {
     /// Sends our SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again.
     pub(super) fn send_syn(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let reply = self.state == State::SynReceived;
-        let options = Options {
+        let mut options = Options {
             mss: Some(self.config.announced_mss()),
             window_scale: (self.config.window_scaling && (!reply || self.tx.scaling))
                 .then_some(self.rx.shift_offered),
@@ -25,13 +25,14 @@ impl<P: Payload> Endpoint<P> {
                 .then(|| self.stamp(now)),
             ..Options::default()
         };
+        let ecn = if reply { self.accept_ecn(&mut options) } else { self.offered_ecn() };
         let syn = Segment {
             flow: self.flow,
             seq: self.tx.iss,
             ack: reply.then_some(self.rx.nxt),
             // The window of a SYN is never scaled (RFC 7323 §2.2).
             window: self.rx.unscaled_window(),
-            flags: Flags::SYN | self.ecn_setup(reply),
+            flags: Flags::SYN | ecn,
             ecn: Ecn::NotEct,
             options,
             payload: P::default(),
@@ -42,16 +43,6 @@ impl<P: Payload> Endpoint<P> {
         self.tx.arm_retransmission(now);
         self.tx.timed = is_first.then_some((self.tx.nxt, now));
         io.out.push(syn);
-    }
-
-    /// The flags that offer ECN, or accept it (RFC 3168 §6.1.1).
-    fn ecn_setup(&self, reply: bool) -> Flags {
-        match (self.config.ecn, reply) {
-            (EcnConfig::Off, _) => Flags::empty(),
-            (_, false) => Flags::ECE | Flags::CWR,
-            (_, true) if self.tx.ecn_ok => Flags::ECE,
-            (_, true) => Flags::empty(),
-        }
     }
 
     /// Our clock as a timestamp: milliseconds, offset by the ISN so that wraparound happens.
@@ -108,6 +99,12 @@ impl<P: Payload> Endpoint<P> {
             return Reply::None;
         }
         self.establish(now, segment, io);
+        if self.accecn.is_some() {
+            // The server learns from a pure ACK how its SYN/ACK arrived (RFC 9768 §3.2.2.1).
+            self.send_ack(now, io);
+            self.transmit(now, io);
+            return Reply::None;
+        }
         self.rx.owe_ack();
         self.transmit(now, io);
         Reply::Ack
@@ -121,9 +118,7 @@ impl<P: Payload> Endpoint<P> {
             self.rx.ts_recent = value;
         }
         let shift = syn.options.window_scale.filter(|_| self.config.window_scaling);
-        let ecn = syn.flags & (Flags::ECE | Flags::CWR);
-        let offered = if syn.ack.is_some() { Flags::ECE } else { Flags::ECE | Flags::CWR };
-        self.tx.ecn_ok = self.config.ecn != EcnConfig::Off && ecn == offered;
+        self.negotiate_ecn(syn);
         self.tx.scaling = shift.is_some();
         self.rx.enable_scaling(self.tx.scaling);
         self.tx.shift = shift.unwrap_or(0).min(LARGEST_SHIFT);

@@ -56,6 +56,11 @@ impl<P: Payload> Endpoint<P> {
         self.tx.rack.as_ref().map_or(0, |rack| rack.delivered().total())
     }
 
+    /// Of these, reported as marked by a queue.
+    pub fn delivered_ce(&self) -> u64 {
+        self.tx.rack.as_ref().map_or(0, |rack| rack.delivered().ce())
+    }
+
     /// The smallest RTT of the last five minutes, measured by RACK.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.tx.rack.as_ref().and_then(|rack| rack.min_rtt())

@@ -9,9 +9,10 @@
 //! spurious retransmission detector and the congestion control, and enters or leaves recovery; then
 //! `transmit.rs` sends what the windows and the pacing rate allow, and what is left is a pure ACK
 //! if one is due. `timers.rs` handles the expiries, `mobility.rs` the signals of a mobile host's
-//! radio, `standby.rs` broken routes. The caller passes in time, segments, signals and application
-//! calls, and sends what lands in [`Io::out`].
+//! radio, `standby.rs` broken routes; `accecn.rs` tells of marks, and is told (RFC 9768). The caller
+//! passes in time, segments, signals and application calls, and sends what lands in [`Io::out`].
 
+mod accecn;
 mod acknowledge;
 mod handshake;
 mod inspect;
@@ -24,8 +25,11 @@ mod standby;
 mod timers;
 mod transmit;
 
+pub use accecn::EcnCounts;
+
+use crate::accecn::AccEcn;
 use crate::ack::Departure;
-use crate::config::TcpConfig;
+use crate::config::{AccEcnOptions, TcpConfig};
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
@@ -123,6 +127,9 @@ pub struct Endpoint<P> {
     rx: Receiver<P>,
     /// Timestamps were negotiated (RFC 7323 §3.2).
     timestamps: bool,
+    /// AccECN was negotiated.
+    accecn: Option<Box<AccEcn>>,
+    accecn_option: AccEcnOptions,
     time_wait: Option<Instant>,
     aborted: Option<AbortReason>,
     reply: Reply,
@@ -150,10 +157,12 @@ impl<P: Payload> Endpoint<P> {
         Self {
             tx: Sender::new(&config, isn, congestion, rto, route),
             rx: Receiver::new(&config, ack),
+            accecn_option: config.accecn_option,
             config,
             flow,
             state: State::Closed,
             timestamps: false,
+            accecn: None,
             time_wait: None,
             aborted: None,
             reply: Reply::None,
@@ -409,8 +418,20 @@ impl<P: Payload> Endpoint<P> {
         if self.timestamps {
             segment.options.timestamps = Some(self.stamp(now));
         }
-        if self.tx.sack_ok {
+        let answers_acks =
+            self.accecn.as_mut().is_some_and(|accecn| std::mem::take(&mut accecn.answers_acks));
+        if self.tx.sack_ok && !answers_acks {
             segment.options.sack = self.rx.sack_blocks(if self.timestamps { 3 } else { 4 });
+        }
+        if let Some(accecn) = &mut self.accecn {
+            let pure = len == 0 && segment.options.sack.is_empty();
+            segment.flags |= accecn.flags(pure);
+            // Only RACK answers marks.
+            if accecn.is_capable() && self.tx.rack.is_some() {
+                segment.ecn = self.tx.recovery.codepoint();
+            }
+            let rtt = self.tx.rto.estimate().map(|e| e.srtt);
+            accecn.add_option(self.accecn_option, now, rtt, &mut segment.options);
         }
         self.rx.on_ack_sent(&mut Departure {
             now,

@@ -30,7 +30,7 @@ impl<P: Payload> Endpoint<P> {
         let tx = &self.tx;
         let phase = tx.recovery.phase();
         let waits = tx.unsent_data().min(tx.mss);
-        let arrival = Arrival {
+        let mut arrival = Arrival {
             now,
             ack,
             una: tx.una,
@@ -46,7 +46,9 @@ impl<P: Payload> Endpoint<P> {
         };
         let advances = ack.after(tx.una);
         let flight = tx.flight();
-        let out = rack.on_ack(&mut self.tx.recovery, &arrival);
+        let mut out = rack.on_ack(&mut self.tx.recovery, &arrival);
+        self.take_marks(segment, &mut rack, &out, &mut arrival);
+        rack.react(&mut self.tx.recovery, &arrival, &mut out);
         let duplicate = !advances && (out.newly_sacked || out.newly_delivered > 0);
         self.count_ack(now, ack, duplicate, io);
         let sample = out.rtt.or_else(|| {
@@ -76,6 +78,22 @@ impl<P: Payload> Endpoint<P> {
             if let Some(rack) = &mut self.tx.rack {
                 rack.give_up_f_rto_unless_sent(self.tx.max);
             }
+        }
+    }
+
+    /// With AccECN, notes the marks that the ACK reports.
+    fn take_marks(
+        &mut self,
+        segment: &Segment<P>,
+        rack: &mut Rack,
+        out: &Outcome,
+        arrival: &mut Arrival<'_>,
+    ) {
+        let progress = arrival.ack.after(arrival.una) || out.newly_sacked;
+        let bytes = rack.newly_delivered(out);
+        if let Some(marks) = self.read_marks(segment, out.segments_delivered, bytes, progress) {
+            arrival.ece = marks.segments > 0;
+            rack.on_marks(marks.bytes);
         }
     }
 
@@ -111,7 +129,7 @@ impl<P: Payload> Endpoint<P> {
                 delivered_ce: delivered.ce(),
                 lost: delivered.lost(),
                 newly_delivered: out.newly_delivered,
-                newly_ce: if arrival.ece { out.newly_delivered } else { 0 },
+                newly_ce: out.newly_ce,
                 newly_lost: out.newly_lost,
                 inflight: rack.inflight(),
                 prior_inflight: out.prior_inflight,

@@ -65,6 +65,8 @@ pub(super) struct Receiver<P> {
     owed: bool,
     /// When an unacceptable segment without data was answered last.
     empty_answered: Option<Instant>,
+    /// Data that came again, for the next SACK option to report (RFC 2883).
+    pub(super) duplicate: Option<SackBlock>,
     /// ACKs echo a congestion mark (RFC 3168 §6.1.3; RFC 8257 §3.2).
     pub(super) echoes_mark: bool,
     /// Every segment closes the window, whatever it is (Freeze-TCP).
@@ -99,6 +101,7 @@ impl<P: Payload> Receiver<P> {
             policy,
             owed: false,
             empty_answered: None,
+            duplicate: None,
             echoes_mark: false,
             frozen: false,
             ts_recent: 0,
@@ -186,9 +189,10 @@ impl<P: Payload> Receiver<P> {
         self.policy.on_ack_sent(departure);
     }
 
-    /// Up to `most` blocks, the most recently touched island first (RFC 2018 §4).
-    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::new();
+    /// Up to `most` blocks: a duplicate first (RFC 2883 §4), then the most recently touched island (RFC
+    /// 2018 §4).
+    pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
+        let mut blocks: SackBlocks = self.duplicate.take().into_iter().collect();
         let mut before = u64::MAX;
         while blocks.as_slice().len() < most {
             let next = self.islands.iter().filter(|i| i.touched < before).max_by_key(|i| i.touched);
@@ -338,6 +342,7 @@ impl<P: Payload> Endpoint<P> {
         if ack.after(self.tx.max) {
             return Reply::PureAck; // acknowledges what we never sent (RFC 9293 §3.10.7.4)
         }
+        self.hear_ecn(segment);
         // Only now is the segment the peer's: PAWS would drop all the rest after a forged one.
         if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps)
             && segment.seq.at_or_before(self.rx.last_ack_sent)
@@ -351,7 +356,8 @@ impl<P: Payload> Endpoint<P> {
         if self.state == State::Closed {
             return Reply::None;
         }
-        let reply = self.on_data(now, segment, io);
+        let marked = self.count_ecn(segment);
+        let reply = self.on_data(now, segment, io).max(self.answer_marks(marked, segment));
         self.transmit(now, io);
         reply
     }
@@ -368,7 +374,9 @@ impl<P: Payload> Endpoint<P> {
         let probe = segment.seq == self.rx.nxt && self.rx.wnd() == 0;
         let duplicate = segment.seq_end().at_or_before(self.rx.nxt)
             && self.rx.nxt.bytes_after(segment.seq) <= self.rx.capacity;
+        self.note_ecn_of_duplicate(segment, duplicate);
         if duplicate && !segment.payload.is_empty() {
+            self.note_duplicate(segment);
             self.ask_policy(now, segment, Order::Duplicate);
         }
         if let Some(ack) = segment.ack
@@ -381,6 +389,15 @@ impl<P: Payload> Endpoint<P> {
         }
         let is_syn = segment.flags.contains(Flags::SYN) && segment.ack.is_none();
         if self.state == State::SynReceived && is_syn {
+            if self.offers_conflict(segment) {
+                self.accecn = None;
+                self.send(now, self.tx.max, Flags::RST, P::default(), io);
+                self.enter_aborted(now, AbortReason::Reset, io);
+                return Reply::None;
+            }
+            if let Some(accecn) = &mut self.accecn {
+                accecn.on_syn_again(segment);
+            }
             self.send_syn(now, io); // the peer lost our SYN-ACK
             return Reply::None;
         }
@@ -391,6 +408,20 @@ impl<P: Payload> Endpoint<P> {
             return Reply::None;
         }
         Reply::PureAck
+    }
+
+    /// A segment outside the window: old data counts all the same (RFC 9768 §3.2), and a SYN/ACK is
+    /// answered as the first one was (§3.2.2.1).
+    fn note_ecn_of_duplicate(&mut self, segment: &Segment<P>, duplicate: bool) {
+        let Some(accecn) = &mut self.accecn else { return };
+        accecn.newer_timestamp = false;
+        if segment.flags.contains(Flags::SYN) {
+            if segment.ack.is_some() {
+                accecn.on_syn_ack_again(segment.ecn);
+            }
+        } else if duplicate {
+            self.count_ecn(segment);
+        }
     }
 
     /// Shows a data segment to the ACK policy.
@@ -436,6 +467,9 @@ impl<P: Payload> Endpoint<P> {
             let before = self.rx.nxt;
             let order = self.rx.take_data(segment.seq, &segment.payload);
             self.count_data(segment, order);
+            if order == Order::Duplicate {
+                self.note_duplicate(segment);
+            }
             let delivered = u64::from(self.rx.nxt.bytes_after(before));
             if delivered > 0 {
                 self.stats.bytes_delivered += delivered;
@@ -473,7 +507,7 @@ impl<P: Payload> Endpoint<P> {
             _ if !self.tx.ecn_ok => {}
             EcnConfig::Off => {}
             // RFC 3168 §6.1.3: until the sender says that it has reduced.
-            EcnConfig::Rfc3168 => {
+            EcnConfig::Rfc3168 | EcnConfig::AccEcn => {
                 let answered = segment.flags.contains(Flags::CWR);
                 self.rx.echoes_mark = marked || (self.rx.echoes_mark && !answered);
             }

@@ -77,7 +77,10 @@ impl<P: Payload> Endpoint<P> {
         let (count, duplicate_acks) = (self.tx.expiries, self.tx.recovery.duplicate_acks());
         self.stats.timeouts += 1;
         self.stats.timeouts_after_duplicates += u64::from(matches!(duplicate_acks, 1 | 2));
-        self.tx.rto.on_expiry(&Expiry { now, count, duplicate_acks, handshake });
+        let linear = self.config.rto.linear_syn_timeouts;
+        if self.state != State::SynSent || count > linear {
+            self.tx.rto.on_expiry(&Expiry { now, count, duplicate_acks, handshake });
+        }
         let (seq, rto) = (self.tx.una, self.tx.rto.rto());
         io.events.emit(now, || Event::RtoExpired { seq, count, rto });
         self.tx.arm_retransmission(now);

@@ -385,6 +385,7 @@ impl<'a> Runner<'a> {
                     .map(|&(l, r)| SackBlock { left: self.isn + l, right: self.isn + r })
                     .collect(),
                 cwnd: options.cwnd,
+                accecn: None,
             },
             payload: bytes(seq, written.len),
         }

@@ -55,6 +55,11 @@ impl Delivered {
         self.ce
     }
 
+    /// The peer reports so many bytes as marked.
+    pub(super) fn add_ce(&mut self, bytes: u32) {
+        self.ce += u64::from(bytes);
+    }
+
     /// Bytes taken for lost.
     pub(crate) fn lost(&self) -> u64 {
         self.lost

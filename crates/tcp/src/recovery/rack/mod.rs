@@ -39,7 +39,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) echo: Option<u32>,
     /// Our clock.
     pub(crate) clock: u32,
-    /// It echoes a congestion mark (RFC 3168).
+    /// It echoes a congestion mark (RFC 3168), or reports new ones (RFC 9768).
     pub(crate) ece: bool,
     /// Data waits and the peer's window has room for it.
     pub(crate) may_send_new: bool,
@@ -63,6 +63,10 @@ impl Arrival<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) newly_delivered: u32,
+    /// Segments of these.
+    pub(crate) segments_delivered: u32,
+    /// Bytes reported as marked.
+    pub(crate) newly_ce: u32,
     pub(crate) newly_sacked: bool,
     /// RTT for the estimator, measured on a segment sent once.
     pub(crate) rtt: Option<Duration>,
@@ -80,6 +84,8 @@ pub(crate) struct Outcome {
     /// The reordering timer is to run for so long.
     pub(crate) reorder: Option<Duration>,
     una_advanced: bool,
+    /// Bytes delivered, marked and lost before the ACK.
+    before: Totals,
     dsack: bool,
     dsack_of_probe: bool,
     /// Data that was never retransmitted was delivered, sent before the last time-out.
@@ -89,6 +95,14 @@ pub(crate) struct Outcome {
     lost_again: bool,
     /// The newest segment delivered, for the rate sample.
     newest: Option<Newest>,
+}
+
+/// Bytes since the connection began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    delivered: u64,
+    ce: u64,
+    lost: u64,
 }
 
 /// Why a reduction began.
@@ -242,33 +256,58 @@ impl Rack {
         self.delivered.on_app_limited(self.queue.inflight());
     }
 
-    /// An ACK: updates the records, finds losses, and moves the phase. The caller then lets the
-    /// congestion control hear it ([`Rack::control`]) and sends.
+    /// An ACK: updates the records. The caller then reads the marks that it reports, and goes on with
+    /// [`Rack::react`].
     pub(crate) fn on_ack(&mut self, recovery: &mut LossRecovery, ack: &Arrival<'_>) -> Outcome {
         let mut out = Outcome {
             prior_inflight: self.queue.inflight(),
             una_advanced: ack.ack.after(ack.una),
+            before: Totals {
+                delivered: self.delivered.total(),
+                ce: self.delivered.ce(),
+                lost: self.delivered.lost(),
+            },
             ..Outcome::default()
         };
         self.srtt = ack.srtt;
-        let (delivered, lost) = (self.delivered.total(), self.delivered.lost());
         let highest = self.highest_sacked(ack.una, ack.nxt);
         self.take_blocks(recovery, ack, &mut out);
         self.take_acknowledged(ack, highest, &mut out);
+        out
+    }
+
+    /// Bytes that the ACK delivered, so far.
+    pub(crate) fn newly_delivered(&self, out: &Outcome) -> u32 {
+        (self.delivered.total() - out.before.delivered) as u32
+    }
+
+    /// The ACK reports `bytes` as marked (RFC 9768).
+    pub(crate) fn on_marks(&mut self, bytes: u32) {
+        self.delivered.add_ce(bytes);
+    }
+
+    /// The rest of what an ACK does: finds losses, and moves the phase. The caller then lets the
+    /// congestion control hear it ([`Rack::control`]) and sends.
+    pub(crate) fn react(
+        &mut self,
+        recovery: &mut LossRecovery,
+        ack: &Arrival<'_>,
+        out: &mut Outcome,
+    ) {
         let sampled_from = out.newest.as_ref().map(|newest| newest.snapshot.delivered);
         self.reordering.on_round(sampled_from, self.delivered.total());
-        self.judge_probe(recovery, ack, &mut out);
-        if self.is_dubious(recovery, ack, &out) {
-            self.move_phase(recovery, ack, &mut out);
+        self.judge_probe(recovery, ack, out);
+        if self.is_dubious(recovery, ack, out) {
+            self.move_phase(recovery, ack, out);
         }
-        out.newly_delivered = (self.delivered.total() - delivered) as u32;
-        out.newly_lost = (self.delivered.lost() - lost) as u32;
+        out.newly_delivered = self.newly_delivered(out);
+        out.newly_ce = (self.delivered.ce() - out.before.ce) as u32;
+        out.newly_lost = (self.delivered.lost() - out.before.lost) as u32;
         out.rate = self.delivered.rate_sample(ack.now, out.newly_delivered, out.newest.as_ref());
         out.rate = out.rate.filter(|_| !self.reneged);
         if out.reorder.is_some() {
             out.rearm = false;
         }
-        out
     }
 
     /// Lets the congestion control hear an ACK, and moves cwnd.
@@ -364,6 +403,7 @@ impl Rack {
         self.queue.mark_sacked(serial);
         self.detection.on_sacked(record.end);
         self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
+        out.segments_delivered += 1;
         out.newly_sacked = true;
     }
 
@@ -419,6 +459,7 @@ impl Rack {
             if !record.sacked {
                 self.detection.on_delivered(ack, &record, self.delivered.min_rtt());
                 self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
+                out.segments_delivered += 1;
             }
         }
         if let Some(low) = overtaken.filter(|low| low.before(highest)) {
