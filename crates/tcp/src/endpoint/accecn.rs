@@ -144,14 +144,17 @@ impl<P: Payload> Endpoint<P> {
             }
     }
 
-    /// Data came that we have already: with SACK, AccECN asks for DSACK (RFC 9768 §3.1.1, RFC 2883).
+    /// Data came that we have already, which the next ACK reports (RFC 2883): as Linux does, and as
+    /// AccECN asks for (RFC 9768 §3.1.1).
     pub(super) fn note_duplicate(&mut self, segment: &Segment<P>) {
-        let Some(accecn) = &mut self.accecn else { return };
         let right = segment.seq + segment.payload.len() as u32;
-        if self.tx.sack_ok {
+        let tells = self.accecn.is_some() || self.config.recovery.is_rack();
+        if tells && self.tx.sack_ok {
             self.rx.duplicate = Some(SackBlock { left: segment.seq, right });
         }
-        if right.at_or_before(self.rx.nxt) {
+        if let Some(accecn) = &mut self.accecn
+            && right.at_or_before(self.rx.nxt)
+        {
             accecn.on_duplicate(segment.seq);
         }
     }
