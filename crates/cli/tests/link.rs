@@ -9,6 +9,8 @@
 use airtcp_emu::control::Status;
 use airtcp_emu::emulator::{OUTSIDE, OUTSIDE6};
 use airtcp_testing::skip;
+use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
@@ -39,7 +41,7 @@ fn possible() -> bool {
 }
 
 /// Runs this program in a role behind a link.
-fn behind_link(options: &[&str], role: &str, port: u16) -> (Output, Vec<f64>) {
+fn behind_link(options: &[&str], role: &str, port: impl Display) -> (Output, Vec<f64>) {
     let program = std::env::current_exe().unwrap();
     let mut command = airtcp(options);
     command.arg("--").arg(program).args(["--exact", "inside", "--nocapture"]);
@@ -86,6 +88,19 @@ fn source(size: usize) -> u16 {
     port
 }
 
+/// The same to one client by Reno, which every Linux has and which fills a queue, as BBR does not;
+/// its port.
+fn reno_source(size: usize) -> u16 {
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        setsockopt(&peer, TcpCongestion, &"reno".into()).unwrap();
+        let _ = peer.write_all(&pattern(size));
+    });
+    port
+}
+
 /// Bytes that do not repeat (xorshift).
 fn pattern(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -109,6 +124,7 @@ fn inside() {
         "echo" => return answer(&UdpSocket::bind(outside).unwrap()),
         "ping" => round_trips(&outside),
         "ping6" => round_trips(&format!("[{}]:{port}", std::env::var(OUTSIDE6).unwrap())),
+        "loaded" => loaded_round_trips(&host, port),
         _ => vec![download(&outside)],
     };
     let found: Vec<String> = found.iter().map(f64::to_string).collect();
@@ -137,6 +153,16 @@ fn round_trips(outside: &str) -> Vec<f64> {
     }
     sender.join().unwrap();
     trips
+}
+
+/// Round trips beside a download that has run for a second; `ports` are those of the echo and of the
+/// source, with a comma.
+fn loaded_round_trips(host: &str, ports: &str) -> Vec<f64> {
+    let (echo, source) = ports.split_once(',').unwrap();
+    let mut bytes = TcpStream::connect(format!("{host}:{source}")).unwrap();
+    std::thread::spawn(move || std::io::copy(&mut bytes, &mut std::io::sink()));
+    std::thread::sleep(Duration::from_secs(1));
+    round_trips(&format!("{host}:{echo}"))
 }
 
 /// Seconds of a download of the pattern.
@@ -178,6 +204,35 @@ fn a_download_has_the_rate_of_the_link() {
     // 1448 bytes of payload in a packet of 1500; slow start and recovery take some time.
     let goodput = SIZE as f64 * 8.0 / took;
     assert!((6.0e6..8.0e6 * 1448.0 / 1500.0).contains(&goodput), "{goodput} bit/s");
+}
+
+/// The median round trip, ms, beside a download at 8 Mbit/s through this queue, and the report.
+fn loaded(queue: &str) -> (f64, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text = format!("rate = \"8mbit\"\ndelay = \"20 ms\"\n[down]\nqueue = {queue}\n");
+    std::fs::write(file.path(), text).unwrap();
+    let options = ["--config", file.path().to_str().unwrap()];
+    let ports = format!("{},{}", echo(), reno_source(6_000_000));
+    let (output, mut trips) = behind_link(&options, "loaded", ports);
+    assert!(trips.len() > 15, "{trips:?} {}", stderr(&output));
+    trips.sort_by(f64::total_cmp);
+    (trips[trips.len() / 2], stderr(&output))
+}
+
+/// RFC 8290 §1: a flow that sends little does not wait behind one that fills its queue. 200 packets
+/// of 1500 bytes take 300 ms at 8 Mbit/s; the path alone takes 40 ms.
+#[test]
+fn a_ping_beside_a_download_waits_in_drop_tail_and_not_in_fq_codel() {
+    if !possible() {
+        return;
+    }
+    let (drop_tail, tail_report) = loaded("{ limit = \"200 packets\" }");
+    let (codel, _) = loaded("{ kind = \"codel\" }");
+    let (fq_codel, report) = loaded("{ kind = \"fq-codel\" }");
+    println!("ms: drop-tail {drop_tail:.1}, codel {codel:.1}, fq-codel {fq_codel:.1}");
+    assert!(drop_tail > 100.0, "{drop_tail} ms, {tail_report}");
+    assert!((40.0..100.0).contains(&fq_codel), "{fq_codel} ms, {report}");
+    assert!(codel < drop_tail, "{codel} ms");
 }
 
 #[test]
