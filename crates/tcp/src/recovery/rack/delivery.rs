@@ -21,6 +21,7 @@ pub(crate) struct Delivered {
     /// Until so much is delivered, samples are the application's.
     app_limited_until: u64,
     min_rtt: MinRtt,
+    newest: Option<Newest>,
 }
 
 /// The newest of the segments that an ACK delivers.
@@ -42,6 +43,7 @@ impl Delivered {
             flight_began: now,
             app_limited_until: 0,
             min_rtt: MinRtt::default(),
+            newest: None,
         }
     }
 
@@ -100,14 +102,18 @@ impl Delivered {
         }
     }
 
-    /// A segment was delivered; `newest` follows.
-    pub(super) fn take(
-        &mut self,
-        now: Instant,
-        sent: &Sent,
-        marked: bool,
-        newest: &mut Option<Newest>,
-    ) {
+    /// An ACK begins.
+    pub(super) fn begin_ack(&mut self) {
+        self.newest = None;
+    }
+
+    /// The newest of the segments that the ACK has delivered so far.
+    pub(super) fn newest(&self) -> Option<&Newest> {
+        self.newest.as_ref()
+    }
+
+    /// A segment was delivered.
+    pub(super) fn take(&mut self, now: Instant, sent: &Sent, marked: bool) {
         let bytes = u64::from(sent.len());
         self.total += bytes;
         self.ce += if marked { bytes } else { 0 };
@@ -115,9 +121,9 @@ impl Delivered {
         let is_newer = |newest: &Newest| {
             sent.at > newest.at || (sent.at == newest.at && sent.end.after(newest.end))
         };
-        if newest.as_ref().is_none_or(is_newer) {
+        if self.newest.as_ref().is_none_or(is_newer) {
             let Sent { at, end, retransmitted, snapshot, .. } = *sent;
-            *newest = Some(Newest { at, end, retransmitted, snapshot });
+            self.newest = Some(Newest { at, end, retransmitted, snapshot });
             self.flight_began = at;
         }
     }
@@ -138,16 +144,11 @@ impl Delivered {
     }
 
     /// The rate that an ACK shows.
-    pub(super) fn rate_sample(
-        &mut self,
-        now: Instant,
-        newly_delivered: u32,
-        newest: Option<&Newest>,
-    ) -> Option<RateSample> {
+    pub(super) fn rate_sample(&mut self, now: Instant, newly_delivered: u32) -> Option<RateSample> {
         if self.app_limited_until > 0 && self.total > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let newest = newest.filter(|_| newly_delivered > 0)?;
+        let newest = self.newest.as_ref().filter(|_| newly_delivered > 0)?;
         let Snapshot { first_sent_at, delivered_at, delivered, .. } = newest.snapshot;
         let sent_over = newest.at.since(first_sent_at);
         let delivered_over = now.since(delivered_at);

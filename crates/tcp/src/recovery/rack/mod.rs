@@ -19,7 +19,7 @@ mod undo;
 use super::{LossRecovery, Phase, Reduction};
 use crate::congestion::{Ack, Loss, RateSample, Spurious, Timeout, Undo as Needless};
 use airtcp_core::{Duration, Instant, SackBlock, SackBlocks, SeqNum};
-use delivery::{Delivered, Newest};
+use delivery::Delivered;
 use detection::{Detection, Reordering};
 use prr::{Progress, Prr};
 use queue::Queue;
@@ -93,8 +93,6 @@ pub(crate) struct Outcome {
     /// The lowest segment delivered that had been overtaken.
     overtaken: Option<SeqNum>,
     lost_again: bool,
-    /// The newest segment delivered, for the rate sample.
-    newest: Option<Newest>,
 }
 
 /// Bytes since the connection began.
@@ -270,6 +268,7 @@ impl Rack {
             ..Outcome::default()
         };
         self.srtt = ack.srtt;
+        self.delivered.begin_ack();
         let highest = self.highest_sacked(ack.una, ack.nxt);
         self.take_blocks(recovery, ack, &mut out);
         self.take_acknowledged(ack, highest, &mut out);
@@ -294,7 +293,7 @@ impl Rack {
         ack: &Arrival<'_>,
         out: &mut Outcome,
     ) {
-        let sampled_from = out.newest.as_ref().map(|newest| newest.snapshot.delivered);
+        let sampled_from = self.delivered.newest().map(|newest| newest.snapshot.delivered);
         self.reordering.on_round(sampled_from, self.delivered.total());
         self.judge_probe(recovery, ack, out);
         if self.is_dubious(recovery, ack, out) {
@@ -303,7 +302,7 @@ impl Rack {
         out.newly_delivered = self.newly_delivered(out);
         out.newly_ce = (self.delivered.ce() - out.before.ce) as u32;
         out.newly_lost = (self.delivered.lost() - out.before.lost) as u32;
-        out.rate = self.delivered.rate_sample(ack.now, out.newly_delivered, out.newest.as_ref());
+        out.rate = self.delivered.rate_sample(ack.now, out.newly_delivered);
         out.rate = out.rate.filter(|_| !self.reneged);
         if out.reorder.is_some() {
             out.rearm = false;
@@ -350,6 +349,9 @@ impl Rack {
     /// The SACK blocks: first whether one reports a duplicate, then what they report for the first
     /// time.
     fn take_blocks(&mut self, recovery: &LossRecovery, ack: &Arrival<'_>, out: &mut Outcome) {
+        if ack.blocks.is_empty() {
+            return;
+        }
         let duplicate = self.take_duplicate(ack, out);
         let valid = |block: &&SackBlock| {
             block.left.before(block.right)
@@ -372,9 +374,7 @@ impl Rack {
                 self.queue.forget_retransmission(serial);
             }
         }
-        if !ack.blocks.is_empty() {
-            self.seen = blocks;
-        }
+        self.seen = blocks;
         if out.newly_sacked && (recovery.phase() != Phase::Loss || self.undo.is_armed()) {
             self.note_reordering(ack, out.overtaken);
         }
@@ -402,7 +402,7 @@ impl Rack {
         }
         self.queue.mark_sacked(serial);
         self.detection.on_sacked(record.end);
-        self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
+        self.delivered.take(ack.now, &record, ack.ece);
         out.segments_delivered += 1;
         out.newly_sacked = true;
     }
@@ -458,7 +458,7 @@ impl Rack {
             }
             if !record.sacked {
                 self.detection.on_delivered(ack, &record, self.delivered.min_rtt());
-                self.delivered.take(ack.now, &record, ack.ece, &mut out.newest);
+                self.delivered.take(ack.now, &record, ack.ece);
                 out.segments_delivered += 1;
             }
         }
@@ -470,7 +470,7 @@ impl Rack {
         }
         // RFC 6298 §3, Karn: not from a segment sent twice. Without one, a SACKed segment serves.
         let oldest = oldest.filter(|_| !retransmitted);
-        let sacked_at = out.newest.as_ref().filter(|n| !n.retransmitted && out.newly_sacked);
+        let sacked_at = self.delivered.newest().filter(|n| !n.retransmitted && out.newly_sacked);
         let sent = oldest.or(sacked_at.map(|n| n.at));
         out.rtt = sent.map(|sent| ack.now.since(sent));
         let newest = newest.filter(|_| !retransmitted).or(sent);
