@@ -28,9 +28,15 @@ impl Subscriber for Watch {
             return;
         }
         match *event {
-            Event::RtoExpired { .. } | Event::FastRetransmit { .. } | Event::CwndReduced { .. } => {
+            Event::RtoExpired { .. } | Event::FastRetransmit { .. } => {
                 self.lost = true;
                 self.losses += 1;
+            }
+            Event::CwndReduced { from, .. } => {
+                self.lost = true;
+                self.losses += 1;
+                // Before the first ACK nothing has told the initial window.
+                self.cwnd = from;
             }
             Event::Window { cwnd, ssthresh, .. } => {
                 let ssthresh = (ssthresh != u32::MAX).then_some(ssthresh);
@@ -91,7 +97,7 @@ fn loss() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn no_loss_raises_ssthresh(
