@@ -57,7 +57,8 @@ node = [
 ]
 link = [{ between = ["FH", "AP"], rate = "100 Mbit/s", delay = "1 ms" }]
 wlan = [{ name = "cell", stations = ["AP", "MH"] }]
-flow = [{ from = "FH", to = "MH", tcp = { preset = "rfc" } }]
+flow = [{ from = "FH", to = "MH" }]
+tcp = { preset = "rfc" }
 udp = [{ name = "noise", from = "MH", to = "AP", rate = "100 kbit/s", size = "1250 B" }]
 """
 

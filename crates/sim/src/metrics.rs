@@ -116,7 +116,7 @@ documented! {
         /// Packets of the flow, in either direction, whose TTL expired.
         pub ttl_drops: u64,
         /// Time in which the sender had sent all that its application had written, s. This and the
-        /// next three are the time from the handshake to the acknowledgement of the sender's FIN.
+        /// next three are the time from its first data to the acknowledgement of its FIN.
         pub limited_by_application: f64,
         /// Time in which it had, and the send buffer was full of unacknowledged data, s.
         pub limited_by_send_buffer: f64,

@@ -56,7 +56,7 @@ impl Limits {
 /// The present limit and the times until now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LimitClock {
-    /// None before the handshake ends and after our FIN is acknowledged.
+    /// None after our FIN is acknowledged.
     current: Option<Limit>,
     since: Instant,
     until_then: Limits,
@@ -81,15 +81,19 @@ impl LimitClock {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// How long each limit kept the sender from sending more, from the handshake until `now`.
+    /// How long each limit kept the sender from sending more, from its first data until `now`.
     pub fn limits(&self, now: Instant) -> Limits {
-        self.tx.limits.at(now)
+        self.tx.limits.as_ref().map_or_else(Limits::default, |clock| clock.at(now))
     }
 
     /// Call after everything that may change it.
     pub(super) fn note_limit(&mut self, now: Instant) {
         let limit = self.sends_data().then(|| self.limit());
-        self.tx.limits.turn(now, limit);
+        match &mut self.tx.limits {
+            Some(clock) => clock.turn(now, limit),
+            None if limit.is_none_or(|limit| limit == Limit::Idle) => {}
+            none => none.insert(Box::default()).turn(now, limit),
+        }
     }
 
     fn limit(&self) -> Limit {

@@ -126,7 +126,8 @@ pub(super) struct Sender<P> {
     pub(super) last_sent: Instant,
     /// Where the last segment smaller than the MSS ends; for Minshall's variant of Nagle.
     small_end: SeqNum,
-    pub(super) limits: LimitClock,
+    /// From the first data on: a pure receiver has none.
+    pub(super) limits: Option<Box<LimitClock>>,
 }
 
 impl<P: Payload> Sender<P> {
@@ -175,7 +176,7 @@ impl<P: Payload> Sender<P> {
             spurious: Detector::new(config.spurious),
             last_sent: Instant::ZERO,
             small_end: iss,
-            limits: LimitClock::default(),
+            limits: None,
         };
         sender.set_mss(config, u32::from(config.mss));
         sender
