@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from airtcp._native import SERIES, ScenarioError, __version__, cli_main
 
 if TYPE_CHECKING:
+    from airtcp.congestion import CongestionControl
     from airtcp.run import Run, Series
     from airtcp.scenario import Scenario
     from airtcp.sweeps.plot import plot
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERIES",
+    "CongestionControl",
     "Run",
     "Scenario",
     "ScenarioError",
@@ -32,6 +34,7 @@ __all__ = [
 
 
 _LATER = {
+    "CongestionControl": "airtcp.congestion",
     "Run": "airtcp.run",
     "Scenario": "airtcp.scenario",
     "Series": "airtcp.run",

@@ -1,6 +1,8 @@
 """The compiled part of airtcp: scenarios and the simulator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from airtcp.congestion import Hooks
 
 __version__: str
 
@@ -26,8 +28,21 @@ class Scenario:
     """A resolved scenario."""
 
     @staticmethod
-    def parse(source_name: str, text: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
-        """Parses TOML text. Raises ScenarioError."""
+    def parse(
+        source_name: str,
+        text: str,
+        overrides: Sequence[tuple[str, str]],
+        makers: Mapping[str, Callable[[], Hooks]] | None = None,
+    ) -> Scenario:
+        """Parses TOML text. Raises ScenarioError.
+
+        `makers` make the congestion controls that the scenario names, which must be among them;
+        without any, names are not checked, and a scenario that has some cannot run.
+        """
+
+    @property
+    def names_controls(self) -> bool:
+        """Whether it names congestion controls from outside."""
 
     @property
     def name(self) -> str:
@@ -51,6 +66,114 @@ class Scenario:
         The GIL is released while simulating. `between_slices` is called every few dozen
         milliseconds of wall-clock time; an exception it raises ends the run.
         """
+
+class Window:
+    """cwnd and ssthresh of a sender, in bytes."""
+
+    cwnd: int
+    """Congestion window; set to less than `smss`, it becomes that."""
+    ssthresh: int
+    """Slow-start threshold; 2^32 - 1 until something sets it."""
+
+    @property
+    def smss(self) -> int:
+        """The largest segment."""
+
+    @property
+    def initial(self) -> int:
+        """Initial window."""
+
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether cwnd is below ssthresh."""
+
+    def grow(self, bytes: int) -> None:  # noqa: A002
+        """Adds to cwnd, up to the scenario's `cwnd-limit`."""
+
+class Ack:
+    """An acknowledgement: times in seconds, volumes in bytes."""
+
+    @property
+    def now(self) -> float:
+        """Simulated time."""
+
+    @property
+    def acked(self) -> int:
+        """Acknowledged for the first time; 0 for a duplicate ACK."""
+
+    @property
+    def rtt(self) -> float | None:
+        """RTT sample, if the ACK gives one."""
+
+    @property
+    def srtt(self) -> float | None:
+        """Smoothed RTT (RFC 6298), this sample included."""
+
+    @property
+    def flight(self) -> int:
+        """FlightSize before the ACK."""
+
+    @property
+    def duplicate_acks(self) -> int:
+        """Duplicate ACKs so far."""
+
+    @property
+    def cwnd_limited(self) -> bool:
+        """Whether cwnd, not the application or the peer's window, limits the sender."""
+
+    @property
+    def hops(self) -> int | None:
+        """Hops that the ACK travelled, where known."""
+
+    @property
+    def delivered(self) -> int:
+        """Acknowledged or SACKed since the connection began."""
+
+    @property
+    def lost(self) -> int:
+        """Taken for lost since the connection began."""
+
+    @property
+    def inflight(self) -> int:
+        """In the network after the ACK: sent, neither delivered nor lost."""
+
+    @property
+    def delivery_rate(self) -> float | None:
+        """Delivery rate that the ACK shows, bit/s; `None` without `recovery = "rack"`."""
+
+class Loss:
+    """A loss or a mark: times in seconds, volumes in bytes."""
+
+    @property
+    def now(self) -> float:
+        """Simulated time."""
+
+    @property
+    def flight(self) -> int:
+        """FlightSize, or what `loss-window` puts in its place."""
+
+    @property
+    def duplicate_acks(self) -> int:
+        """Duplicate ACKs so far."""
+
+class Timeout:
+    """An expiry of the retransmission timer: times in seconds, volumes in bytes."""
+
+    @property
+    def now(self) -> float:
+        """Simulated time."""
+
+    @property
+    def flight(self) -> int:
+        """FlightSize, or what `loss-window` puts in its place."""
+
+    @property
+    def first(self) -> bool:
+        """The first expiry for this segment."""
+
+    @property
+    def duplicate_acks(self) -> int:
+        """Duplicate ACKs before it."""
 
 def cli_main(arguments: Sequence[str]) -> int:
     """Runs the command line; `arguments[0]` is the program's name. Returns the exit code."""

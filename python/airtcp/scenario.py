@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from airtcp import _native
+from airtcp.congestion import CongestionControl, maker
 from airtcp.run import Run, Series
 
 
@@ -90,6 +91,7 @@ class Scenario:
         seed: int = 1,
         trace: Iterable[str] = (),
         between_slices: Callable[[], object] | None = None,
+        congestion: Mapping[str, Callable[[], CongestionControl]] | None = None,
     ) -> Run:
         """Simulates once. The same scenario and seed give the same result on any machine.
 
@@ -101,11 +103,24 @@ class Scenario:
             trace: Names of time series to record (`airtcp.SERIES`).
             between_slices: Called every few dozen milliseconds of wall-clock time; an exception
                 it raises ends the run and is passed on.
+            congestion: Congestion controls of your own by name, for the flows with
+                `congestion = "custom"` and `control = NAME`: a subclass of
+                `airtcp.CongestionControl`, or what makes one for each endpoint. An exception they
+                raise ends the run and is passed on.
 
         Raises:
-            ValueError: An unknown series.
+            ScenarioError: The scenario names a control that is not there.
+            ValueError: An unknown series, or no flow uses a control of its own.
         """
-        metrics, columns = self._native.run(seed, list(trace), between_slices)
+        native = self._native
+        if congestion and not native.names_controls:
+            names = ", ".join(map(repr, congestion))
+            message = f"no flow has congestion = 'custom': nothing uses {names}"
+            raise ValueError(message)
+        if native.names_controls:
+            makers = {name: maker(name, make) for name, make in (congestion or {}).items()}
+            native = _native.Scenario.parse(*self.source, makers)
+        metrics, columns = native.run(seed, list(trace), between_slices)
         decoded: dict[str, Any] = json.loads(metrics)
         series = {name: Series.from_buffers(*buffers) for name, buffers in columns.items()}
         return Run(decoded, series)

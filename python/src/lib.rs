@@ -3,13 +3,17 @@
 //! A thin layer: takes Python's types and returns plain data, from which `python/airtcp` makes
 //! frames and figures.
 
+mod congestion;
+
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::scenario::{ConfigError, Scenario};
 use airtcp_sim::trace::recorder::{Recorder, Series};
 use airtcp_sim::{Observers, World};
+use congestion::{Ack, Failure, Loss, Timeout, Window};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::str::FromStr;
 use std::time;
@@ -25,32 +29,46 @@ pyo3::create_exception!(
 /// How often a run lets Python check for signals and calls its caller's `between_slices`.
 const SLICE: time::Duration = time::Duration::from_millis(50);
 
-/// A resolved scenario.
+/// A resolved scenario, and what makes the congestion controls that it names.
 #[pyclass(name = "Scenario", module = "airtcp._native", frozen)]
-struct PyScenario(Scenario);
+struct PyScenario {
+    scenario: Scenario,
+    makers: BTreeMap<String, Py<PyAny>>,
+}
 
 #[pymethods]
 impl PyScenario {
     #[staticmethod]
+    #[pyo3(signature = (source_name, text, overrides, makers = None))]
     fn parse(
         py: Python<'_>,
         source_name: &str,
         text: &str,
         overrides: Vec<(String, String)>,
+        makers: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Self> {
-        Scenario::parse(source_name, text, &overrides)
-            .map(Self)
-            .map_err(|error| scenario_error(py, &error))
+        let controls =
+            makers.as_ref().map(|makers| congestion::controls(py, makers, &Failure::default()));
+        let scenario = Scenario::parse_with(source_name, text, &overrides, controls.as_ref())
+            .map_err(|error| scenario_error(py, &error))?;
+        Ok(Self { scenario, makers: makers.unwrap_or_default() })
+    }
+
+    /// Whether it names congestion controls from outside.
+    #[getter]
+    fn names_controls(&self) -> bool {
+        let ends = self.scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
+        ends.into_iter().any(|end| end.control.is_some())
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.0.name
+        &self.scenario.name
     }
 
     #[getter]
     fn duration(&self) -> f64 {
-        self.0.duration.as_secs_f64()
+        self.scenario.duration.as_secs_f64()
     }
 
     #[pyo3(signature = (seed, series, between_slices = None))]
@@ -67,9 +85,11 @@ impl PyScenario {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut recorder = Recorder::new(&series);
-        let mut world = World::new(&self.0, seed);
+        let failure = Failure::default();
+        let controls = congestion::controls(py, &self.makers, &failure);
+        let mut world = World::with_controls(&self.scenario, seed, &controls);
         world.measure_queueing_delays();
-        let end = Instant::ZERO + self.0.duration;
+        let end = Instant::ZERO + self.scenario.duration;
         let mut pace = Pace(Duration::from_millis(1));
         while world.now() < end {
             let until = end.min(world.now() + pace.0);
@@ -82,6 +102,9 @@ impl PyScenario {
                 world.run_until(until, &mut observers);
                 pace.adapt(started.elapsed());
             });
+            if let Some(error) = failure.take() {
+                return Err(error);
+            }
             py.check_signals()?;
             if let Some(check) = &between_slices {
                 check.call0()?;
@@ -159,7 +182,7 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::{PyScenario, cli_main};
+    use super::{Ack, Loss, PyScenario, Timeout, Window, cli_main};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

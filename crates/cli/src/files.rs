@@ -1,6 +1,7 @@
 //! Files that are read, and files that appear under their name only once they are complete.
 
 use airtcp_sim::scenario::Scenario;
+use airtcp_tcp::congestion::Controls;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,8 +16,13 @@ pub(crate) fn text(path: &Path) -> Result<String, String> {
 }
 
 /// The scenario in a file, with overrides, or its diagnostics.
-pub(crate) fn scenario(path: &Path, set: &[(String, String)]) -> Result<Scenario, String> {
-    Scenario::parse(&path.display().to_string(), &text(path)?, set).map_err(|error| error.render())
+pub(crate) fn scenario(
+    path: &Path,
+    set: &[(String, String)],
+    controls: Option<&Controls>,
+) -> Result<Scenario, String> {
+    Scenario::parse_with(&path.display().to_string(), &text(path)?, set, controls)
+        .map_err(|error| error.render())
 }
 
 /// A file being written. It has a temporary name in the folder of its target until

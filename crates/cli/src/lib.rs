@@ -20,6 +20,7 @@ pub use table::aligned;
 
 use airtcp_core::Duration;
 use airtcp_sim::scenario::duration;
+use airtcp_tcp::congestion::Controls;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -95,10 +96,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does what is asked and returns the exit code.
-    pub fn run(&self) -> i32 {
+    /// Does what is asked, with `controls` for the scenarios that name them, and returns the exit
+    /// code.
+    pub fn run(&self, controls: &Controls) -> i32 {
         match self {
-            Self::Run(args) => run::run(args),
+            Self::Run(args) => run::run(args, controls),
             Self::Replay(args) => replay::run(args),
             Self::Mobility(command) => mobility::run(command),
             Self::Packetdrill(args) => packetdrill::run(args),
@@ -177,8 +179,13 @@ pub fn override_pair(text: &str) -> Result<(String, String), String> {
 
 /// Runs the simulator's command line `args` (the program's name first) and returns its exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
+    main_with(args, &Controls::default())
+}
+
+/// The same with congestion controls of the caller's own (docs/strategies.md).
+pub fn main_with(args: impl IntoIterator<Item = OsString>, controls: &Controls) -> i32 {
     match parse::<Cli>(args) {
-        Ok(cli) => cli.command.run(),
+        Ok(cli) => cli.command.run(controls),
         Err(code) => code,
     }
 }

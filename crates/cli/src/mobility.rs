@@ -78,14 +78,13 @@ pub(crate) fn run(command: &Command) -> i32 {
                 Ok(tables(name, &paths))
             })
         }
-        Command::Export { scenario, format, seed, set } => {
-            files::scenario(scenario, set).map(|scenario| {
+        Command::Export { scenario, format, seed, set } => files::scenario(scenario, set, None)
+            .map(|scenario| {
                 let stations = scenario.wlans.iter().flat_map(|wlan| &wlan.stations);
                 let path = |s| scenario.movement(s, *seed).path();
                 let paths: BTreeMap<NodeId, Path> = stations.map(|s| (s.node, path(s))).collect();
                 import::format(format.format(), &paths.into_values().collect::<Vec<_>>())
-            })
-        }
+            }),
     };
     match converted {
         Ok(text) => print(&text),

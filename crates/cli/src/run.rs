@@ -7,6 +7,7 @@ use airtcp_sim::scenario::Scenario;
 use airtcp_sim::trace::animation::{self, Animation};
 use airtcp_sim::trace::{EventWriter, PacketTap, PcapWriter};
 use airtcp_sim::{Observers, RunMetrics, World};
+use airtcp_tcp::congestion::Controls;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
@@ -28,8 +29,8 @@ enum Outcome {
 }
 
 /// Runs the scenario and returns the exit code.
-pub(crate) fn run(args: &RunArgs) -> i32 {
-    let (scenario, metrics) = match prepare(args) {
+pub(crate) fn run(args: &RunArgs, controls: &Controls) -> i32 {
+    let (scenario, metrics) = match prepare(args, controls) {
         Ok(prepared) => prepared,
         Err(message) => {
             // A rendered diagnostic already begins with its file.
@@ -56,8 +57,9 @@ pub(crate) fn run(args: &RunArgs) -> i32 {
                         return;
                     }
                     let seed = args.seed.wrapping_add(i as u64);
-                    let outcome =
-                        catch_unwind(AssertUnwindSafe(|| one(args, scenario, seed, stopped)));
+                    let outcome = catch_unwind(AssertUnwindSafe(|| {
+                        one(args, scenario, controls, seed, stopped)
+                    }));
                     let outcome = outcome.unwrap_or_else(|_| {
                         Outcome::Failed("internal error, see above".to_owned())
                     });
@@ -79,8 +81,8 @@ pub(crate) fn run(args: &RunArgs) -> i32 {
 }
 
 /// Checks everything that can be wrong before simulating: the scenario and the output files.
-fn prepare(args: &RunArgs) -> Result<(Scenario, Option<Draft>), String> {
-    let scenario = files::scenario(&args.scenario, &args.set)?;
+fn prepare(args: &RunArgs, controls: &Controls) -> Result<(Scenario, Option<Draft>), String> {
+    let scenario = files::scenario(&args.scenario, &args.set, Some(controls))?;
     let told = |e: io::Error| format!("airtcp: {e}");
     if let Some(out) = &args.out {
         let told = |e: io::Error| format!("airtcp: {}: {e}", out.display());
@@ -126,7 +128,13 @@ fn stop_on_interrupt() {
 }
 
 /// One run with its files.
-fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> bool) -> Outcome {
+fn one(
+    args: &RunArgs,
+    scenario: &Scenario,
+    controls: &Controls,
+    seed: u64,
+    stopped: &dyn Fn() -> bool,
+) -> Outcome {
     let attempt = || -> io::Result<Option<RunMetrics>> {
         let draft = |file: &Option<PathBuf>| {
             file.as_ref().map(|file| Draft::new(&target(args, file, seed))).transpose()
@@ -152,7 +160,7 @@ fn one(args: &RunArgs, scenario: &Scenario, seed: u64, stopped: &dyn Fn() -> boo
             events: (!subscribers.is_empty()).then_some(&mut subscribers as &mut dyn Subscriber),
             packets: (!taps.is_empty()).then_some(&mut taps as &mut dyn PacketTap),
         };
-        let mut world = World::new(scenario, seed);
+        let mut world = World::with_controls(scenario, seed, controls);
         if args.json || args.out.is_some() {
             world.measure_queueing_delays();
         }

@@ -118,6 +118,7 @@ macro_rules! values {
 }
 values! {
     Name, Kind::Name, Decoded::Name(n) => n, |name| name.text.clone();
+    String, Kind::Name, Decoded::Name(n) => n.text, |text| text.clone();
     Vec<Name>, Kind::Texts { of: &ANY_TEXT, count: Count::Some },
         Decoded::Names(n) => n, |names| list(names, |name| name.text.clone());
     bool, Kind::Bool, Decoded::Bool(b) => b, |b| b.to_string();

@@ -32,13 +32,14 @@ pub const ABC_UNLIMITED: u32 = 1_000_000;
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
 const SACK: &[&str] = &[Recovery::Sack.word()];
 const ACCECN: &[&str] = &["accecn"];
+const CUSTOM: &[&str] = &["custom"];
 
 settings! {
     /// An endpoint. `[tcp]` applies to both ends of every flow; a flow's `sender` and `receiver`
     /// override single keys of it.
     #[derive(Clone, Debug, PartialEq)]
     #[table("tcp")]
-    #[check(segments_fit)]
+    #[check(is_consistent)]
     pub struct TcpConfig {
         /// Largest payload sent, if the peer announces as much. SYNs announce 12 bytes more with
         /// timestamps, which take that room in every segment. A 1040-byte ns-2 packet is `1000 B`.
@@ -63,6 +64,12 @@ settings! {
         /// Congestion control: how the congestion window moves.
         #[keys_of(Congestion)]
         pub congestion: Congestion = Congestion::Reno,
+        /// Name of the congestion control that the caller of the simulator brings along
+        /// (docs/strategies.md).
+        #[absent = "none"]
+        #[only("congestion" in CUSTOM)]
+        #[matters_to = SENDER]
+        pub control: Option<String> = None,
         /// Loss recovery.
         #[keys_of(Recovery)]
         pub recovery: Recovery = Recovery::default(),
@@ -188,7 +195,10 @@ impl TcpConfig {
     }
 }
 
-fn segments_fit<R: Reader>(from: &R, tcp: &TcpConfig) {
+fn is_consistent<R: Reader>(from: &R, tcp: &TcpConfig) {
+    if tcp.congestion == Congestion::Custom && tcp.control.is_none() {
+        from.refuse(Some("control"), "missing".to_owned(), "the name of the congestion control");
+    }
     let mss = Bytes(tcp.mss.into());
     if mss.get() > MAX_MSS - u64::from(TIMESTAMPS_LEN) && tcp.timestamps {
         let message = format!("{mss} and timestamps exceed an IP packet");
@@ -321,6 +331,8 @@ alternatives! {
             #[matters_to = SENDER]
             adaptive_pacing: AdaptivePacingConfig = AdaptivePacingConfig::default()
         ),
+        /// the one that `control` names, from outside airtcp
+        "custom" => Custom,
     }
 }
 

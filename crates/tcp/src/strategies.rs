@@ -2,7 +2,7 @@
 
 use crate::ack::{self, AckPolicy};
 use crate::config::TcpConfig;
-use crate::congestion::{self, CongestionControl};
+use crate::congestion::{self, CongestionControl, Controls};
 use crate::route::{self, RoutePolicy};
 use crate::rto::{self, RtoPolicy};
 
@@ -31,9 +31,20 @@ pub struct Strategies {
 
 impl Strategies {
     /// Those that `config` names.
+    ///
+    /// # Panics
+    /// It names a congestion control from outside this crate.
     pub fn new(config: &TcpConfig) -> Self {
+        Self::with_controls(config, &Controls::default())
+    }
+
+    /// Those that `config` names, its congestion control perhaps among `controls`.
+    ///
+    /// # Panics
+    /// `config` names a control that is not among them.
+    pub fn with_controls(config: &TcpConfig, controls: &Controls) -> Self {
         Self {
-            congestion: congestion::algorithm(config),
+            congestion: congestion::algorithm(config, controls),
             rto: rto::policy(&config.rto),
             ack: ack::policy(config.ack),
             route: route::policy(config.on_route_failure),

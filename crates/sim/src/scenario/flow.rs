@@ -12,6 +12,7 @@ use airtcp_tcp::config::{
     AckConfig, Congestion, EcnConfig, HyStartConfig, PersistOnShrink, RECEIVER, SENDER,
     SpuriousDetection,
 };
+use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{TcpConfig, preset};
 use std::collections::BTreeSet;
 use std::iter;
@@ -163,7 +164,7 @@ pub(super) fn flows(
         let stagger = section.get::<Duration>("stagger");
         let jitter = section.get::<Duration>("jitter");
         let bytes = section.get::<Option<Bytes>>("bytes");
-        let endpoints = endpoints(section, tcp);
+        let endpoints = endpoints(section, tcp, network.controls);
         let (pairs, random) = match section.has("random-pairs") {
             true => {
                 let Some(random) = random_pairs(section, network) else { continue };
@@ -259,7 +260,11 @@ fn random_pairs(section: &Section<'_>, network: &Network<'_>) -> Option<RandomPa
 /// The configurations of a flow's sender and receiver, and what they must agree on.
 ///
 /// What a preset offers and the other end does not take is left to the handshake.
-fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpConfig)> {
+fn endpoints(
+    flow: &Section<'_>,
+    tcp: &Section<'_>,
+    controls: Option<&Controls>,
+) -> Option<(TcpConfig, TcpConfig)> {
     let sender = tcp.overridden_by(flow, "sender");
     let receiver = tcp.overridden_by(flow, "receiver");
     for (own, key, other, end) in [
@@ -274,6 +279,7 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
     }
     let (s, r) = (preset::read(&sender), preset::read(&receiver));
     let (s, mut r) = (s?, r?);
+    check_control(&sender, &s, &receiver, &r, controls)?;
     if s.recovery.needs_sack() && !r.recovery.needs_sack() && sender.has("recovery") {
         let problem = sender.problem("recovery", "the receiver does not offer SACK");
         sender.push(problem.expected("recovery = \"sack\" at both ends, such as in [tcp]"));
@@ -311,6 +317,29 @@ fn endpoints(flow: &Section<'_>, tcp: &Section<'_>) -> Option<(TcpConfig, TcpCon
         r.receive_buffer = UNSCALED;
     }
     Some((s, r))
+}
+
+/// A congestion control from outside must be there, at both ends.
+fn check_control(
+    sender: &Section<'_>,
+    s: &TcpConfig,
+    receiver: &Section<'_>,
+    r: &TcpConfig,
+    controls: Option<&Controls>,
+) -> Option<()> {
+    let Some(controls) = controls else { return Some(()) };
+    for (end, config) in [(sender, s), (receiver, r)] {
+        let Some(name) = config.control.as_deref().filter(|name| !controls.has(name)) else {
+            continue;
+        };
+        let problem = end.problem("control", format!("no congestion control {name:?} here"));
+        end.push(match controls.names().next() {
+            Some(_) => problem.nearest(name, controls.names()),
+            None => problem.expected("a program that brings it along (docs/strategies.md)"),
+        });
+        return None;
+    }
+    Some(())
 }
 
 /// The congestion control asks for a rate.

@@ -34,6 +34,7 @@ use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
 use airtcp_settings::{InTable, Name, Settings};
+use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::preset;
 use std::borrow::Cow;
 use traffic::Network;
@@ -121,13 +122,27 @@ impl Scenario {
         text: &str,
         overrides: &[(String, String)],
     ) -> Result<Self, ConfigError> {
+        Self::parse_with(source_name, text, overrides, Some(&Controls::default()))
+    }
+
+    /// The same for a simulation with `controls` ([`World::with_controls`](crate::World)), which
+    /// must have each congestion control that the scenario names. `None`: they are not known yet.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    pub fn parse_with(
+        source_name: &str,
+        text: &str,
+        overrides: &[(String, String)],
+        controls: Option<&Controls>,
+    ) -> Result<Self, ConfigError> {
         let set = |(path, value): &(String, String)| Override {
             option: "--set".to_owned(),
             path: path.clone(),
             value: value.clone(),
         };
         let overrides: Vec<Override> = overrides.iter().map(set).collect();
-        read(&SCENARIO, source_name, text, &overrides, |top| scenario(top, source_name))
+        read(&SCENARIO, source_name, text, &overrides, |top| scenario(top, source_name, controls))
     }
 
     /// The scenario with the ends that a run with this seed draws for its flows.
@@ -140,7 +155,7 @@ impl Scenario {
     }
 }
 
-fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
+fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -> Option<Scenario> {
     let name = top.get::<Option<Name>>("name");
     let duration = top.get::<Duration>("duration");
     let node_sections = top.elements("node");
@@ -166,7 +181,7 @@ fn scenario(top: &Section<'_>, source_name: &str) -> Option<Scenario> {
         Some(table) => RoutingConfig::read(&table, None),
     };
     let tcp = top.merged("tcp");
-    let network = Network { nodes: &nodes, names: &names, duration };
+    let network = Network { nodes: &nodes, names: &names, duration, controls };
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), &tcp, &network);
     let udp = udp::sources(&top.elements("udp"), &network);
     middlebox::fifos(&node_sections, &nodes, &names, &flows);

@@ -5,6 +5,7 @@ use super::node::{Node, NodeId};
 use airtcp_config::Section;
 use airtcp_core::Duration;
 use airtcp_settings::Name;
+use airtcp_tcp::congestion::Controls;
 use std::ops::Range;
 
 /// What traffic is resolved against.
@@ -12,6 +13,8 @@ pub(super) struct Network<'a> {
     pub(super) nodes: &'a [Node],
     pub(super) names: &'a Names,
     pub(super) duration: Option<Duration>,
+    /// Congestion controls from outside; `None` if any name will do.
+    pub(super) controls: Option<&'a Controls>,
 }
 
 /// The nodes that `from` and `to` stand for.

@@ -10,7 +10,7 @@ use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Station, Wlan};
-use airtcp_core::{Duration, Histogram, Instant, SeqNum, Source, Stream};
+use airtcp_core::{Duration, Flow, Histogram, Instant, Length, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
@@ -18,34 +18,55 @@ use airtcp_net::wifi::{Channel, StationConfig, StationId, StationStreams};
 use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
-use airtcp_tcp::{Endpoint, TcpConfig};
+use airtcp_tcp::congestion::Controls;
+use airtcp_tcp::{Endpoint, Strategies, TcpConfig};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Configurations of endpoints, those in use last: most flows of a scenario have the same.
-#[derive(Default)]
-struct Configs(VecDeque<Arc<TcpConfig>>);
+struct Configs<'a> {
+    shared: VecDeque<Arc<TcpConfig>>,
+    controls: &'a Controls,
+}
 
-impl Configs {
+impl Configs<'_> {
     const KEPT: usize = 4;
 
+    fn endpoint(&mut self, config: &TcpConfig, flow: Flow, isn: SeqNum) -> Endpoint<Length> {
+        let strategies = Strategies::with_controls(config, self.controls);
+        Endpoint::with_strategies(self.share(config), flow, isn, strategies)
+    }
+
     fn share(&mut self, config: &TcpConfig) -> Arc<TcpConfig> {
-        if let Some(same) = self.0.iter().find(|other| ***other == *config) {
+        if let Some(same) = self.shared.iter().find(|other| ***other == *config) {
             return Arc::clone(same);
         }
-        self.0.truncate(Self::KEPT - 1);
-        self.0.push_front(Arc::new(config.clone()));
-        Arc::clone(&self.0[0])
+        self.shared.truncate(Self::KEPT - 1);
+        self.shared.push_front(Arc::new(config.clone()));
+        Arc::clone(&self.shared[0])
     }
 }
 
 impl World {
     /// The state at time zero of this scenario under this seed.
+    ///
+    /// # Panics
+    /// The scenario names a congestion control from outside airtcp
+    /// ([`with_controls`](Self::with_controls)).
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        Self::with_routers(scenario, seed, |node| {
+        Self::with_controls(scenario, seed, &Controls::default())
+    }
+
+    /// The same with congestion controls from outside.
+    ///
+    /// # Panics
+    /// The scenario names one that is not among them: [`Scenario::parse_with`] sees to it.
+    pub fn with_controls(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
+        let router = |node: NodeId| {
             let name = &scenario.nodes[node.0 as usize].name;
             scenario.routing.router(node, Stream::new(seed, &format!("node/{name}/routing")))
-        })
+        };
+        Self::build(scenario, seed, controls, router)
     }
 
     /// The same, but each node for which `router` returns a router forwards by it, and the others
@@ -53,6 +74,15 @@ impl World {
     pub fn with_routers(
         scenario: &Scenario,
         seed: u64,
+        router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
+    ) -> Self {
+        Self::build(scenario, seed, &Controls::default(), router)
+    }
+
+    fn build(
+        scenario: &Scenario,
+        seed: u64,
+        controls: &Controls,
         mut router: impl FnMut(NodeId) -> Option<Box<dyn Router>>,
     ) -> Self {
         let scenario = &*scenario.drawn(seed);
@@ -121,7 +151,7 @@ impl World {
             world.nodes[node.0 as usize].mechanism = Some(world.mechanisms.len() as u32);
             world.mechanisms.push(EdgeNode::new(node, spec));
         }
-        let mut configs = Configs::default();
+        let mut configs = Configs { controls, shared: VecDeque::new() };
         for (index, flow) in (0..).zip(flows) {
             world.open(scenario, index, flow, &mut configs);
         }
@@ -144,16 +174,22 @@ impl World {
     }
 
     /// Adds the two ends of a flow.
-    fn open(&mut self, scenario: &Scenario, index: u32, flow: &FlowSpec, configs: &mut Configs) {
+    fn open(
+        &mut self,
+        scenario: &Scenario,
+        index: u32,
+        flow: &FlowSpec,
+        configs: &mut Configs<'_>,
+    ) {
         let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
         let start = self.flows[index as usize].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
         let tuple = addr::of_flow(index, *from, *to);
-        let mut passive = Endpoint::new(configs.share(receiver), tuple.reversed(), isn());
+        let mut passive = configs.endpoint(receiver, tuple.reversed(), isn());
         passive.listen();
         self.sockets.push(Socket {
-            endpoint: Endpoint::new(configs.share(sender), tuple, isn()),
+            endpoint: configs.endpoint(sender, tuple, isn()),
             app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
             open_at: Some(start),
             node: *from,

@@ -8,12 +8,12 @@
 //! time-out only.
 //!
 //! To add an algorithm: write its file here and a word for it in [`Congestion`] and [`algorithm`].
-//! To try one from another crate, hand it to
-//! [`Endpoint::with_strategies`](crate::Endpoint::with_strategies).
+//! One from another crate goes into [`Controls`], with which a simulation finds it by its name.
 
 mod adaptive_pacing;
 mod bbr;
 mod bbr3;
+mod controls;
 mod cubic;
 mod dctcp;
 mod hop_limit;
@@ -32,6 +32,7 @@ mod window;
 pub use adaptive_pacing::AdaptivePacing;
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
+pub use controls::Controls;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use hop_limit::HopLimited;
@@ -343,7 +344,10 @@ pub trait CongestionControl: Debug + Send {
 }
 
 /// The algorithm that `config` asks for.
-pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
+///
+/// # Panics
+/// `config` names a control that is not among `controls`.
+pub fn algorithm(config: &TcpConfig, controls: &Controls) -> Box<dyn CongestionControl> {
     let reno = Reno::new(config.abc).on_repeated_timeout(config.repeated_timeout);
     let algorithm: Box<dyn CongestionControl> = match config.congestion {
         Congestion::Reno => Box::new(reno),
@@ -355,6 +359,7 @@ pub fn algorithm(config: &TcpConfig) -> Box<dyn CongestionControl> {
         Congestion::Dctcp => Box::new(Dctcp::new(reno)),
         Congestion::Prague => Box::new(Prague::new(reno)),
         Congestion::AdaptivePacing(pacing) => Box::new(AdaptivePacing::new(reno, pacing)),
+        Congestion::Custom => controls.control(config),
     };
     if config.cwnd_limit_by_hops { Box::new(HopLimited::new(algorithm)) } else { algorithm }
 }

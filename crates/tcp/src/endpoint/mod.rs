@@ -190,11 +190,15 @@ impl<P: Payload> Endpoint<P> {
         let taken = data.len().min(self.send_space());
         // While a full segment waits for the windows or for its pace, more data changes nothing.
         let waits = self.tx.unsent_data() >= self.tx.mss && self.tx.persist.is_none();
+        if taken > 0 {
+            self.note_application();
+        }
         if taken == data.len() {
             self.tx.buffer.append(data);
         } else if taken > 0 {
             self.tx.buffer.append(&data.slice(0, taken));
         }
+        self.tx.buffer_was_full = self.send_space() < self.tx.mss as usize;
         if taken > 0 && !waits {
             self.transmit(now, io);
         }

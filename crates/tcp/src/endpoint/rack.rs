@@ -232,11 +232,18 @@ impl<P: Payload> Endpoint<P> {
             self.after_new_segment(now, was_empty);
             self.schedule_probe(now, false);
         }
+    }
+
+    /// The application is about to write. What leaves the network until then shows its rate, not the
+    /// network's, if it let the network run dry (Linux: `tcp_rate_check_app_limited`); with a full
+    /// send buffer it could not have written before.
+    pub(super) fn note_application(&mut self) {
         let tx = &mut self.tx;
         let unsent = tx.unsent_left();
         if let Some(rack) = &mut tx.rack {
             let idle = unsent < tx.mss && rack.inflight() < tx.recovery.window().cwnd();
-            if idle && rack.queue().lost().bytes <= rack.queue().resent().bytes {
+            let waited = tx.buffer_was_full && tx.una != tx.max;
+            if idle && !waited && rack.queue().lost().bytes <= rack.queue().resent().bytes {
                 rack.on_app_limited();
             }
         }

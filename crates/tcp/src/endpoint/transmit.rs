@@ -126,6 +126,8 @@ pub(super) struct Sender<P> {
     pub(super) last_sent: Instant,
     /// Where the last segment smaller than the MSS ends; for Minshall's variant of Nagle.
     small_end: SeqNum,
+    /// The last write left no room for a segment in the send buffer.
+    pub(super) buffer_was_full: bool,
     /// From the first data on: a pure receiver has none.
     pub(super) limits: Option<Box<LimitClock>>,
 }
@@ -176,6 +178,7 @@ impl<P: Payload> Sender<P> {
             spurious: Detector::new(config.spurious),
             last_sent: Instant::ZERO,
             small_end: iss,
+            buffer_was_full: false,
             limits: None,
         };
         sender.set_mss(config, u32::from(config.mss));

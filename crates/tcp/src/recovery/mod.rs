@@ -539,7 +539,7 @@ mod tests {
     fn inflation_is_no_growth_beyond_the_window_of_a_needless_reduction() {
         let cubic = Congestion::Cubic(CubicConfig::default());
         let config = TcpConfig { congestion: cubic, ..TcpConfig::default() };
-        let mut recovery = LossRecovery::new(&config, crate::congestion::algorithm(&config));
+        let mut recovery = LossRecovery::new(&config, crate::Strategies::new(&config).congestion);
         recovery.window = Window::new(1000, 100_000, None, None);
         let now = Instant::ZERO;
         let loss = Loss { now, flight: 100_000, duplicate_acks: 3 };
@@ -556,7 +556,7 @@ mod tests {
     fn a_partial_ack_deflates_by_what_left() {
         // RFC 6582 §3.2 step 3.
         let config = TcpConfig::default();
-        let mut recovery = LossRecovery::new(&config, crate::congestion::algorithm(&config));
+        let mut recovery = LossRecovery::new(&config, crate::Strategies::new(&config).congestion);
         let start = Window::new(1000, 10_000, None, None);
         recovery.point.set(SeqNum(50_000));
         for (acked, cwnd) in [(3000, 8000), (500, 9500), (20_000, 1000)] {

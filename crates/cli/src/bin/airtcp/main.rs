@@ -13,6 +13,7 @@ mod gateway;
 #[cfg(all(target_os = "linux", feature = "link"))]
 mod link;
 
+use airtcp_tcp::congestion::Controls;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -62,7 +63,7 @@ impl Command {
             Self::Simulator(airtcp_cli::Command::Schema { link: true, markdown, .. }) => {
                 link::schema(*markdown)
             }
-            Self::Simulator(command) => command.run(),
+            Self::Simulator(command) => command.run(&Controls::default()),
             #[cfg(all(target_os = "linux", feature = "link"))]
             Self::Link(args) => link::run(args),
             #[cfg(all(target_os = "linux", feature = "gateway"))]
