@@ -584,8 +584,8 @@ fn strategies_have_words_and_keys_of_their_own() {
         "congestion = \"cubik\"\nrto.policy = \"fix\"\non-route-failure = \"efln\"",
         &[
             "t.toml:17:14: tcp.congestion: \"cubik\" is not a choice here (expected \"reno\", \
-             \"karak\", \"westwood\", \"cubic\", \"bbr\", \"bbr3\", \"dctcp\", \"prague\" or \
-             \"adaptive-pacing\"; did you mean `cubic`?)",
+             \"karak\", \"westwood\", \"cubic\", \"bbr\", \"bbr3\", \"dctcp\", \"prague\", \
+             \"adaptive-pacing\" or \"custom\"; did you mean `cubic`?)",
             "t.toml:18:14: tcp.rto.policy: \"fix\" is not a choice here (expected \"exponential\", \
              \"fixed\" or \"constant\")",
             "t.toml:19:20: tcp.on-route-failure: \"efln\" is not a choice here (expected \"ignore\" or \
