@@ -13,6 +13,7 @@ use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{AckConfig, RtoConfig};
 use proptest::prelude::*;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 /// FNV-1a over the text it is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +60,7 @@ fn busy() -> Scenario {
     let mut scenario = common::dumbbell(4, &wireless, Duration::from_secs(10));
     scenario.flows[1].bytes = Some(Bytes(100_000));
     scenario.flows[2].start = Instant::from_millis(1234);
-    scenario.flows[3].sender = TcpConfig { mss: 700, ..TcpConfig::default() };
+    scenario.flows[3].sender = Arc::new(TcpConfig { mss: 700, ..TcpConfig::default() });
     scenario
 }
 

@@ -111,3 +111,25 @@ fn ten_thousand_flows_fit_in_100_megabytes() {
     println!("10,000 flows: {live} bytes, {scenario_bytes} of them for the scenario");
     assert!(live < 100_000_000, "{live} bytes");
 }
+
+/// Bytes for each of 10,000 flows of a host that have yet to open, scenario included.
+#[test]
+fn an_idle_flow_takes_two_and_a_half_kilobytes() {
+    // CUBIC and RACK keep more than Reno.
+    for (preset, most) in [("rfc", 2500), ("linux", 3000)] {
+        let text = format!(
+            r#"
+            duration = "60 s"
+            tcp = {{ preset = "{preset}" }}
+            node = [{{ name = "a" }}, {{ name = "b" }}]
+            link = [{{ between = ["a", "b"], rate = "1 Gbit/s", delay = "10 ms" }}]
+            flow = [{{ from = "a", to = "b", start = "1 s", count = 10000 }}]"#
+        );
+        let before = LIVE_BYTES.get();
+        let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
+        let _world = World::new(&scenario, 1);
+        let bytes = (LIVE_BYTES.get() - before) / 10_000;
+        println!("{preset}: {bytes} bytes");
+        assert!(bytes <= most, "{preset}: {bytes} bytes");
+    }
+}

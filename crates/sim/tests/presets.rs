@@ -33,7 +33,7 @@ fn flow(tcp: &str, flow: &str, set: &[(&str, &str)]) -> FlowSpec {
 /// Its sender.
 #[track_caller]
 fn sender(tcp: &str, set: &[(&str, &str)]) -> TcpConfig {
-    flow(tcp, "", set).sender
+    TcpConfig::clone(&flow(tcp, "", set).sender)
 }
 
 #[track_caller]
@@ -46,8 +46,8 @@ fn refuses(tcp: &str, flow: &str, set: &[(&str, &str)], expected: &[&str]) {
 fn a_scenario_that_says_nothing_of_tcp_is_linux() {
     let text = format!("{NETWORK}flow = [{{ from = \"A\", to = \"B\" }}]");
     let scenario = Scenario::parse("t.toml", &text, &[]).expect("a right scenario");
-    assert_eq!(scenario.flows[0].sender, Preset::Linux.config());
-    assert_eq!(scenario.flows[0].receiver, Preset::Linux.config());
+    assert_eq!(*scenario.flows[0].sender, Preset::Linux.config());
+    assert_eq!(*scenario.flows[0].receiver, Preset::Linux.config());
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_preset_is_read_as_it_is_declared() {
     for preset in Preset::ALL {
         let said = format!("preset = {:?}", preset.word());
         let FlowSpec { sender, receiver, .. } = flow(&said, "", &[]);
-        assert_eq!([&sender, &receiver], [&preset.config(), &preset.config()], "{said}");
+        assert_eq!([&*sender, &*receiver], [&preset.config(), &preset.config()], "{said}");
     }
 }
 
@@ -96,14 +96,14 @@ fn keys_of_inner_tables_are_single_too() {
 fn an_end_may_have_its_own_preset_below_the_keys_of_tcp() {
     let FlowSpec { sender, receiver, .. } =
         flow("preset = \"rfc\"\nmss = \"500 B\"", "receiver.preset = \"linux\"", &[]);
-    assert_eq!(sender, TcpConfig { mss: 500, ..TcpConfig::default() });
+    assert_eq!(*sender, TcpConfig { mss: 500, ..TcpConfig::default() });
     // Without window scaling at the sender, the preset's buffer is of no use.
     let receive_buffer = Bytes(65_535);
-    assert_eq!(receiver, TcpConfig { mss: 500, receive_buffer, ..Preset::Linux.config() });
+    assert_eq!(*receiver, TcpConfig { mss: 500, receive_buffer, ..Preset::Linux.config() });
     let FlowSpec { sender, receiver, .. } =
         flow("", "sender = { preset = \"ns2\", mss = \"9 B\" }", &[]);
-    assert_eq!(sender, TcpConfig { mss: 9, ..Preset::Ns2.config() });
-    assert_eq!(receiver, TcpConfig { receive_buffer, ..Preset::Linux.config() });
+    assert_eq!(*sender, TcpConfig { mss: 9, ..Preset::Ns2.config() });
+    assert_eq!(*receiver, TcpConfig { receive_buffer, ..Preset::Linux.config() });
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_later_preset_silences_what_belongs_to_an_earlier_one() {
     let newreno = NewRenoConfig { deflate: false, ..NewRenoConfig::default() };
     assert_eq!(sender(rfc, &[]).recovery, Recovery::NewReno(newreno));
     assert_eq!(sender(rfc, &[("tcp.preset", "linux")]), Preset::Linux.config());
-    assert_eq!(flow(rfc, "sender.preset = \"linux\"", &[]).sender, Preset::Linux.config());
+    assert_eq!(*flow(rfc, "sender.preset = \"linux\"", &[]).sender, Preset::Linux.config());
     // In an inner table, too.
     let linux = "ack.segments = 3";
     assert_eq!(sender(linux, &[("tcp.preset", "rfc")]).ack, AckConfig::Every);

@@ -82,6 +82,12 @@ settings! {
         #[source = "RFC 5681 §3.1, RFC 6928"]
         #[matters_to = SENDER]
         pub initial_window: InitialWindow = InitialWindow::Rfc5681,
+        /// Losses of the SYN or SYN-ACK after which cwnd still begins with the initial window; after
+        /// more it begins with one segment.
+        #[kind = Kind::Integer { min: 0, max: 1_000_000 }]
+        #[source = "RFC 5681 §3.1; Linux tcp_init_transfer"]
+        #[matters_to = SENDER]
+        pub syn_losses: u32 = 0,
         /// Initial slow-start threshold.
         #[kind = Kind::WordOr("unlimited", &WINDOW)]
         #[source = "RFC 5681 §3.1"]

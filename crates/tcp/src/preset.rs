@@ -92,6 +92,8 @@ pub fn linux() -> TcpConfig {
         abc: Some(ABC_UNLIMITED),
         // TCP_INIT_CWND 10
         initial_window: InitialWindow::Rfc6928,
+        // tcp_init_transfer: total_retrans > 1
+        syn_losses: 1,
         // RFC 3042: SACKed segments are not in flight (tcp_packets_in_flight).
         limited_transmit: true,
         rto: RtoConfig {

@@ -17,6 +17,7 @@ use airtcp_tcp::{TcpConfig, preset};
 use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One TCP connection and its application. Data flows `from` → `to`.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,10 +34,10 @@ pub struct FlowSpec {
     pub jitter: Duration,
     /// Bytes to transfer (then FIN), or an endless source.
     pub bytes: Option<Bytes>,
-    /// Endpoint of `from`.
-    pub sender: TcpConfig,
-    /// Endpoint of `to`.
-    pub receiver: TcpConfig,
+    /// Endpoint of `from`; the flows of a table share it.
+    pub sender: Arc<TcpConfig>,
+    /// Endpoint of `to`, likewise.
+    pub receiver: Arc<TcpConfig>,
 }
 
 /// Whose draw the ends of a scenario's flows show before a run has a seed.
@@ -224,8 +225,8 @@ pub(super) fn flows(
                 start: start + stagger * k,
                 jitter,
                 bytes,
-                sender: sender.clone(),
-                receiver: receiver.clone(),
+                sender: Arc::clone(&sender),
+                receiver: Arc::clone(&receiver),
             });
         }
         drawn.extend(random.map(|random| RandomPairs { flows: first..flows.len(), ..random }));
@@ -264,7 +265,7 @@ fn endpoints(
     flow: &Section<'_>,
     tcp: &Section<'_>,
     controls: Option<&Controls>,
-) -> Option<(TcpConfig, TcpConfig)> {
+) -> Option<(Arc<TcpConfig>, Arc<TcpConfig>)> {
     let sender = tcp.overridden_by(flow, "sender");
     let receiver = tcp.overridden_by(flow, "receiver");
     for (own, key, other, end) in [
@@ -316,6 +317,8 @@ fn endpoints(
         }
         r.receive_buffer = UNSCALED;
     }
+    let s = Arc::new(s);
+    let r = if r == *s { Arc::clone(&s) } else { Arc::new(r) };
     Some((s, r))
 }
 

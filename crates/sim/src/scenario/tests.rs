@@ -766,8 +766,8 @@ fn a_rendering_is_short_whatever_the_file() {
 #[test]
 fn absent_keys_have_the_defaults_of_the_endpoint() {
     let scenario = parse(&BASE.replace(MSS, "preset = \"rfc\"")).unwrap();
-    assert_eq!(scenario.flows[0].sender, TcpConfig::default());
-    assert_eq!(scenario.flows[0].receiver, TcpConfig::default());
+    assert_eq!(*scenario.flows[0].sender, TcpConfig::default());
+    assert_eq!(*scenario.flows[0].receiver, TcpConfig::default());
     assert_eq!(scenario.name, "t");
     let queue = QueueConfig::DropTail { limit: QueueLimit::Packets(50) };
     assert_eq!(scenario.links[3].config.queue, queue);

@@ -10,7 +10,7 @@ use crate::apps::udp::UdpSource;
 use crate::apps::{App, BulkSource, OutageWatch, Sink};
 use crate::engine::Wakeups;
 use crate::scenario::{FlowSpec, Node, OutageLayer, Scenario, Station, Wlan};
-use airtcp_core::{Duration, Flow, Histogram, Instant, Length, SeqNum, Source, Stream};
+use airtcp_core::{Duration, Histogram, Instant, SeqNum, Source, Stream};
 use airtcp_edge::{Actions, MobileId};
 use airtcp_net::config::Schedule;
 use airtcp_net::mobility::Mobility;
@@ -20,32 +20,8 @@ use airtcp_routing::arp::Arp;
 use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
 use airtcp_tcp::congestion::Controls;
 use airtcp_tcp::{Endpoint, Strategies, TcpConfig};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Configurations of endpoints, those in use last: most flows of a scenario have the same.
-struct Configs<'a> {
-    shared: VecDeque<Arc<TcpConfig>>,
-    controls: &'a Controls,
-}
-
-impl Configs<'_> {
-    const KEPT: usize = 4;
-
-    fn endpoint(&mut self, config: &TcpConfig, flow: Flow, isn: SeqNum) -> Endpoint<Length> {
-        let strategies = Strategies::with_controls(config, self.controls);
-        Endpoint::with_strategies(self.share(config), flow, isn, strategies)
-    }
-
-    fn share(&mut self, config: &TcpConfig) -> Arc<TcpConfig> {
-        if let Some(same) = self.shared.iter().find(|other| ***other == *config) {
-            return Arc::clone(same);
-        }
-        self.shared.truncate(Self::KEPT - 1);
-        self.shared.push_front(Arc::new(config.clone()));
-        Arc::clone(&self.shared[0])
-    }
-}
 
 impl World {
     /// The state at time zero of this scenario under this seed.
@@ -151,9 +127,8 @@ impl World {
             world.nodes[node.0 as usize].mechanism = Some(world.mechanisms.len() as u32);
             world.mechanisms.push(EdgeNode::new(node, spec));
         }
-        let mut configs = Configs { controls, shared: VecDeque::new() };
         for (index, flow) in (0..).zip(flows) {
-            world.open(scenario, index, flow, &mut configs);
+            world.open(scenario, index, flow, controls);
         }
         world.feeds = world.feeds_of(scenario);
         for node in (0..nodes.len() as u32).map(NodeId) {
@@ -174,22 +149,20 @@ impl World {
     }
 
     /// Adds the two ends of a flow.
-    fn open(
-        &mut self,
-        scenario: &Scenario,
-        index: u32,
-        flow: &FlowSpec,
-        configs: &mut Configs<'_>,
-    ) {
+    fn open(&mut self, scenario: &Scenario, index: u32, flow: &FlowSpec, controls: &Controls) {
         let FlowSpec { name, from, to, bytes, sender, receiver, .. } = flow;
         let start = self.flows[index as usize].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
+        let mut endpoint = |config: &Arc<TcpConfig>, flow| {
+            let strategies = Strategies::with_controls(config, controls);
+            Endpoint::with_strategies(Arc::clone(config), flow, isn(), strategies)
+        };
         let tuple = addr::of_flow(index, *from, *to);
-        let mut passive = configs.endpoint(receiver, tuple.reversed(), isn());
+        let mut passive = endpoint(receiver, tuple.reversed());
         passive.listen();
         self.sockets.push(Socket {
-            endpoint: configs.endpoint(sender, tuple, isn()),
+            endpoint: endpoint(sender, tuple),
             app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
             open_at: Some(start),
             node: *from,

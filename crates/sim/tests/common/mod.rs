@@ -8,6 +8,7 @@ use airtcp_net::config::{
 };
 use airtcp_sim::scenario::{FlowSpec, Link, MiddleboxSpec, Node, NodeId, Scenario};
 use airtcp_tcp::TcpConfig;
+use std::sync::Arc;
 
 /// A link with constant delay, a drop-tail queue of `queue` packets, and no losses.
 pub(crate) fn wire(rate: DataRate, delay: Duration, queue: u64) -> LinkConfig {
@@ -47,6 +48,8 @@ impl Network {
 
     /// Adds a flow with the same configuration at both ends; `None`: endless.
     pub(crate) fn flow(&mut self, from: NodeId, to: NodeId, bytes: Option<Bytes>, tcp: &TcpConfig) {
+        let last = self.0.flows.last().map(|flow| Arc::clone(&flow.sender));
+        let tcp = last.filter(|last| **last == *tcp).unwrap_or_else(|| Arc::new(tcp.clone()));
         self.0.flows.push(FlowSpec {
             name: format!("f{}", self.0.flows.len()),
             from,
@@ -54,8 +57,8 @@ impl Network {
             start: Instant::ZERO,
             jitter: Duration::ZERO,
             bytes,
-            sender: tcp.clone(),
-            receiver: tcp.clone(),
+            sender: Arc::clone(&tcp),
+            receiver: tcp,
         });
     }
 }

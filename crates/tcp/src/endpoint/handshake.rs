@@ -42,6 +42,9 @@ impl<P: Payload> Endpoint<P> {
         self.tx.max = self.tx.nxt;
         self.tx.arm_retransmission(now);
         self.tx.timed = is_first.then_some((self.tx.nxt, now));
+        if is_first {
+            self.tx.syn_stamp = self.clock(now);
+        }
         io.out.push(syn);
     }
 
@@ -135,6 +138,12 @@ impl<P: Payload> Endpoint<P> {
         self.tx.wl2 = syn.ack.unwrap_or(self.tx.iss);
     }
 
+    /// The echo is of our first SYN: it was late, not lost (Linux: `tcp_try_undo_spurious_syn`).
+    fn answers_first_syn(&self, segment: &Segment<P>) -> bool {
+        let echo = segment.options.timestamps.filter(|_| self.timestamps).map(|stamps| stamps.echo);
+        self.config.recovery.is_rack() && echo == Some(self.tx.syn_stamp)
+    }
+
     /// Our SYN is acknowledged.
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment<P>, io: &mut Io<'_, P>) {
         let syn_was_lost = self.tx.expiries > 0;
@@ -143,8 +152,7 @@ impl<P: Payload> Endpoint<P> {
         } else if syn_was_lost {
             self.tx.rto.restart_after_syn_loss();
         }
-        if syn_was_lost {
-            // RFC 5681 §3.1: one segment after a lost SYN or SYN-ACK.
+        if self.tx.expiries > self.config.syn_losses && !self.answers_first_syn(segment) {
             self.tx.recovery.on_syn_loss();
         }
         self.tx.una = self.tx.iss + 1;

@@ -12,6 +12,7 @@ use crate::recovery::{LossRecovery, Phase};
 use crate::route::RoutePolicy;
 use crate::rto::{RtoEstimator, RtoPolicy, TimerWheel};
 use airtcp_core::{Bytes, DataRate, Duration, Event, Flags, Instant, Payload, SeqNum};
+use std::sync::Arc;
 
 /// Waiting for a closed window to open.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +127,8 @@ pub(super) struct Sender<P> {
     pub(super) last_sent: Instant,
     /// Where the last segment smaller than the MSS ends; for Minshall's variant of Nagle.
     small_end: SeqNum,
+    /// The timestamp of our first SYN or SYN-ACK.
+    pub(super) syn_stamp: u32,
     /// The last write left no room for a segment in the send buffer.
     pub(super) buffer_was_full: bool,
     /// From the first data on: a pure receiver has none.
@@ -134,7 +137,7 @@ pub(super) struct Sender<P> {
 
 impl<P: Payload> Sender<P> {
     pub(super) fn new(
-        config: &TcpConfig,
+        config: &Arc<TcpConfig>,
         iss: SeqNum,
         congestion: Box<dyn CongestionControl>,
         rto: Box<dyn RtoPolicy>,
@@ -162,7 +165,7 @@ impl<P: Payload> Sender<P> {
             sack_ok: false,
             ecn_ok: false,
             tell_reduced: false,
-            rto: RtoEstimator::new(config.rto, rto),
+            rto: RtoEstimator::new(Arc::clone(config), rto),
             rtx_deadline: None,
             timer: Timer::Retransmission,
             rack: None,
@@ -178,6 +181,7 @@ impl<P: Payload> Sender<P> {
             spurious: Detector::new(config.spurious),
             last_sent: Instant::ZERO,
             small_end: iss,
+            syn_stamp: 0,
             buffer_was_full: false,
             limits: None,
         };

@@ -1,8 +1,9 @@
 //! The retransmission time-out (RFC 6298, with Karn's algorithm and optional coarse ticks).
 
 use super::{Backoff, Expiry, RtoPolicy};
-use crate::config::RtoConfig;
+use crate::config::{RtoConfig, TcpConfig};
 use airtcp_core::{Duration, Histogram};
+use std::sync::Arc;
 
 /// RTT estimate and time-out.
 ///
@@ -11,7 +12,8 @@ use airtcp_core::{Duration, Histogram};
 /// (§5.7).
 #[derive(Debug)]
 pub struct RtoEstimator {
-    config: RtoConfig,
+    /// Shared, as an endpoint's is.
+    config: Arc<TcpConfig>,
     policy: Box<dyn RtoPolicy>,
     estimate: Option<Estimate>,
     samples: RttSamples,
@@ -67,8 +69,8 @@ pub struct Estimate {
 
 impl RtoEstimator {
     /// Without samples: the initial RTO is in force.
-    pub fn new(config: RtoConfig, policy: Box<dyn RtoPolicy>) -> Self {
-        let (initial, samples) = (config.initial, RttSamples::default());
+    pub fn new(config: Arc<TcpConfig>, policy: Box<dyn RtoPolicy>) -> Self {
+        let (initial, samples) = (config.rto.initial, RttSamples::default());
         let mut estimator = Self {
             config,
             policy,
@@ -124,7 +126,7 @@ impl RtoEstimator {
 
     /// The SYN was lost: data starts with the larger RTO, without back-off (RFC 6298 §5.7).
     pub fn restart_after_syn_loss(&mut self) {
-        self.initial = self.config.after_syn_loss;
+        self.initial = self.config.rto.after_syn_loss;
         self.backoff = 0;
         self.update();
     }
@@ -137,14 +139,15 @@ impl RtoEstimator {
     }
 
     fn update(&mut self) {
+        let RtoConfig { min, max, granularity, tick, factor, .. } = self.config.rto;
         let base = match self.estimate {
             None => self.initial,
-            Some(Estimate { srtt, rttvar }) => (srtt + (rttvar * 4).max(self.config.granularity))
-                .round_up_to(self.config.tick)
-                .max(self.config.min),
+            Some(Estimate { srtt, rttvar }) => {
+                (srtt + (rttvar * 4).max(granularity)).round_up_to(tick).max(min)
+            }
         };
-        let base = self.policy.time_out(base) * u64::from(self.config.factor);
-        self.rto = (base * (1u64 << self.backoff.min(32))).min(self.config.max);
+        let base = self.policy.time_out(base) * u64::from(factor);
+        self.rto = (base * (1u64 << self.backoff.min(32))).min(max);
     }
 
     /// The estimate, once there is a sample.
@@ -159,12 +162,12 @@ impl RtoEstimator {
 
     /// Clock granularity G.
     pub fn granularity(&self) -> Duration {
-        self.config.granularity
+        self.config.rto.granularity
     }
 
     /// A coarse clock sees whole ticks, to the nearest and at least one.
     fn in_ticks(&self, rtt: Duration) -> Duration {
-        let tick = self.config.tick;
+        let tick = self.config.rto.tick;
         if tick.is_zero() {
             return rtt;
         }
@@ -179,7 +182,8 @@ mod tests {
     use super::*;
     use airtcp_core::Instant;
 
-    fn estimator(config: RtoConfig) -> RtoEstimator {
+    fn estimator(rto: RtoConfig) -> RtoEstimator {
+        let config = Arc::new(TcpConfig { rto, ..TcpConfig::default() });
         RtoEstimator::new(config, Box::new(Exponential))
     }
 
