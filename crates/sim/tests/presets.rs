@@ -4,8 +4,8 @@ use airtcp_core::{Bytes, Duration};
 use airtcp_sim::scenario::{ConfigError, FlowSpec, Scenario, json_schema, markdown};
 use airtcp_sim::{Observers, World};
 use airtcp_tcp::config::{
-    AckConfig, Congestion, CubicConfig, HyStartConfig, InitialWindow, NewRenoConfig, Recovery,
-    SackPipe,
+    AckConfig, Congestion, CubicConfig, CubicVariant, HyStartConfig, InitialWindow, NewRenoConfig,
+    Recovery, SackPipe,
 };
 use airtcp_tcp::{Preset, TcpConfig};
 
@@ -248,6 +248,6 @@ fn documentation_and_schema_list_the_presets() {
 #[test]
 fn keys_of_a_choice_made_by_the_preset_need_no_choice() {
     let hystart = HyStartConfig::HyStart;
-    let cubic = CubicConfig { fast_convergence: false, hystart };
+    let cubic = CubicConfig { variant: CubicVariant::Linux, fast_convergence: false, hystart };
     assert_eq!(sender("cubic.fast-convergence = false", &[]).congestion, Congestion::Cubic(cubic));
 }

@@ -358,16 +358,28 @@ settings! {
 }
 
 settings! {
-    /// The choices RFC 9438 leaves.
+    /// CUBIC.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[table("tcp.cubic", by_preset)]
     pub struct CubicConfig {
+        /// Whose CUBIC.
+        pub variant: CubicVariant = CubicVariant::Rfc9438,
         /// Give way to other flows after a loss below the window of the loss before.
         #[source = "RFC 9438 §4.7"]
         pub fast_convergence: bool = true,
         /// What ends slow start before a loss does.
         #[source = "RFC 9406, RFC 9438 §4.10"]
         pub hystart: HyStartConfig = HyStartConfig::Off,
+    }
+}
+
+choice! {
+    /// Whose CUBIC.
+    pub enum CubicVariant {
+        /// the standard's (RFC 9438)
+        Rfc9438 = "rfc9438",
+        /// Linux's: in whole segments, with less of Reno's growth
+        Linux = "linux",
     }
 }
 

@@ -5,7 +5,7 @@
 //! key of the preset without an effect, the key is not used.
 
 use crate::config::{
-    ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CwndValidation, HyStartConfig,
+    ABC_UNLIMITED, AckConfig, Congestion, CubicConfig, CubicVariant, CwndValidation, HyStartConfig,
     InitialWindow, LossWindow, Nagle, PersistConfig, PersistOnShrink, RackConfig, Recovery,
     RepeatedTimeout, RtoConfig, SackPipe, TcpConfig,
 };
@@ -84,6 +84,7 @@ pub fn linux() -> TcpConfig {
         send_buffer: Bytes(4 << 20),
         // tcp_congestion_control cubic
         congestion: Congestion::Cubic(CubicConfig {
+            variant: CubicVariant::Linux,
             // hystart 1, hystart_detect 3
             hystart: HyStartConfig::HyStart,
             ..CubicConfig::default()

@@ -5,10 +5,10 @@
 use airtcp_core::rng::Stream;
 use airtcp_core::{Addr, Bytes, Duration, Events, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_tcp::config::{
-    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
-    DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, Nagle, NewRenoConfig,
-    PersistConfig, PersistOnShrink, RackConfig, Recovery, RtoConfig, RtoPolicyConfig, SackPipe,
-    SpuriousDetection,
+    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CubicVariant, CwndIn,
+    DaaConfig, DcaConfig, HyStartConfig, InitialWindow, KarakConfig, LossWindow, Nagle,
+    NewRenoConfig, PersistConfig, PersistOnShrink, RackConfig, Recovery, RtoConfig,
+    RtoPolicyConfig, SackPipe, SpuriousDetection,
 };
 use airtcp_tcp::congestion::{
     Ack, CongestionControl, Karak, Loss, Reno, Restart, Timeout, Undo, Window,
@@ -117,13 +117,17 @@ fn congestion() -> impl Strategy<Value = Congestion> {
         2 => Just(Congestion::Reno),
         1 => any::<bool>().prop_map(|strict| Congestion::Karak(KarakConfig { strict, limit: None })),
         1 => Just(Congestion::Westwood),
-        1 => (any::<bool>(), hystart()).prop_map(|(fast_convergence, hystart)| {
-            Congestion::Cubic(CubicConfig { fast_convergence, hystart })
+        1 => (variant(), any::<bool>(), hystart()).prop_map(|(variant, fast_convergence, hystart)| {
+            Congestion::Cubic(CubicConfig { variant, fast_convergence, hystart })
         }),
         1 => Just(Congestion::AdaptivePacing(AdaptivePacingConfig::default())),
         1 => Just(Congestion::Bbr),
         1 => Just(Congestion::Bbr3),
     ]
+}
+
+fn variant() -> impl Strategy<Value = CubicVariant> {
+    prop_oneof![Just(CubicVariant::Rfc9438), Just(CubicVariant::Linux)]
 }
 
 fn hystart() -> impl Strategy<Value = HyStartConfig> {

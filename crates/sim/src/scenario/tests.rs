@@ -14,8 +14,8 @@ use airtcp_routing::{RoutingConfig, aodv};
 use airtcp_settings::Settings;
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{
-    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CwndIn, DaaConfig,
-    DcaConfig, HyStartConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
+    AckConfig, AdaConfig, AdaptivePacingConfig, Congestion, CubicConfig, CubicVariant, CwndIn,
+    DaaConfig, DcaConfig, HyStartConfig, InitialWindow, Recovery, SackPipe, SpuriousDetection,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -512,6 +512,7 @@ fn every_key_of_a_strategy_arrives() {
     assert_eq!(
         tcp(cubic).congestion,
         Congestion::Cubic(CubicConfig {
+            variant: CubicVariant::Rfc9438,
             fast_convergence: false,
             hystart: HyStartConfig::PlusPlus
         })

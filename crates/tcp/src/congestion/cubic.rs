@@ -16,10 +16,9 @@
 //! (draft-ietf-tcpm-rfc8312bis after its version 14), and with Linux's CUBIC between losses
 //! (studies/live). A mark is answered as a loss (§4.6).
 
-use super::hystart::HyStart;
-use super::hystart_plus_plus::HyStartPlusPlus;
+use super::slow_start::SlowStart;
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Spurious, Timeout, Undo, Window};
-use crate::config::{CubicConfig, HyStartConfig};
+use crate::config::CubicConfig;
 use airtcp_core::{Duration, Instant};
 
 /// RFC 9438 §4.1: C, in segments per second cubed.
@@ -32,8 +31,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Growth on a cubic curve. Windows are in segments.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    slow_start: Reno,
-    slow_start_exit: SlowStartExit,
+    slow_start: SlowStart,
     fast_convergence: bool,
     curve: Curve,
     /// As it was before the last reduction (§4.9).
@@ -42,14 +40,6 @@ pub struct Cubic {
     heard: Instant,
     /// Growth not yet worth a byte.
     credit: f64,
-}
-
-/// What ends slow start before a loss does.
-#[derive(Clone, Copy, Debug)]
-enum SlowStartExit {
-    Loss,
-    HyStart(HyStart),
-    HyStartPlusPlus(HyStartPlusPlus),
 }
 
 /// What determines growth in congestion avoidance.
@@ -90,14 +80,8 @@ impl Epoch {
 impl Cubic {
     /// Slow start is as with `slow_start`, except with HyStart++. `paced`: the sender is.
     pub fn new(slow_start: Reno, config: CubicConfig, paced: bool) -> Self {
-        let slow_start_exit = match config.hystart {
-            HyStartConfig::Off => SlowStartExit::Loss,
-            HyStartConfig::HyStart => SlowStartExit::HyStart(HyStart::new(paced)),
-            HyStartConfig::PlusPlus => SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::default()),
-        };
         Self {
-            slow_start,
-            slow_start_exit,
+            slow_start: SlowStart::new(slow_start, config.hystart, paced),
             fast_convergence: config.fast_convergence,
             curve: Curve::default(),
             before: None,
@@ -152,10 +136,8 @@ impl CongestionControl for Cubic {
         }
         // Linux takes no RTTs in the first second of congestion avoidance.
         let is_early = |epoch: Epoch| ack.now.since(epoch.start) < Duration::from_secs(1);
-        if let SlowStartExit::HyStart(hystart) = &mut self.slow_start_exit
-            && !self.curve.epoch.is_some_and(is_early)
-        {
-            hystart.on_ack(window, ack);
+        if !self.curve.epoch.is_some_and(is_early) {
+            self.slow_start.on_ack(window, ack);
         }
     }
 
@@ -164,13 +146,7 @@ impl CongestionControl for Cubic {
             return self.avoid_congestion(window, ack);
         }
         self.curve.epoch = None;
-        match &mut self.slow_start_exit {
-            // RFC 9406 §4.3: in the first slow start only, while ssthresh is arbitrarily high.
-            SlowStartExit::HyStartPlusPlus(hystart) if window.ssthresh() == u32::MAX => {
-                hystart.on_growth(window, ack);
-            }
-            _ => self.slow_start.on_growth(window, ack),
-        }
+        self.slow_start.on_growth(window, ack);
     }
 
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
@@ -192,9 +168,6 @@ impl CongestionControl for Cubic {
         // §4.8: the curve begins at its plateau.
         self.curve.w_max = None;
         self.curve.epoch = None;
-        if let SlowStartExit::HyStart(hystart) = &mut self.slow_start_exit {
-            hystart.on_timeout();
-        }
     }
 
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
@@ -222,6 +195,7 @@ mod tests {
     use super::super::path::Path;
     use super::super::tests::{SMSS, ack, loss, timeout, window};
     use super::*;
+    use crate::config::HyStartConfig;
     use airtcp_core::SeqNum;
 
     fn cubic() -> Cubic {

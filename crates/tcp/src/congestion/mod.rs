@@ -20,12 +20,14 @@ mod hop_limit;
 mod hystart;
 mod hystart_plus_plus;
 mod karak;
+mod linux_cubic;
 mod marks;
 #[cfg(test)]
 mod path;
 mod path_model;
 mod prague;
 mod reno;
+mod slow_start;
 mod westwood;
 mod window;
 
@@ -37,12 +39,13 @@ pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use hop_limit::HopLimited;
 pub use karak::Karak;
+pub use linux_cubic::LinuxCubic;
 pub use prague::Prague;
 pub use reno::Reno;
 pub use westwood::Westwood;
 pub use window::Window;
 
-use crate::config::{Congestion, TcpConfig};
+use crate::config::{Congestion, CubicVariant, TcpConfig};
 use crate::recovery::Phase;
 use airtcp_core::{DataRate, Duration, Ecn, Instant, SeqNum};
 use std::fmt::Debug;
@@ -353,7 +356,10 @@ pub fn algorithm(config: &TcpConfig, controls: &Controls) -> Box<dyn CongestionC
         Congestion::Reno => Box::new(reno),
         Congestion::Karak(karak) => Box::new(Karak::new(reno, karak)),
         Congestion::Westwood => Box::new(Westwood::new(reno)),
-        Congestion::Cubic(cubic) => Box::new(Cubic::new(reno, cubic, config.pacing)),
+        Congestion::Cubic(cubic) => match cubic.variant {
+            CubicVariant::Rfc9438 => Box::new(Cubic::new(reno, cubic, config.pacing)),
+            CubicVariant::Linux => Box::new(LinuxCubic::new(reno, cubic, config.pacing)),
+        },
         Congestion::Bbr => Box::<Bbr>::default(),
         Congestion::Bbr3 => Box::<Bbr3>::default(),
         Congestion::Dctcp => Box::new(Dctcp::new(reno)),
