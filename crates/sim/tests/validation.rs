@@ -184,16 +184,17 @@ fn maxima(cwnd: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Published for CUBIC at 50 ms: maxima of 511 segments at 5.46 s (slow start), 236 at 14.28 s and 234
-/// at 18.05 s. Here HyStart ends slow start earlier: 270 at 5.46 s; then 236 at 7.00 s, 233 at
-/// 13.72 s and 232 at 17.98 s.
+/// at 18.05 s. Here HyStart ends slow start earlier: 293 at 5.46 s; then 233 at 14.22 s and 232 at
+/// 18.27 s.
 #[test]
 fn cubic_at_50_ms_has_the_published_maxima_after_a_lower_first_one() {
     let (history, _) = run(50, 20, "ecn = false", "");
     let maxima = maxima(&history.cwnd);
     let [first, rest @ ..] = &maxima[..] else { panic!("no maximum") };
-    assert!((5.43..5.48).contains(&first.0) && (255.0..285.0).contains(&first.1), "{first:?}");
-    assert_eq!(rest.len(), 3, "{maxima:?}");
-    within(range(rest, 0.0, 20.0), 225.0, 240.0);
-    let times: Vec<_> = rest.iter().map(|&(at, _)| at.round() as u32).collect();
-    assert_eq!(times, [7, 14, 18], "{maxima:?}");
+    assert!((5.43..5.48).contains(&first.0) && (280.0..305.0).contains(&first.1), "{first:?}");
+    let [second, third] = rest else { panic!("{maxima:?}") };
+    for (found, at, segments) in [(second, 14.28, 236.0), (third, 18.05, 234.0)] {
+        let differs = (found.0 - at).abs() > 0.3 || (found.1 - segments).abs() > 4.0;
+        assert!(!differs, "{found:?} is not {segments} segments at {at} s");
+    }
 }

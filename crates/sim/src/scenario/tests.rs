@@ -512,7 +512,7 @@ fn every_key_of_a_strategy_arrives() {
     assert_eq!(
         tcp(cubic).congestion,
         Congestion::Cubic(CubicConfig {
-            variant: CubicVariant::Rfc9438,
+            variant: CubicVariant::Linux,
             fast_convergence: false,
             hystart: HyStartConfig::PlusPlus
         })

@@ -1,4 +1,5 @@
-//! CUBIC (RFC 9438), optionally with HyStart++ (RFC 9406) or Linux's HyStart.
+//! CUBIC (RFC 9438), optionally with HyStart++ (RFC 9406) or Linux's HyStart. Linux's own is
+//! [`LinuxCubic`](super::LinuxCubic).
 //!
 //! After a loss cwnd approaches the window at which the loss happened on a cubic curve in time,
 //! stays near it, and then probes beyond it. Where Reno would grow faster, cwnd follows an estimate
@@ -13,8 +14,7 @@
 //! so that a loss in the slow start between does not give way (§4.7).
 //!
 //! Compared section by section with the working group's source of the RFC's text
-//! (draft-ietf-tcpm-rfc8312bis after its version 14), and with Linux's CUBIC between losses
-//! (studies/live). A mark is answered as a loss (§4.6).
+//! (draft-ietf-tcpm-rfc8312bis after its version 14). A mark is answered as a loss (§4.6).
 
 use super::slow_start::SlowStart;
 use super::{Ack, CongestionControl, Loss, Reno, Restart, Spurious, Timeout, Undo, Window};
