@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # python/pyproject.toml has the tools' settings; the scripts outside the package use them, too.
-RUFF_SCRIPTS := --config python/pyproject.toml benches
+RUFF_SCRIPTS := --config python/pyproject.toml benches studies
 # Cargo's: `release` builds quickly; `dist` takes longer and runs faster.
 PROFILE := release
 # GATEWAY=no leaves out the commands gateway, agent and doctor; then clang, libelf and zlib are not needed.
@@ -67,6 +67,7 @@ test: setup-test ## formatters, linters and all tests; stops at the first failur
 	cd python && ../$(BIN)/mypy
 	cd python && ../$(BIN)/mypy ../benches/peers/run.py
 	cd python && ../$(BIN)/mypy ../benches/gateway/run.py
+	cd python && ../$(BIN)/mypy ../studies/live/beside.py
 	$(call stage,build)
 	$(BUILD_FOR_PYTEST)
 	$(call stage,pytest)
