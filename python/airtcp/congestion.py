@@ -64,6 +64,9 @@ class Hooks(NamedTuple):
 
 def maker(name: str, make: Callable[[], CongestionControl]) -> Callable[[], Hooks]:
     """What the simulator calls for each endpoint that asks for the control `name`."""
+    if not callable(make):
+        message = f"congestion[{name!r}] is {make!r}, expected the class: each endpoint has its own"
+        raise TypeError(message)
 
     def hooks() -> Hooks:
         control = make()

@@ -141,6 +141,8 @@ def test_a_pace_of_nothing_is_refused() -> None:
 def test_what_is_no_control_is_refused() -> None:
     with pytest.raises(TypeError, match=r"congestion\['mine'\] made \{\}, expected an airtcp"):
         dumbbell().run(congestion={"mine": dict})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match=r"expected the class: each endpoint has its own"):
+        dumbbell().run(congestion={"mine": Scalable()})  # type: ignore[dict-item]
 
 
 def test_a_control_that_is_not_there_is_named_with_the_nearest() -> None:
