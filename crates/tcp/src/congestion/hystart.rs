@@ -58,7 +58,7 @@ impl HyStart {
 
     /// An ACK in any phase: measures, and ends slow start where it finds its end.
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        let Some(rtt) = ack.rate.map_or(ack.rtt, |sample| sample.rtt) else { return };
+        let Some(rtt) = ack.newest_rtt() else { return };
         let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
         self.min_rtt = Some(min_rtt);
         if self.found || !window.in_slow_start() || ack.phase == Phase::Recovery {

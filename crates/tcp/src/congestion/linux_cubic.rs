@@ -103,6 +103,11 @@ fn share(n: u32, of: u32, whole: u32) -> u32 {
     (u64::from(n) * u64::from(of) / u64::from(whole)) as u32
 }
 
+/// Sets ssthresh to what is left of `cwnd` after a loss.
+fn set_ssthresh(window: &mut Window, cwnd: u32) {
+    window.set_ssthresh(share(cwnd, BETA, SCALE).max(2).saturating_mul(window.smss()));
+}
+
 fn segments(window: &Window) -> u32 {
     window.cwnd() / window.smss()
 }
@@ -163,13 +168,14 @@ impl LinuxCubic {
         self.counted %= self.slope;
     }
 
-    /// `cubictcp_recalc_ssthresh`.
-    fn reduce(&mut self, window: &mut Window, cwnd: u32) {
+    /// `bictcp_reset`.
+    fn reset(&mut self) {
+        self.w_max = None;
+        self.min_rtt = None;
         self.epoch = None;
+        self.slope = 0;
+        self.computed = (0, Instant::ZERO);
         self.counted = 0;
-        let gives_way = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if gives_way { share(cwnd, SCALE + BETA, 2 * SCALE) } else { cwnd });
-        window.set_ssthresh(share(cwnd, BETA, SCALE).max(2).saturating_mul(window.smss()));
     }
 }
 
@@ -181,7 +187,7 @@ impl CongestionControl for LinuxCubic {
         if self.epoch.is_some_and(is_early) {
             return;
         }
-        if let Some(rtt) = ack.rate.map_or(ack.rtt, |sample| sample.rtt) {
+        if let Some(rtt) = ack.newest_rtt() {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         self.slow_start.on_ack(window, ack);
@@ -200,30 +206,28 @@ impl CongestionControl for LinuxCubic {
         }
     }
 
+    /// `cubictcp_recalc_ssthresh`.
     fn on_fast_retransmit(&mut self, window: &mut Window, loss: &Loss) {
-        self.reduce(window, loss.flight / window.smss());
+        let cwnd = loss.flight / window.smss();
+        let gives_way = self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
+        self.w_max = Some(if gives_way { share(cwnd, SCALE + BETA, 2 * SCALE) } else { cwnd });
+        self.epoch = None;
+        self.counted = 0;
+        set_ssthresh(window, cwnd);
         window.set_cwnd(window.ssthresh());
     }
 
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         self.slow_start.on_timeout(window, timeout);
         if timeout.first {
-            self.reduce(window, timeout.flight / window.smss());
+            set_ssthresh(window, timeout.flight / window.smss());
         }
-        // `bictcp_reset`.
-        self.w_max = None;
-        self.min_rtt = None;
-        self.epoch = None;
-        self.slope = 0;
-        self.computed = (0, Instant::ZERO);
-        self.counted = 0;
+        self.reset();
     }
 
     fn on_restart(&mut self, window: &mut Window, cause: Restart) {
         if cause == Restart::Route {
-            self.w_max = None;
-            self.min_rtt = None;
-            self.epoch = None;
+            self.reset();
         }
         window.set_cwnd(window.cwnd().min(window.initial()));
     }

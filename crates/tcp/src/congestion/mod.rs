@@ -91,6 +91,14 @@ pub struct Ack {
     pub rate: Option<RateSample>,
 }
 
+impl Ack {
+    /// The RTT of the newest segment that it delivers, where there is a record of each; otherwise
+    /// its RTT sample.
+    fn newest_rtt(&self) -> Option<Duration> {
+        self.rate.map_or(self.rtt, |sample| sample.rtt)
+    }
+}
+
 /// What a flow has delivered and what is in the network after an ACK, in bytes (RFC 8985 §5;
 /// draft-ietf-ccwg-bbr §4). A sender without SACK counts what is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
