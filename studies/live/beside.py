@@ -1,9 +1,9 @@
 """One sender of the kernel and one of the simulator over the same link, as a table in Markdown.
 
-    sudo .venv/bin/python studies/live/beside.py [SECTION …]
+    sudo .venv/bin/python studies/live/beside.py [PATH …]
 
 Needs root and `make build`. Each run takes ten seconds, and the machine should have nothing else to
-do. Without arguments, all paths and senders: half an hour.
+do. PATH is a name from the table; without one, all of them: half an hour.
 """
 
 from __future__ import annotations
@@ -86,13 +86,14 @@ def kernel(case: Case, sender: str, seed: int) -> list[Flow]:
         while time.monotonic() - began < SECONDS:
             samples.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256))
             time.sleep(0.01)
-        connection.shutdown(socket.SHUT_RDWR)
         # struct tcp_info: 8 bytes, then snd_mss, rtt, snd_cwnd and total_retrans among 24 words.
         words = [struct.unpack_from("<24I", sample, 8) for sample in samples]
         (acked,) = struct.unpack_from("<Q", samples[-1], 120)
         cwnd = mean([w[18] * w[2] / 1e3 for w in words])
         rtt = mean([w[15] / 1e3 for w in words])
         found.append(Flow(acked * 8 / SECONDS / 1e6, words[-1][23], cwnd, rtt))
+        # The receiver ends, and with it the link.
+        connection.shutdown(socket.SHUT_RDWR)
 
     def accept(listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -193,6 +194,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--receive"]:
         receive(int(sys.argv[2]), int(sys.argv[3]), ecn="ecn" in sys.argv)
         return
+    for name in sys.argv[1:]:
+        if name not in CASES:
+            sys.exit(f"{name!r} is no path (expected some of {', '.join(map(repr, CASES))})")
     print("| path | sender | stack | goodput, Mbit/s | retransmissions | cwnd, kB | RTT, ms |")
     print("|---|---|---|---|---|---|---|")
     for name in sys.argv[1:] or CASES:
