@@ -18,6 +18,8 @@ endif
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # The longest of cargo's tests are of real time, and mostly wait.
 TEST_THREADS := $(shell expr 2 '*' $(CORES))
+# Making a failing case smaller must not take longer than CI has.
+export PROPTEST_MAX_SHRINK_TIME ?= 120000
 
 # How what pytest runs is built, and where it is in target/. After CI nobody uses it. There most of
 # it was built for cargo's tests, with the same profile and features.

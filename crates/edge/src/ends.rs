@@ -78,9 +78,24 @@ impl Ends {
         renewed.flags = self.windows.fixed_ace().put(renewed.flags);
         if copy.options.timestamps.is_some() {
             self.note_passed(copy.options.timestamps);
-            renewed.options.timestamps = self.passed;
+            renewed.options.timestamps = self.newest_seen();
         }
         renewed
+    }
+
+    /// The newest timestamps of the fixed host that the mobile may have seen: passed here, or told
+    /// by what the mobile echoes, if they went another way or before this node started.
+    fn newest_seen(&self) -> Option<Timestamps> {
+        let echoed = self
+            .mobile()
+            .timestamps
+            .map(|Timestamps { value, echo }| Timestamps { value: echo, echo: value });
+        match (self.passed, echoed) {
+            (Some(passed), Some(echoed)) if SeqNum(echoed.value).after(SeqNum(passed.value)) => {
+                Some(echoed)
+            }
+            (passed, echoed) => passed.or(echoed),
+        }
     }
 
     /// A segment that changes nothing and is answered at once, since it lies before what the mobile
@@ -89,9 +104,8 @@ impl Ends {
     pub fn keep_alive<P: Payload>(&self) -> Segment<P> {
         let (ack, window) = self.windows.fixed_ack();
         // No older than any that the mobile has seen, or it would fall to PAWS without an answer.
-        let timestamps = self.mobile().timestamps.map(|Timestamps { value, echo }| {
-            let passed = self.passed.map_or(SeqNum(echo), |passed| SeqNum(passed.value));
-            Timestamps { value: passed.later(SeqNum(echo)).0, echo: value }
+        let timestamps = self.mobile().timestamps.and_then(|mobile| {
+            self.newest_seen().map(|newest| Timestamps { echo: mobile.value, ..newest })
         });
         Segment {
             flow: self.flow,
@@ -213,5 +227,16 @@ mod tests {
         assert_eq!(stamps(&ends).value, 100, "it may have come");
         note(&mut ends, Side::Mobile, segment(7, 0, 950, 110));
         assert_eq!(stamps(&ends), Timestamps { value: 110, echo: 950 }, "another way");
+    }
+
+    // RFC 7323 §5. A node that starts anew has not seen what passed before.
+    #[test]
+    fn a_copy_is_sent_with_timestamps_no_older_than_the_mobile_echoes() {
+        let mut ends = ends();
+        let copy = segment(0, 5, 100, 900);
+        let value = |ends: &mut Ends| ends.renewed(&copy).options.timestamps.unwrap().value;
+        assert_eq!(value(&mut ends), 100);
+        note(&mut ends, Side::Mobile, segment(7, 0, 950, 110));
+        assert_eq!(value(&mut ends), 110);
     }
 }

@@ -25,6 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const HOSTILE_UNTIL: Instant = Instant::from_secs(60);
 /// Far more than any case needs: beyond it, a livelock.
 const MOST_EVENTS: usize = 200_000;
+/// How soon an application asks again when nothing could be written.
+const RETRY_WRITE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 struct Network {
@@ -536,7 +538,8 @@ impl<'a> Sim<'a> {
             self.sides[i].closed = true;
             self.call(i, |e, now, io| e.close(now, io));
         } else if self.ends.iter().all(|e| e.aborted().is_none()) {
-            self.schedule(self.now + write_every, Arrival::Write(i));
+            let pause = if taken == 0 { write_every.max(RETRY_WRITE) } else { write_every };
+            self.schedule(self.now + pause, Arrival::Write(i));
         }
     }
 

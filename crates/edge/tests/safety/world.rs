@@ -14,6 +14,8 @@ type Seg = Segment<Vec<u8>>;
 
 /// Far above what any case needs: a livelock.
 const MOST_EVENTS: usize = 200_000;
+/// How soon an application asks again when nothing could be written.
+const RETRY_WRITE: Duration = Duration::from_millis(100);
 
 /// A transfer that nobody gives up ends within this after [`HOSTILE_UNTIL`]. A plain sender may
 /// have backed off to its longest interval (60 s) just before, and its peer's stream may wait for
@@ -274,7 +276,8 @@ impl<'a, M: Middlebox<Vec<u8>> + Clone> World<'a, M> {
         self.close_if_done(i);
         let opening = matches!(self.ends[i].state(), State::Listen | State::SynSent);
         if (self.progress[i].written < bytes || opening) && !self.is_over() {
-            self.schedule(self.now + write_every, Arrival::Write(i));
+            let pause = if len == 0 { write_every.max(RETRY_WRITE) } else { write_every };
+            self.schedule(self.now + pause, Arrival::Write(i));
         }
     }
 
