@@ -63,6 +63,9 @@ documented! {
     pub enum AbortReason {
         /// Too many retransmissions of one segment (RFC 9293 §3.8.3).
         RetransmissionLimit,
+        /// Data went unacknowledged, or the window stayed closed, for longer than the user timeout
+        /// (RFC 9293 §3.9.1).
+        UserTimeout,
         /// The peer sent RST.
         Reset,
         /// The application gave up.

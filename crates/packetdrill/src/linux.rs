@@ -6,9 +6,9 @@ use airtcp_tcp::config::{AccEcnOptions, Congestion, EcnConfig, RackConfig, Recov
 use airtcp_tcp::{TcpConfig, preset};
 
 /// The endpoint as Linux is without any sysctl (Documentation/networking/ip-sysctl.rst), as far as
-/// airtcp has what it does.
+/// airtcp has what it does. Scripts are written for a kernel of 1000 ticks a second.
 pub fn linux_config() -> TcpConfig {
-    TcpConfig { mss: 1460, ..preset::linux() }
+    TcpConfig { mss: 1460, timer_hz: Some(1000), ..preset::linux() }
 }
 
 /// Values of sysctls that ask for nothing beyond [`linux_config`], or for nothing that a script can

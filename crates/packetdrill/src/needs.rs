@@ -50,6 +50,7 @@ const OPTIONS: &[&str] = &[
     "TCP_CONGESTION",
     "TCP_MAXSEG",
     "TCP_NODELAY",
+    "TCP_USER_TIMEOUT",
 ];
 
 /// Symbols that change nothing here, or are handled, where calls have flags.

@@ -176,7 +176,9 @@ impl Host {
             return None;
         }
         match reason {
-            AbortReason::RetransmissionLimit => Some(Return::Error("ETIMEDOUT")),
+            AbortReason::RetransmissionLimit | AbortReason::UserTimeout => {
+                Some(Return::Error("ETIMEDOUT"))
+            }
             AbortReason::Reset => Some(Return::Error("ECONNRESET")),
             AbortReason::User => None,
         }
@@ -339,6 +341,13 @@ impl Host {
                 let changes = socket.config.mss != mss;
                 socket.config.mss = mss;
                 return late(open && changes);
+            }
+            ("TCP_USER_TIMEOUT", Some(millis @ 0..)) => {
+                let timeout = (millis > 0).then(|| Duration::from_millis(millis as u64));
+                socket.config.user_timeout = timeout;
+                if let Kind::Connected(index) = socket.kind {
+                    self.connections[index].endpoint.set_user_timeout(timeout);
+                }
             }
             ("TCP_CONGESTION", _) => {
                 let before = socket.config.congestion;

@@ -108,6 +108,7 @@ impl<W: Write> EventWriter<W> {
             Event::Aborted { reason } => {
                 let reason = match reason {
                     AbortReason::RetransmissionLimit => "retransmission_limit",
+                    AbortReason::UserTimeout => "user_timeout",
                     AbortReason::Reset => "reset",
                     AbortReason::User => "user",
                 };

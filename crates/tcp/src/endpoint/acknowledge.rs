@@ -27,6 +27,7 @@ impl<P: Payload> Endpoint<P> {
             persist.unanswered = 0;
         }
         if tx.rack.is_some() {
+            tx.restart_persist(now);
             // An old ACK moves nothing, but its SACK blocks may be news.
             let ack = ack.later(tx.una);
             self.on_rack_ack(now, ack, segment, io);

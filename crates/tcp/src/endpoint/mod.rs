@@ -33,7 +33,7 @@ use crate::config::{AccEcnOptions, TcpConfig};
 use crate::rto::{Estimate, RttSamples};
 use crate::strategies::Strategies;
 use airtcp_core::event::AbortReason;
-use airtcp_core::{Addr, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
+use airtcp_core::{Addr, Duration, Event, Events, Flags, Flow, Instant, Payload, Segment, SeqNum};
 pub use limit::{Limit, Limits};
 use receive::{Receiver, Reply};
 use std::sync::Arc;
@@ -238,6 +238,13 @@ impl<P: Payload> Endpoint<P> {
             self.send_ack(now, io);
         }
         data
+    }
+
+    /// From the next expiry of a timer on, in the place of
+    /// [`TcpConfig::user_timeout`](crate::TcpConfig::user_timeout) (RFC 9293 §3.9.1.1: the timeout
+    /// of a connection can be changed).
+    pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
+        self.tx.user_timeout = timeout;
     }
 
     /// Ends our side of the stream: FIN follows what is queued (half close).

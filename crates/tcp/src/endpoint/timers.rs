@@ -62,8 +62,12 @@ impl<P: Payload> Endpoint<P> {
         let alive = self.config.persist.on_shrink == PersistOnShrink::Linux
             && self.tx.wnd == 0
             && self.tx.answered;
-        if self.tx.expiries >= self.config.rto.max_retransmissions && !alive {
-            self.enter_aborted(now, AbortReason::RetransmissionLimit, io);
+        if self.tx.expiries == 0 {
+            self.tx.first_expiry = now;
+        }
+        let since = self.tx.first_expiry;
+        if let Some(reason) = self.gives_up(now, since, self.tx.expiries, alive) {
+            self.enter_aborted(now, reason, io);
             return;
         }
         self.tx.answered = false;
@@ -119,14 +123,36 @@ impl<P: Payload> Endpoint<P> {
 
     fn on_persist_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let config = self.config.persist;
-        let Some(persist) = &mut self.tx.persist else { return };
-        if persist.unanswered >= self.config.rto.max_retransmissions {
-            self.enter_aborted(now, AbortReason::RetransmissionLimit, io);
+        let Some(mut persist) = self.tx.persist else { return };
+        let since = persist.first_probe;
+        if let Some(reason) = self.gives_up(now, since, persist.unanswered, false) {
+            self.enter_aborted(now, reason, io);
             return;
         }
         persist.unanswered += 1;
         persist.interval = persist.interval.mul_f64(config.backoff).min(config.max);
-        persist.deadline = now + persist.interval;
+        let wait = self.tx.within_user_timeout(now, since, persist.interval);
+        persist.deadline = self.tx.due(now, wait);
+        self.tx.persist = Some(persist);
         self.send_probe(now, io);
+    }
+
+    /// Why a timer that has expired ends the connection: it has waited `since` then, and `attempts`
+    /// went without an answer. A peer that is `alive` may be asked for ever, within the user timeout.
+    fn gives_up(
+        &self,
+        now: Instant,
+        since: Instant,
+        attempts: u32,
+        alive: bool,
+    ) -> Option<AbortReason> {
+        let (overdue, reason) = match self.tx.user_timeout {
+            Some(limit) => (now.since(since) >= limit, AbortReason::UserTimeout),
+            None => {
+                let most = self.config.rto.max_retransmissions;
+                (attempts >= most && !alive, AbortReason::RetransmissionLimit)
+            }
+        };
+        overdue.then_some(reason)
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Persist {
     pub(super) interval: Duration,
     /// Probes in a row without any answer.
     pub(super) unanswered: u32,
+    /// When the first probe is due.
+    pub(super) first_probe: Instant,
 }
 
 /// Segments that are never paced (Linux: `tcp_update_skb_after_send`).
@@ -106,6 +108,9 @@ pub(super) struct Sender<P> {
     /// The retransmission timer; in standby, the route policy's.
     pub(super) rtx_deadline: Option<Instant>,
     pub(super) timer: Timer,
+    /// The first of `expiries`.
+    pub(super) first_expiry: Instant,
+    pub(super) user_timeout: Option<Duration>,
     /// RACK-TLP, once negotiated, in the place of `board`, `pipe` and `spurious`.
     pub(super) rack: Option<Box<Rack>>,
     /// How the host's timers round.
@@ -168,6 +173,8 @@ impl<P: Payload> Sender<P> {
             rto: RtoEstimator::new(Arc::clone(config), rto),
             rtx_deadline: None,
             timer: Timer::Retransmission,
+            first_expiry: Instant::ZERO,
+            user_timeout: config.user_timeout,
             rack: None,
             wheel: config.timer_hz.map(TimerWheel::new),
             expiries: 0,
@@ -292,7 +299,36 @@ impl<P: Payload> Sender<P> {
     }
 
     pub(super) fn arm_retransmission(&mut self, now: Instant) {
-        self.arm(now, Timer::Retransmission, self.rto.rto());
+        let rto = self.rto.rto();
+        let wait = match self.expiries {
+            0 => rto,
+            _ => self.within_user_timeout(now, self.first_expiry, rto),
+        };
+        self.arm(now, Timer::Retransmission, wait);
+    }
+
+    /// An ACK has left the window closed: the interval to the next probe begins anew (Linux:
+    /// `tcp_ack_probe`).
+    pub(super) fn restart_persist(&mut self, now: Instant) {
+        if let Some(Persist { interval, first_probe, .. }) = self.persist {
+            let wait = self.within_user_timeout(now, first_probe, interval);
+            let deadline = self.due(now, wait);
+            self.persist = self.persist.map(|persist| Persist { deadline, ..persist });
+        }
+    }
+
+    /// `wait`, or what is left of the user timeout since `since` (Linux:
+    /// `tcp_clamp_rto_to_user_timeout`).
+    pub(super) fn within_user_timeout(
+        &self,
+        now: Instant,
+        since: Instant,
+        wait: Duration,
+    ) -> Duration {
+        let Some(limit) = self.user_timeout else { return wait };
+        let waited = now.since(since);
+        let rest = if waited < limit { limit - waited } else { Duration::ZERO };
+        wait.min(rest.max(Duration::from_nanos(1)))
     }
 
     /// Sets the timer to expire after `wait`.
@@ -668,7 +704,8 @@ impl<P: Payload> Endpoint<P> {
         let is_stalled = tx.rtx_deadline.is_none() && tx.pacing.deadline.is_none();
         if is_stalled && tx.nxt.before(tx.end()) {
             let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
-            tx.persist = Some(Persist { deadline: now + interval, interval, unanswered: 0 });
+            let deadline = tx.due(now, interval);
+            tx.persist = Some(Persist { deadline, interval, unanswered: 0, first_probe: deadline });
             io.events.emit(now, || Event::Persist { active: true });
         }
     }

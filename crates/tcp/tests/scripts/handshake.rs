@@ -2,7 +2,7 @@
 //! 5961).
 
 use crate::{NEWRENO, config, run, run_open, window};
-use airtcp_core::Bytes;
+use airtcp_core::{Bytes, Duration};
 use airtcp_tcp::TcpConfig;
 use airtcp_tcp::config::{Recovery, RtoConfig};
 
@@ -129,6 +129,20 @@ fn a_syn_gives_up_after_its_retransmissions() {
          1.000 > S 0:0(0)
          3.000 > S 0:0(0)
          7.001 ? state Closed aborted RetransmissionLimit timer none",
+    );
+}
+
+// Linux tcp_write_timeout.
+#[test]
+fn a_syn_gives_up_after_the_user_timeout() {
+    run(
+        &TcpConfig { user_timeout: Some(Duration::from_millis(3_500)), ..config() },
+        "0.000 connect
+         0.000 > S 0:0(0)
+         1.000 > S 0:0(0)
+         3.000 > S 0:0(0)
+         4.499 ? aborted no
+         4.501 ? state Closed aborted UserTimeout timer none",
     );
 }
 

@@ -116,7 +116,24 @@ fn probes_stay_60_s_apart_for_ever() {
     run_open(&TcpConfig { rto, ..window(2) }, &(script + "363.4 ? aborted no persisting true"));
 }
 
-// RFC 9293 §3.8.3, §3.8.6.1; packetdrill's user-timeout-probe.
+// Linux tcp_probe_timer: a peer that answers with a closed window makes no progress.
+#[test]
+fn after_the_user_timeout_a_closed_window_is_given_up() {
+    let config = &TcpConfig { user_timeout: Some(Duration::from_secs(5)), ..window(2) };
+    run_open(
+        config,
+        &closed(
+            "1.3 > . 2001:2002(1) ack 1
+             1.3 < ack 2001 win 0
+             3.3 > . 2001:2002(1) ack 1
+             3.3 < ack 2001 win 0
+             6.299 ? aborted no
+             6.301 ? state Closed aborted UserTimeout timer none",
+        ),
+    );
+}
+
+// RFC 9293 §3.8.3, §3.8.6.1.
 #[test]
 fn unanswered_probes_abort() {
     let rto = RtoConfig { max_retransmissions: 2, ..RtoConfig::default() };

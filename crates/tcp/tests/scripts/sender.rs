@@ -321,6 +321,53 @@ fn back_off_doubles_and_the_threshold_aborts() {
     );
 }
 
+// RFC 9293 §3.9.1.1, RFC 5482; Linux tcp_write_timeout, tcp_clamp_rto_to_user_timeout: it counts
+// from the first time-out, and the last wait is what is left of it.
+#[test]
+fn after_the_user_timeout_the_sender_gives_up() {
+    let config = &TcpConfig { user_timeout: Some(Duration::from_millis(4_500)), ..config() };
+    run_open(
+        config,
+        "1 write 1000
+         1 > . 1:1001(1000) ack 1
+         2 > . 1:1001(1000) ack 1
+         4 > . 1:1001(1000) ack 1
+         6.499 ? aborted no timeouts 2
+         6.501 ? state Closed aborted UserTimeout timer none",
+    );
+}
+
+#[test]
+fn progress_begins_the_user_timeout_anew() {
+    let config = &TcpConfig { user_timeout: Some(Duration::from_secs(4)), ..window(2) };
+    run_open(
+        config,
+        "1 write 2000
+         1 > . 1:1001(1000) ack 1
+         1 > . 1001:2001(1000) ack 1
+         2 > . 1:1001(1000) ack 1
+         4 > . 1:1001(1000) ack 1
+         4.5 < ack 1001
+         4.5 > . 1001:2001(1000) ack 1
+         8.5 > . 1001:2001(1000) ack 1
+         12.499 ? aborted no
+         12.501 ? aborted UserTimeout",
+    );
+}
+
+// Linux: retransmits_timed_out. What has been sent once is sent again before the end.
+#[test]
+fn a_user_timeout_below_the_rto_allows_one_retransmission() {
+    let config = &TcpConfig { user_timeout: Some(Duration::from_millis(100)), ..config() };
+    run_open(
+        config,
+        "1 write 1000
+         1 > . 1:1001(1000) ack 1
+         2 > . 1:1001(1000) ack 1
+         2.101 ? aborted UserTimeout",
+    );
+}
+
 #[test]
 fn the_rto_is_bounded_above() {
     let rto = RtoConfig { max: Duration::from_secs(3), ..RtoConfig::default() };
