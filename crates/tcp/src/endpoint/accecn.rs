@@ -3,6 +3,7 @@
 
 use super::Endpoint;
 use super::receive::Reply;
+use super::receive::data_end;
 use crate::accecn::{AccEcn, Acked, Marks, Offer, SYNS_WITH_FLAGS, ace};
 use crate::config::{AccEcnOptions, EcnConfig};
 use airtcp_core::{
@@ -146,14 +147,17 @@ impl<P: Payload> Endpoint<P> {
 
     /// Data came that we have already, which the next ACK reports (RFC 2883): as Linux does, and as
     /// AccECN asks for (RFC 9768 §3.1.1).
-    pub(super) fn note_duplicate(&mut self, segment: &Segment<P>) {
-        let right = segment.seq + segment.payload.len() as u32;
+    pub(super) fn report_duplicate(&mut self, block: SackBlock) {
         let tells = self.accecn.is_some() || self.config.recovery.is_rack();
         if tells && self.tx.sack_ok {
-            self.rx.duplicate = Some(SackBlock { left: segment.seq, right });
+            self.rx.duplicate = Some(block);
         }
+    }
+
+    /// Nothing of a segment with data was new.
+    pub(super) fn note_ecn_of_repetition(&mut self, segment: &Segment<P>) {
         if let Some(accecn) = &mut self.accecn
-            && right.at_or_before(self.rx.nxt)
+            && data_end(segment).at_or_before(self.rx.nxt)
         {
             accecn.on_duplicate(segment.seq);
         }

@@ -215,6 +215,16 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
+    /// Of the data from `left` to `right`, what is here already: the first part without a gap.
+    fn held(&self, left: SeqNum, right: SeqNum) -> Option<SackBlock> {
+        if left.before(self.nxt) {
+            return Some(SackBlock { left, right: right.earlier(self.nxt) });
+        }
+        let island = self.islands.iter().find(|island| island.right().after(left))?;
+        let (left, right) = (left.later(island.left), right.earlier(island.right()));
+        left.before(right).then_some(SackBlock { left, right })
+    }
+
     /// Takes data in, trimmed to the window. Returns how it arrived.
     fn take_data(&mut self, seq: SeqNum, data: &P) -> Order {
         self.arrivals += 1;
@@ -298,6 +308,11 @@ impl<P: Payload> Receiver<P> {
     }
 }
 
+/// The sequence number after the data of a segment without SYN.
+pub(super) fn data_end<P: Payload>(segment: &Segment<P>) -> SeqNum {
+    segment.seq + segment.payload.len() as u32
+}
+
 impl<P: Payload> Endpoint<P> {
     pub(super) fn on_segment_synchronised(
         &mut self,
@@ -376,7 +391,8 @@ impl<P: Payload> Endpoint<P> {
             && self.rx.nxt.bytes_after(segment.seq) <= self.rx.capacity;
         self.note_ecn_of_duplicate(segment, duplicate);
         if duplicate && !segment.payload.is_empty() {
-            self.note_duplicate(segment);
+            self.report_duplicate(SackBlock { left: segment.seq, right: data_end(segment) });
+            self.note_ecn_of_repetition(segment);
             self.ask_policy(now, segment, Order::Duplicate);
         }
         if let Some(ack) = segment.ack
@@ -465,10 +481,14 @@ impl<P: Payload> Endpoint<P> {
         if !segment.payload.is_empty() {
             self.note_mark(now, segment, io);
             let before = self.rx.nxt;
+            let held = self.rx.held(segment.seq, data_end(segment));
             let order = self.rx.take_data(segment.seq, &segment.payload);
             self.count_data(segment, order);
+            if let Some(held) = held {
+                self.report_duplicate(held);
+            }
             if order == Order::Duplicate {
-                self.note_duplicate(segment);
+                self.note_ecn_of_repetition(segment);
             }
             let delivered = u64::from(self.rx.nxt.bytes_after(before));
             if delivered > 0 {
@@ -485,7 +505,7 @@ impl<P: Payload> Endpoint<P> {
             }
         }
         if segment.flags.contains(Flags::FIN) {
-            let fin = segment.seq + segment.payload.len() as u32;
+            let fin = data_end(segment);
             if fin.before(self.rx.edge) || fin == self.rx.nxt {
                 self.rx.fin = Some(fin);
             }
