@@ -1,6 +1,7 @@
 //! The wireless hop in front of a link: two stations that share a channel of 802.11.
 
-use airtcp_core::{Bytes, Instant};
+use crate::packet;
+use airtcp_core::Instant;
 use airtcp_net::wifi::{
     Channel, ChannelConfig, Output, Position, Receiver, StationConfig, StationCounters, StationId,
     StationStreams,
@@ -50,8 +51,8 @@ impl Air {
                 (self.packets.len() - 1) as u32
             }
         };
-        let size = Bytes(packet.len() as u64);
-        if self.channel.send(now, from, Receiver::Station(to), handle, size).is_err() {
+        let meta = packet::meta(packet);
+        if self.channel.send(now, from, Receiver::Station(to), handle, meta).is_err() {
             self.free.push(handle);
         }
     }
@@ -72,6 +73,9 @@ impl Air {
                     return Some(Received { by: station, packet });
                 }
                 Output::Drop { packet, .. } => self.free.push(packet),
+                Output::Mark { packet } => {
+                    airtcp_wire::mark_ce(&mut self.packets[packet as usize]);
+                }
                 Output::Overhear { .. } | Output::LinkFailure { .. } => {}
             }
         }

@@ -58,6 +58,13 @@ impl PacketMeta {
     }
 }
 
+/// A packet with payload.
+impl From<Bytes> for PacketMeta {
+    fn from(size: Bytes) -> Self {
+        Self::new(size, true)
+    }
+}
+
 /// The random streams of one link.
 #[derive(Clone, Debug)]
 pub struct LinkStreams {

@@ -259,8 +259,10 @@ documented! {
         pub mac_drops: u64,
         /// Packets given up, including those that lost only the MAC's ACK.
         pub link_failures: u64,
-        /// Packets refused by the full queue.
+        /// Packets refused by the full queue, or dropped by its discipline.
         pub queue_drops: u64,
+        /// Packets the queue marked instead of dropping them (ECN).
+        pub ecn_marks: u64,
         /// Longest queue, packets.
         pub max_queue_packets: u64,
         /// Frames destroyed by other frames at this receiver.
@@ -289,6 +291,7 @@ impl StationMetrics {
             mac_drops: counters.mac_drops,
             link_failures: counters.link_failures,
             queue_drops: counters.queue_drops,
+            ecn_marks: counters.ecn_marks,
             max_queue_packets: counters.max_queue,
             collisions: counters.collisions,
             frame_errors: counters.errors,

@@ -98,6 +98,53 @@ fn a_run_in_slices_is_the_same_run() {
     assert_eq!(sliced, fingerprint(7, World::run));
 }
 
+/// What a discipline of a station's queue drops or marks comes out when it does, whoever looks.
+#[test]
+fn a_cell_with_queue_disciplines_in_slices_is_the_same_run() {
+    for kind in ["codel", "fq-codel", "pie", "dualpi2", "red"] {
+        let text = format!(
+            r#"duration = "3 s"
+node = [{{ name = "FH" }}, {{ name = "AP" }}, {{ name = "MH" }}]
+tcp.preset = "linux"
+[[link]]
+between = ["FH", "AP"]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[[wlan]]
+name = "cell"
+stations = ["AP", "MH"]
+queue-discipline = {{ kind = "{kind}" }}
+[[flow]]
+name = "down"
+from = "FH"
+to = "MH"
+count = 3
+[[flow]]
+name = "up"
+from = "MH"
+to = "FH"
+sender = {{ ecn = "rfc3168" }}
+receiver = {{ ecn = "rfc3168" }}
+"#
+        );
+        let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let run = |steps: &[u64]| {
+            let mut world = World::new(&scenario, 7);
+            let prints = fingerprint_of(&mut world, |world, observers| {
+                for &step in steps {
+                    world.run_until(Instant::from_nanos(step), observers);
+                }
+                world.run(observers);
+            });
+            (prints, world.metrics())
+        };
+        let steps: Vec<u64> = (0..3_000_000_000).step_by(1_234_567).collect();
+        let (whole, sliced) = (run(&[]), run(&steps));
+        assert!(whole.1.stations[0].queue_drops > 0, "{kind}: nothing happened");
+        assert_eq!(whole, sliced, "{kind}");
+    }
+}
+
 #[test]
 fn runs_in_other_threads_change_nothing() {
     let alone = fingerprint(7, World::run);

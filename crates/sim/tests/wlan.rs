@@ -385,3 +385,73 @@ fn a_mobile_that_leaves_the_range_hears_nothing() {
     );
     assert_eq!(metrics.udp[0].packets_received, 151, "{:?}", metrics.udp[0]);
 }
+
+/// A download by today's sender over an access point that is the bottleneck.
+const BEHIND_AP: &str = r#"
+    duration = "20 s"
+    [[node]]
+    name = "server"
+    [[node]]
+    name = "AP"
+    [[node]]
+    name = "MH"
+    [[link]]
+    between = ["server", "AP"]
+    rate = "100 Mbit/s"
+    delay = "10 ms"
+    [[wlan]]
+    name = "cell"
+    stations = ["AP", "MH"]
+    [tcp]
+    preset = "linux"
+    ecn = "rfc3168"
+    [[flow]]
+    name = "ftp"
+    from = "server"
+    to = "MH"
+"#;
+
+#[test]
+fn a_discipline_at_the_access_point_marks_and_keeps_its_queue_short() {
+    let deep = run(BEHIND_AP, &[("wlan.cell.queue", "1000 packets")]);
+    assert!(deep.stations[0].max_queue_packets > 200, "{:?}", deep.stations[0]);
+    for kind in ["{ kind = \"codel\", ecn = true }", "{ kind = \"fq-codel\" }"] {
+        let metrics = run(BEHIND_AP, &[("wlan.cell.queue-discipline", kind)]);
+        let (flow, ap) = (&metrics.flows[0], &metrics.stations[0]);
+        assert!(ap.ecn_marks > 0 && ap.queue_drops == 0, "{kind}: {ap:?}");
+        assert_eq!((flow.retransmission_ratio, flow.timeouts), (0.0, 0), "{kind}");
+        assert!(flow.goodput > 0.9 * deep.flows[0].goodput, "{kind}: {}", flow.goodput);
+    }
+    let dropped = run(BEHIND_AP, &[("wlan.cell.queue-discipline", "{ kind = \"codel\" }")]);
+    assert!(dropped.stations[0].queue_drops > 0 && dropped.stations[0].ecn_marks == 0);
+}
+
+#[test]
+fn drop_tail_as_a_discipline_is_the_same_run() {
+    let discipline = "{ kind = \"drop-tail\", limit = \"30 packets\" }";
+    let metrics = run(BEHIND_AP, &[("wlan.cell.queue-discipline", discipline)]);
+    let same = run(BEHIND_AP, &[("wlan.cell.queue", "30 packets")]);
+    assert_eq!((metrics.flows, metrics.stations), (same.flows, same.stations));
+}
+
+#[test]
+fn a_discipline_that_cannot_work_is_refused() {
+    let text = BEHIND_AP.replace(
+        "stations = [\"AP\", \"MH\"]",
+        "stations = [\"AP\", \"MH\"]\n    queue-discipline = { kind = \"codel\" }",
+    );
+    let refuses = |text: &str, expected: &str| {
+        let error = Scenario::parse("t.toml", text, &[]).expect_err("a mistake").to_string();
+        assert_eq!(error.lines().next(), Some(expected));
+    };
+    refuses(
+        &text.replace("queue-discipline", "queue = \"9 packets\"\n    queue-discipline"),
+        "t.toml:16:13: wlan.cell.queue: beside queue-discipline, which has its own limit (expected one \
+         of the two)",
+    );
+    refuses(
+        &format!("{text}\n    [routing]\n    protocol = \"aodv\""),
+        "t.toml:16:24: wlan.cell.queue-discipline: with a routing protocol (expected shortest paths: \
+         routing protocols send their packets first and take others back)",
+    );
+}

@@ -26,7 +26,7 @@
 //!   The latest copy is held back until the next, or until the frame has passed all stations in
 //!   range (within a microsecond or so): then it is the last.
 
-use crate::link::Dropped;
+use crate::link::{Dropped, PacketMeta};
 use crate::mobility::Mobility;
 use crate::wifi::agenda::{Agenda, Moment, Task};
 use crate::wifi::air::{ASIDE, Air, Copied, FOR_OTHERS, Flight, SPOILT};
@@ -77,8 +77,8 @@ pub enum Output<T> {
         last: bool,
     },
     /// The packet never reached its receiver ([`DropReason::Retries`]), no station received the
-    /// broadcast ([`DropReason::Unheard`]), or an urgent packet took its place in the queue
-    /// ([`DropReason::Queue`]).
+    /// broadcast ([`DropReason::Unheard`]), or its place in the queue went to an urgent packet or
+    /// the queue's discipline dropped it ([`DropReason::Queue`]).
     Drop {
         /// The sender.
         station: StationId,
@@ -86,6 +86,12 @@ pub enum Output<T> {
         packet: T,
         /// Why.
         reason: DropReason,
+    },
+    /// The queue's discipline marked a packet that goes on: its ECN field is to become
+    /// [`Ecn::Ce`](airtcp_core::Ecn::Ce). Comes out before the packet does.
+    Mark {
+        /// The packet.
+        packet: T,
     },
     /// A station gave up on a neighbour after its last attempt: routing's link-failure callback.
     /// Reported whether or not the packet arrived (its ACKs may have been lost), and after the
@@ -164,30 +170,31 @@ impl<T: Copy> Channel<T> {
         self.common.faint = Power::ZERO;
     }
 
-    /// Queues a packet of `size` bytes (the IP packet) at `station`. A full queue hands it back.
+    /// Queues an IP packet at `station`; of `meta` a drop-tail queue needs the size alone. A full
+    /// queue hands it back.
     pub fn send(
         &mut self,
         now: Instant,
         station: StationId,
         to: Receiver,
         packet: T,
-        size: Bytes,
+        meta: impl Into<PacketMeta>,
     ) -> Result<(), Dropped<T>> {
-        self.enqueue(now, station, to, (packet, size), false)
+        self.enqueue(now, station, to, (packet, meta.into()), false)
     }
 
     /// Queues a packet ahead of all waiting ones, as ns-2 does with those of routing protocols
     /// (`PriQueue`). If the queue is full, the packets that wait last come out as dropped. A packet
-    /// too large for the queue is handed back.
+    /// too large for the queue is handed back. Not for stations with a queue discipline.
     pub fn send_urgent(
         &mut self,
         now: Instant,
         station: StationId,
         to: Receiver,
         packet: T,
-        size: Bytes,
+        meta: impl Into<PacketMeta>,
     ) -> Result<(), Dropped<T>> {
-        self.enqueue(now, station, to, (packet, size), true)?;
+        self.enqueue(now, station, to, (packet, meta.into()), true)?;
         let dcf = &mut self.stations[station.index()].dcf;
         while let Some(packet) = dcf.overflow(&self.common.rules) {
             self.outputs.push_back(Output::Drop { station, packet, reason: DropReason::Queue });
@@ -200,7 +207,7 @@ impl<T: Copy> Channel<T> {
         now: Instant,
         station: StationId,
         to: Receiver,
-        packet: (T, Bytes),
+        packet: (T, PacketMeta),
         urgent: bool,
     ) -> Result<(), Dropped<T>> {
         self.run(now);
@@ -212,7 +219,9 @@ impl<T: Copy> Channel<T> {
         }
         self.go_through(station, Moment::after(now));
         let dcf = &mut self.stations[station.index()].dcf;
-        if !dcf.send(now, &self.common.rules, to, packet, urgent) {
+        let accepted = dcf.send(now, &self.common.rules, to, packet, urgent, &mut self.wanted);
+        self.report_queue(station);
+        if !accepted {
             return Err(Dropped(packet.0, DropReason::Queue));
         }
         self.arm(station);
@@ -232,7 +241,7 @@ impl<T: Copy> Channel<T> {
         if !self.outputs.is_empty() || !self.gave_up.is_empty() {
             return Some(self.now);
         }
-        self.agenda.shows(self.common.rules.shortest_frame())
+        self.agenda.shows(self.common.rules.quiet())
     }
 
     /// Carries out what is due by `now` and returns the next output; call until `None`.
@@ -368,7 +377,9 @@ impl<T: Copy> Channel<T> {
     }
 
     fn take_next(&mut self, station: StationId) {
-        self.stations[station.index()].dcf.go_on(self.now, &self.common.rules);
+        let dcf = &mut self.stations[station.index()].dcf;
+        dcf.go_on(self.now, &self.common.rules, &mut self.wanted);
+        self.report_queue(station);
         self.arm(station);
     }
 
@@ -436,6 +447,18 @@ impl<T: Copy> Channel<T> {
         }
     }
 
+    /// Reports what the discipline of a station's queue did.
+    #[inline]
+    fn report_queue(&mut self, station: StationId) {
+        if self.wanted.queue_acted() {
+            let reason = DropReason::Queue;
+            let dropped = self.wanted.dropped.drain(..);
+            self.outputs.extend(dropped.map(|packet| Output::Drop { station, packet, reason }));
+            let marked = self.wanted.marked.take();
+            self.outputs.extend(marked.map(|packet| Output::Mark { packet }));
+        }
+    }
+
     /// Carries out a station's effects; `flight` is the slot of the frame that it has received.
     fn carry_out(&mut self, station: StationId, flight: Option<u32>) {
         if let (Some((from, sequence, packet)), Some(slot)) = (self.wanted.deliver.take(), flight) {
@@ -461,6 +484,7 @@ impl<T: Copy> Channel<T> {
             self.outputs.push_back(Output::LinkFailure { station, to });
             self.gave_up.push(station);
         }
+        self.report_queue(station);
         if self.wanted.transmit.is_some() {
             self.transmit(station);
         }

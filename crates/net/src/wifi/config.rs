@@ -4,7 +4,7 @@
 //! name the simulators; [`crate::wifi::preset`] collects the choices of each. "ns-2" is version
 //! 2.35 with its default `bugFix_timer_`; "GloMoSim" is version 2.03.
 
-use crate::config::QueueLimit;
+use crate::config::{QueueConfig, QueueLimit};
 use airtcp_core::{Bytes, DataRate, Duration, Position};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME, PROBABILITY};
 use airtcp_settings::units::{LENGTH, Measure};
@@ -159,6 +159,9 @@ settings! {
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
         /// MAC.
         pub queue: QueueLimit,
+        /// Queue discipline of each station's interface, in the place of drop-tail and `queue`. The
+        /// MAC takes a packet from it when it is done with the one before. Not with routing protocols.
+        pub queue_discipline: Option<QueueConfig>,
     }
 }
 

@@ -14,7 +14,9 @@
 //!   ([`Dcf::end_sending`]) when something follows.
 
 use crate::config::QueueLimit;
+use crate::link::PacketMeta;
 use crate::queue::admission::{Admission, Arrival, Verdict};
+use crate::queue::{Queue, Server, Waiting};
 use crate::wifi::config::{
     Attempts, BackoffDraw, ChannelConfig, CtsRule, EifsRule, FirstAccess, MacConfig, PhyConfig,
     ResponseTimeout,
@@ -102,9 +104,12 @@ impl Rules {
         Exposure::new(now, rate, self.phy.plcp(rate))
     }
 
-    /// Every frame takes longer.
-    pub(crate) fn shortest_frame(&self) -> Duration {
-        self.shortest_frame
+    /// From any step of a station to what comes out of it: a frame, unless its queue drops packets.
+    pub(crate) fn quiet(&self) -> Duration {
+        match self.mac.queue_discipline {
+            None => self.shortest_frame,
+            Some(_) => Duration::ZERO,
+        }
     }
 
     /// Whether receiving a frame can end another station's attempt.
@@ -239,15 +244,27 @@ pub(crate) struct Effects<T> {
     /// All attempts for a packet are used up: receiver, packet, and whether it arrived
     /// nevertheless.
     pub(crate) give_up: Option<(StationId, T, bool)>,
+    /// Packets that the queue's discipline dropped.
+    pub(crate) dropped: Vec<T>,
+    /// The packet that the MAC has taken from the queue came out of it marked.
+    pub(crate) marked: Option<T>,
 }
 
 impl<T> Effects<T> {
     pub(crate) fn none() -> Self {
-        Self { transmit: None, deliver: None, give_up: None }
+        Self { transmit: None, deliver: None, give_up: None, dropped: Vec::new(), marked: None }
     }
 
     pub(crate) fn any(&self) -> bool {
-        self.transmit.is_some() || self.deliver.is_some() || self.give_up.is_some()
+        self.transmit.is_some()
+            || self.deliver.is_some()
+            || self.give_up.is_some()
+            || self.queue_acted()
+    }
+
+    /// The queue's discipline dropped or marked packets.
+    pub(crate) fn queue_acted(&self) -> bool {
+        !self.dropped.is_empty() || self.marked.is_some()
     }
 }
 
@@ -291,6 +308,8 @@ pub(crate) struct Traffic<T> {
     current: Option<Job<T>>,
     queue: VecDeque<Job<T>>,
     queue_bytes: Bytes,
+    /// In the place of `queue`.
+    discipline: Option<Box<Discipline<T>>>,
     next_sequence: u32,
     /// The latest packet from each station that has sent one, in the order of the stations: the
     /// duplicate filter.
@@ -299,6 +318,16 @@ pub(crate) struct Traffic<T> {
     pub(crate) counters: StationCounters,
     /// The frame that the radio follows, if noise causes bit errors.
     pub(crate) exposure: Exposure,
+}
+
+/// A queue discipline with its packets.
+#[derive(Clone, Debug)]
+struct Discipline<T> {
+    queue: Queue<Job<T>>,
+    /// Empty between calls.
+    dropped: Vec<Waiting<Job<T>>>,
+    /// When the MAC last found no packet.
+    free_from: Instant,
 }
 
 /// A back-off, or none.
@@ -343,6 +372,10 @@ impl<T: Copy> Dcf<T> {
                 current: None,
                 queue: VecDeque::new(),
                 queue_bytes: Bytes::ZERO,
+                discipline: rules.mac.queue_discipline.as_ref().map(|config| {
+                    let queue = Queue::new(config, streams.queue.clone());
+                    Box::new(Discipline { queue, dropped: Vec::new(), free_from: Instant::ZERO })
+                }),
                 next_sequence: 0,
                 latest: Vec::new(),
                 streams,
@@ -429,19 +462,27 @@ impl<T: Copy> Dcf<T> {
     }
 
     pub(crate) fn queue_len(&self) -> usize {
-        self.traffic.queue.len()
+        match &self.traffic.discipline {
+            None => self.traffic.queue.len(),
+            Some(discipline) => discipline.queue.len(),
+        }
     }
 
-    /// Accepts a packet to send, ahead of the waiting ones if it is `urgent`. False if the queue is
-    /// full, or too small for it.
+    /// Accepts a packet to send, ahead of the waiting ones if it is `urgent` (a discipline knows no
+    /// such packets). False if the queue is full, or too small for it.
     pub(crate) fn send(
         &mut self,
         now: Instant,
         rules: &Rules,
         to: Receiver,
-        (packet, packet_size): (T, Bytes),
+        (packet, meta): (T, PacketMeta),
         urgent: bool,
+        out: &mut Effects<T>,
     ) -> bool {
+        if self.traffic.discipline.is_some() {
+            return self.send_by_discipline(now, rules, to, (packet, meta), out);
+        }
+        let packet_size = meta.size;
         // Waiting packets make room for an urgent one.
         let room = if urgent {
             (0, Bytes::ZERO)
@@ -459,22 +500,7 @@ impl<T: Copy> Dcf<T> {
             self.traffic.counters.queue_drops += 1;
             return false;
         }
-        let size = packet_size + rules.mac.llc + rules.mac.header;
-        let duration = rules.phy.frame(rules.packet_rate(to), size);
-        let sequence = self.traffic.next_sequence;
-        self.traffic.next_sequence = sequence.wrapping_add(1);
-        let job = Job {
-            packet,
-            to,
-            packet_size,
-            size,
-            duration,
-            sequence,
-            retry: false,
-            delivered: false,
-            offered: now,
-            waited: Duration::ZERO,
-        };
+        let job = self.job(now, rules, to, packet, packet_size);
         if self.traffic.current.is_some() {
             self.traffic.queue_bytes += packet_size;
             if urgent {
@@ -489,6 +515,94 @@ impl<T: Copy> Dcf<T> {
             self.first_access(now, rules);
         }
         true
+    }
+
+    fn job(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: Receiver,
+        packet: T,
+        packet_size: Bytes,
+    ) -> Job<T> {
+        let size = packet_size + rules.mac.llc + rules.mac.header;
+        let duration = rules.phy.frame(rules.packet_rate(to), size);
+        let sequence = self.traffic.next_sequence;
+        self.traffic.next_sequence = sequence.wrapping_add(1);
+        Job {
+            packet,
+            to,
+            packet_size,
+            size,
+            duration,
+            sequence,
+            retry: false,
+            delivered: false,
+            offered: now,
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// [`Dcf::send`] to a queue with a discipline. A packet that finds the MAC free passes through
+    /// it, too.
+    fn send_by_discipline(
+        &mut self,
+        now: Instant,
+        rules: &Rules,
+        to: Receiver,
+        (packet, meta): (T, PacketMeta),
+        out: &mut Effects<T>,
+    ) -> bool {
+        let job = self.job(now, rules, to, packet, meta.size);
+        let free = self.traffic.current.is_none();
+        let Traffic { discipline, counters, .. } = &mut *self.traffic;
+        let Some(Discipline { queue, dropped, free_from }) = discipline.as_deref_mut() else {
+            return false;
+        };
+        let idle = free.then(|| now.since(*free_from));
+        let server = Server { idle, transmission: job.duration };
+        let accepted = queue.enqueue(Waiting::new(now, job, meta), server, dropped).is_ok();
+        counters.queue_drops += u64::from(!accepted) + dropped.len() as u64;
+        out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
+        if free {
+            let next = self.take_from_queue(now, out);
+            self.set_current(next);
+            if self.has_packet {
+                self.first_access(now, rules);
+            }
+        }
+        let waiting = self.queue_len() as u64;
+        let most = &mut self.traffic.counters.max_queue;
+        *most = waiting.max(*most);
+        accepted
+    }
+
+    /// The packet that the MAC sends next.
+    fn take_from_queue(&mut self, now: Instant, out: &mut Effects<T>) -> Option<Job<T>> {
+        let traffic = &mut *self.traffic;
+        let mut job = match traffic.discipline.as_deref_mut() {
+            None => {
+                let job = traffic.queue.pop_front()?;
+                traffic.queue_bytes -= job.packet_size;
+                job
+            }
+            Some(Discipline { queue, dropped, free_from }) => {
+                let next = queue.dequeue(now, dropped);
+                if next.is_none() {
+                    *free_from = now;
+                }
+                traffic.counters.queue_drops += dropped.len() as u64;
+                out.dropped.extend(dropped.drain(..).map(|waiting| waiting.item.packet));
+                let Waiting { item, marked, .. } = next?;
+                if marked {
+                    traffic.counters.ecn_marks += 1;
+                    out.marked = Some(item.packet);
+                }
+                item
+            }
+        };
+        job.waited = now.since(job.offered);
+        Some(job)
     }
 
     /// Takes out the last waiting packet if the queue exceeds its limit.
@@ -614,7 +728,7 @@ impl<T: Copy> Dcf<T> {
                 self.traffic.short_retries = 0;
                 self.respond(now, rules, Response::Data);
             }
-            (Body::Ack, Phase::AwaitAck) => self.succeed(now, rules),
+            (Body::Ack, Phase::AwaitAck) => self.succeed(now, rules, out),
             (body, _) => {
                 self.fail_by_reception(now, rules, out);
                 match body {
@@ -650,7 +764,7 @@ impl<T: Copy> Dcf<T> {
             Phase::Respond => self.send_response(now, rules, out),
             Phase::Sending => self.contend(now, rules),
             Phase::Broadcasting => {
-                self.next_packet(now, rules);
+                self.next_packet(now, rules, out);
                 self.contend(now, rules);
             }
             Phase::AwaitData => {
@@ -944,31 +1058,27 @@ impl<T: Copy> Dcf<T> {
     /// Takes the next packet after a give-up, at the same instant, when routing has heard of it:
     /// what waited for the lost neighbour may have left the queue by then, and an urgent packet goes
     /// first (ns-2 calls `xmit_failure_` before it asks the queue for a packet).
-    pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules) {
-        self.next_packet(now, rules);
+    pub(crate) fn go_on(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        self.next_packet(now, rules, out);
         if self.phase == Phase::Contend {
             self.set_access_deadline(now);
         }
     }
 
     /// The current packet is acknowledged, or was broadcast.
-    fn succeed(&mut self, now: Instant, rules: &Rules) {
-        self.next_packet(now, rules);
+    fn succeed(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
+        self.next_packet(now, rules, out);
         // The medium is still busy with the ACK; counting begins when it is idle.
         self.phase = Phase::Contend;
         self.deadline = Instant::MAX;
     }
 
     /// Done with the current packet.
-    fn next_packet(&mut self, now: Instant, rules: &Rules) {
+    fn next_packet(&mut self, now: Instant, rules: &Rules, out: &mut Effects<T>) {
         self.traffic.cw = rules.mac.cw_min;
         self.traffic.short_retries = 0;
         self.traffic.long_retries = 0;
-        let mut job = self.traffic.queue.pop_front();
-        if let Some(job) = &mut job {
-            self.traffic.queue_bytes -= job.packet_size;
-            job.waited = now.since(job.offered);
-        }
+        let job = self.take_from_queue(now, out);
         self.set_current(job);
         if rules.mac.post_backoff || self.has_packet {
             self.draw_backoff(rules);

@@ -104,6 +104,7 @@ pub fn ieee() -> ChannelConfig {
             nav_reset: true,
             next_before_report: false,
             queue: QueueLimit::Packets(50),
+            queue_discipline: None,
         },
         radio: RadioConfig {
             tx_power: Power::from_watts(0.281_838_15),

@@ -28,14 +28,16 @@ pub struct StationStreams {
     pub backoff: Stream,
     /// For bit errors at this receiver.
     pub errors: Stream,
+    /// For the queue discipline.
+    pub queue: Stream,
 }
 
 impl StationStreams {
-    /// The streams `wlan/<name>/backoff` and `…/errors` of the run with seed `run_seed`; `name` is
+    /// The streams `wlan/<name>/backoff`, `…/errors` and `…/queue` of the run with seed `run_seed`; `name` is
     /// `<wlan>/<station>`.
     pub fn named(run_seed: u64, name: &str) -> Self {
         let stream = |purpose| Stream::new(run_seed, &format!("wlan/{name}/{purpose}"));
-        Self { backoff: stream("backoff"), errors: stream("errors") }
+        Self { backoff: stream("backoff"), errors: stream("errors"), queue: stream("queue") }
     }
 }
 
@@ -58,8 +60,11 @@ pub struct StationCounters {
     pub mac_drops: u64,
     /// Packets given up, including those that lost only their ACK.
     pub link_failures: u64,
-    /// Packets refused by the full queue, or pushed out of it by an urgent one.
+    /// Packets refused by the full queue, pushed out of it by an urgent one, or dropped by its
+    /// discipline.
     pub queue_drops: u64,
+    /// Packets the queue's discipline marked instead ([`Ecn::Ce`](airtcp_core::Ecn::Ce)).
+    pub ecn_marks: u64,
     /// Frames destroyed by other frames at this receiver.
     pub collisions: u64,
     /// Frames received in error for other reasons: too weak, bit errors, own transmission.

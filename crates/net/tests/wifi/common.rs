@@ -132,5 +132,6 @@ fn describe(output: Output<u32>) -> String {
             format!("{} overheard {packet}{rest}", name(station))
         }
         Output::LinkFailure { station, to } => format!("{} lost {}", name(station), name(to)),
+        Output::Mark { packet } => format!("{packet} is marked"),
     }
 }

@@ -84,7 +84,7 @@ fn preset_without_slots() -> Result<(), WifiError> {
 fn a_station_knows_which_stations_it_reaches() {
     let at = |x| StationConfig { position: Position { x, y: 0.0 } };
     let stream = || Stream::new(1, "unused");
-    let streams = || StationStreams { backoff: stream(), errors: stream() };
+    let streams = || StationStreams { backoff: stream(), errors: stream(), queue: stream() };
     let channel: Channel<()> = Channel::new(
         &preset::ns2(),
         &[at(0.0), at(250.0), at(251.0)],

@@ -23,7 +23,7 @@ fn run(cell: &mut Channel<u32>, until: Instant) -> Option<(Instant, Result<(), D
             match output {
                 Output::Deliver { .. } => return Some((at, Ok(()))),
                 Output::Drop { reason, .. } => return Some((at, Err(reason))),
-                Output::Overhear { .. } | Output::LinkFailure { .. } => {}
+                Output::Overhear { .. } | Output::LinkFailure { .. } | Output::Mark { .. } => {}
             }
         }
     }

@@ -1,8 +1,14 @@
 //! Properties of every cell, whatever its rules, positions and traffic.
 
 use airtcp_core::event::DropReason;
-use airtcp_core::{Bytes, DataRate, Duration, Instant};
-use airtcp_net::config::QueueLimit;
+use airtcp_core::{Bytes, DataRate, Duration, Ecn, Instant};
+use airtcp_net::PacketMeta;
+use airtcp_net::config::{QueueConfig, QueueLimit};
+use airtcp_net::queue::codel::CodelConfig;
+use airtcp_net::queue::dualpi2::DualPi2Config;
+use airtcp_net::queue::fq_codel::FqCodelConfig;
+use airtcp_net::queue::pie::PieConfig;
+use airtcp_net::queue::red::RedConfig;
 use airtcp_net::wifi::{
     Channel, ChannelConfig, FrameErrors, Output, Position, Power, ReceivedFrame, Receiver,
     Reception, SentFrame, StationConfig, StationId, StationStreams, preset,
@@ -29,15 +35,37 @@ fn config() -> impl Strategy<Value = ChannelConfig> {
         dsss(60.0),
     ]);
     let errors = prop::sample::select(vec![0.0, 1e-5, 3e-4]);
-    (base, errors, 0_u64..5, prop::sample::select(vec![0, 256, 2347])).prop_map(
-        |(base, errors, queue, threshold)| {
+    let threshold = prop::sample::select(vec![0, 256, 2347]);
+    (base, errors, 0_u64..5, discipline(), threshold).prop_map(
+        |(base, errors, queue, discipline, threshold)| {
             let mut config = base;
             config.radio.bit_error_rate = errors;
             config.mac.queue = QueueLimit::Packets(queue);
+            config.mac.queue_discipline = discipline;
             config.mac.rts_threshold = Bytes(threshold);
             config
         },
     )
+}
+
+/// Of any kind, such that it acts in runs as short as these.
+fn discipline() -> impl Strategy<Value = Option<QueueConfig>> {
+    let (target, interval) = (Duration::from_micros(500), Duration::from_millis(5));
+    let codel = move |ecn| CodelConfig { target, interval, ecn, ..CodelConfig::default() };
+    let fq_codel = FqCodelConfig { target, interval, limit: 6, flows: 3, ..Default::default() };
+    let pie = PieConfig { target, ..PieConfig::default() };
+    let red =
+        RedConfig { min_threshold: 1.0, max_threshold: 3.0, weight: 0.5, ..Default::default() };
+    prop_oneof![
+        4 => Just(None),
+        1 => any::<bool>().prop_map(move |ecn| Some(QueueConfig::Codel(codel(ecn)))),
+        1 => Just(Some(QueueConfig::FqCodel(fq_codel))),
+        1 => Just(Some(QueueConfig::Pie(pie))),
+        1 => Just(Some(QueueConfig::DualPi2(DualPi2Config::default()))),
+        1 => any::<bool>().prop_map(move |ecn| {
+            Some(QueueConfig::Red(RedConfig { ecn, ..red.clone() }))
+        }),
+    ]
 }
 
 /// The standard's cell with the bit errors of the modulations, and stations 10 m apart at so many
@@ -77,6 +105,13 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
+/// Of three flows, one of which takes part in ECN.
+fn meta(packet: usize, size: u64) -> PacketMeta {
+    let flow = packet as u32 % 3;
+    let ecn = if flow == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+    PacketMeta { flow, ecn, ..PacketMeta::from(Bytes(size)) }
+}
+
 /// What happened.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -86,6 +121,8 @@ struct Log {
     /// Packets that entered a queue.
     accepted: Vec<usize>,
     longest_queue: usize,
+    /// The latest call.
+    called: Instant,
 }
 
 fn channel(scenario: &Scenario) -> Channel<usize> {
@@ -106,9 +143,10 @@ fn run(scenario: &Scenario) -> (Channel<usize>, Log) {
         run_until(&mut channel, now, &mut log);
         let (station, to) = (StationId(from as u32), StationId(to as u32));
         let receiver = if station == to { Receiver::Broadcast } else { Receiver::Station(to) };
-        if channel.send(now, station, receiver, packet, Bytes(size)).is_ok() {
+        if channel.send(now, station, receiver, packet, meta(packet, size)).is_ok() {
             log.accepted.push(packet);
         }
+        log.called = now;
         log.longest_queue = log.longest_queue.max(channel.queue_len(station));
     }
     run_until(&mut channel, Instant::MAX, &mut log);
@@ -118,7 +156,12 @@ fn run(scenario: &Scenario) -> (Channel<usize>, Log) {
 
 fn run_until(channel: &mut Channel<usize>, until: Instant, log: &mut Log) {
     while let Some(at) = channel.next_deadline().filter(|&at| at <= until) {
-        assert_eq!(channel.poll(at - Duration::from_nanos(1)), None, "nothing before the deadline");
+        // What a queue drops as a packet is sent comes out at that instant.
+        if at > log.called {
+            let before = at - Duration::from_nanos(1);
+            assert_eq!(channel.poll(before), None, "nothing before the deadline");
+        }
+        log.called = at;
         while let Some(output) = channel.poll(at) {
             log.outputs.push((at, output));
         }
@@ -148,7 +191,7 @@ proptest! {
             for (packet, &(_, from, to, size)) in scenario.packets.iter().enumerate() {
                 let (from, to) = (StationId(from as u32), StationId(to as u32));
                 let to = if from == to { Receiver::Broadcast } else { Receiver::Station(to) };
-                let _ = channel.send(Instant::ZERO, from, to, packet, Bytes(size));
+                let _ = channel.send(Instant::ZERO, from, to, packet, meta(packet, size));
             }
             channel
         };
@@ -239,7 +282,8 @@ proptest! {
     fn the_queue_never_exceeds_its_limit(scenario in scenario()) {
         let (_, log) = run(&scenario);
         let QueueLimit::Packets(limit) = scenario.config.mac.queue else { unreachable!() };
-        prop_assert!(log.longest_queue as u64 <= limit);
+        let limited = scenario.config.mac.queue_discipline.is_none();
+        prop_assert!(!limited || log.longest_queue as u64 <= limit);
     }
 
     #[test]
@@ -260,11 +304,32 @@ proptest! {
         prop_assert_eq!(
             stations().map(|c| c.queue_drops).sum::<u64>(),
             (scenario.packets.len() - log.accepted.len()) as u64
+                + count(&|o| matches!(o, Output::Drop { reason: DropReason::Queue, .. }))
+        );
+        prop_assert_eq!(
+            stations().map(|c| c.ecn_marks).sum::<u64>(),
+            count(&|o| matches!(o, Output::Mark { .. }))
         );
         let sent = |c: airtcp_net::wifi::StationCounters| {
             c.rts_sent + c.cts_sent + c.acks_sent + c.data_sent + c.broadcasts_sent
         };
         prop_assert_eq!(stations().map(sent).sum::<u64>(), log.frames.len() as u64);
+    }
+
+    /// A packet that is marked takes part in ECN, and goes on.
+    #[test]
+    fn marked_packets_are_ecn_capable_and_no_queue_drops(scenario in scenario()) {
+        let (_, log) = run(&scenario);
+        let mut dropped = std::collections::BTreeSet::new();
+        for &(_, output) in log.outputs.iter().rev() {
+            match output {
+                Output::Drop { packet, reason: DropReason::Queue, .. } => _ = dropped.insert(packet),
+                Output::Mark { packet } => {
+                    prop_assert!(meta(packet, 1).ecn == Ecn::Ect0 && !dropped.contains(&packet));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Determinism.
@@ -291,7 +356,7 @@ proptest! {
         for (packet, &(gap, from, to, size)) in scenario.packets.iter().enumerate() {
             now += Duration::from_micros(gap);
             let to = if from == to { Receiver::Broadcast } else { Receiver::Station(StationId(to as u32)) };
-            let _ = late.send(now, StationId(from as u32), to, packet, Bytes(size));
+            let _ = late.send(now, StationId(from as u32), to, packet, meta(packet, size));
         }
         outputs.extend(std::iter::from_fn(|| late.poll(Instant::from_secs(1000))));
         prop_assert_eq!(outputs, log.outputs.into_iter().map(|(_, o)| o).collect::<Vec<_>>());

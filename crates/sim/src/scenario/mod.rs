@@ -30,6 +30,7 @@ pub use wlan::{Station, Wlan};
 
 use airtcp_config::{Section, read};
 use airtcp_core::Duration;
+use airtcp_net::config::QueueConfig;
 use airtcp_routing::RoutingConfig;
 use airtcp_settings::schema::Fallback::{Absent, Required};
 use airtcp_settings::schema::{Key, Kind, POSITIVE_TIME, Table, field};
@@ -153,6 +154,14 @@ impl Scenario {
         }
         drawn
     }
+
+    /// Whether any queue asks for the flows of packets.
+    pub(crate) fn queues_look_at_flows(&self) -> bool {
+        let stations =
+            self.wlans.iter().filter_map(|wlan| wlan.config.mac.queue_discipline.as_ref());
+        let links = self.links.iter().map(|link| &link.config.queue);
+        links.chain(stations).any(QueueConfig::looks_at_flows)
+    }
 }
 
 fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -> Option<Scenario> {
@@ -161,7 +170,12 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     let node_sections = top.elements("node");
     let (nodes, names, positions) = node::nodes(&node_sections);
     let links = link::links(&top.elements("link"), &nodes, &names);
-    let wlans = wlan::wlans(&top.elements("wlan"), &nodes, &names, &positions);
+    let routing = match top.chosen("routing") {
+        None => Some(RoutingConfig::default()),
+        Some(table) => RoutingConfig::read(&table, None),
+    };
+    let static_routes = routing.as_ref().is_none_or(|r| matches!(r, RoutingConfig::ShortestPath));
+    let wlans = wlan::wlans(&top.elements("wlan"), &nodes, &names, &positions, static_routes);
     // A cell with mistakes is not among them.
     let cells_are_known = wlans.len() == top.elements("wlan").len();
     for section in node_sections.iter().filter(|_| cells_are_known) {
@@ -176,10 +190,6 @@ fn scenario(top: &Section<'_>, source_name: &str, controls: Option<&Controls>) -
     if !top.has("flow") && !top.has("udp") {
         top.push(top.problem("flow", "missing").expected("at least one [[flow]] or [[udp]] table"));
     }
-    let routing = match top.chosen("routing") {
-        None => Some(RoutingConfig::default()),
-        Some(table) => RoutingConfig::read(&table, None),
-    };
     let tcp = top.merged("tcp");
     let network = Network { nodes: &nodes, names: &names, duration, controls };
     let (flows, random_pairs) = flow::flows(&top.elements("flow"), &tcp, &network);

@@ -8,9 +8,9 @@ use airtcp_config::Section;
 use airtcp_core::{Instant, Stream};
 use airtcp_net::mobility::Mobility;
 use airtcp_net::wifi::{ChannelConfig, Position, StationConfig, preset};
-use airtcp_settings::Name;
 use airtcp_settings::schema::Fallback::{Is, Required};
 use airtcp_settings::schema::{Key, Kind, Table, field};
+use airtcp_settings::{Name, Reader};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -67,12 +67,15 @@ pub(super) static WLAN: Table = Table::new(
     ],
 );
 
+const DISCIPLINE: &str = "queue-discipline";
+
 /// Reads the cells and checks them against the nodes.
 pub(super) fn wlans(
     sections: &[Section<'_>],
     nodes: &[Node],
     names: &Names,
     positions: &Positions,
+    static_routes: bool,
 ) -> Vec<Wlan> {
     let mut wlans = Vec::new();
     let mut taken = BTreeSet::new();
@@ -87,6 +90,19 @@ pub(super) fn wlans(
         }
         let Some(stations) = placed(section, nodes, &stations, positions) else { continue };
         let Some(arp) = section.get::<bool>("arp") else { continue };
+        if config.mac.queue_discipline.is_some() && !static_routes {
+            let problem = section.problem(DISCIPLINE, "with a routing protocol");
+            section.push(problem.expected(
+                "shortest paths: routing protocols send their packets first and take others back",
+            ));
+            continue;
+        }
+        if section.written("queue") && section.written(DISCIPLINE) {
+            let problem =
+                section.problem("queue", "beside queue-discipline, which has its own limit");
+            section.push(problem.expected("one of the two"));
+            continue;
+        }
         wlans.push(Wlan { name: name.text, config, arp, stations });
     }
     wlans

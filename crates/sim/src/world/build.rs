@@ -99,7 +99,7 @@ impl World {
             udp: (0..).zip(udp).map(|(n, spec)| UdpSource::new(n, spec, seed)).collect(),
             feeds: Vec::new(),
             routers: Vec::new(),
-            packets: Packets::new(links.iter().any(|link| link.config.queue.looks_at_flows())),
+            packets: Packets::new(scenario.queues_look_at_flows()),
             outbox: Vec::new(),
             actions: Actions::new(),
             routing_actions: Vec::new(),

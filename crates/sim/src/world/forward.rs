@@ -212,12 +212,12 @@ impl World {
         packet: PacketId,
         observers: &mut Observers<'_>,
     ) {
-        let size = self.packets.meta(packet).size;
+        let meta = self.packets.meta(packet);
         let urgent = self.is_urgent(node, packet);
         let ChannelState { channel: machine, nodes, .. } = &mut self.channels[channel as usize];
         let sent = match urgent {
-            true => machine.send_urgent(self.now, from, to, packet, size),
-            false => machine.send(self.now, from, to, packet, size),
+            true => machine.send_urgent(self.now, from, to, packet, meta),
+            false => machine.send(self.now, from, to, packet, meta),
         };
         match sent {
             Ok(()) => {

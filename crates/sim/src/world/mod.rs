@@ -387,6 +387,7 @@ impl World {
                         self.discard(packet, reason, Source::Node(node.0), observers);
                     }
                 }
+                wifi::Output::Mark { packet } => self.packets.mark(packet),
                 wifi::Output::LinkFailure { station, to } => {
                     let (node, neighbour) = (node(station), node(to));
                     if let Some(router) = self.nodes[node.0 as usize].router {

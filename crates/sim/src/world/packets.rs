@@ -154,13 +154,17 @@ impl Packets {
     /// A packet comes out of a queue: adds how long it waited there, and its mark.
     #[inline]
     pub(super) fn note(&mut self, id: PacketId, Passage { waited, marked }: Passage) {
-        let header = &mut self.headers[id.0 as usize];
-        header.journey.waited += waited;
+        self.headers[id.0 as usize].journey.waited += waited;
         if marked {
-            header.meta.ecn = Ecn::Ce;
-            if let Packet::Tcp(segment) = &mut self.packets[id.0 as usize] {
-                segment.ecn = Ecn::Ce;
-            }
+            self.mark(id);
+        }
+    }
+
+    /// A queue has marked a packet.
+    pub(super) fn mark(&mut self, id: PacketId) {
+        self.headers[id.0 as usize].meta.ecn = Ecn::Ce;
+        if let Packet::Tcp(segment) = &mut self.packets[id.0 as usize] {
+            segment.ecn = Ecn::Ce;
         }
     }
 
