@@ -97,7 +97,7 @@ bench: setup ## benchmarks of the crates (criterion, quick form)
 bench-link: setup ## packet rate and punctuality of the link emulator, beside a plain veth pair (as root)
 	cargo bench --package airtcp-emu --bench link
 
-bench-peers: setup-simulate ## the same work in airtcp, ns-2 and ns-3
+bench-peers: setup-simulate ## the same work in airtcp, ns-2, ns-3 and htsim [ARGS='dumbbell --htsim DIR']
 	scripts/pgo --no-default-features
 	$(BIN)/python benches/peers/run.py $(ARGS)
 

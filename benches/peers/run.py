@@ -1,7 +1,7 @@
-"""Measures airtcp beside ns-2 and ns-3 doing the same work: `make bench-peers`.
+"""Measures airtcp beside ns-2, ns-3 and htsim doing the same work: `make bench-peers`.
 
 Every benchmark runs each simulator several times, interleaved, so that a change of the machine's
-load affects all equally. Times are processor seconds (user and system; all three are
+load affects all equally. Times are processor seconds (user and system; all of them are
 single-threaded), and the median counts. A peer whose result differs from ours by more than the
 benchmark's tolerance did other work, which is an error.
 
@@ -15,11 +15,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,8 @@ class Benchmark:
     the time with that of the run without."""
     ns3_tolerance: float | None = None
     """Instead of `tolerance`, for ns-3."""
+    htsim: bool = False
+    """There is a `NAME.htsim.cc`, too, for those who name a checkout of htsim."""
     mobile: bool = False
     """The number of a run is its seed, and ns-2 moves the nodes as ours do in the run with that
     seed. What is compared are means over the runs."""
@@ -133,9 +137,47 @@ def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
     return program
 
 
-def check_prerequisites() -> None:
+def compile_htsim(source: Path, checkout: Path) -> Path:
+    """Compiles a program with the sources of a checkout of htsim, with the optimisation that its
+    Makefile asks for, unless already done. Writes nothing into the checkout."""
+    library = checkout / "sim"
+    listed = re.search(r"^OBJS\s*=(.*)$", (library / "Makefile").read_text(), re.MULTILINE)
+    if listed is None:
+        raise BenchError(f"{library / 'Makefile'} lists no OBJS")
+    sources = [(library / name).with_suffix(".cpp") for name in listed[1].split()]
+    folder = BUILD / "htsim"
+    program = folder / source.stem
+    newest = max(file.stat().st_mtime for file in [source, *sources])
+    if program.exists() and program.stat().st_mtime > newest:
+        return program
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def compile_one(file: Path) -> Path:
+        target = folder / f"{file.stem}.o"
+        command = ["g++", "-std=c++17", "-O3", "-w", f"-I{library}", "-c", str(file), "-o"]
+        compiler = subprocess.run(
+            [*command, str(target)], stderr=subprocess.PIPE, text=True, check=False
+        )
+        if compiler.returncode != 0:
+            raise BenchError(f"cannot compile {file}:\n{compiler.stderr}")
+        return target
+
+    print(f"compiling {source.name} with {len(sources)} files of htsim", file=sys.stderr)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = [str(target) for target in pool.map(compile_one, [source, *sources])]
+    linker = subprocess.run(
+        ["g++", *objects, "-o", str(program)], stderr=subprocess.PIPE, text=True, check=False
+    )
+    if linker.returncode != 0:
+        raise BenchError(f"cannot link {source.name} with htsim:\n{linker.stderr}")
+    return program
+
+
+def check_prerequisites(htsim: Path | None) -> None:
     """Reports everything that is missing at once."""
     missing = []
+    if htsim is not None and not (htsim / "sim" / "Makefile").exists():
+        missing.append(f"{htsim} is no checkout of htsim: it has no sim/Makefile")
     if not AIRTCP.exists():
         missing.append(f"{AIRTCP.relative_to(ROOT)} is missing: `make bench-peers` builds it")
     packages = []
@@ -152,7 +194,7 @@ def check_prerequisites() -> None:
         raise BenchError("\n".join(missing))
 
 
-def compare(benchmark: Benchmark, runs: int) -> list[Line]:
+def compare(benchmark: Benchmark, runs: int, htsim: Path | None) -> list[Line]:
     """Runs a benchmark: one line for each peer, then the benchmark's own."""
     name, measure = benchmark.name, benchmark.measure
     scenario = HERE / f"{name}.toml"
@@ -165,6 +207,8 @@ def compare(benchmark: Benchmark, runs: int) -> list[Line]:
             commands["ns-2"] += [movement(scenario, seed), str(seed)]
         if benchmark.ns3_libraries:
             commands["ns-3"] = [compile_ns3(HERE / f"{name}.cc", benchmark.ns3_libraries)]
+        if benchmark.htsim and htsim is not None:
+            commands["htsim"] = [compile_htsim(HERE / f"{name}.htsim.cc", htsim)]
         for simulator, command in commands.items():
             print(f"{name}: run {number} of {runs}, {simulator}", file=sys.stderr)
             samples.setdefault(simulator, []).append(run(command))
@@ -251,6 +295,7 @@ BENCHMARKS = {
             digits=1,
             ns3_libraries=("applications", "point-to-point", "internet", "network", "core"),
             more=more_of_dumbbell,
+            htsim=True,
         ),
         Benchmark(
             name="saturation",
@@ -312,7 +357,7 @@ def positive(text: str) -> int:
 
 def main() -> int:
     """Runs the benchmarks asked for."""
-    parser = argparse.ArgumentParser(description="airtcp beside ns-2 and ns-3 doing the same work")
+    parser = argparse.ArgumentParser(description="airtcp beside its peers doing the same work")
     parser.add_argument(
         "benchmarks",
         nargs="*",
@@ -322,15 +367,18 @@ def main() -> int:
     parser.add_argument(
         "--runs", type=positive, default=3, help="runs of each simulator (default: 3)"
     )
+    parser.add_argument(
+        "--htsim", type=Path, metavar="DIR", help="a checkout of htsim, to be measured, too"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args()
     for name in arguments.benchmarks:
         if name not in BENCHMARKS:
             parser.error(f"unknown benchmark {name!r} (known: {', '.join(BENCHMARKS)})")
     try:
-        check_prerequisites()
+        check_prerequisites(arguments.htsim)
         for name in arguments.benchmarks or BENCHMARKS:
-            for line, numbers in compare(BENCHMARKS[name], arguments.runs):
+            for line, numbers in compare(BENCHMARKS[name], arguments.runs, arguments.htsim):
                 print(json.dumps(numbers) if arguments.json else line, flush=True)
     except BenchError as error:
         print(f"bench-peers: {error}", file=sys.stderr)
