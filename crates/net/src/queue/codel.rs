@@ -9,9 +9,9 @@
 
 use super::fifo::Fifo;
 use super::{Discipline, LargestPacket, Server, Waiting};
-use airtcp_core::{Bytes, Duration, Instant};
+use airtcp_core::{Bytes, Duration, Ecn, Instant};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
-use airtcp_settings::settings;
+use airtcp_settings::{choice, settings};
 
 settings! {
     /// Controlled Delay.
@@ -41,13 +41,23 @@ settings! {
     }
 }
 
+choice! {
+    /// Whose packets a CE threshold marks.
+    pub enum CeThresholdFor {
+        /// all ECN-capable senders'
+        EcnCapable = "ecn-capable",
+        /// L4S senders' alone, with ECT(1) (RFC 9331)
+        L4s = "l4s",
+    }
+}
+
 /// The settings of a control law.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) target: Duration,
     pub(crate) interval: Duration,
     pub(crate) ecn: bool,
-    pub(crate) ce_threshold: Option<Duration>,
+    pub(crate) ce_threshold: Option<(Duration, CeThresholdFor)>,
 }
 
 /// The state of one queue.
@@ -61,7 +71,32 @@ pub(crate) struct Control {
     count: u32,
     /// `count` at the beginning of the latest dropping state.
     last_count: u32,
+    inverse_root: InverseRoot,
     dropping: bool,
+}
+
+/// The inverse square root of a count, as Linux has it (`codel_Newton_step`): by one step of Newton's
+/// method each time the count changes, in 16 bits. RFC 8289 §5.4 takes the root itself; here the
+/// second interval is 0.5 of the first instead of 0.71, and from the third on they are up to 2.6 %
+/// shorter.
+#[derive(Clone, Copy, Debug, Default)]
+struct InverseRoot(u16);
+
+impl InverseRoot {
+    const ONE: Self = Self(u16::MAX);
+
+    /// A step towards the root of `count`: x (3 - count x²) / 2.
+    fn approach(self, count: u32) -> Self {
+        let x = u64::from(self.0) << 16;
+        let square = (x * x) >> 32;
+        let rest = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(square)) >> 2;
+        Self((rest.wrapping_mul(x) >> (32 - 2 + 1) >> 16) as u16)
+    }
+
+    fn of(self, interval: Duration) -> Duration {
+        let product = u128::from(interval.as_nanos()) * (u128::from(self.0) << 16);
+        Duration::from_nanos((product >> 32) as u64)
+    }
 }
 
 impl Control {
@@ -85,6 +120,7 @@ impl Control {
             self.dropping = above;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
+                self.inverse_root = self.inverse_root.approach(self.count);
                 let marked = rules.ecn && packet.as_mut().is_some_and(Waiting::mark);
                 if !marked {
                     dropped.extend(packet);
@@ -92,7 +128,7 @@ impl Control {
                     self.dropping = above;
                 }
                 if self.dropping {
-                    self.drop_next = control_law(self.drop_next, rules.interval, self.count);
+                    self.drop_next = self.drop_next + self.inverse_root.of(rules.interval);
                 }
                 if marked {
                     break;
@@ -106,8 +142,9 @@ impl Control {
             }
             self.start_dropping(now, rules.interval);
         }
-        if let (Some(packet), Some(threshold)) = (&mut packet, rules.ce_threshold)
+        if let (Some(packet), Some((threshold, whose))) = (&mut packet, rules.ce_threshold)
             && packet.sojourn(now) > threshold
+            && (whose == CeThresholdFor::EcnCapable || packet.meta.ecn == Ecn::Ect1)
         {
             packet.mark();
         }
@@ -142,9 +179,12 @@ impl Control {
     fn start_dropping(&mut self, now: Instant, interval: Duration) {
         let delta = self.count.saturating_sub(self.last_count);
         let recently = now.since(self.drop_next) < interval * 16;
-        self.count = if delta > 1 && recently { delta } else { 1 };
+        (self.count, self.inverse_root) = match delta > 1 && recently {
+            true => (delta, self.inverse_root.approach(delta)),
+            false => (1, InverseRoot::ONE),
+        };
         self.last_count = self.count;
-        self.drop_next = control_law(now, interval, self.count);
+        self.drop_next = now + self.inverse_root.of(interval);
         self.dropping = true;
     }
 
@@ -152,11 +192,6 @@ impl Control {
     pub(crate) fn count_drops(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
-}
-
-/// §5.4: the time of the next drop.
-fn control_law(at: Instant, interval: Duration, count: u32) -> Instant {
-    at + interval.mul_f64(1.0 / libm::sqrt(f64::from(count.max(1))))
 }
 
 /// One queue under CoDel.
@@ -173,7 +208,12 @@ impl<T> Codel<T> {
     pub(crate) fn new(config: &CodelConfig) -> Self {
         let CodelConfig { limit, target, interval, ecn, ce_threshold } = *config;
         Self {
-            rules: Rules { target, interval, ecn, ce_threshold },
+            rules: Rules {
+                target,
+                interval,
+                ecn,
+                ce_threshold: ce_threshold.map(|at| (at, CeThresholdFor::EcnCapable)),
+            },
             limit,
             control: Control::default(),
             fifo: Fifo::default(),

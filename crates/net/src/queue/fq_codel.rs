@@ -4,18 +4,19 @@
 //! choice, this does what Linux does: a full queue loses packets from the head of the longest flow
 //! queue, and CoDel looks at the backlog of all queues together.
 
-use super::codel::{Control, Rules};
+use super::codel::{CeThresholdFor, Control, Rules};
 use super::fifo::Fifo;
 use super::flow::mix;
 use super::{Discipline, LargestPacket, Server, Waiting};
 use airtcp_core::{Bytes, Duration, Instant, Stream};
 use airtcp_settings::schema::{Kind, POSITIVE_TIME};
-use airtcp_settings::settings;
+use airtcp_settings::{Reader, settings};
 use std::collections::VecDeque;
 
 settings! {
     /// FlowQueue-CoDel.
     #[derive(Clone, Debug, PartialEq)]
+    #[check(a_threshold_for_whom)]
     pub struct FqCodelConfig {
         /// Hard limit of all queues together, not counting the packet in service.
         #[kind = Kind::WholePackets]
@@ -49,6 +50,16 @@ settings! {
         #[absent = "never"]
         #[source = "RFC 8290 §5.2.6"]
         pub ce_threshold: Option<Duration> = None,
+        /// Whose packets `ce-threshold` marks.
+        #[source = "Linux sch_fq_codel, ce_threshold_selector"]
+        pub ce_threshold_for: CeThresholdFor = CeThresholdFor::EcnCapable,
+    }
+}
+
+fn a_threshold_for_whom<R: Reader>(from: &R, config: &FqCodelConfig) {
+    if from.written("ce-threshold-for") && config.ce_threshold.is_none() {
+        let message = "has no effect without ce-threshold".to_owned();
+        from.refuse(Some("ce-threshold-for"), message, "ce-threshold, too");
     }
 }
 
@@ -92,7 +103,8 @@ pub(crate) struct FqCodel<T> {
 impl<T> FqCodel<T> {
     /// The stream salts the hash (RFC 8290 §4.1.1).
     pub(crate) fn new(config: &FqCodelConfig, mut stream: Stream) -> Self {
-        let FqCodelConfig { target, interval, ecn, ce_threshold, .. } = *config;
+        let FqCodelConfig { target, interval, ecn, .. } = *config;
+        let ce_threshold = config.ce_threshold.map(|at| (at, config.ce_threshold_for));
         let queue = |_| FlowQueue {
             fifo: Fifo::default(),
             control: Control::default(),

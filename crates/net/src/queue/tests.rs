@@ -1,6 +1,6 @@
 //! What all disciplines have in common, by properties; and each one's rules.
 
-use super::codel::{CodelConfig, Control, Rules};
+use super::codel::{CeThresholdFor, CodelConfig, Control, Rules};
 use super::dualpi2::DualPi2Config;
 use super::fq_codel::FqCodelConfig;
 use super::pie::PieConfig;
@@ -149,10 +149,15 @@ fn codel_drops(rules: &Rules, count: usize) -> Vec<f64> {
 #[test]
 fn codel_drops_at_interval_over_the_square_root_of_the_count() {
     // RFC 8289 §5.4: the first drop after an interval; the n-th drop follows at the sum of
-    // interval / sqrt(k) for k below n. Both are asked every 0.1 ms.
-    let mut expected = vec![100.0];
+    // interval / sqrt(k) for k below n, where Linux takes a step of Newton's method for each root.
+    // Both are asked every 0.1 ms.
+    let (mut expected, mut root) = (vec![100.0], 1.0);
     for k in 1..20 {
-        expected.push(expected[k - 1] + 100.0 / (k as f64).sqrt());
+        let count = k as f64;
+        root *= (3.0 - count * root * root) / 2.0;
+        let off = root * count.sqrt();
+        assert!(k == 2 || (0.97..=1.0).contains(&off), "{k}: {off}");
+        expected.push(expected[k - 1] + 100.0 * root);
     }
     let drops = codel_drops(&RULES, 20);
     for (drop, expected) in drops.iter().zip(&expected) {
@@ -284,4 +289,126 @@ fn dualpi2_gives_the_classic_queue_its_weight() {
     let flow = |queue: &mut Queue<u32>| queue.dequeue(ms(1), &mut Vec::new()).unwrap().meta.flow;
     let classic = (0..1000).filter(|_| flow(&mut queue) == 1).count();
     assert!((99..=101).contains(&classic), "{classic}");
+}
+
+/// Packets of 120 bytes, as in ns-3's suite `fq-codel-queue-disc`, of whose cases these are:
+/// <https://gitlab.com/nsnam/ns-3-dev>, src/traffic-control/test. Two of them have no counterpart
+/// here: packets that no filter classifies, and set-associative hashing.
+fn of_ns3(flow: u32, ecn: Ecn) -> PacketMeta {
+    meta(120, flow, ecn)
+}
+
+/// Flow and mark of the packet served at `at`.
+fn serve_flow(queue: &mut Queue<u32>, at: Instant) -> Option<(u32, bool)> {
+    queue.dequeue(at, &mut Vec::new()).map(|packet| (packet.meta.flow, packet.marked))
+}
+
+#[test]
+fn ns3_flows_are_separate_and_the_fat_one_loses_half_at_the_limit() {
+    let config = FqCodelConfig { limit: 4, quantum: Bytes(1500), ..FqCodelConfig::default() };
+    let mut queue = queue(&QueueConfig::FqCodel(config));
+    for (id, flow) in (0..).zip([1, 1, 1, 2]) {
+        assert_eq!(offer(&mut queue, ms(0), id, of_ns3(flow, Ecn::NotEct)), [0; 0]);
+    }
+    assert_eq!(offer(&mut queue, ms(0), 4, of_ns3(2, Ecn::NotEct)), [0, 1]);
+    let flows: Vec<_> = std::iter::from_fn(|| serve_flow(&mut queue, ms(0))).collect();
+    assert_eq!(flows, [(1, false), (2, false), (2, false)]);
+}
+
+#[test]
+fn ns3_a_flow_that_has_spent_its_quantum_waits_for_the_others() {
+    let config = FqCodelConfig { quantum: Bytes(90), ..FqCodelConfig::default() };
+    let mut queue = queue(&QueueConfig::FqCodel(config));
+    offer(&mut queue, ms(0), 0, of_ns3(1, Ecn::NotEct));
+    assert_eq!(serve_flow(&mut queue, ms(0)), Some((1, false)));
+    for (id, flow) in (1..).zip([1, 1, 2, 2]) {
+        offer(&mut queue, ms(0), id, of_ns3(flow, Ecn::NotEct));
+    }
+    let flows: Vec<_> =
+        std::iter::from_fn(|| serve_flow(&mut queue, ms(0))).map(|(flow, _)| flow).collect();
+    assert_eq!(flows, [2, 1, 2, 1]);
+}
+
+/// One flow queue of 20 packets, from which one is taken every 110 ms: how many CoDel marks, and
+/// how many it drops. As in ns-3 it stops at 1500 bytes in this queue; Linux, and so FQ-CoDel here,
+/// looks at the bytes in all queues.
+fn marks_and_drops_of_ns3(ecn: Ecn) -> (usize, usize) {
+    let rules = Rules { ecn: true, ..RULES };
+    let (mut control, mut left) = (Control::default(), 20);
+    let (mut marks, mut dropped) = (0, Vec::new());
+    for turn in 1..=13 {
+        let pop = || {
+            left -= 1;
+            Some((Waiting::new(ms(0), 0, of_ns3(1, ecn)), Bytes(120 * left)))
+        };
+        let served = control.dequeue(ms(110 * turn), &rules, Bytes(1500), pop, &mut dropped);
+        marks += usize::from(served.is_some_and(|packet| packet.marked));
+        if left == 0 {
+            break;
+        }
+    }
+    (marks, dropped.len())
+}
+
+#[test]
+fn ns3_codel_marks_six_capable_packets_and_drops_four_others() {
+    assert_eq!(marks_and_drops_of_ns3(Ecn::Ect0), (6, 0));
+    assert_eq!(marks_and_drops_of_ns3(Ecn::NotEct), (0, 4));
+}
+
+#[test]
+fn ns3_a_ce_threshold_of_2_ms_marks_by_the_order_of_the_flows() {
+    let ce_threshold = Some(Duration::from_millis(2));
+    let mut queue =
+        queue(&QueueConfig::FqCodel(FqCodelConfig { ce_threshold, ..FqCodelConfig::default() }));
+    for flow in 0..5 {
+        let ecn = if flow < 3 { Ecn::Ect0 } else { Ecn::NotEct };
+        for _ in 0..20 {
+            assert_eq!(offer(&mut queue, ms(0), 0, of_ns3(flow, ecn)), [0; 0]);
+        }
+    }
+    let mut marks = [0; 5];
+    for turn in 1..=60 {
+        let at = Instant::ZERO + Duration::from_micros(100 * turn);
+        let (flow, marked) = serve_flow(&mut queue, at).expect("packets are left");
+        marks[flow as usize] += u32::from(marked);
+    }
+    assert_eq!(marks, [0, 6, 13, 0, 0]);
+}
+
+/// Marked packets with ECT(1) and with ECT(0), when a packet of each arrives at these times and one
+/// is taken every millisecond.
+fn marks_in_l4s_mode(arrivals: impl Iterator<Item = (u64, u32, Ecn)>) -> [u32; 2] {
+    let mut queue = queue(&QueueConfig::FqCodel(FqCodelConfig {
+        ce_threshold: Some(Duration::from_millis(2)),
+        ce_threshold_for: CeThresholdFor::L4s,
+        ..FqCodelConfig::default()
+    }));
+    let at = |micros| Instant::ZERO + Duration::from_micros(micros);
+    let mut arrivals: Vec<_> = arrivals.collect();
+    arrivals.sort_by_key(|&(micros, ..)| micros);
+    let mut arrivals = arrivals.into_iter().peekable();
+    let mut marks = [0; 2];
+    let mut served_of = [0; 2];
+    for turn in 1..=140_u64 {
+        while let Some((micros, flow, ecn)) = arrivals.next_if(|&(at, ..)| at <= 1000 * turn) {
+            let id = u32::from(ecn == Ecn::Ect0);
+            assert_eq!(offer(&mut queue, at(micros), id, of_ns3(flow, ecn)), [0; 0]);
+        }
+        if let Some(packet) = queue.dequeue(at(1000 * turn), &mut Vec::new()) {
+            marks[packet.item as usize] += u32::from(packet.marked);
+            served_of[packet.item as usize] += 1;
+        }
+    }
+    assert_eq!(served_of, [70, 70]);
+    marks
+}
+
+#[test]
+fn ns3_the_l4s_threshold_marks_ect1_and_leaves_ect0_to_codel() {
+    let apart = (1..=70).flat_map(|n| [(500 * n, 1, Ecn::Ect1), (500 * n, 2, Ecn::Ect0)]);
+    assert_eq!(marks_in_l4s_mode(apart), [66, 1]);
+    let together =
+        (0..70).flat_map(|n| [(1000 * n + 500, 1, Ecn::Ect1), (1000 * (n + 1), 1, Ecn::Ect0)]);
+    assert_eq!(marks_in_l4s_mode(together), [68, 1]);
 }
