@@ -128,7 +128,7 @@ impl Control {
                     self.dropping = above;
                 }
                 if self.dropping {
-                    self.drop_next = self.drop_next + self.inverse_root.of(rules.interval);
+                    self.drop_next += self.inverse_root.of(rules.interval);
                 }
                 if marked {
                     break;
