@@ -314,6 +314,19 @@ mod tests {
         assert_eq!((segments(&w), w.ssthresh(), cc.w_max), (1, 70 * SMSS, None));
     }
 
+    // After a needless time-out in an outage the only RTT known is one as long as the outage. The
+    // curve is so far ahead then that every other segment acknowledged lets cwnd grow.
+    #[test]
+    fn after_an_outage_the_curve_looks_ahead_by_its_length() {
+        let (mut cc, mut w, now) = after_loss(67);
+        cc.on_timeout(&mut w, &timeout(67 * SMSS, true));
+        w.set_cwnd(67 * SMSS); // as undone
+        let ack = Ack { now, rtt: Some(Duration::from_secs(10)), ..ack(14 * SMSS) };
+        cc.on_ack(&mut w, &ack);
+        cc.on_growth(&mut w, &ack);
+        assert_eq!(segments(&w), 67 + 7);
+    }
+
     #[test]
     fn a_loss_below_the_last_maximum_lowers_it_further() {
         let (mut cc, mut w, _) = after_loss(100);

@@ -141,7 +141,8 @@ pub struct RateSample {
     pub app_limited: bool,
     /// That segment had been retransmitted.
     pub retransmitted: bool,
-    /// From its (last) transmission to its ACK; `None` if it was retransmitted.
+    /// From its (last) transmission to its ACK; if it was retransmitted, the ACK's RTT sample, by a
+    /// timestamp.
     pub rtt: Option<Duration>,
 }
 

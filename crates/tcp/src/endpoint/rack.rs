@@ -3,7 +3,7 @@
 
 use super::transmit::Timer;
 use super::{Endpoint, Io};
-use crate::congestion::{Ack, Delivery, Resume};
+use crate::congestion::{Ack, Delivery, RateSample, Resume};
 use crate::recovery::Phase;
 use crate::recovery::rack::{Arrival, Began, Outcome, Rack};
 use airtcp_core::event::Cause;
@@ -119,6 +119,9 @@ impl<P: Payload> Endpoint<P> {
         rtt: Option<Duration>,
     ) -> Ack {
         let delivered = rack.delivered();
+        // Linux (`tcp_ack_update_rtt`): what the time of transmission does not tell, since it was
+        // sent again, a timestamp does.
+        let rate = out.rate.map(|sample| RateSample { rtt: sample.rtt.or(rtt), ..sample });
         Ack {
             acked: out.newly_delivered,
             flight,
@@ -134,7 +137,7 @@ impl<P: Payload> Endpoint<P> {
                 inflight: rack.inflight(),
                 prior_inflight: out.prior_inflight,
             },
-            rate: out.rate,
+            rate,
             ..self.ack_event(arrival.now, 0, rtt)
         }
     }
