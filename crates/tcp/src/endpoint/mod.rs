@@ -244,7 +244,7 @@ impl<P: Payload> Endpoint<P> {
     /// [`TcpConfig::user_timeout`](crate::TcpConfig::user_timeout) (RFC 9293 §3.9.1.1: the timeout
     /// of a connection can be changed).
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
-        self.tx.user_timeout = timeout;
+        self.tx.user_timeout = timeout.unwrap_or(Duration::MAX);
     }
 
     /// Ends our side of the stream: FIN follows what is queued (half close).

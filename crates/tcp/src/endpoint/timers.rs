@@ -9,7 +9,7 @@ use crate::congestion::Timeout;
 use crate::recovery::Phase;
 use crate::rto::Expiry;
 use airtcp_core::event::{AbortReason, Cause};
-use airtcp_core::{Event, Instant, Payload};
+use airtcp_core::{Duration, Event, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
     /// When [`Endpoint::on_timer`] is due. Any call may move it: read it again after each.
@@ -65,8 +65,7 @@ impl<P: Payload> Endpoint<P> {
         if self.tx.expiries == 0 {
             self.tx.first_expiry = now;
         }
-        let since = self.tx.first_expiry;
-        if let Some(reason) = self.gives_up(now, since, self.tx.expiries, alive) {
+        if let Some(reason) = self.gives_up(now, self.tx.expiries, alive) {
             self.enter_aborted(now, reason, io);
             return;
         }
@@ -124,35 +123,26 @@ impl<P: Payload> Endpoint<P> {
     fn on_persist_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let config = self.config.persist;
         let Some(mut persist) = self.tx.persist else { return };
-        let since = persist.first_probe;
-        if let Some(reason) = self.gives_up(now, since, persist.unanswered, false) {
+        if let Some(reason) = self.gives_up(now, persist.unanswered, false) {
             self.enter_aborted(now, reason, io);
             return;
         }
         persist.unanswered += 1;
         persist.interval = persist.interval.mul_f64(config.backoff).min(config.max);
-        let wait = self.tx.within_user_timeout(now, since, persist.interval);
+        let wait = self.tx.within_user_timeout(now, persist.interval);
         persist.deadline = self.tx.due(now, wait);
         self.tx.persist = Some(persist);
         self.send_probe(now, io);
     }
 
-    /// Why a timer that has expired ends the connection: it has waited `since` then, and `attempts`
-    /// went without an answer. A peer that is `alive` may be asked for ever, within the user timeout.
-    fn gives_up(
-        &self,
-        now: Instant,
-        since: Instant,
-        attempts: u32,
-        alive: bool,
-    ) -> Option<AbortReason> {
-        let (overdue, reason) = match self.tx.user_timeout {
-            Some(limit) => (now.since(since) >= limit, AbortReason::UserTimeout),
-            None => {
-                let most = self.config.rto.max_retransmissions;
-                (attempts >= most && !alive, AbortReason::RetransmissionLimit)
-            }
-        };
-        overdue.then_some(reason)
+    /// Why a timer that has expired ends the connection, after so many attempts without an answer. A
+    /// peer that is `alive` may be asked for ever, within the user timeout.
+    fn gives_up(&self, now: Instant, attempts: u32, alive: bool) -> Option<AbortReason> {
+        if self.tx.user_timeout < Duration::MAX {
+            let overdue = now.since(self.tx.first_expiry) >= self.tx.user_timeout;
+            return overdue.then_some(AbortReason::UserTimeout);
+        }
+        let most = self.config.rto.max_retransmissions;
+        (attempts >= most && !alive).then_some(AbortReason::RetransmissionLimit)
     }
 }

@@ -21,8 +21,6 @@ pub(super) struct Persist {
     pub(super) interval: Duration,
     /// Probes in a row without any answer.
     pub(super) unanswered: u32,
-    /// When the first probe is due.
-    pub(super) first_probe: Instant,
 }
 
 /// Segments that are never paced (Linux: `tcp_update_skb_after_send`).
@@ -108,9 +106,10 @@ pub(super) struct Sender<P> {
     /// The retransmission timer; in standby, the route policy's.
     pub(super) rtx_deadline: Option<Instant>,
     pub(super) timer: Timer,
-    /// The first of `expiries`.
+    /// The first of `expiries`, or when persist's first probe is due.
     pub(super) first_expiry: Instant,
-    pub(super) user_timeout: Option<Duration>,
+    /// [`Duration::MAX`]: none.
+    pub(super) user_timeout: Duration,
     /// RACK-TLP, once negotiated, in the place of `board`, `pipe` and `spurious`.
     pub(super) rack: Option<Box<Rack>>,
     /// How the host's timers round.
@@ -174,7 +173,7 @@ impl<P: Payload> Sender<P> {
             rtx_deadline: None,
             timer: Timer::Retransmission,
             first_expiry: Instant::ZERO,
-            user_timeout: config.user_timeout,
+            user_timeout: config.user_timeout.unwrap_or(Duration::MAX),
             rack: None,
             wheel: config.timer_hz.map(TimerWheel::new),
             expiries: 0,
@@ -302,7 +301,7 @@ impl<P: Payload> Sender<P> {
         let rto = self.rto.rto();
         let wait = match self.expiries {
             0 => rto,
-            _ => self.within_user_timeout(now, self.first_expiry, rto),
+            _ => self.within_user_timeout(now, rto),
         };
         self.arm(now, Timer::Retransmission, wait);
     }
@@ -310,23 +309,15 @@ impl<P: Payload> Sender<P> {
     /// An ACK has left the window closed: the interval to the next probe begins anew (Linux:
     /// `tcp_ack_probe`).
     pub(super) fn restart_persist(&mut self, now: Instant) {
-        if let Some(Persist { interval, first_probe, .. }) = self.persist {
-            let wait = self.within_user_timeout(now, first_probe, interval);
-            let deadline = self.due(now, wait);
+        if let Some(Persist { interval, .. }) = self.persist {
+            let deadline = self.due(now, self.within_user_timeout(now, interval));
             self.persist = self.persist.map(|persist| Persist { deadline, ..persist });
         }
     }
 
-    /// `wait`, or what is left of the user timeout since `since` (Linux:
-    /// `tcp_clamp_rto_to_user_timeout`).
-    pub(super) fn within_user_timeout(
-        &self,
-        now: Instant,
-        since: Instant,
-        wait: Duration,
-    ) -> Duration {
-        let Some(limit) = self.user_timeout else { return wait };
-        let waited = now.since(since);
+    /// `wait`, or what is left of the user timeout (Linux: `tcp_clamp_rto_to_user_timeout`).
+    pub(super) fn within_user_timeout(&self, now: Instant, wait: Duration) -> Duration {
+        let (limit, waited) = (self.user_timeout, now.since(self.first_expiry));
         let rest = if waited < limit { limit - waited } else { Duration::ZERO };
         wait.min(rest.max(Duration::from_nanos(1)))
     }
@@ -705,7 +696,8 @@ impl<P: Payload> Endpoint<P> {
         if is_stalled && tx.nxt.before(tx.end()) {
             let interval = self.config.persist.initial.unwrap_or_else(|| tx.rto.rto());
             let deadline = tx.due(now, interval);
-            tx.persist = Some(Persist { deadline, interval, unanswered: 0, first_probe: deadline });
+            tx.first_expiry = deadline;
+            tx.persist = Some(Persist { deadline, interval, unanswered: 0 });
             io.events.emit(now, || Event::Persist { active: true });
         }
     }
