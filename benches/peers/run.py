@@ -138,8 +138,10 @@ def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
 
 
 def compile_htsim(source: Path, checkout: Path) -> Path:
-    """Compiles a program with the sources of a checkout of htsim, with the optimisation that its
-    Makefile asks for, unless already done. Writes nothing into the checkout."""
+    """Compiles a program with the sources of a checkout of htsim, unless already done.
+
+    Optimises as htsim's Makefile does, and writes nothing into the checkout.
+    """
     library = checkout / "sim"
     listed = re.search(r"^OBJS\s*=(.*)$", (library / "Makefile").read_text(), re.MULTILINE)
     if listed is None:
