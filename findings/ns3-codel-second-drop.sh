@@ -3,8 +3,8 @@
 # apart; RFC 8289, 5.4, asks for 100, 71, 58 and 50 (interval 100 ms, divided by the square root of
 # the count). Its inverse root is one step of Newton's method from that of the count before, and from
 # 1 this step gives 0.5 for a count of 2, not 0.71. By its source Linux 6.18 does the same
-# (include/net/codel_impl.h, codel_Newton_step). Who compares an implementation of the RFC with either
-# looks for the fault in the wrong place.
+# (include/net/codel_impl.h, codel_Newton_step). A correct implementation of the RFC therefore seems
+# wrong beside either of them.
 #
 # Seen: gaps after the first drops, ms: 100 50 57 49
 set -eu

@@ -122,6 +122,13 @@ def movement(scenario: Path, seed: int) -> Path:
     return file
 
 
+def compile_by(command: list[str], what: str) -> None:
+    """Runs a compiler or linker; `what` it makes is for the error message."""
+    compiler = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if compiler.returncode != 0:
+        raise BenchError(f"cannot compile {what}:\n{compiler.stderr}")
+
+
 def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
     """Compiles a program against these libraries of ns-3, unless already done."""
     program = BUILD / f"{source.stem}-ns3"
@@ -131,9 +138,7 @@ def compile_ns3(source: Path, names: tuple[str, ...]) -> Path:
     libraries = [f"-lns3-{name}" for name in names]
     command = ["g++", "-std=c++17", "-O3", "-DNDEBUG", str(source), "-o", str(program), *libraries]
     print(f"compiling {source.name} against ns-3", file=sys.stderr)
-    compiler = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
-    if compiler.returncode != 0:
-        raise BenchError(f"cannot compile {source.name} against ns-3:\n{compiler.stderr}")
+    compile_by(command, f"{source.name} against ns-3")
     return program
 
 
@@ -156,22 +161,14 @@ def compile_htsim(source: Path, checkout: Path) -> Path:
 
     def compile_one(file: Path) -> Path:
         target = folder / f"{file.stem}.o"
-        command = ["g++", "-std=c++17", "-O3", "-w", f"-I{library}", "-c", str(file), "-o"]
-        compiler = subprocess.run(
-            [*command, str(target)], stderr=subprocess.PIPE, text=True, check=False
-        )
-        if compiler.returncode != 0:
-            raise BenchError(f"cannot compile {file}:\n{compiler.stderr}")
+        command = ["g++", "-std=c++17", "-O3", "-w", f"-I{library}", "-c", str(file)]
+        compile_by([*command, "-o", str(target)], str(file))
         return target
 
     print(f"compiling {source.name} with {len(sources)} files of htsim", file=sys.stderr)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = [str(target) for target in pool.map(compile_one, [source, *sources])]
-    linker = subprocess.run(
-        ["g++", *objects, "-o", str(program)], stderr=subprocess.PIPE, text=True, check=False
-    )
-    if linker.returncode != 0:
-        raise BenchError(f"cannot link {source.name} with htsim:\n{linker.stderr}")
+    compile_by(["g++", *objects, "-o", str(program)], f"{source.name} with htsim")
     return program
 
 

@@ -59,10 +59,7 @@ impl Ends {
 
     /// A segment of the fixed host with these timestamps goes on to the mobile as it came.
     pub fn note_passed(&mut self, timestamps: Option<Timestamps>) {
-        self.passed = match (self.passed, timestamps) {
-            (Some(old), Some(new)) if SeqNum(new.value).after(SeqNum(old.value)) => Some(new),
-            (old, new) => old.or(new),
-        };
+        self.passed = newer(self.passed, timestamps);
     }
 
     /// A copy as it is sent now: with the fixed host's newest acknowledgement, which a mobile
@@ -86,16 +83,8 @@ impl Ends {
     /// The newest timestamps of the fixed host that the mobile may have seen: passed here, or told
     /// by what the mobile echoes, if they went another way or before this node started.
     fn newest_seen(&self) -> Option<Timestamps> {
-        let echoed = self
-            .mobile()
-            .timestamps
-            .map(|Timestamps { value, echo }| Timestamps { value: echo, echo: value });
-        match (self.passed, echoed) {
-            (Some(passed), Some(echoed)) if SeqNum(echoed.value).after(SeqNum(passed.value)) => {
-                Some(echoed)
-            }
-            (passed, echoed) => passed.or(echoed),
-        }
+        let reversed = |Timestamps { value, echo }| Timestamps { value: echo, echo: value };
+        newer(self.passed, self.mobile().timestamps.map(reversed))
     }
 
     /// A segment that changes nothing and is answered at once, since it lies before what the mobile
@@ -170,6 +159,14 @@ pub fn closing<P: Payload>(segment: &Segment<P>, ack: SeqNum) -> Segment<P> {
     closing.window = 0;
     closing.options.sack = SackBlocks::new();
     closing
+}
+
+/// The newer timestamps by TSval (RFC 7323 §5.2), `known` if they are equal.
+fn newer(known: Option<Timestamps>, other: Option<Timestamps>) -> Option<Timestamps> {
+    match (known, other) {
+        (Some(old), Some(new)) if SeqNum(new.value).after(SeqNum(old.value)) => Some(new),
+        _ => known.or(other),
+    }
 }
 
 /// Drops a segment and answers what a host without this connection does (RFC 9293 §3.10.7.1).

@@ -387,56 +387,43 @@ fn a_mobile_that_leaves_the_range_hears_nothing() {
 }
 
 /// A download by today's sender over an access point that is the bottleneck.
-const BEHIND_AP: &str = r#"
-    duration = "20 s"
-    [[node]]
-    name = "server"
-    [[node]]
-    name = "AP"
-    [[node]]
-    name = "MH"
-    [[link]]
-    between = ["server", "AP"]
-    rate = "100 Mbit/s"
-    delay = "10 ms"
-    [[wlan]]
-    name = "cell"
-    stations = ["AP", "MH"]
-    [tcp]
-    preset = "linux"
-    ecn = "rfc3168"
-    [[flow]]
-    name = "ftp"
-    from = "server"
-    to = "MH"
-"#;
+fn behind_ap(set: &[(&str, &str)]) -> RunMetrics {
+    let today = [
+        ("duration", "20 s"),
+        ("link.FH-AP.delay", "10 ms"),
+        ("wlan.cell.preset", "ieee"),
+        ("wlan.cell.data-rate", "11 Mbit/s"),
+        ("tcp", "{ preset = \"linux\", ecn = \"rfc3168\" }"),
+    ];
+    run(DOWNLOAD, &[&today, set].concat())
+}
 
 #[test]
 fn a_discipline_at_the_access_point_marks_and_keeps_its_queue_short() {
-    let deep = run(BEHIND_AP, &[("wlan.cell.queue", "1000 packets")]);
+    let deep = behind_ap(&[("wlan.cell.queue", "1000 packets")]);
     assert!(deep.stations[0].max_queue_packets > 200, "{:?}", deep.stations[0]);
     for kind in ["{ kind = \"codel\", ecn = true }", "{ kind = \"fq-codel\" }"] {
-        let metrics = run(BEHIND_AP, &[("wlan.cell.queue-discipline", kind)]);
+        let metrics = behind_ap(&[("wlan.cell.queue-discipline", kind)]);
         let (flow, ap) = (&metrics.flows[0], &metrics.stations[0]);
         assert!(ap.ecn_marks > 0 && ap.queue_drops == 0, "{kind}: {ap:?}");
         assert_eq!((flow.retransmission_ratio, flow.timeouts), (0.0, 0), "{kind}");
         assert!(flow.goodput > 0.9 * deep.flows[0].goodput, "{kind}: {}", flow.goodput);
     }
-    let dropped = run(BEHIND_AP, &[("wlan.cell.queue-discipline", "{ kind = \"codel\" }")]);
+    let dropped = behind_ap(&[("wlan.cell.queue-discipline", "{ kind = \"codel\" }")]);
     assert!(dropped.stations[0].queue_drops > 0 && dropped.stations[0].ecn_marks == 0);
 }
 
 #[test]
 fn drop_tail_as_a_discipline_is_the_same_run() {
     let discipline = "{ kind = \"drop-tail\", limit = \"30 packets\" }";
-    let metrics = run(BEHIND_AP, &[("wlan.cell.queue-discipline", discipline)]);
-    let same = run(BEHIND_AP, &[("wlan.cell.queue", "30 packets")]);
+    let metrics = behind_ap(&[("wlan.cell.queue-discipline", discipline)]);
+    let same = behind_ap(&[("wlan.cell.queue", "30 packets")]);
     assert_eq!((metrics.flows, metrics.stations), (same.flows, same.stations));
 }
 
 #[test]
 fn a_discipline_that_cannot_work_is_refused() {
-    let text = BEHIND_AP.replace(
+    let text = DOWNLOAD.replace(
         "stations = [\"AP\", \"MH\"]",
         "stations = [\"AP\", \"MH\"]\n    queue-discipline = { kind = \"codel\" }",
     );

@@ -146,9 +146,9 @@ settings! {
         #[absent = "its defaults"]
         pub rto: RtoConfig = RtoConfig::default(),
         /// How long data may go unacknowledged after the first time-out, or the peer's window stay
-        /// closed after the first probe, before the connection is given up; in the place of a number
-        /// of retransmissions and probes. As Linux's `TCP_USER_TIMEOUT`; RFC 5482 counts from the
-        /// data's first transmission.
+        /// closed after the first probe, before the connection is given up. It replaces the limits on
+        /// retransmissions and probes. As Linux's `TCP_USER_TIMEOUT`; RFC 5482 counts from the data's
+        /// first transmission.
         #[kind = Kind::WordOr("off", &POSITIVE_TIME)]
         #[source = "RFC 9293 §3.9.1; RFC 5482; Linux tcp_write_timeout, tcp_probe_timer"]
         #[matters_to = SENDER]

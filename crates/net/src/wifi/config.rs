@@ -159,8 +159,8 @@ settings! {
         /// Capacity of each station's interface queue, drop-tail, not counting the packet in the
         /// MAC.
         pub queue: QueueLimit,
-        /// Queue discipline of each station's interface, in the place of drop-tail and `queue`. The
-        /// MAC takes a packet from it when it is done with the one before. Not with routing protocols.
+        /// Queue discipline of each station's interface; it replaces drop-tail and `queue`. The MAC
+        /// takes a packet from it when it is done with the one before. Not with routing protocols.
         pub queue_discipline: Option<QueueConfig>,
     }
 }

@@ -7,8 +7,7 @@ use super::receive::data_end;
 use crate::accecn::{AccEcn, Acked, Marks, Offer, SYNS_WITH_FLAGS, ace};
 use crate::config::{AccEcnOptions, EcnConfig};
 use airtcp_core::{
-    AccEcnOption, AccEcnOrder, EcnBytes, Flags, MAX_OPTIONS_LEN, Options, Payload, SackBlock,
-    Segment, SeqNum,
+    AccEcnOption, AccEcnOrder, EcnBytes, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment, SeqNum,
 };
 
 /// Marked segments and bytes of payload by ECN field, since the connection began.
@@ -145,17 +144,8 @@ impl<P: Payload> Endpoint<P> {
             }
     }
 
-    /// Data came that we have already, which the next ACK reports (RFC 2883): as Linux does, and as
-    /// AccECN asks for (RFC 9768 §3.1.1).
-    pub(super) fn report_duplicate(&mut self, block: SackBlock) {
-        let tells = self.accecn.is_some() || self.config.recovery.is_rack();
-        if tells && self.tx.sack_ok {
-            self.rx.duplicate = Some(block);
-        }
-    }
-
-    /// Nothing of a segment with data was new.
-    pub(super) fn note_ecn_of_repetition(&mut self, segment: &Segment<P>) {
+    /// Nothing of a segment with data was new: the ACK of it may have been lost.
+    pub(super) fn note_repetition(&mut self, segment: &Segment<P>) {
         if let Some(accecn) = &mut self.accecn
             && data_end(segment).at_or_before(self.rx.nxt)
         {

@@ -392,7 +392,7 @@ impl<P: Payload> Endpoint<P> {
         self.note_ecn_of_duplicate(segment, duplicate);
         if duplicate && !segment.payload.is_empty() {
             self.report_duplicate(SackBlock { left: segment.seq, right: data_end(segment) });
-            self.note_ecn_of_repetition(segment);
+            self.note_repetition(segment);
             self.ask_policy(now, segment, Order::Duplicate);
         }
         if let Some(ack) = segment.ack
@@ -464,6 +464,15 @@ impl<P: Payload> Endpoint<P> {
         self.age_of(now, echo)
     }
 
+    /// Data came that we have already, which the next ACK reports (RFC 2883): as Linux does, and as
+    /// AccECN asks for (RFC 9768 §3.1.1).
+    fn report_duplicate(&mut self, block: SackBlock) {
+        let tells = self.accecn.is_some() || self.config.recovery.is_rack();
+        if tells && self.tx.sack_ok {
+            self.rx.duplicate = Some(block);
+        }
+    }
+
     fn count_data(&mut self, segment: &Segment<P>, order: Order) {
         if !segment.payload.is_empty() {
             self.stats.data_segments_received += 1;
@@ -488,7 +497,7 @@ impl<P: Payload> Endpoint<P> {
                 self.report_duplicate(held);
             }
             if order == Order::Duplicate {
-                self.note_ecn_of_repetition(segment);
+                self.note_repetition(segment);
             }
             let delivered = u64::from(self.rx.nxt.bytes_after(before));
             if delivered > 0 {

@@ -1,7 +1,7 @@
 //! The expiries of an endpoint: retransmission (RFC 6298 §5), persist (RFC 9293 §3.8.6.1), pacing,
 //! standby, the ACK policy's, TIME-WAIT.
 
-use super::transmit::Timer;
+use super::transmit::{Persist, Timer};
 use super::{Endpoint, Io, State};
 use crate::ack::Decision;
 use crate::config::PersistOnShrink;
@@ -122,16 +122,15 @@ impl<P: Payload> Endpoint<P> {
 
     fn on_persist_timeout(&mut self, now: Instant, io: &mut Io<'_, P>) {
         let config = self.config.persist;
-        let Some(mut persist) = self.tx.persist else { return };
+        let Some(persist) = self.tx.persist else { return };
         if let Some(reason) = self.gives_up(now, persist.unanswered, false) {
             self.enter_aborted(now, reason, io);
             return;
         }
-        persist.unanswered += 1;
-        persist.interval = persist.interval.mul_f64(config.backoff).min(config.max);
-        let wait = self.tx.within_user_timeout(now, persist.interval);
-        persist.deadline = self.tx.due(now, wait);
-        self.tx.persist = Some(persist);
+        let unanswered = persist.unanswered + 1;
+        let interval = persist.interval.mul_f64(config.backoff).min(config.max);
+        self.tx.persist = Some(Persist { unanswered, interval, ..persist });
+        self.tx.restart_persist(now);
         self.send_probe(now, io);
     }
 

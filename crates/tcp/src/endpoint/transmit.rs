@@ -306,17 +306,17 @@ impl<P: Payload> Sender<P> {
         self.arm(now, Timer::Retransmission, wait);
     }
 
-    /// An ACK has left the window closed: the interval to the next probe begins anew (Linux:
-    /// `tcp_ack_probe`).
+    /// In persist, the interval to the next probe begins now: a probe has left, or an ACK has left
+    /// the window closed (Linux: `tcp_ack_probe`).
     pub(super) fn restart_persist(&mut self, now: Instant) {
-        if let Some(Persist { interval, .. }) = self.persist {
-            let deadline = self.due(now, self.within_user_timeout(now, interval));
-            self.persist = self.persist.map(|persist| Persist { deadline, ..persist });
+        if let Some(mut persist) = self.persist {
+            persist.deadline = self.due(now, self.within_user_timeout(now, persist.interval));
+            self.persist = Some(persist);
         }
     }
 
     /// `wait`, or what is left of the user timeout (Linux: `tcp_clamp_rto_to_user_timeout`).
-    pub(super) fn within_user_timeout(&self, now: Instant, wait: Duration) -> Duration {
+    fn within_user_timeout(&self, now: Instant, wait: Duration) -> Duration {
         let (limit, waited) = (self.user_timeout, now.since(self.first_expiry));
         let rest = if waited < limit { limit - waited } else { Duration::ZERO };
         wait.min(rest.max(Duration::from_nanos(1)))
