@@ -2,6 +2,7 @@
 //! [presets](crate::preset) and studies override them.
 
 use crate::route::Thaw;
+use crate::rto::{MAX_UPTIME, TimerWheel};
 use airtcp_core::{Bytes, DataRate, Duration};
 use airtcp_settings::schema::{Fallback, Field, Kind, POSITIVE_TIME, Word, field};
 use airtcp_settings::{Decoded, Reader, Value, WordOrSegments, alternatives, choice, settings};
@@ -30,6 +31,7 @@ const WINDOW: Kind = Kind::Size { min: 1, max: 65_535 << 14 };
 pub const ABC_UNLIMITED: u32 = 1_000_000;
 /// A number of something, above zero.
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
+const UPTIME: Kind = Kind::Duration { min: Duration::ZERO, max: MAX_UPTIME };
 const SACK: &[&str] = &[Recovery::Sack.word()];
 const ACCECN: &[&str] = &["accecn"];
 const CUSTOM: &[&str] = &["custom"];
@@ -167,6 +169,11 @@ settings! {
         #[kind = Kind::WordOr("exact", &Kind::Integer { min: 100, max: 1000 })]
         #[matters_to = SENDER]
         pub timer_hz: Option<u32> = None,
+        /// How long the host has been up at the start of the run: where its ticks fall. `random` draws
+        /// it for each node and run, up to an hour.
+        #[kind = Kind::WordOr("random", &UPTIME)]
+        #[matters_to = SENDER]
+        pub uptime: Option<Duration> = None,
         /// Zero windows.
         #[absent = "its defaults"]
         #[matters_to = SENDER]
@@ -203,6 +210,11 @@ impl TcpConfig {
         self.mss.saturating_add(options)
     }
 
+    /// How timers of a host round that has been up for so long at the start of time.
+    pub(crate) fn timer_wheel(&self, uptime: Duration) -> Option<TimerWheel> {
+        self.timer_hz.map(|hz| TimerWheel::new(hz, uptime))
+    }
+
     /// The shortest time for which a timer is set: two ticks (Linux: `TCP_TIMEOUT_MIN_US`).
     pub(crate) fn timer_floor(&self) -> Duration {
         self.timer_hz.map_or(Duration::ZERO, |hz| Duration::from_secs(2) / u64::from(hz))
@@ -212,6 +224,9 @@ impl TcpConfig {
 fn is_consistent<R: Reader>(from: &R, tcp: &TcpConfig) {
     if tcp.congestion == Congestion::Custom && tcp.control.is_none() {
         from.refuse(Some("control"), "missing".to_owned(), "the name of the congestion control");
+    }
+    if tcp.timer_hz.is_none() && from.written("uptime") {
+        from.refuse(Some("uptime"), "has no effect on exact timers".to_owned(), "timer-hz = 250");
     }
     let mss = Bytes(tcp.mss.into());
     if mss.get() > MAX_MSS - u64::from(TIMESTAMPS_LEN) && tcp.timestamps {

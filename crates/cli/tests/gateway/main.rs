@@ -29,6 +29,7 @@ mod recording;
 mod report;
 mod rules;
 mod testbed;
+mod ticks;
 mod traffic;
 mod transfer;
 mod tunnel;

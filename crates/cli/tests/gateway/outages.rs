@@ -9,6 +9,7 @@ use crate::congestion::has_congestion_control;
 use crate::lateness::{self, DeadTime};
 use crate::report;
 use crate::testbed::{Plan, Testbed, possible};
+use crate::ticks;
 use crate::transfer::Load;
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use std::thread;
@@ -69,6 +70,8 @@ pub(crate) struct Case {
     pub(crate) congestion: &'static str,
     pub(crate) outage: Duration,
     pub(crate) told: Told,
+    /// Where the kernel's ticks are when the connection opens; `None`: anywhere.
+    pub(crate) phase: Option<Duration>,
 }
 
 /// What came of it.
@@ -99,6 +102,9 @@ impl Outcome {
 /// When the outage begins, after the connection opened: slow start is over, and so is what it lost.
 const BEGIN: Duration = Duration::from_secs(4);
 
+/// From the mobile's SYN until both ends are open: three times the delay of the link.
+const HANDSHAKE: Duration = Duration::from_millis(60);
+
 /// Downloaded around an outage.
 const SIZE: u64 = 8_000_000;
 
@@ -113,6 +119,9 @@ impl Case {
 
     pub(crate) fn run_on(&self, bed: &Testbed) -> Outcome {
         let load = Load { bytes: Some(SIZE), ..Load::endless(self.congestion) };
+        if let Some(phase) = self.phase {
+            ticks::wait_for(phase, HANDSHAKE);
+        }
         let transfer = bed.download(&load);
         let opened = Instant::now();
         transfer.wait_for(500_000);
@@ -211,7 +220,7 @@ fn grid(mechanism: Option<&'static str>, told: &[Told], lengths: &[u64]) -> Vec<
         for &told in told {
             for congestion in congestion_controls() {
                 let outage = Duration::from_secs(seconds);
-                cases.push(Case { mechanism, congestion, outage, told });
+                cases.push(Case { mechanism, congestion, outage, told, phase: None });
             }
         }
     }
@@ -407,10 +416,16 @@ fn asked_for() {
 
 fn parse(line: &'static str) -> Option<Case> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let &[mechanism, congestion, seconds, told] = &words[..] else { return None };
-    let told = Told::parse(told)?;
+    let (&[mechanism, congestion, seconds, told], phase) = words.split_first_chunk()?;
+    let mechanism = (mechanism != "none").then_some(mechanism);
     let outage = Duration::from_secs(seconds.parse().ok()?);
-    Some(Case { mechanism: (mechanism != "none").then_some(mechanism), congestion, outage, told })
+    let told = Told::parse(told)?;
+    let phase = match phase {
+        [] => None,
+        &[ms] => Some(Duration::from_millis(ms.parse().ok()?)),
+        _ => return None,
+    };
+    Some(Case { mechanism, congestion, outage, told, phase })
 }
 
 /// Whether the tests of `make test-long` are asked for, and possible.

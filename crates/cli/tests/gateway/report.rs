@@ -36,7 +36,7 @@ fn note(table: &Table, row: &str) {
 
 /// Notes an outage: times in seconds, windows in segments.
 pub(crate) fn outage(case: &Case, outcome: &Outcome) {
-    let Case { mechanism, congestion, outage, told } = case;
+    let Case { mechanism, congestion, outage, told, phase: _ } = case;
     let Outcome { dead_time, timeouts, retransmissions, cwnd, download_time, late: _ } = outcome;
     let [before, after] = cwnd;
     let mechanism = mechanism.unwrap_or("none");

@@ -19,7 +19,8 @@ fn expect_protected(plan: &Plan) {
 
 fn expect_protected_on(bed: &Testbed) {
     let mechanism = Some("m-tcp-plus");
-    let case = Case { mechanism, congestion: "cubic", outage: OUTAGE, told: Told::Timely };
+    let case =
+        Case { mechanism, congestion: "cubic", outage: OUTAGE, told: Told::Timely, phase: None };
     let outcome = case.run_on(bed);
     report::outage(&case, &outcome);
     let dead = outcome.dead_time.expect("resumes");

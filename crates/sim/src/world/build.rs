@@ -19,6 +19,7 @@ use airtcp_net::{AboveMac, Link, LinkStreams};
 use airtcp_routing::arp::Arp;
 use airtcp_routing::{NextHops, NodeId, Router, shortest_path};
 use airtcp_tcp::congestion::Controls;
+use airtcp_tcp::rto::MAX_UPTIME;
 use airtcp_tcp::{Endpoint, Strategies, TcpConfig};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -154,15 +155,22 @@ impl World {
         let start = self.flows[index as usize].start;
         let mut isn = Stream::new(self.seed, &format!("flow/{name}/isn"));
         let mut isn = || SeqNum(isn.bits() as u32);
-        let mut endpoint = |config: &Arc<TcpConfig>, flow| {
+        let seed = self.seed;
+        let mut endpoint = |config: &Arc<TcpConfig>, flow, node: NodeId| {
             let strategies = Strategies::with_controls(config, controls);
-            Endpoint::with_strategies(Arc::clone(config), flow, isn(), strategies)
+            let config = Arc::clone(config);
+            let draws_uptime = config.timer_hz.is_some() && config.uptime.is_none();
+            let mut endpoint = Endpoint::with_strategies(config, flow, isn(), strategies);
+            if draws_uptime {
+                endpoint.set_uptime(uptime(&scenario.nodes[node.0 as usize], seed));
+            }
+            endpoint
         };
         let tuple = addr::of_flow(index, *from, *to);
-        let mut passive = endpoint(receiver, tuple.reversed());
+        let mut passive = endpoint(receiver, tuple.reversed(), *to);
         passive.listen();
         self.sockets.push(Socket {
-            endpoint: endpoint(sender, tuple),
+            endpoint: endpoint(sender, tuple, *from),
             app: App::Source(BulkSource::new(*bytes, sender.send_buffer)),
             open_at: Some(start),
             node: *from,
@@ -294,6 +302,11 @@ fn start_of(flow: &FlowSpec, seed: u64) -> Instant {
     }
     let mut stream = Stream::new(seed, &format!("flow/{}/start", flow.name));
     flow.start + stream.duration(Duration::ZERO, flow.jitter)
+}
+
+/// How long a node has been up when the run begins.
+fn uptime(node: &Node, seed: u64) -> Duration {
+    Stream::new(seed, &format!("node/{}/uptime", node.name)).duration(Duration::ZERO, MAX_UPTIME)
 }
 
 /// A wireless channel at the start of the run.

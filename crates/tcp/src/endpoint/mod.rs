@@ -170,6 +170,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// How long the host has been up at the start of time, at most
+    /// [`MAX_UPTIME`](crate::rto::MAX_UPTIME): its ticks fall by it, if its timers have any. To be
+    /// told before the connection opens.
+    pub fn set_uptime(&mut self, uptime: Duration) {
+        self.tx.wheel = self.config.timer_wheel(uptime);
+    }
+
     /// Active open: sends SYN. Does nothing unless closed and never opened.
     pub fn connect(&mut self, now: Instant, io: &mut Io<'_, P>) {
         if self.state == State::Closed && self.tx.is_fresh() {

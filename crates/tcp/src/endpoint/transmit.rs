@@ -113,7 +113,7 @@ pub(super) struct Sender<P> {
     /// RACK-TLP, once negotiated, in the place of `board`, `pipe` and `spurious`.
     pub(super) rack: Option<Box<Rack>>,
     /// How the host's timers round.
-    wheel: Option<TimerWheel>,
+    pub(super) wheel: Option<TimerWheel>,
     /// Expiries of the retransmission timer since the last new ACK.
     pub(super) expiries: u32,
     /// Any ACK since the last expiry (Linux's rule for shrunk windows).
@@ -175,7 +175,7 @@ impl<P: Payload> Sender<P> {
             first_expiry: Instant::ZERO,
             user_timeout: config.user_timeout.unwrap_or(Duration::MAX),
             rack: None,
-            wheel: config.timer_hz.map(TimerWheel::new),
+            wheel: config.timer_wheel(config.uptime.unwrap_or_default()),
             expiries: 0,
             answered: false,
             timed: None,

@@ -13,6 +13,7 @@ mod wheel;
 pub use constant::Constant;
 pub use estimator::{Estimate, RtoEstimator, RttSamples};
 pub use fixed::FixedRto;
+pub use wheel::MAX_UPTIME;
 pub(crate) use wheel::TimerWheel;
 
 use crate::config::{RtoConfig, RtoPolicyConfig};

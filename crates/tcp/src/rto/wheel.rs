@@ -1,34 +1,43 @@
 //! Timers that expire at ticks, the coarser the later (Linux: `kernel/time/timer.c`).
 
 use airtcp_core::{Duration, Instant};
+use std::num::NonZeroU32;
 
+/// The longest uptime that can be told: longer than all but the last two levels turn.
+pub const MAX_UPTIME: Duration = Duration::from_secs(3600);
 /// Slots of a level, all but one of which a timer may lie ahead.
 const SLOTS: u64 = 64;
 /// Each level is eight times as coarse as the one before.
 const COARSER: u32 = 3;
 const LEVELS: u32 = 9;
 
-/// A wheel that turns at some frequency.
+/// A wheel that turns at some frequency. It takes eight bytes of every endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimerWheel {
-    tick: Duration,
+    /// Nanoseconds from tick to tick.
+    tick: NonZeroU32,
+    /// Microseconds from the host's start, with which the ticks begin, to the start of time.
+    uptime: u32,
 }
 
 impl TimerWheel {
-    pub(crate) fn new(hz: u32) -> Self {
-        Self { tick: Duration::from_secs(1) / u64::from(hz.max(1)) }
+    /// `uptime`: how long the host has been up at the start of time; at most [`MAX_UPTIME`].
+    pub(crate) fn new(hz: u32, uptime: Duration) -> Self {
+        let tick = NonZeroU32::new(1_000_000_000 / hz.max(1)).unwrap_or(NonZeroU32::MIN);
+        Self { tick, uptime: (uptime.min(MAX_UPTIME).as_nanos() / 1000) as u32 }
     }
 
     /// When a timer set at `now` for `wait` expires: never before its time, but late by up to a slot
     /// of its level.
     pub(crate) fn due(self, now: Instant, wait: Duration) -> Instant {
-        let tick = self.tick.as_nanos();
-        let current = now.as_nanos() / tick;
+        let tick = u64::from(self.tick.get());
+        let uptime = u64::from(self.uptime) * 1000;
+        let current = (now.as_nanos() + uptime) / tick;
         let ahead = wait.as_nanos().div_ceil(tick);
         let expires = current + ahead;
         let level = (0..LEVELS).find(|level| ahead < (SLOTS - 1) << (COARSER * level));
         let slot = 1u64 << (COARSER * level.unwrap_or(LEVELS - 1));
-        Instant::from_nanos((expires / slot + 1) * slot * tick)
+        Instant::from_nanos((expires / slot + 1) * slot * tick - uptime)
     }
 }
 
@@ -39,7 +48,8 @@ mod tests {
     /// How long a timer for so many milliseconds runs at 250 Hz, from 1 s on, in milliseconds.
     fn runs_for(ms: u64) -> u64 {
         let now = Instant::from_millis(1000);
-        TimerWheel::new(250).due(now, Duration::from_millis(ms)).since(now).as_millis()
+        let wheel = TimerWheel::new(250, Duration::ZERO);
+        wheel.due(now, Duration::from_millis(ms)).since(now).as_millis()
     }
 
     #[test]
@@ -63,5 +73,15 @@ mod tests {
             assert!(took > wait && took <= wait + slot + 4, "{wait}: {took}");
             assert!(measured > wait && measured <= wait + 2 * slot, "{wait}: {measured}");
         }
+    }
+
+    #[test]
+    fn a_long_timer_expires_by_how_long_the_host_has_been_up() {
+        // The slots of the third level are 2048 ms.
+        let due = |uptime| {
+            let wheel = TimerWheel::new(250, Duration::from_millis(uptime));
+            wheel.due(Instant::ZERO, Duration::from_secs(20)).since_start().as_millis()
+        };
+        assert_eq!([0, 500, 2000, 2048].map(due), [20_480, 22_028, 20_528, 20_480]);
     }
 }
