@@ -2,8 +2,8 @@
 //! coarser slots, so when a retransmission leaves depends on where in a slot its timer was set.
 
 use crate::outages::sleep_until;
-use std::fs;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// The frequency that `tcp.preset = "linux"` takes for Linux's.
 const HZ: u64 = 250;
@@ -14,16 +14,20 @@ const TICK: u64 = 1000 / HZ;
 
 /// Waits until so long before the kernel is at this place in a slot of 2048 ms.
 pub(crate) fn wait_for(phase: Duration, before: Duration) {
-    let begin = Instant::now();
-    let first = count();
-    sleep_until(begin + Duration::from_millis(100 * TICK));
-    let now = count();
-    let passed = now - first;
-    assert!((80..120).contains(&passed), "the kernel ticks {passed} times while 100 are expected");
+    let (first, begin) = (count(), Instant::now());
+    thread::sleep(Duration::from_millis(400));
+    let (now, end) = (count(), Instant::now());
+    let ticked = Duration::from_millis((now - first) * TICK);
+    let is_right = ticked.abs_diff(end - begin) < Duration::from_millis(100);
+    assert!(
+        is_right,
+        "the kernel has ticks for {ticked:?}, of {:?}: not {HZ} a second",
+        end - begin
+    );
     let slot = Duration::from_millis(SLOT * TICK);
     let since = Duration::from_millis(now % SLOT * TICK);
     let wait = (slot + phase - before).saturating_sub(since).as_millis() % slot.as_millis();
-    sleep_until(begin + Duration::from_millis(100 * TICK + wait as u64));
+    sleep_until(end + Duration::from_millis(wait as u64));
 }
 
 /// How many ticks the kernel has counted.
