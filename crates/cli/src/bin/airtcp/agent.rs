@@ -2,9 +2,9 @@
 
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_core::{Duration, LinkSignal};
-use airtcp_live::agent::program::Program;
-use airtcp_live::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
-use airtcp_live::gateway::signals::keys::{self, Key, KeyName, Keys};
+use airtcp_linux::agent::program::Program;
+use airtcp_linux::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
+use airtcp_linux::gateway::signals::keys::{self, Key, KeyName, Keys};
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

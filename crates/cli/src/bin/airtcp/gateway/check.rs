@@ -5,12 +5,12 @@ use airtcp_cli::{BAD_INPUT, complain, print};
 use airtcp_config::Moment;
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::{MechanismConfig, WakeConfig};
-use airtcp_live::gateway::config::{
+use airtcp_linux::gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
     PlannedOutage, Queued, Signals, uplink_of,
 };
-use airtcp_live::gateway::datapath::rules;
-use airtcp_live::gateway::signals::keys::Keys;
+use airtcp_linux::gateway::datapath::rules;
+use airtcp_linux::gateway::signals::keys::Keys;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};

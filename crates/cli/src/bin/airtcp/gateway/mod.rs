@@ -6,9 +6,9 @@ mod run;
 mod status;
 
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
-use airtcp_live::gateway::command::Status;
-use airtcp_live::gateway::control::{self, Answer, AskError, Request, Whose};
-use airtcp_live::gateway::{config, metrics};
+use airtcp_linux::gateway::command::Status;
+use airtcp_linux::gateway::control::{self, Answer, AskError, Request, Whose};
+use airtcp_linux::gateway::{config, metrics};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

@@ -9,11 +9,11 @@
 
 use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::MobileId;
-use airtcp_live::gateway::command::{MobileSignal, SignalSource};
-use airtcp_live::gateway::config::GatewayConfig;
-use airtcp_live::gateway::datapath::Intercepted;
-use airtcp_live::gateway::dispatch::{Dispatcher, Effect};
-use airtcp_live::gateway::ledger::Ledger;
+use airtcp_linux::gateway::command::{MobileSignal, SignalSource};
+use airtcp_linux::gateway::config::GatewayConfig;
+use airtcp_linux::gateway::datapath::Intercepted;
+use airtcp_linux::gateway::dispatch::{Dispatcher, Effect};
+use airtcp_linux::gateway::ledger::Ledger;
 use airtcp_wire::{Checksums, encode};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};

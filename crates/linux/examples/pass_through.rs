@@ -5,12 +5,12 @@
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
-use airtcp_live::gateway::config::{
+use airtcp_linux::gateway::config::{
     CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
-use airtcp_live::gateway::datapath::Verdict;
-use airtcp_live::gateway::datapath::nfqueue::Nfqueue;
-use airtcp_live::gateway::datapath::rules::Rules;
+use airtcp_linux::gateway::datapath::Verdict;
+use airtcp_linux::gateway::datapath::nfqueue::Nfqueue;
+use airtcp_linux::gateway::datapath::rules::Rules;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::error::Error;

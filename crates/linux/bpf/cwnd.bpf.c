@@ -3,7 +3,7 @@
  * A TCP option by which a Linux sender tells its cwnd to the receiver, for TCP-DCA (Chen, Lee, Gerla
  * and Sanadidi, "TCP with Delayed Ack for Wireless Networks", section VI).
  *
- * Read first: crates/live/src/delack/cwnd.rs, how this is loaded; crates/wire/src/options.rs, the
+ * Read first: crates/linux/src/delack/cwnd.rs, how this is loaded; crates/wire/src/options.rs, the
  * option.
  *
  * The program is attached to the root of the cgroup hierarchy and sees the connections of the whole
@@ -19,7 +19,7 @@
 
 char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
-/* ---- Maps. The loader knows these layouts: crates/live/src/delack/cwnd.rs. ---- */
+/* ---- Maps. The loader knows these layouts: crates/linux/src/delack/cwnd.rs. ---- */
 
 struct role {
 	/* Of the network namespace (SO_NETNS_COOKIE). */

@@ -3,8 +3,8 @@
 use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
 use airtcp_edge::{Towards, WakeConfig};
-use airtcp_live::gateway::config::FastPathMode;
-use airtcp_live::gateway::copies::{Copies, Taken};
+use airtcp_linux::gateway::config::FastPathMode;
+use airtcp_linux::gateway::copies::{Copies, Taken};
 use airtcp_wire::{Checksums, encode_udp, outline};
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};

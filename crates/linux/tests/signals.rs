@@ -5,12 +5,12 @@
 
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
-use airtcp_live::agent::program::Program as Source;
-use airtcp_live::agent::{self, AgentConfig as Reporter, Answered};
-use airtcp_live::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
-use airtcp_live::gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
-use airtcp_live::gateway::signals::keys::{Key, KeyName};
-use airtcp_live::gateway::signals::{self, Running};
+use airtcp_linux::agent::program::Program as Source;
+use airtcp_linux::agent::{self, AgentConfig as Reporter, Answered};
+use airtcp_linux::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
+use airtcp_linux::gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
+use airtcp_linux::gateway::signals::keys::{Key, KeyName};
+use airtcp_linux::gateway::signals::{self, Running};
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::io::Write;

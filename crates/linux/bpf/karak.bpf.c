@@ -4,7 +4,7 @@
  * Acknowledgement for MANET", 2014, section 3, table 1) as a congestion control of Linux.
  *
  * Read first: crates/tcp/src/congestion/karak.rs, the rule and what was decided where the paper is
- * silent; crates/live/src/cc.rs, how this is loaded. tcp_input.c of Linux calls the hooks.
+ * silent; crates/linux/src/cc.rs, how this is loaded. tcp_input.c of Linux calls the hooks.
  *
  * Linux's reno but for the time-out. One or two duplicate ACKs before it tell of a broken link or a
  * bit error, so slow start begins at an eighth or a quarter of cwnd, raised to a power of two. On a
@@ -19,7 +19,7 @@
 
 char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
-/* ---- The map. The loader knows its layout: crates/live/src/cc.rs. ---- */
+/* ---- The map. The loader knows its layout: crates/linux/src/cc.rs. ---- */
 
 struct state {
 	/* Of the airtcp that loaded the program; ends with 0. */
