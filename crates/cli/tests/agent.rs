@@ -3,8 +3,8 @@
 #![cfg(target_os = "linux")]
 
 use airtcp_core::LinkSignal::{self, Down, Up};
+use airtcp_gateway::config::{AgentConfig, Signals};
 use airtcp_linux::gateway::command::{Command as ToLoop, Inbox, channel};
-use airtcp_linux::gateway::config::{AgentConfig, Signals};
 use airtcp_linux::gateway::signals::{self, Running};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -9,10 +9,10 @@
 
 use airtcp_core::{Addr, Duration, Flow, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::MobileId;
-use airtcp_linux::gateway::command::{MobileSignal, SignalSource};
-use airtcp_linux::gateway::config::GatewayConfig;
-use airtcp_linux::gateway::datapath::Intercepted;
-use airtcp_linux::gateway::dispatch::{Dispatcher, Effect};
+use airtcp_gateway::config::GatewayConfig;
+use airtcp_gateway::dispatch::{Dispatcher, Effect};
+use airtcp_gateway::packets::Intercepted;
+use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_linux::gateway::ledger::Ledger;
 use airtcp_wire::{Checksums, encode};
 use std::error::Error;

@@ -5,10 +5,10 @@
 
 use airtcp_core::{Bytes, Duration};
 use airtcp_edge::MechanismConfig;
-use airtcp_linux::gateway::config::{
+use airtcp_gateway::config::{
     CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
-use airtcp_linux::gateway::datapath::Verdict;
+use airtcp_gateway::packets::Verdict;
 use airtcp_linux::gateway::datapath::nfqueue::Nfqueue;
 use airtcp_linux::gateway::datapath::rules::Rules;
 use nix::sys::signal::{SigSet, Signal};

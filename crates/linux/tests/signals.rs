@@ -5,12 +5,13 @@
 
 use airtcp_core::LinkSignal::{self, Down, Fading, Up};
 use airtcp_edge::{MTcpPlusConfig, MechanismConfig, MobileId};
+use airtcp_gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
+use airtcp_gateway::signals::keys::KeyName;
+use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use airtcp_linux::agent::program::Program as Source;
 use airtcp_linux::agent::{self, AgentConfig as Reporter, Answered};
-use airtcp_linux::gateway::command::{Command, Inbox, MobileSignal, SignalSource, channel};
-use airtcp_linux::gateway::config::{AgentConfig, CopyMode, Group, Members, Signals};
-use airtcp_linux::gateway::signals::keys::{Key, KeyName};
-use airtcp_linux::gateway::signals::{self, Running};
+use airtcp_linux::gateway::command::{Command, Inbox, channel};
+use airtcp_linux::gateway::signals::{self, Running, key_file};
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::io::Write;
@@ -185,8 +186,8 @@ fn an_agent_whose_network_was_gone_is_heard_when_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("keys");
     let name = KeyName::new("phone").unwrap();
-    let key = Key::generate(name, vec!["10.0.0.7/32".parse().unwrap()]).unwrap();
-    key.write(&keys).unwrap();
+    let key = key_file::generate(name, vec!["10.0.0.7/32".parse().unwrap()]).unwrap();
+    key_file::write(&key, &keys).unwrap();
     let agent = Some(AgentConfig { listen: "10.0.0.1:0".parse().unwrap(), keys });
     let (running, inbox) = net.start(&Signals { agent, ..Signals::default() });
 

@@ -1,21 +1,21 @@
 //! `airtcp agent`: a mobile that tells the gateway how its link is.
 //!
-//! Read in this order: [`program`] (a program that prints what it sees), `outbox` (what is said,
-//! repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP socket,
+//! Read in this order: [`program`] (a program that prints what it sees), [`outbox`](airtcp_gateway::signals::outbox)
+//! (what is said, repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP socket,
 //! and the source.
 
-mod outbox;
 pub mod program;
 
-pub use outbox::Answered;
+pub use airtcp_gateway::signals::outbox::Answered;
 
 use crate::gateway::signals::agent::is_passing;
-use crate::gateway::signals::keys::{Key, is_single};
-use crate::gateway::signals::message::{Clock, MOST_BYTES, MOST_MOBILES, Stamp};
+use crate::gateway::signals::clock::Clock;
 use airtcp_core::{Duration, LinkSignal};
+use airtcp_gateway::signals::keys::{Key, is_single};
+use airtcp_gateway::signals::message::{MOST_BYTES, MOST_MOBILES, Stamp};
+use airtcp_gateway::signals::outbox::Outbox;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use outbox::Outbox;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};

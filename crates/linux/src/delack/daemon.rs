@@ -1,12 +1,12 @@
 //! What `airtcp delack` does until it is stopped.
 
 use super::cwnd::{CwndCounters, CwndError, CwndOption, Role};
-use super::hold::{Counters, Data, Decided, Holder, hops};
 use super::tap::Tap;
-use crate::gateway::datapath::Verdict;
 use crate::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use crate::gateway::datapath::rules::{AckRules, AckSelection, RulesError};
 use crate::gateway::driver::{interface, now};
+use airtcp_gateway::delack::{Counters, Data, Decided, Holder, hops};
+use airtcp_gateway::packets::Verdict;
 use airtcp_tcp::config::AckConfig;
 use airtcp_wire::decode_headers;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

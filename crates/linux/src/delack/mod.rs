@@ -1,7 +1,7 @@
 //! `airtcp delack`: delayed cumulative ACKs (TCP-DCA) of this host's own connections, for
 //! applications and a kernel that know nothing of it.
 //!
-//! Read in this order: [`hold`] (which ACKs wait, and until when; no I/O), [`tap`] (which data
+//! Read in this order: [`airtcp_gateway::delack`] (which ACKs wait, and until when), [`tap`] (which data
 //! arrive), [`cwnd`] (how the other end's cwnd gets here), [`daemon`] (the loop).
 //!
 //! How the parts play together: a packet socket gives the headers of the data that arrive, as
@@ -13,5 +13,4 @@
 
 pub mod cwnd;
 pub mod daemon;
-pub mod hold;
 pub mod tap;

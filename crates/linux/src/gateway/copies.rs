@@ -2,7 +2,7 @@
 //! mobile is in reach.
 //!
 //! Read first: `bpf/copies.bpf.c` (the program),
-//! [`Queued::Watched`](super::config::Queued::Watched).
+//! [`Queued::Watched`](airtcp_gateway::config::Queued::Watched).
 //!
 //! Holding each packet until this process has seen it costs more than everything else that is done
 //! for it: in one run, 85 % of the kernel's packet rate with copies against 39 % without
@@ -25,14 +25,15 @@
 //! If this process is too slow or stopped, the ring buffers fill up and copies are *missed*: their
 //! bytes are not held, and after an outage the fixed host has to send them again. No packet waits.
 
-use super::config::{FastPathMode, GatewayConfig, Group, Mark, Mode};
-use super::datapath::Intercepted;
 use super::datapath::buffers::Spares;
 use super::driver::interface;
 use crate::bpf::{self, map, mapped, prefix};
 use crate::netlink::u32_at;
 use airtcp_core::Instant;
 use airtcp_edge::{InterfaceName, MechanismConfig, MobileId, Silence, Towards};
+use airtcp_gateway::config::{FastPathMode, GatewayConfig, Group, Mark, Mode};
+use airtcp_gateway::observe::{CLASSES, Traffic};
+use airtcp_gateway::packets::Intercepted;
 use airtcp_wire::Checksums;
 use ipnet::IpNet;
 use libbpf_rs::{
@@ -123,41 +124,6 @@ impl Treatment {
     }
 }
 
-/// What was counted of a group's packets of one protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Packets, as they are on the wire.
-    pub packets: u64,
-    /// Their bytes from the IP header on.
-    pub bytes: u64,
-    /// Flows, about: two of them may be taken for one.
-    pub flows: u64,
-}
-
-impl Traffic {
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.with(other, u64::wrapping_add)
-    }
-
-    /// What has come since.
-    #[must_use]
-    pub fn minus(self, earlier: Self) -> Self {
-        self.with(earlier, u64::wrapping_sub)
-    }
-
-    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            packets: of(self.packets, other.packets),
-            bytes: of(self.bytes, other.bytes),
-            flows: of(self.flows, other.flows),
-        }
-    }
-}
-
-/// Protocols that the program counts apart: TCP, QUIC, others.
-const CLASSES: usize = 3;
 /// Groups that packets can be counted of, at least: a reload may bring some.
 const GROUPS: usize = 64;
 /// Places of flows in the program's maps.

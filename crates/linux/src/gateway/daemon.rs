@@ -5,22 +5,20 @@
 //! changed. The rules, the only part that changes the way of packets, come last and go first.
 
 use super::command::{self, Command, Handle, Inbox};
-use super::config::{GatewayConfig, Limits, Mode, NfqueueConfig};
 use super::copies::Copies;
 use super::datapath::nfqueue::{Nfqueue, NfqueueError};
 use super::datapath::rules::{Rules, RulesError, Watcher};
-use super::dispatch::{DispatchError, Dispatcher, Keeper};
 use super::driver::{Driver, interface, now};
-use super::ledger::{Ledger, OpenError, WriteError};
+use super::ledger::{Ledger, OpenError};
 use super::notify;
-use super::observe::Observation;
-use super::payload::SharedBytes;
-use super::record::Recorder;
+use super::observe::ObserveDriver;
+use super::record::Recording;
 use super::server::{Listeners, Server, ServerError};
-use super::signals::agent::AgentCounters;
 use super::signals::{self, Running, SignalsError};
-use airtcp_core::{Bytes, Flow};
-use airtcp_edge::Note;
+use airtcp_core::Bytes;
+use airtcp_gateway::config::{GatewayConfig, Limits, Mode, NfqueueConfig};
+use airtcp_gateway::dispatch::{DispatchError, Dispatcher};
+use airtcp_gateway::signals::gate::AgentCounters;
 use airtcp_record::Contents;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle as OsHandle, Signals as OsSignals};
@@ -109,8 +107,8 @@ pub fn run(read: Arc<Read>, beat: &mut dyn FnMut()) -> Result<(), DaemonError> {
     let (config, prepared) = copies.prepare(config);
     let mut dispatcher = Dispatcher::new(&config, hash_key(), &interface, Box::new(ledger))?;
     if let Some(file) = &config.record {
-        let recorder = Recorder::create(file, Contents::Headers, now())?;
-        dispatcher.record(now(), &config.limits, recorder);
+        let recording = Recording::create(file, Contents::Headers, now())?;
+        dispatcher.record(now(), &config.limits, Box::new(recording));
     }
     let NfqueueConfig { queue, length } = config.nfqueue;
     let queue = Nfqueue::open(queue, length)?;
@@ -149,7 +147,7 @@ fn observe(
     beat: &mut dyn FnMut(),
 ) -> Result<(), DaemonError> {
     let threads = Threads::start(read, listeners, &config)?;
-    let mut observation = Observation::start(config, hash_key(), threads.agents.clone())?;
+    let mut observation = ObserveDriver::start(config, hash_key(), threads.agents.clone())?;
     tracing::info!("packets pass untouched: the gateway observes");
     notify::ready(OBSERVING);
     let ended = observation.run(&threads.inbox, beat);
@@ -244,19 +242,4 @@ fn reloader(
 /// Hidden from whoever chooses ports.
 fn hash_key() -> (u64, u64) {
     (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
-}
-
-impl Keeper for Ledger {
-    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
-        Self::write(self, group, notes)
-    }
-
-    fn settle(&mut self) -> Vec<Flow> {
-        Self::settle(self).unwrap_or_else(|error| {
-            tracing::warn!(
-                "what was kept for connections that need it no more cannot be removed: {error}"
-            );
-            Vec::new()
-        })
-    }
 }

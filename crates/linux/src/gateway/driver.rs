@@ -1,22 +1,22 @@
 //! The loop: feeds the dispatcher with packets and commands, and carries out what it wants done.
 //!
 //! The order keeps promises: what a mechanism noted in its journal is in the
-//! [`Keeper`](super::dispatch::Keeper) before any of its actions is carried out.
+//! [`Keeper`](airtcp_gateway::dispatch::Keeper) before any of its actions is carried out.
 //!
 //! A round of the loop is short, so that no packet waits long and the supervisor hears the heart:
 //! it takes a bounded number of packets, copies and commands, and one turn of what is due (see
 //! [`Dispatcher::on_timer`]). Signals of one round have the same time, so that they share a turn.
 
 use super::command::{Command, Handle, Inbox};
-use super::config::GatewayConfig;
 use super::copies::{Copies, Prepared, Taken};
 use super::datapath::nfqueue::Nfqueue;
 use super::datapath::rules::Watcher;
-use super::datapath::{Intercepted, Way};
-use super::dispatch::{Dispatcher, Effect};
-use super::signals::agent::AgentCounters;
 use airtcp_core::Instant;
 use airtcp_edge::Side;
+use airtcp_gateway::config::GatewayConfig;
+use airtcp_gateway::dispatch::{Dispatcher, Effect};
+use airtcp_gateway::packets::{Intercepted, Way};
+use airtcp_gateway::signals::gate::AgentCounters;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::AsFd;
@@ -39,24 +39,6 @@ pub fn now() -> Instant {
 /// Index of an interface.
 pub fn interface(name: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(name).ok()
-}
-
-/// Refuses a configuration in which something changes that cannot while a gateway runs.
-pub(super) fn refuse_fixed(old: &GatewayConfig, new: &GatewayConfig) -> Result<(), String> {
-    let GatewayConfig { mode, nfqueue, mark, state, control, metrics, record, .. } = old;
-    let fixed = [
-        ("mode", *mode == new.mode),
-        ("nfqueue", *nfqueue == new.nfqueue),
-        ("mark", *mark == new.mark),
-        ("state", *state == new.state),
-        ("control", *control == new.control),
-        ("metrics", *metrics == new.metrics),
-        ("record", *record == new.record),
-    ];
-    match fixed.into_iter().find(|(_, is_same)| !is_same) {
-        Some((key, _)) => Err(format!("{key} cannot change while the gateway runs: restart it")),
-        None => Ok(()),
-    }
 }
 
 /// A dispatcher and what connects it to the network.
@@ -227,9 +209,10 @@ impl Driver {
 
     /// Has the rules for another configuration put in force. Meanwhile packets go on.
     fn begin_reload(&mut self, config: GatewayConfig, answer: mpsc::Sender<Result<(), String>>) {
-        let refused = refuse_fixed(&self.config, &config)
-            .err()
-            .or_else(|| self.reload.is_some().then(|| "another reload is under way".to_owned()));
+        let refused =
+            self.config.refuse_fixed(&config).err().or_else(|| {
+                self.reload.is_some().then(|| "another reload is under way".to_owned())
+            });
         if let Some(why) = refused {
             let _ = answer.send(Err(why));
             return;

@@ -1,7 +1,7 @@
 //! What the gateway has promised, and which connections it holds frozen, in files that outlive the
 //! process.
 //!
-//! Read first: [`airtcp_edge::journal`], whose notes are written here; [`format`] (the files).
+//! Read first: [`airtcp_edge::journal`], whose notes are written here; [`format`](airtcp_gateway::ledger::format) (the files).
 //!
 //! Notes are appended to a *log*, all those of one call at once. A log that has grown long is
 //! followed by another. One in which no connection has its snapshot any more is removed, the
@@ -15,14 +15,14 @@
 //! - What cannot be taken over is not dropped: its connections are told ([`Loaded::refused`]), and
 //!   stay on file until they are noted as released.
 
-pub mod format;
-mod version_5;
-
-use super::payload::SharedBytes;
-use airtcp_core::{Addr, Bytes, Flow, Segment};
+use airtcp_core::{Addr, Bytes, Flow};
 use airtcp_edge::Note;
-use format::{Entry, HEAD, Known, Log, NewEntry, write_head, write_record};
-pub use format::{Saved, Unreadable};
+use airtcp_gateway::dispatch::Keeper;
+use airtcp_gateway::ledger::format::{
+    self, Entry, HEAD, Known, Log, NewEntry, write_head, write_record,
+};
+use airtcp_gateway::ledger::{Refused, Saved, Unreadable, WriteError};
+use airtcp_gateway::packets::SharedBytes;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -80,29 +80,6 @@ pub enum OpenError {
         .0.display()
     )]
     InUse(PathBuf),
-}
-
-/// Notes could not be written. What was written before is as it was.
-#[derive(Debug, Error)]
-#[error("{}: {source}", dir.display())]
-pub struct WriteError {
-    /// The connections whose notes are missing.
-    pub flows: Vec<Flow>,
-    /// The ledger's folder.
-    pub dir: PathBuf,
-    /// Why they are, or the last of them is.
-    pub source: io::Error,
-}
-
-/// A connection that cannot be taken over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// From the fixed to the mobile host.
-    pub flow: Flow,
-    /// Why, in words.
-    pub why: String,
-    /// Resets that the fixed and the mobile host accept, if that is known.
-    pub resets: Option<[Segment<SharedBytes>; 2]>,
 }
 
 /// What earlier processes left.
@@ -573,6 +550,21 @@ impl Ledger {
             }
         }
         due
+    }
+}
+
+impl Keeper for Ledger {
+    fn write(&mut self, group: &str, notes: &[Note<SharedBytes>]) -> Result<(), WriteError> {
+        Self::write(self, group, notes)
+    }
+
+    fn settle(&mut self) -> Vec<Flow> {
+        Self::settle(self).unwrap_or_else(|error| {
+            tracing::warn!(
+                "what was kept for connections that need it no more cannot be removed: {error}"
+            );
+            Vec::new()
+        })
     }
 }
 

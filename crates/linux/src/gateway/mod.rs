@@ -15,25 +15,17 @@
 //! [`Command`](command::Command)s only. Time is the kernel's monotonic clock since boot, so that a
 //! daemon that takes over after a crash reads the same time.
 
+pub mod client;
 pub mod command;
-pub mod config;
-pub mod control;
 pub mod copies;
 pub mod daemon;
 pub mod datapath;
-pub mod dispatch;
 pub mod driver;
-pub mod hosts;
-pub mod kept;
 pub mod ledger;
 pub mod log;
-pub mod metrics;
-pub mod mobiles;
 pub mod notify;
 pub mod observe;
-pub mod payload;
 pub mod record;
-pub mod refusals;
 pub mod server;
 pub mod signals;
 pub mod supervisor;

@@ -3,10 +3,10 @@
 //! The loop only makes bytes; a thread of its own writes them. When the disk is too slow, steps are
 //! left out, and the file says how many: recording never makes traffic wait.
 
-use super::config::{Group, Limits};
-use super::payload::SharedBytes;
 use airtcp_core::Instant;
 use airtcp_edge::Action;
+use airtcp_gateway::dispatch::Recorder;
+use airtcp_gateway::packets::SharedBytes;
 use airtcp_record::{Contents, Input, Setup, Writer};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -25,7 +25,7 @@ const QUEUE: usize = 16 << 20;
 const BATCH: usize = 64 << 10;
 
 /// A recording being made.
-pub struct Recorder {
+pub struct Recording {
     writer: Writer,
     queue: Sender<Vec<u8>>,
     /// Bytes in the queue.
@@ -38,23 +38,7 @@ pub struct Recorder {
     untold: u64,
 }
 
-/// What a group runs, as a recording tells it.
-pub fn setup(group: &Group, limits: &Limits) -> Setup {
-    Setup {
-        name: group.name.clone(),
-        mechanism: group.mechanism,
-        flows: limits.flows,
-        flows_per_mobile: match group.uplink() {
-            None => limits.flows_per_mobile,
-            Some(_) => limits.flows,
-        },
-        uplink: group.uplink(),
-        idle: limits.idle,
-        memory: limits.memory,
-    }
-}
-
-impl Recorder {
+impl Recording {
     /// Begins a recording at `path`, readable by its owner only. A file that stands there is kept
     /// as `path` with `.old` behind it.
     ///
@@ -91,27 +75,37 @@ impl Recorder {
         Ok(Self { writer, queue, queued, thread, last: now, lost: 0, untold: 0 })
     }
 
-    /// The mechanism of a group begins, without connections.
-    pub fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
+    /// Steps that are not in the file because the disk was too slow, or full.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn tell_lost(&mut self, now: Instant) {
+        self.last = now;
+        let steps = std::mem::take(&mut self.untold);
+        if steps > 0 {
+            self.writer.lost(now, steps);
+        }
+    }
+}
+
+impl Recorder for Recording {
+    fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
         self.tell_lost(now);
         self.writer.begin(now, group, setup);
     }
 
-    /// The mechanism of a group goes on with other settings, and keeps its connections.
-    pub fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
+    fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
         self.tell_lost(now);
         self.writer.reconfigure(now, group, setup);
     }
 
-    /// The mechanism of a group took over this many connections of an earlier process.
-    pub fn restore(&mut self, now: Instant, group: u32, connections: u64) {
+    fn restore(&mut self, now: Instant, group: u32, connections: u64) {
         self.tell_lost(now);
         self.writer.restore(now, group, connections);
     }
 
-    /// The mechanism of a group was called, and wants this done. To be called after each call to a
-    /// mechanism, before anything else becomes of the actions.
-    pub fn step(
+    fn step(
         &mut self,
         now: Instant,
         group: u32,
@@ -131,8 +125,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over what was recorded; to be called before the loop goes to sleep.
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         let batch = self.writer.take();
         if batch.is_empty() {
             return;
@@ -145,30 +138,13 @@ impl Recorder {
         }
     }
 
-    /// Steps that are not in the file because the disk was too slow, or full.
-    pub fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Ends the recording; returns how many steps are not in it.
-    ///
-    /// # Errors
-    /// The file could not be written to its end.
-    pub fn finish(mut self) -> io::Result<u64> {
+    fn finish(mut self: Box<Self>) -> io::Result<u64> {
         self.tell_lost(self.last);
         self.flush();
-        let Self { queue, thread, lost, .. } = self;
+        let Self { queue, thread, lost, .. } = *self;
         drop(queue);
         thread.join().expect("the thread does not panic")?;
         Ok(lost)
-    }
-
-    fn tell_lost(&mut self, now: Instant) {
-        self.last = now;
-        let steps = std::mem::take(&mut self.untold);
-        if steps > 0 {
-            self.writer.lost(now, steps);
-        }
     }
 }
 
@@ -230,13 +206,13 @@ mod tests {
     }
 
     /// A connection as it comes from a data path: `len` bytes of data, an outage, the ACK.
-    fn outage(recorder: &mut Recorder, len: usize) {
+    fn outage(recorder: &mut Recording, len: usize) {
         recorder.begin(Instant::from_secs(5), 0, &phones());
         let mut mechanism =
             Mechanism::new(&MECHANISM, FlowTableConfig::default(), Bytes(1 << 20)).unwrap();
         let mut actions = Actions::new();
         let mut now = Instant::from_secs(5);
-        let mut pass = |recorder: &mut Recorder, from, segment: &Segment<Vec<u8>>| {
+        let mut pass = |recorder: &mut Recording, from, segment: &Segment<Vec<u8>>| {
             let mut packet = Vec::new();
             encode(segment, &mut packet).unwrap();
             let packet = bytes::Bytes::from(packet);
@@ -288,9 +264,9 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("gateway.pcapng");
         let mut recorder =
-            Recorder::create(&path, Contents::Headers, Instant::from_secs(5)).unwrap();
+            Recording::create(&path, Contents::Headers, Instant::from_secs(5)).unwrap();
         outage(&mut recorder, 50_000);
-        assert_eq!(recorder.finish().unwrap(), 0);
+        assert_eq!(Box::new(recorder).finish().unwrap(), 0);
         let groups = replay(File::open(&path).unwrap()).unwrap();
         assert_eq!((groups[&0].segments, groups[&0].signals), (3, 2));
         assert!(groups[&0].actions > 3, "{groups:?}");
@@ -301,7 +277,8 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("gateway.pcapng");
         fs::write(&path, "before").unwrap();
-        Recorder::create(&path, Contents::Headers, Instant::ZERO).unwrap().finish().unwrap();
+        let recorder = Recording::create(&path, Contents::Headers, Instant::ZERO).unwrap();
+        Box::new(recorder).finish().unwrap();
         assert_eq!(fs::read(folder.path().join("gateway.pcapng.old")).unwrap(), b"before");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
@@ -310,7 +287,7 @@ mod tests {
     fn what_is_no_file_is_refused_by_name_and_left_alone() {
         let folder = folder();
         let error =
-            Recorder::create(folder.path(), Contents::Headers, Instant::ZERO).err().unwrap();
+            Recording::create(folder.path(), Contents::Headers, Instant::ZERO).err().unwrap();
         let message = format!("recording {}: not a regular file", folder.path().display());
         assert_eq!(error.to_string(), message);
         assert!(folder.path().is_dir());
@@ -333,7 +310,7 @@ mod tests {
         let disk = Arc::new(Mutex::new(Vec::new()));
         let held = disk.lock().unwrap();
         let mut recorder =
-            Recorder::start(Stuck(disk.clone()), Contents::Whole, Instant::ZERO).unwrap();
+            Recording::start(Stuck(disk.clone()), Contents::Whole, Instant::ZERO).unwrap();
         recorder.begin(Instant::ZERO, 0, &phones());
         let mut packet = Vec::new();
         let data = Segment { flow: flow(), payload: vec![0; 60_000], ..Segment::default() };
@@ -349,7 +326,7 @@ mod tests {
         let lost = recorder.lost();
         assert!(lost >= steps / 2 - 1, "{lost}");
         drop(held);
-        assert_eq!(recorder.finish().unwrap(), lost);
+        assert_eq!(Box::new(recorder).finish().unwrap(), lost);
         let file = disk.lock().unwrap();
         let told = format!("AIRTCP_STEPS={lost}\n").into_bytes();
         assert!(file.windows(told.len()).any(|w| w == told), "the file says so");
@@ -359,12 +336,12 @@ mod tests {
     fn after_a_gap_the_recording_goes_on() {
         let disk = Arc::new(Mutex::new(Vec::new()));
         let mut recorder =
-            Recorder::start(Stuck(disk.clone()), Contents::Headers, Instant::ZERO).unwrap();
+            Recording::start(Stuck(disk.clone()), Contents::Headers, Instant::ZERO).unwrap();
         recorder.queued.fetch_add(QUEUE, Ordering::Relaxed);
         recorder.step(Instant::ZERO, 0, &Input::Timer, &[]);
         recorder.queued.fetch_sub(QUEUE, Ordering::Relaxed);
         recorder.step(Instant::ZERO, 0, &Input::Timer, &[]);
-        assert_eq!(recorder.finish().unwrap(), 1);
+        assert_eq!(Box::new(recorder).finish().unwrap(), 1);
         let error = replay(&disk.lock().unwrap()[..]).unwrap_err();
         assert!(matches!(error, ReplayError::Gap { steps: 1, .. }), "{error}");
     }
@@ -372,12 +349,12 @@ mod tests {
     #[test]
     fn a_full_disk_ends_the_recording_and_nothing_else() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut recorder = Recorder::start(full, Contents::Headers, Instant::ZERO).unwrap();
+        let mut recorder = Recording::start(full, Contents::Headers, Instant::ZERO).unwrap();
         recorder.flush();
         while recorder.lost() == 0 {
             recorder.step(Instant::ZERO, 0, &Input::Timer, &[]);
             recorder.flush();
         }
-        assert_eq!(recorder.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(Box::new(recorder).finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -7,9 +7,11 @@
 //! A client can be slow, or hostile as far as the socket's permissions let it in: lines, clients
 //! and their time are bounded, and the loop is asked by one client at a time.
 
-use super::command::{Command, Handle, MobileSignal, SignalSource, Status};
-use super::control::{Answer, LINE_LIMIT, Request, Whose, unknown_uplink};
-use super::metrics;
+use super::command::{Command, Handle};
+use airtcp_gateway::control::{Answer, LINE_LIMIT, Request, Whose, unknown_uplink};
+use airtcp_gateway::metrics;
+use airtcp_gateway::signals::{MobileSignal, SignalSource};
+use airtcp_gateway::status::Status;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE};

@@ -10,12 +10,12 @@ mod copies;
 
 use airtcp_core::{Bytes, Duration as Span, Segment};
 use airtcp_edge::{MechanismConfig, MobileId};
-use airtcp_linux::gateway::config::{
+use airtcp_gateway::config::{
     CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
+use airtcp_gateway::packets::{Intercepted, Verdict, Way};
 use airtcp_linux::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
 use airtcp_linux::gateway::datapath::rules::{self, Rules, Watcher};
-use airtcp_linux::gateway::datapath::{Intercepted, Verdict, Way};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;

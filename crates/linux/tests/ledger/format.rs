@@ -3,12 +3,12 @@
 use crate::{GROUP, Gateway, content, flow};
 use airtcp_core::{Instant, LinkSignal};
 use airtcp_edge::{Actions, Call, Input, Note, Side, Snapshot};
-use airtcp_linux::gateway::ledger::format::{
+use airtcp_gateway::ledger::format::{
     Entry, HEAD, HEAD_5, HEAD_6, Known, Log, NewEntry, Saved, Unreadable, read_version_5,
     write_head, write_record,
 };
+use airtcp_gateway::packets::SharedBytes;
 use airtcp_linux::gateway::ledger::{Ledger, Loaded};
-use airtcp_linux::gateway::payload::SharedBytes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -10,8 +10,9 @@ use airtcp_core::{Addr, Bytes, Flow, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::{
     Action, Actions, FlowTableConfig, Mechanism, MechanismConfig, Middlebox, MobileId, Side,
 };
-use airtcp_linux::gateway::ledger::{Ledger, Saved, WriteError};
-use airtcp_linux::gateway::payload::SharedBytes;
+use airtcp_gateway::ledger::{Saved, WriteError};
+use airtcp_gateway::packets::SharedBytes;
+use airtcp_linux::gateway::ledger::Ledger;
 use std::net::Ipv4Addr;
 use std::path::Path;
 

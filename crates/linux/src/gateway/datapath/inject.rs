@@ -7,8 +7,8 @@
 //! host's: so rules of the routing policy that look at the source treat them as they treat what is
 //! forwarded. Those that look at the interface by which a packet came in do not.
 
-use super::Way;
-use crate::gateway::config::Mark;
+use airtcp_gateway::config::Mark;
+use airtcp_gateway::packets::Way;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, IoSlice};

@@ -14,9 +14,9 @@
 
 use super::buffers::{BUFFER, LARGE, Spares};
 use super::inject::Injector;
-use super::{Intercepted, PacketId, Verdict, Way};
-use crate::gateway::config::Mark;
 use crate::netlink::{HEADER, Message, Netlink, attributes, u16_at, u32_at};
+use airtcp_gateway::config::Mark;
+use airtcp_gateway::packets::{Intercepted, PacketId, Verdict, Way};
 use airtcp_wire::Checksums;
 use bytes::Bytes;
 use nix::errno::Errno;

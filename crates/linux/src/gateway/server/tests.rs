@@ -1,10 +1,11 @@
 //! The server with a loop that is a thread of the test.
 
 use super::*;
-use crate::gateway::command::{GroupStatus, Inbox, channel};
-use crate::gateway::control::{AskError, ask};
+use crate::gateway::client::{AskError, ask};
+use crate::gateway::command::{Inbox, channel};
 use airtcp_core::LinkSignal;
 use airtcp_edge::MobileId;
+use airtcp_gateway::status::GroupStatus;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

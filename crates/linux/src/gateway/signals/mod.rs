@@ -1,6 +1,6 @@
 //! Sources of link signals: who says that a mobile fades, is down, is up again.
 //!
-//! [`agent`] listens to `airtcp agent` on the mobiles ([`message`], [`keys`]), `netlink` to the
+//! `agent` listens to `airtcp agent` on the mobiles (their keys are in a [`key_file`]), `netlink` to the
 //! kernel about carriers, neighbours and uplinks with their `routes`, `modem` to ModemManager about
 //! the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable` knows
 //! outages beforehand. Each is a thread that sends
@@ -9,20 +9,23 @@
 //! named no more is [withdrawn](super::command::Command::Withdrawn). Sources do not know of each
 //! other; the loop resolves their contradictions.
 
-pub mod agent;
-pub mod keys;
-pub mod message;
+pub(crate) mod agent;
+pub(crate) mod clock;
+pub mod key_file;
 pub(crate) mod modem;
 mod netlink;
 mod routes;
 mod timetable;
 mod wifi;
 
-use super::command::{Command, Handle, SignalSource};
-use super::config::{AgentConfig, Group, Signals};
-use agent::{AgentCounters, Window};
+use super::command::{Command, Handle};
+use agent::Stamps;
 use airtcp_core::LinkSignal;
-use keys::{Keys, KeysError};
+use airtcp_gateway::config::{AgentConfig, Group, Signals};
+use airtcp_gateway::signals::SignalSource;
+use airtcp_gateway::signals::gate::AgentCounters;
+use airtcp_gateway::signals::timetable::Timetable;
+use key_file::KeyFileError;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -33,7 +36,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use timetable::Timetable;
 
 /// Percentage points by which a level must exceed the configured one before an uplink no longer
 /// fades: more than a step of the coarsest scale, the 31 of `+CSQ` (3GPP TS 27.007 §8.5).
@@ -44,7 +46,7 @@ const MARGIN: u32 = 5;
 pub enum SignalsError {
     /// The file of keys is refused.
     #[error(transparent)]
-    Keys(#[from] KeysError),
+    Keys(#[from] KeyFileError),
     /// The address for agents is not available.
     #[error("cannot listen for agents on {address} (UDP): {source}{}", listen_mend(source))]
     Listen {
@@ -78,7 +80,7 @@ pub struct Running {
     handle: Handle,
     agent_counters: Arc<AgentCounters>,
     /// Which reports of agents are taken.
-    window: Arc<Mutex<Window>>,
+    stamps: Arc<Mutex<Stamps>>,
     /// Of the agents' listener, to be handed on when the configuration changes.
     socket: Option<(SocketAddr, UdpSocket)>,
     /// Which sources the configuration names.
@@ -98,9 +100,9 @@ pub fn start(
     handle: Handle,
 ) -> Result<Running, SignalsError> {
     let (sources, agent_counters) = (Sources::new()?, Arc::default());
-    let window = Arc::new(Mutex::new(Window::open(state.join("agents"))));
+    let stamps = Arc::new(Mutex::new(Stamps::open(state.join("agents"))));
     let (socket, asked) = (None, BTreeSet::new());
-    let mut running = Running { handle, agent_counters, window, socket, asked, sources };
+    let mut running = Running { handle, agent_counters, stamps, socket, asked, sources };
     running.restart(signals, groups)?;
     Ok(running)
 }
@@ -115,7 +117,7 @@ impl Running {
         let mut sources = Sources::new()?;
         let mut socket = None;
         if let Some(AgentConfig { listen, keys }) = &signals.agent {
-            let keys = Keys::read(keys)?;
+            let keys = key_file::read(keys)?;
             let open = match &self.socket {
                 Some((address, open)) if address == listen => open.try_clone()?,
                 _ => bind(*listen)
@@ -123,9 +125,9 @@ impl Running {
             };
             socket = Some((*listen, open.try_clone()?));
             let (counters, handle) = (self.agent_counters.clone(), self.handle.clone());
-            let window = self.window.clone();
+            let stamps = self.stamps.clone();
             sources.spawn("agents", move |stop| {
-                agent::listen(&open, keys, window, &counters, &handle, stop)
+                agent::listen(&open, keys, stamps, &counters, &handle, stop)
             })?;
         }
         let has_uplinks = groups.iter().any(|group| group.uplink().is_some());

@@ -24,10 +24,11 @@
 //! makes us ask ModemManager for all that it has, and the answer counts.
 
 use super::{Stop, is_faint};
-use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
-use crate::gateway::config::Group;
+use crate::gateway::command::{Command, Handle};
 use airtcp_core::LinkSignal;
 use airtcp_edge::{InterfaceName, MobileId};
+use airtcp_gateway::config::Group;
+use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use futures_lite::StreamExt;
 use nix::poll::PollTimeout;
 use std::collections::{BTreeMap, HashMap};

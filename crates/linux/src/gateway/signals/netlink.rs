@@ -22,15 +22,17 @@
 //! the kernel would not ask. As long as a neighbour is down, [`Watch::probes`] has the kernel ask
 //! for it, less and less often.
 
-use super::keys::is_single;
-use super::message::{Clock, Stamp};
+use super::clock::Clock;
 use super::routes::{self, Routed, Routes};
 use super::{Stop, Woken};
-use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
-use crate::gateway::config::{Group, Signals};
+use crate::gateway::command::{Command, Handle};
 use crate::netlink::{Message, Netlink, messages, name, u16_at, u32_at, value_of};
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_edge::{InterfaceName, MobileId};
+use airtcp_gateway::config::{Group, Signals};
+use airtcp_gateway::signals::keys::is_single;
+use airtcp_gateway::signals::message::Stamp;
+use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use hashlink::LinkedHashMap;
 use ipnet::IpNet;
 use nix::poll::PollTimeout;
@@ -541,13 +543,13 @@ fn probe(index: u32, mobile: IpAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::config::Members;
     use LinkSignal::{Down, Up};
     use SignalSource::{Carrier, Neighbour};
     use airtcp_edge::MechanismConfig;
+    use airtcp_gateway::config::Members;
 
     fn group(addresses: &[&str], interfaces: &[&str]) -> Group {
-        let network = |a: &&str| super::super::keys::network(a).unwrap();
+        let network = |a: &&str| airtcp_gateway::signals::keys::network(a).unwrap();
         Group {
             name: "mobiles".to_owned(),
             members: Members::Mobiles {

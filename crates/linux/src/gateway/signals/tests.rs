@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::agent::{self, AgentConfig as Reporter, AgentError, Answered, Once};
-use crate::gateway::command::{Inbox, MobileSignal, channel};
-use crate::gateway::config::PlannedOutage;
+use crate::gateway::command::{Inbox, channel};
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_edge::MobileId;
+use airtcp_gateway::config::PlannedOutage;
+use airtcp_gateway::signals::MobileSignal;
+use airtcp_gateway::signals::keys::Keys;
 use tempfile::TempDir;
 
 const PHONE: &str = "phone 000102030405060708090a0b0c0d0e0f 10.0.0.7 ::7";
@@ -188,7 +190,7 @@ fn a_source_that_is_asked_no_more_is_withdrawn() {
 pub(super) fn groups_of(uplinks: &[&str]) -> Vec<Group> {
     let group = |name: &&str| Group {
         name: format!("uplink.{name}"),
-        members: crate::gateway::config::Members::Uplink(name.parse().unwrap()),
+        members: airtcp_gateway::config::Members::Uplink(name.parse().unwrap()),
         mechanism: airtcp_edge::MechanismConfig::Wake(Default::default()),
         copy: Default::default(),
         fast_path: Default::default(),

@@ -10,10 +10,11 @@
 //! to the other sources: what was said is taken back.
 
 use super::{Stop, Woken, is_faint};
-use crate::gateway::command::{Command, Handle, MobileSignal, SignalSource};
-use crate::gateway::config::Group;
+use crate::gateway::command::{Command, Handle};
 use airtcp_core::LinkSignal;
 use airtcp_edge::{InterfaceName, MobileId};
+use airtcp_gateway::config::Group;
+use airtcp_gateway::signals::{MobileSignal, SignalSource};
 use nix::poll::PollTimeout;
 use std::collections::BTreeMap;
 use std::io;

@@ -507,7 +507,7 @@ fn queue(number: u16) -> String {
 mod tests {
     use super::super::tests::{idle_and_not, mobile, on_board, uplink_idle_and_not, wanted};
     use super::*;
-    use crate::gateway::config::Mark;
+    use airtcp_gateway::config::Mark;
 
     #[test]
     fn packets_from_and_to_each_group_are_queued_in_the_order_of_groups() {

@@ -18,11 +18,11 @@ mod iptables;
 mod nftables;
 mod watcher;
 
-use crate::gateway::config::{GatewayConfig, Mark, Queued};
 use crate::gateway::copies::CopySwitch;
 use crate::programs;
 use airtcp_core::Flow;
 use airtcp_edge::{InterfaceName, MobileId};
+use airtcp_gateway::config::{GatewayConfig, Mark, Queued};
 use guard::Gaps;
 use std::collections::BTreeSet;
 use std::fmt;

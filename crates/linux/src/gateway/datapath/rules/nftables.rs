@@ -13,8 +13,8 @@
 
 use super::guard::{self, Gaps, Uses};
 use super::{ACK_LENGTHS, AckSelection, Queued, Selection, Wanted, run};
-use crate::gateway::config::Mark;
 use airtcp_edge::MobileId;
+use airtcp_gateway::config::Mark;
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -2,9 +2,9 @@
 
 use super::guard::Guard;
 use super::{Rules, RulesError};
-use crate::gateway::config::GatewayConfig;
 use crate::gateway::copies::CopySwitch;
 use airtcp_edge::MobileId;
+use airtcp_gateway::config::GatewayConfig;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::BTreeMap;
 use std::io;

@@ -10,7 +10,7 @@
 //! away, until each host was answered or has reset the connection itself, or they have opened
 //! another by the same ports.
 
-use super::payload::SharedBytes;
+use crate::packets::SharedBytes;
 use airtcp_core::{Duration, Flags, Flow, Instant, Segment, SeqNum};
 use airtcp_edge::per_connection::TURN;
 use airtcp_edge::{MobileId, Side};

@@ -1,7 +1,5 @@
 //! The corpora of the fuzz targets `ledger` and `report`, replayed.
 
-#![cfg(target_os = "linux")]
-
 #[path = "../../../fuzz/checks/corpus.rs"]
 mod corpus;
 #[path = "../../../fuzz/checks/ledger.rs"]

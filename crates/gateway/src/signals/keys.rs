@@ -11,19 +11,12 @@
 use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Fewest and most bytes of a key. HMAC-SHA-256 would take any number; fewer can be guessed, more
 /// gain nothing.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
-/// Bytes of a key that is generated: as many as the hash has (RFC 2104 §3).
-const GENERATED_BYTES: usize = 32;
-/// A larger file is not one of keys.
-const MOST_BYTES: u64 = 16 << 20;
 
 /// The name of a key: 1 to 16 of a-z, A-Z, 0-9, `-`, `_` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,16 +83,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// A fresh key.
-    ///
-    /// # Errors
-    /// The kernel has no randomness.
-    pub fn generate(name: KeyName, speaks_for: Vec<IpNet>) -> io::Result<Self> {
-        let mut bytes = vec![0; GENERATED_BYTES];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Self { name, secret: Secret(bytes), speaks_for })
-    }
-
     /// Whether it speaks for this mobile.
     pub fn is_allowed(&self, mobile: IpAddr) -> bool {
         self.speaks_for.iter().any(|net| net.contains(&mobile))
@@ -113,15 +96,6 @@ impl Key {
         });
         let name = self.name.as_str();
         format!("{name} {}{}\n", hex::encode(&self.secret.0), nets.collect::<String>())
-    }
-
-    /// Makes a file with this line that only its owner can read.
-    ///
-    /// # Errors
-    /// There is such a file already, or it cannot be written.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(self.line().as_bytes())
     }
 
     /// A line of the file; the error says what is wrong with it, and shows nothing that might be
@@ -147,7 +121,7 @@ impl Key {
 }
 
 /// Whether there is one address in it.
-pub(crate) fn is_single(net: &IpNet) -> bool {
+pub fn is_single(net: &IpNet) -> bool {
     net.prefix_len() == net.max_prefix_len()
 }
 
@@ -177,24 +151,6 @@ pub struct Keys(BTreeMap<KeyName, Key>);
 /// Why a file of keys is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// It cannot be read.
-    #[error("{}: {source} (`airtcp agent keygen` makes keys)", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Everybody can read or change it.
-    #[error("{path}: its mode is {mode:o}, so that every user of this machine can {what} it; mend it by: chmod 600 {path}", path = path.display())]
-    Permissions {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-        /// "read" or "change".
-        what: &'static str,
-    },
     /// A line is wrong.
     #[error("{}:{line}: {problem}", path.display())]
     Line {
@@ -211,25 +167,6 @@ pub enum KeysError {
 }
 
 impl Keys {
-    /// The keys in a file.
-    ///
-    /// # Errors
-    /// It cannot be read, everybody can read it, or something is wrong in it.
-    pub fn read(path: &Path) -> Result<Self, KeysError> {
-        let unreadable = |source| KeysError::Unreadable { path: path.to_owned(), source };
-        let file = File::open(path).map_err(unreadable)?;
-        // Of the open file: nobody can put another in its place in between.
-        let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
-        for (bit, what) in [(0o004, "read"), (0o002, "change")] {
-            if mode & bit != 0 {
-                return Err(KeysError::Permissions { path: path.to_owned(), mode, what });
-            }
-        }
-        let mut text = String::new();
-        file.take(MOST_BYTES).read_to_string(&mut text).map_err(unreadable)?;
-        Self::parse(path, &text)
-    }
-
     /// The keys in the text of a file; `path` is for messages.
     ///
     /// # Errors
@@ -319,42 +256,6 @@ mod tests {
         assert_eq!(
             parsed("# none\n"),
             Err("keys: no key in it (`airtcp agent keygen` makes one)".into())
-        );
-    }
-
-    #[test]
-    fn a_generated_key_is_private_fresh_and_read_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("key");
-        let generate =
-            || Key::generate(KeyName::new("a").unwrap(), vec![network("::1").unwrap()]).unwrap();
-        let (key, other) = (generate(), generate());
-        assert_ne!(key, other);
-        key.write(&path).unwrap();
-        assert_eq!(other.write(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Keys::read(&path).unwrap().iter().collect::<Vec<_>>(), [&key]);
-    }
-
-    #[test]
-    fn a_file_for_everybody_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("key");
-        std::fs::write(&path, format!("a {HEX} ::1\n")).unwrap();
-        for (mode, told) in
-            [(0o644, Some("can read it")), (0o662, Some("can change it")), (0o640, None)]
-        {
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let refusal = Keys::read(&path).err().map(|error| error.to_string());
-            match told {
-                None => assert_eq!(refusal, None),
-                Some(told) => {
-                    assert!(refusal.as_deref().is_some_and(|r| r.contains(told)), "{refusal:?}")
-                }
-            }
-        }
-        assert!(
-            Keys::read(&folder.path().join("none")).unwrap_err().to_string().contains("keygen")
         );
     }
 }

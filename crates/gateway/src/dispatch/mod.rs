@@ -1,6 +1,6 @@
 //! The gateway without I/O: packets and signals in, verdicts and packets out.
 //!
-//! Read first: `airtcp_edge::middlebox` (the contract), [`datapath`](super::datapath).
+//! Read first: `airtcp_edge::middlebox` (the contract), [`packets`](crate::packets).
 //!
 //! A packet belongs to a group of mobiles by its addresses (and interfaces), or else to the uplink
 //! that it crosses, and is handed to that group's mechanism as a [`Segment`]. What the mechanism
@@ -12,24 +12,21 @@
 //! [`Wake`] is about packets of all protocols: a group with it has its packets copied as [`Kept`],
 //! and none of them ever waits.
 
-use super::command::{FlowStatus, GroupStatus, MobileSignal, SignalSource, Status};
-use super::config::{GatewayConfig, Group, Limits, Members, Queued, uplink_of};
-use super::datapath::{Intercepted, Verdict, Way};
-use super::hosts::HostPair;
-use super::kept::{Kept, Sent};
-use super::ledger::format::Saved;
-use super::ledger::{Refused, WriteError};
-use super::mobiles::Mobiles;
-use super::payload::SharedBytes;
-use super::record::{self, Recorder};
-use super::refusals::Refusals;
+use crate::config::{GatewayConfig, Group, Limits, Members, Queued, uplink_of};
+use crate::hosts::HostPair;
+use crate::ledger::{Refused, Saved, WriteError};
+use crate::mobiles::Mobiles;
+use crate::packets::{Intercepted, Kept, Sent, SharedBytes, Verdict, Way};
+use crate::refusals::Refusals;
+use crate::signals::{MobileSignal, SignalSource};
+use crate::status::{FlowStatus, GroupStatus, Status};
 use airtcp_core::{Duration, Flags, Flow, Instant, LinkSignal, Payload, Segment};
 use airtcp_edge::per_connection::TURN;
 use airtcp_edge::{
     Action, Actions, FlowId, FlowPhase, FlowReport, FlowTableConfig, InterfaceName, Mechanism,
     MechanismConfig, Middlebox, MobileId, Note, ReconfigureError, Side, ThresholdTooSmall, Wake,
 };
-use airtcp_record::Input;
+use airtcp_record::{Input, Setup};
 use airtcp_wire::{
     Checksums, DecodeError, Decoded, TooBig, checksummed, decode_with, encode, outline, too_big,
 };
@@ -54,6 +51,53 @@ pub trait Keeper {
     /// Lets the notes about released connections take effect: the actions that came with them were
     /// carried out. Returns the connections that are due for a complete note.
     fn settle(&mut self) -> Vec<Flow>;
+}
+
+/// Records what mechanisms are given and do.
+pub trait Recorder {
+    /// The mechanism of a group begins, without connections.
+    fn begin(&mut self, now: Instant, group: u32, setup: &Setup);
+
+    /// The mechanism of a group goes on with other settings, and keeps its connections.
+    fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup);
+
+    /// The mechanism of a group took over this many connections of an earlier process.
+    fn restore(&mut self, now: Instant, group: u32, connections: u64);
+
+    /// The mechanism of a group was called, and wants this done. To be called after each call to a
+    /// mechanism, before anything else becomes of the actions.
+    fn step(
+        &mut self,
+        now: Instant,
+        group: u32,
+        input: &Input<&[u8]>,
+        actions: &[Action<SharedBytes>],
+    );
+
+    /// Hands over what was recorded; to be called before the loop goes to sleep.
+    fn flush(&mut self);
+
+    /// Ends the recording; returns how many steps are not in it.
+    ///
+    /// # Errors
+    /// It could not be written to its end.
+    fn finish(self: Box<Self>) -> io::Result<u64>;
+}
+
+/// What a group runs, as a recording tells it.
+fn setup(group: &Group, limits: &Limits) -> Setup {
+    Setup {
+        name: group.name.clone(),
+        mechanism: group.mechanism,
+        flows: limits.flows,
+        flows_per_mobile: match group.uplink() {
+            None => limits.flows_per_mobile,
+            Some(_) => limits.flows,
+        },
+        uplink: group.uplink(),
+        idle: limits.idle,
+        memory: limits.memory,
+    }
 }
 
 /// One thing for the loop to do besides the verdict.
@@ -119,7 +163,7 @@ struct ActiveGroup {
 }
 
 /// Where a group's packets pass.
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Indices of the interfaces behind which the mobiles are; empty: any.
     Mobiles(Vec<u32>),
     /// Index of the uplink's interface, while there is one.
@@ -128,7 +172,7 @@ pub(super) enum Place {
 
 impl Place {
     /// `index` finds interfaces by name.
-    pub(super) fn new(
+    pub(crate) fn new(
         group: &Group,
         index: &dyn Fn(&str) -> Option<u32>,
     ) -> Result<Self, DispatchError> {
@@ -155,7 +199,7 @@ impl Place {
 
     /// The interface of this uplink, which may be another group's, has this index from now on;
     /// none: it is gone.
-    pub(super) fn set_index(&mut self, group: &Group, uplink: InterfaceName, index: Option<u32>) {
+    pub(crate) fn set_index(&mut self, group: &Group, uplink: InterfaceName, index: Option<u32>) {
         if group.uplink() == Some(uplink) {
             *self = Self::Uplink(index);
         }
@@ -169,7 +213,7 @@ impl Place {
 
 /// The group that a packet belongs to, and from which side it comes. Nobody on board sends what
 /// goes from one uplink to another.
-pub(super) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
+pub(crate) fn concerns<'a, G: Iterator<Item = (&'a Group, &'a Place)>>(
     groups: impl Fn() -> G,
     flow: &Flow,
     packet: &Intercepted,
@@ -214,7 +258,7 @@ pub struct Dispatcher {
     keeper: Box<dyn Keeper>,
     /// Connections that could not be taken over.
     refusals: Refusals,
-    recorder: Option<Recorder>,
+    recorder: Option<Box<dyn Recorder>>,
     /// The next group's.
     next_id: u32,
 }
@@ -299,9 +343,9 @@ impl Dispatcher {
     }
 
     /// Records what the mechanisms are given and do. Call it before they are given anything.
-    pub fn record(&mut self, now: Instant, limits: &Limits, mut recorder: Recorder) {
+    pub fn record(&mut self, now: Instant, limits: &Limits, mut recorder: Box<dyn Recorder>) {
         for ActiveGroup { id, config, .. } in &self.groups {
-            recorder.begin(now, *id, &record::setup(config, limits));
+            recorder.begin(now, *id, &setup(config, limits));
         }
         self.recorder = Some(recorder);
     }
@@ -311,7 +355,7 @@ impl Dispatcher {
     /// # Errors
     /// The file could not be written to its end.
     pub fn end_recording(&mut self) -> io::Result<Option<u64>> {
-        self.recorder.take().map(Recorder::finish).transpose()
+        self.recorder.take().map(|recorder| recorder.finish()).transpose()
     }
 
     /// Call it before the loop sleeps.
@@ -359,7 +403,7 @@ impl Dispatcher {
                 std::mem::swap(&mut old.machine, &mut new.machine);
             }
             if let Some(recorder) = &mut self.recorder {
-                let setup = record::setup(&new.config, &config.limits);
+                let setup = setup(&new.config, &config.limits);
                 match is_kept {
                     true => recorder.reconfigure(now, new.id, &setup),
                     false => recorder.begin(now, new.id, &setup),
@@ -1090,13 +1134,13 @@ fn remembered(config: &GatewayConfig) -> usize {
     config.limits.flows.saturating_mul(config.groups.len())
 }
 
-pub(super) fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
+pub(crate) fn table(limits: &Limits, hash_key: (u64, u64)) -> FlowTableConfig {
     let &Limits { flows: limit, flows_per_mobile: per_mobile, idle, .. } = limits;
     FlowTableConfig { limit, per_mobile, uplink: None, idle, hash_key }
 }
 
 /// An uplink may have all connections.
-pub(super) fn of_group(table: FlowTableConfig, group: &Group) -> FlowTableConfig {
+pub(crate) fn of_group(table: FlowTableConfig, group: &Group) -> FlowTableConfig {
     let uplink = group.uplink();
     let per_mobile = if uplink.is_some() { table.limit } else { table.per_mobile };
     FlowTableConfig { per_mobile, uplink, ..table }

@@ -8,20 +8,16 @@
 //! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
 //! ```
 //!
-//! [`Request`] and [`Answer`] are the two ends of it, [`ask`] is a client;
-//! [`server`](super::server) answers. Who may speak is decided by the permissions of the socket.
+//! [`Request`] and [`Answer`] are the two ends of it. Who may speak is decided by the permissions of
+//! the socket.
 
-use super::command::Status;
+use crate::status::Status;
 use airtcp_core::LinkSignal;
 use airtcp_edge::{InterfaceName, MobileId};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::io::{self, BufRead, BufReader, Write};
 use std::net::IpAddr;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Where the socket is unless the configuration says otherwise.
 pub const DEFAULT_PATH: &str = "/run/airtcp/gateway.sock";
@@ -31,9 +27,6 @@ pub const LINE_LIMIT: usize = 4096;
 
 /// Most mobiles that one signal can be for.
 pub const MOBILES_LIMIT: usize = 256;
-
-/// How long [`ask`] waits for the gateway.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What can be asked of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,67 +242,6 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     format!("unknown {what} {shown:?}; {hint}")
 }
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AskError {
-    /// Nobody listens.
-    #[error(
-        "no gateway runs here: {path}: {source}; start one (airtcp gateway --config FILE), or name its socket by --control"
-    )]
-    Absent {
-        /// The socket.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The socket is there, but not for this user.
-    #[error("{path}: permission denied; run this as root or as a member of the socket's group")]
-    Forbidden {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// The gateway, or what listens there, does not speak as it should.
-    #[error("{path}: no answer from the gateway: {source}")]
-    Broken {
-        /// The socket.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The gateway says why it did not do it.
-    #[error("the gateway refuses: {0}")]
-    Refused(String),
-}
-
-/// Asks the gateway whose control socket is `path`.
-///
-/// # Errors
-/// There is no answer, or it is an [`Answer::Error`].
-pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
-    let owned = || path.to_owned();
-    let stream = UnixStream::connect(path).map_err(|source| match source.kind() {
-        io::ErrorKind::PermissionDenied => AskError::Forbidden { path: owned() },
-        _ => AskError::Absent { path: owned(), source },
-    })?;
-    match converse(stream, request) {
-        Ok(Answer::Error { message }) => Err(AskError::Refused(message)),
-        Ok(answer) => Ok(answer),
-        Err(source) => Err(AskError::Broken { path: owned(), source }),
-    }
-}
-
-fn converse(mut stream: UnixStream, request: &Request) -> io::Result<Answer> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(request.line().as_bytes())?;
-    let mut line = Vec::new();
-    BufReader::new(stream).read_until(b'\n', &mut line)?;
-    if line.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(serde_json::from_slice(&line)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,14 +356,5 @@ mod tests {
         let error = Answer::Error { message: "no".to_owned() };
         assert_eq!(text(&error), r#"{"error":{"message":"no"}}"#);
         assert!(text(&Answer::Status(Box::default())).starts_with(r#"{"status":{"groups":[]"#));
-    }
-
-    #[test]
-    fn without_a_gateway_the_socket_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("gateway.sock");
-        let error = ask(&path, &Request::Status).unwrap_err().to_string();
-        assert!(error.starts_with("no gateway runs here: "), "{error}");
-        assert!(error.contains("gateway.sock"), "{error}");
     }
 }

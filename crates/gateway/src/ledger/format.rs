@@ -9,7 +9,7 @@
 pub use super::version_5::HEAD as HEAD_5;
 
 use super::version_5;
-use crate::gateway::payload::SharedBytes;
+use crate::packets::SharedBytes;
 use airtcp_core::{Flow, Segment};
 use airtcp_edge::{Input, Snapshot};
 use serde::{Deserialize, Serialize};

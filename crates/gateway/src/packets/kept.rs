@@ -4,8 +4,7 @@
 //! segmented can be cut. Other packets are kept as they are; a UDP packet to be segmented is cut
 //! into its datagrams.
 
-use super::datapath::Intercepted;
-use super::payload::SharedBytes;
+use super::{Intercepted, SharedBytes};
 use airtcp_core::{Segment, SeqNum};
 use airtcp_edge::{FlowId, Packet, Silence};
 use airtcp_wire::{DecodeError, Decoded, decode_with, encode_echo_request, piece};

@@ -1,7 +1,5 @@
 //! The corpus of the fuzz target `gateway_config`, replayed, also with its lines in another order.
 
-#![cfg(target_os = "linux")]
-
 #[path = "../../../fuzz/checks/corpus.rs"]
 mod corpus;
 #[path = "../../../fuzz/checks/gateway_config.rs"]

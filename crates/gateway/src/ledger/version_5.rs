@@ -1,6 +1,6 @@
 //! A connection as version 5 of the ledger wrote it: of M-TCP+, committed, and one in each file.
 
-use crate::gateway::payload::SharedBytes;
+use crate::packets::SharedBytes;
 use airtcp_core::{Duration, Instant, LinkSignal, Segment, SeqNum};
 use airtcp_edge::belief::Strangers;
 use airtcp_edge::ends::Ends;

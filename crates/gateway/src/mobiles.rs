@@ -12,7 +12,8 @@
 //! back; when it goes away after all, nobody reports that again. So a mobile that was heard since
 //! it was reported down, and then owes an answer for too long, is told to be down once more.
 
-use super::command::{MobileSignal, SignalSource, Status};
+use crate::signals::{MobileSignal, SignalSource};
+use crate::status::Status;
 use airtcp_core::{Duration, Instant, LinkSignal};
 use airtcp_edge::MobileId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -17,12 +17,11 @@
 //! | HMAC | 32 | HMAC | 32 |
 //!
 //! An answer is shorter than any report, so a gateway cannot be used to flood somebody. Who may say
-//! what and when is not decided here but in [`agent`](super::agent).
+//! what and when is not decided here but in [`gate`](super::gate).
 
 use super::keys::{KeyName, Secret};
 use airtcp_core::{Duration, LinkSignal};
 use hmac::{Hmac, KeyInit, Mac};
-use nix::time::{ClockId, clock_gettime};
 use sha2::Sha256;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -53,36 +52,6 @@ impl Stamp {
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
-}
-
-/// The time of day when it was made, and from there on the time that passed, suspended or not:
-/// setting the time of day cannot turn it back.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    /// Time of day less time since boot.
-    boot: u64,
-}
-
-impl Clock {
-    /// Set by the time of day.
-    pub fn start() -> Self {
-        Self { boot: nanos(ClockId::CLOCK_REALTIME).wrapping_sub(nanos(ClockId::CLOCK_BOOTTIME)) }
-    }
-    /// Set by the time of day, unless that is before `known`: then it has been set back.
-    pub fn start_after(known: Stamp) -> Self {
-        let clock = Self::start();
-        let back = known.since(clock.now()).as_nanos();
-        Self { boot: clock.boot.wrapping_add(back) }
-    }
-    /// What it shows.
-    pub fn now(self) -> Stamp {
-        Stamp(self.boot.wrapping_add(nanos(ClockId::CLOCK_BOOTTIME)))
-    }
-}
-
-fn nanos(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock).expect("every kernel that airtcp runs on has this clock");
-    (time.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec() as u64)
 }
 
 /// An agent says how the link to mobiles is.
@@ -335,14 +304,6 @@ mod tests {
             assert_eq!(opened(&bytes[..length]), Err(Refusal::Malformed), "{length}");
         }
         assert_eq!(opened(&[bytes, vec![0]].concat()), Err(Refusal::Malformed));
-    }
-
-    #[test]
-    fn the_clock_does_not_stand_still() {
-        let clock = Clock::start();
-        let begin = clock.now();
-        while clock.now() == begin {}
-        assert!(clock.now() > begin && clock.now().since(begin) < Duration::from_secs(3600));
     }
 
     proptest! {

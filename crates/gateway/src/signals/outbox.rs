@@ -1,10 +1,10 @@
 //! An agent's last signal, repeated until the gateway has it or a newer one replaces it.
 //!
-//! Without I/O. [`message`](crate::gateway::signals::message) is how it is said, and
-//! [`signals::agent`](crate::gateway::signals::agent) says what the gateway takes.
+//! [`message`](super::message) is how it is said, and [`gate`](super::gate) says what the gateway
+//! takes.
 
-use crate::gateway::signals::keys::Key;
-use crate::gateway::signals::message::{Answer, Report, Stamp, Verdict};
+use super::keys::Key;
+use super::message::{Answer, Report, Stamp, Verdict};
 use airtcp_core::{Duration, LinkSignal};
 use std::net::IpAddr;
 
@@ -28,7 +28,7 @@ pub enum Answered {
 
 /// What an agent has to say.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub struct Outbox {
     key: Key,
     mobiles: Vec<IpAddr>,
     /// The gateway's clock less ours (modulo 2^64).
@@ -54,12 +54,12 @@ struct Pending {
 
 impl Outbox {
     /// Empty.
-    pub(super) fn new(key: Key, mobiles: Vec<IpAddr>) -> Self {
+    pub fn new(key: Key, mobiles: Vec<IpAddr>) -> Self {
         Self { key, mobiles, offset: 0, last: None, pending: None }
     }
 
     /// Takes a new signal, which replaces one that was not answered yet.
-    pub(super) fn say(&mut self, now: Stamp, signal: LinkSignal) {
+    pub fn say(&mut self, now: Stamp, signal: LinkSignal) {
         let next = self.last.map_or(0, |last| last.0 + 1);
         let stamp = Stamp(now.0.wrapping_add(self.offset).max(next));
         self.last = Some(stamp);
@@ -74,17 +74,17 @@ impl Outbox {
     }
 
     /// The signal that has not been answered yet.
-    pub(super) fn pending(&self) -> Option<LinkSignal> {
+    pub fn pending(&self) -> Option<LinkSignal> {
         self.pending.as_ref().map(|pending| pending.signal)
     }
 
     /// When [`Outbox::send`] has something next.
-    pub(super) fn due(&self) -> Option<Stamp> {
+    pub fn due(&self) -> Option<Stamp> {
         self.pending.as_ref().map(|pending| pending.due)
     }
 
     /// The datagram that is due at `now`.
-    pub(super) fn send(&mut self, now: Stamp) -> Option<&[u8]> {
+    pub fn send(&mut self, now: Stamp) -> Option<&[u8]> {
         let pending = self.pending.as_mut().filter(|pending| pending.due <= now)?;
         pending.due = now.after(pending.wait);
         pending.wait = (pending.wait * 2).min(LONGEST_WAIT);
@@ -92,7 +92,7 @@ impl Outbox {
     }
 
     /// Takes what came from the network.
-    pub(super) fn receive(&mut self, now: Stamp, datagram: &[u8]) -> Answered {
+    pub fn receive(&mut self, now: Stamp, datagram: &[u8]) -> Answered {
         let Ok(answer) = Answer::open(datagram, &self.key.secret) else { return Answered::Nothing };
         let Some(mut pending) = self.pending.take_if(|pending| pending.stamp == answer.to) else {
             return Answered::Nothing;
@@ -120,8 +120,9 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::signals::agent::{AgentCounters, Gate, Window};
-    use crate::gateway::signals::keys::Keys;
+    use crate::signals::gate::AgentCounters;
+    use crate::signals::gate::tests::Listener;
+    use crate::signals::keys::Keys;
     use LinkSignal::{Down, Fading, Up};
     use std::path::Path;
 
@@ -140,15 +141,15 @@ mod tests {
     }
 
     /// A gateway that was started long before.
-    fn gate(counters: &AgentCounters) -> Gate<'_> {
-        Gate::new(keys(), Window::since(ms(0)), counters)
+    fn gate(counters: &AgentCounters) -> Listener<'_> {
+        Listener::new(keys(), ms(0), counters)
     }
 
     /// Sends what is due to the gateway, whose clock shows `there`, and brings the answer back; the
     /// signal it took, and what the answer meant.
     fn exchange(
         outbox: &mut Outbox,
-        gate: &mut Gate<'_>,
+        gate: &mut Listener<'_>,
         here: Stamp,
         there: Stamp,
     ) -> (Option<LinkSignal>, Answered) {
@@ -268,7 +269,7 @@ mod tests {
         let mut outbox = outbox("10.0.0.7");
         outbox.say(ms(0), Down);
         let stamp = outbox.pending.as_ref().unwrap().stamp;
-        let wrong = crate::gateway::signals::keys::Secret::new(vec![1; 16]).unwrap();
+        let wrong = crate::signals::keys::Secret::new(vec![1; 16]).unwrap();
         let forged = Answer { to: stamp, verdict: Verdict::Taken, clock: stamp }.seal(&wrong);
         assert_eq!(outbox.receive(ms(1), &forged), Answered::Nothing);
         assert_eq!(outbox.pending(), Some(Down));

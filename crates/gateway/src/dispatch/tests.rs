@@ -2,11 +2,11 @@
 //! host.
 
 use super::*;
-use crate::gateway::config::{CopyMode, FastPathMode, Mark, Mode, NfqueueConfig, Signals};
-use crate::gateway::datapath::PacketId;
+use crate::config::{CopyMode, FastPathMode, Mark, Mode, NfqueueConfig, Signals};
+use crate::packets::PacketId;
 use airtcp_core::{Addr, Bytes, Options, SeqNum};
 use airtcp_edge::{HoldoverConfig, MTcpPlusConfig, MechanismConfig, Snapshot};
-use airtcp_record::Contents;
+use airtcp_record::{Contents, Writer};
 use airtcp_wire::{Checksums, decode};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -801,14 +801,59 @@ fn a_reload_keeps_connections_and_refuses_to_break_promises() {
     assert_eq!(bench.dispatcher.status(bench.now).flow_count, 0);
 }
 
+/// A recording in memory.
+struct Recording {
+    writer: Writer,
+    file: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Recording {
+    fn new(now: Instant) -> Self {
+        let writer = Writer::new(now, std::time::Duration::ZERO, Contents::Headers);
+        Self { writer, file: Rc::default() }
+    }
+}
+
+impl Recorder for Recording {
+    fn begin(&mut self, now: Instant, group: u32, setup: &Setup) {
+        self.writer.begin(now, group, setup);
+    }
+
+    fn reconfigure(&mut self, now: Instant, group: u32, setup: &Setup) {
+        self.writer.reconfigure(now, group, setup);
+    }
+
+    fn restore(&mut self, now: Instant, group: u32, connections: u64) {
+        self.writer.restore(now, group, connections);
+    }
+
+    fn step(
+        &mut self,
+        now: Instant,
+        group: u32,
+        input: &Input<&[u8]>,
+        actions: &[Action<SharedBytes>],
+    ) {
+        self.writer.step(now, group, input, actions);
+    }
+
+    fn flush(&mut self) {
+        self.file.borrow_mut().extend(self.writer.take());
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<u64> {
+        self.flush();
+        Ok(0)
+    }
+}
+
 #[test]
 fn what_is_done_is_recorded_and_replays_across_reloads() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("gateway.pcapng");
     let mut config = config(CopyMode::Always);
     let mut bench = Bench::new(&config);
-    let recorder = Recorder::create(&file, Contents::Headers, bench.now).unwrap();
-    bench.dispatcher.record(bench.now, &config.limits, recorder);
+    let recording = Recording::new(bench.now);
+    let file = recording.file.clone();
+    bench.dispatcher.record(bench.now, &config.limits, Box::new(recording));
     bench.establish(1200);
     bench.signal(LinkSignal::Down);
     config.limits.flows = 1;
@@ -823,7 +868,7 @@ fn what_is_done_is_recorded_and_replays_across_reloads() {
     bench.establish(100);
     assert_eq!(bench.dispatcher.end_recording().unwrap(), Some(0));
 
-    let groups = airtcp_record::replay(std::fs::File::open(&file).unwrap()).unwrap();
+    let groups = airtcp_record::replay(&file.borrow()[..]).unwrap();
     let done: Vec<_> =
         groups.values().map(|g| (g.name.as_str(), g.segments, g.signals, g.timers)).collect();
     assert_eq!(done, [("phones", 6, 2, 1), ("tablets", 4, 0, 0)]);

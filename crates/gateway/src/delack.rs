@@ -1,4 +1,4 @@
-//! Which acknowledgements wait, and until when; no I/O.
+//! `airtcp delack`: which acknowledgements wait, and until when.
 //!
 //! [`Holder`] has the connections. Of each it is told what data arrive ([`Holder::on_data`]) and
 //! which pure ACKs the host is about to send ([`Holder::on_ack`]). At most one ACK of a connection
@@ -10,7 +10,7 @@
 //! one before, all data that arrived are in order, and its window is much as before. Whatever the
 //! holder does not understand passes at once.
 
-use crate::gateway::datapath::{PacketId, Verdict};
+use crate::packets::{PacketId, Verdict};
 use airtcp_core::{Duration, Flags, Flow, Instant, Length, Options, Segment, SeqNum};
 use airtcp_tcp::ack::{AckPolicy, Arrival, Decision, Departure, Order, policy};
 use airtcp_tcp::config::AckConfig;
@@ -421,5 +421,4 @@ fn count(counters: &mut Counters, decided: &[Decided], now: Option<PacketId>) {
 }
 
 #[cfg(test)]
-#[path = "hold/tests.rs"]
 mod tests;

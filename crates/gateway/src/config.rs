@@ -114,6 +114,29 @@ impl GatewayConfig {
 }
 
 impl GatewayConfig {
+    /// Refuses another configuration in which something changes that cannot while a gateway runs.
+    ///
+    /// # Errors
+    /// Names the key.
+    pub fn refuse_fixed(&self, new: &Self) -> Result<(), String> {
+        let Self { mode, nfqueue, mark, state, control, metrics, record, .. } = self;
+        let fixed = [
+            ("mode", *mode == new.mode),
+            ("nfqueue", *nfqueue == new.nfqueue),
+            ("mark", *mark == new.mark),
+            ("state", *state == new.state),
+            ("control", *control == new.control),
+            ("metrics", *metrics == new.metrics),
+            ("record", *record == new.record),
+        ];
+        match fixed.into_iter().find(|(_, is_same)| !is_same) {
+            Some((key, _)) => {
+                Err(format!("{key} cannot change while the gateway runs: restart it"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What a gateway that only observes does not do, a line each.
     fn without_effect(&self) -> Vec<String> {
         let observing = "while mode = \"observe\"";
@@ -332,7 +355,7 @@ impl Group {
     }
 
     /// Whether packets of a mobile in reach go on at once, and the gateway gets
-    /// [copies](super::copies).
+    /// copies.
     pub fn is_copied(&self) -> bool {
         match self.mechanism {
             MechanismConfig::MTcpPlus(_) | MechanismConfig::Holdover(_) => {

@@ -2,8 +2,8 @@
 
 use airtcp_core::{Addr, Flow, Instant, LinkSignal, Options, Segment, SeqNum};
 use airtcp_edge::{FlowId, FlowTableConfig, MobileId, Wake, WakeConfig};
-use airtcp_linux::gateway::datapath::Intercepted;
-use airtcp_linux::gateway::kept::Kept;
+use airtcp_gateway::packets::Intercepted;
+use airtcp_gateway::packets::Kept;
 use airtcp_wire::{Checksums, encode, encode_udp};
 use bytes::Bytes;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

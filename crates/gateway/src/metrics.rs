@@ -4,7 +4,7 @@
 //! the one that promtool checks), [`markdown`] writes docs/gateway-metrics.md. Names follow
 //! Prometheus' conventions: base units, `_total` for what only grows.
 
-use super::command::{GroupReport, GroupStatus, ProtocolReport, Status};
+use crate::status::{GroupReport, GroupStatus, ProtocolReport, Status};
 use prometheus::{CounterVec, GaugeVec, Opts, Registry, TextEncoder};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -482,9 +482,9 @@ pub fn markdown() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::Report;
     use super::*;
-    use crate::gateway::payload::SharedBytes;
+    use crate::packets::SharedBytes;
+    use crate::status::Report;
     use airtcp_core::Bytes;
     use airtcp_edge::{
         FlowTableConfig, HoldoverConfig, MTcpConfig, MTcpPlusConfig, Mechanism, MechanismConfig,

@@ -1,0 +1,48 @@
+//! A clock for the stamps of agents' messages.
+
+use airtcp_gateway::signals::message::Stamp;
+use nix::time::{ClockId, clock_gettime};
+
+/// The time of day when it was made, and from there on the time that passed, suspended or not:
+/// setting the time of day cannot turn it back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Time of day less time since boot.
+    boot: u64,
+}
+
+impl Clock {
+    /// Set by the time of day.
+    pub(crate) fn start() -> Self {
+        Self { boot: nanos(ClockId::CLOCK_REALTIME).wrapping_sub(nanos(ClockId::CLOCK_BOOTTIME)) }
+    }
+    /// Set by the time of day, unless that is before `known`: then it has been set back.
+    pub(crate) fn start_after(known: Stamp) -> Self {
+        let clock = Self::start();
+        let back = known.since(clock.now()).as_nanos();
+        Self { boot: clock.boot.wrapping_add(back) }
+    }
+    /// What it shows.
+    pub(crate) fn now(self) -> Stamp {
+        Stamp(self.boot.wrapping_add(nanos(ClockId::CLOCK_BOOTTIME)))
+    }
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("every kernel that airtcp runs on has this clock");
+    (time.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Duration;
+
+    #[test]
+    fn the_clock_does_not_stand_still() {
+        let clock = Clock::start();
+        let begin = clock.now();
+        while clock.now() == begin {}
+        assert!(clock.now() > begin && clock.now().since(begin) < Duration::from_secs(3600));
+    }
+}
