@@ -4,7 +4,7 @@
  * (M-TCP+, holdover), or always (wake, which is about all protocols and needs only what goes to
  * mobiles that do not answer).
  *
- * Read first: crates/linux/src/gateway/copies.rs, on how copies and queued packets go together.
+ * Read first: crates/linux/src/datapath/copies.rs, on how copies and queued packets go together.
  *
  * The programs are attached to netfilter's hooks (Linux 6.4), before table mangle, where the
  * gateway's queue is: one to FORWARD, and for uplinks another to LOCAL_IN and LOCAL_OUT. They see
@@ -19,7 +19,7 @@
 
 char license_of_program[] SEC("license") = "Dual MIT/GPL";
 
-/* ---- Maps. The daemon knows these layouts: crates/linux/src/gateway/copies.rs. ---- */
+/* ---- Maps. The daemon knows these layouts: crates/linux/src/datapath/copies.rs. ---- */
 
 /* What is copied of a mobile's packets. */
 enum {

@@ -13,7 +13,7 @@ use airtcp_gateway::config::GatewayConfig;
 use airtcp_gateway::dispatch::{Dispatcher, Effect};
 use airtcp_gateway::packets::Intercepted;
 use airtcp_gateway::signals::{MobileSignal, SignalSource};
-use airtcp_linux::gateway::ledger::Ledger;
+use airtcp_linux::daemon::ledger::Ledger;
 use airtcp_wire::{Checksums, encode};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};

@@ -9,8 +9,8 @@ use airtcp_gateway::config::{
     CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::Verdict;
-use airtcp_linux::gateway::datapath::nfqueue::Nfqueue;
-use airtcp_linux::gateway::datapath::rules::Rules;
+use airtcp_linux::datapath::nfqueue::Nfqueue;
+use airtcp_linux::datapath::rules::Rules;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::error::Error;

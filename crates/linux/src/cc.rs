@@ -10,8 +10,8 @@
 //! new connection can choose Karak; the kernel frees the program when the last connection and the
 //! last namespace let go of it.
 
-use crate::bpf;
-use crate::doctor::{has_bpf_file_system, sees_all_maps};
+use crate::doctor::sees_all_maps;
+use crate::kernel::bpf::{self, BPF_FILE_SYSTEM, has_file_system};
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use serde::Serialize;
@@ -27,9 +27,6 @@ pub const KARAK: &str = "karak";
 
 /// `bpf/karak.bpf.c`, compiled.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/karak.bpf.o"));
-
-/// Where the BPF file system belongs (Documentation/filesystems/bpf.rst of Linux).
-pub(crate) const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
 
 /// The only key of the map `state`.
 const ONLY: [u8; 4] = [0; 4];
@@ -153,7 +150,7 @@ impl Pins {
 /// # Errors
 /// It is loaded already; the kernel cannot do it; a privilege is lacking.
 pub fn load() -> Result<(), Error> {
-    if !has_bpf_file_system() {
+    if !has_file_system() {
         return Err(Error::NoFileSystem);
     }
     if let Some(state) = state()? {

@@ -11,7 +11,7 @@ mod parse;
 mod sandbox;
 mod tools;
 
-pub(crate) use host::{has_bpf_file_system, sees_all_maps};
+pub(crate) use host::sees_all_maps;
 pub use sandbox::probe;
 
 use sandbox::{Feature, Features, Outcome};

@@ -5,7 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
-use airtcp_linux::gateway::supervisor::{Heart, INTERVAL, Timing, supervise};
+use airtcp_linux::daemon::supervisor::{Heart, INTERVAL, Timing, supervise};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGTERM};

@@ -6,7 +6,7 @@ use airtcp_core::LinkSignal;
 use airtcp_emu::control::{Directions, Order};
 use airtcp_gateway::control::{Answer, Request, Whose};
 use airtcp_gateway::status::Status;
-use airtcp_linux::gateway::client::{AskError, ask};
+use airtcp_linux::daemon::client::{AskError, ask};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::time::{ClockId, clock_gettime};

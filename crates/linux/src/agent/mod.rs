@@ -8,8 +8,8 @@ pub mod program;
 
 pub use airtcp_gateway::signals::outbox::Answered;
 
-use crate::gateway::signals::agent::is_passing;
-use crate::gateway::signals::clock::Clock;
+use crate::kernel::clock::Clock;
+use crate::signals::agent::is_passing;
 use airtcp_core::{Duration, LinkSignal};
 use airtcp_gateway::signals::keys::{Key, is_single};
 use airtcp_gateway::signals::message::{MOST_BYTES, MOST_MOBILES, Stamp};

@@ -8,7 +8,7 @@
 //! namespace that begin from now on. When a [`CwndOption`] is dropped, or the process ends, the
 //! kernel detaches the program.
 
-use crate::bpf::{self, map, prefix};
+use crate::kernel::bpf::{self, map, prefix};
 use ipnet::IpNet;
 use libbpf_rs::{Link, MapCore, MapFlags, Object};
 use nix::sys::socket::sockopt::GetStruct;

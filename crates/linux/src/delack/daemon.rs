@@ -2,9 +2,10 @@
 
 use super::cwnd::{CwndCounters, CwndError, CwndOption, Role};
 use super::tap::Tap;
-use crate::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
-use crate::gateway::datapath::rules::{AckRules, AckSelection, RulesError};
-use crate::gateway::driver::{interface, now};
+use crate::datapath::nfqueue::{Nfqueue, NfqueueError};
+use crate::datapath::rules::{AckRules, AckSelection, RulesError};
+use crate::kernel::clock::now;
+use crate::kernel::host::interface;
 use airtcp_gateway::delack::{Counters, Data, Decided, Holder, hops};
 use airtcp_gateway::packets::Verdict;
 use airtcp_tcp::config::AckConfig;

@@ -6,7 +6,7 @@
 //!
 //! How the parts play together: a packet socket gives the headers of the data that arrive, as
 //! copies, so data are never held up. Rules of
-//! [`AckRules`](crate::gateway::datapath::rules::AckRules) make the kernel hold each pure ACK until
+//! [`AckRules`](crate::datapath::rules::AckRules) make the kernel hold each pure ACK until
 //! its verdict. The loop feeds both to the holder, which decides by the policy of the simulator's
 //! endpoint. Nothing is ever written to a packet that exists: ACKs leave as the kernel made them, or
 //! a newer one does; the option with cwnd is the kernel's work, while it makes the packet.

@@ -7,8 +7,8 @@
 //! by one interface, is no fragment, and has payload or ends or begins a connection; pure ACKs it
 //! leaves out.
 
-use crate::gateway::driver::now;
-use crate::netlink::{Message, Netlink, u32_at, value_of};
+use crate::kernel::clock::now;
+use crate::kernel::netlink::{Message, Netlink, u32_at, value_of};
 use airtcp_core::Instant;
 use airtcp_wire::{Headers, decode_headers};
 use nix::cmsg_space;

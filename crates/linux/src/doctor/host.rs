@@ -2,9 +2,8 @@
 
 use super::parse::{self, Capability};
 use super::{AS_ROOT, CC, Check, DELACK, Finding, GATEWAY, LINK, Live, NOBODY, QUEUES, offload};
-use crate::cc::BPF_FILE_SYSTEM;
-use crate::gateway::signals::modem;
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use crate::kernel::bpf::{self, BPF_FILE_SYSTEM};
+use crate::signals::modem;
 use nix::time::{ClockId, clock_getres};
 use std::fs;
 use std::io;
@@ -57,11 +56,6 @@ fn effective_capabilities() -> Option<u64> {
 /// Whether this process may look at BPF maps that it did not make (bpf(2), BPF_MAP_GET_NEXT_ID).
 pub(crate) fn sees_all_maps() -> bool {
     effective_capabilities().is_some_and(|set| Capability::SysAdmin.is_in(set))
-}
-
-/// Whether the BPF file system is where it belongs.
-pub(crate) fn has_bpf_file_system() -> bool {
-    statfs(BPF_FILE_SYSTEM).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
 }
 
 fn privileges(effective: Option<u64>, on_the_machine: bool) -> Vec<Check> {
@@ -138,7 +132,7 @@ fn bpf() -> Vec<Check> {
             NOBODY,
             "congestion control written in BPF",
         ),
-        bpf_file_system(has_bpf_file_system()).named(
+        bpf_file_system(bpf::has_file_system()).named(
             "bpf-file-system",
             CC,
             NOBODY,

@@ -4,7 +4,7 @@
 //! "FEATURES_GET".
 
 use super::Finding;
-use crate::netlink::{Message, Netlink, attributes, name, one_name, u16_at, value_of};
+use crate::kernel::netlink::{Message, Netlink, attributes, name, one_name, u16_at, value_of};
 use std::io;
 
 /// GRO, GSO and TSO by the names that `ethtool -k` abbreviates.
@@ -111,7 +111,7 @@ fn active(answer: &[u8]) -> Vec<String> {
 mod tests {
     use super::super::State;
     use super::*;
-    use crate::netlink::one;
+    use crate::kernel::netlink::one;
 
     #[test]
     fn the_features_that_are_on_are_read_from_an_answer() {

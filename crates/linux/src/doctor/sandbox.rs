@@ -6,7 +6,7 @@
 //! made was in that namespace and ends with it. What stays is at most a module that the kernel
 //! loaded of its own accord, as it would for any user of the feature.
 
-use crate::netlink::{Message, Netlink, one, one_name};
+use crate::kernel::netlink::{Message, Netlink, one, one_name};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use serde::{Deserialize, Serialize};

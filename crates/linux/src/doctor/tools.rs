@@ -1,7 +1,7 @@
 //! Programs that airtcp's live parts, their tests or their users call.
 
 use super::{Check, Finding, GATEWAY, Live, NOBODY};
-use crate::programs::find;
+use crate::kernel::host;
 use std::process::{Command, Stdio};
 
 /// A program, by what it is asked for its version with, and the Debian package it is in.
@@ -81,12 +81,12 @@ pub(super) fn checks() -> Vec<Check> {
 
 /// Whether a program is installed.
 pub(super) fn installed(name: &str) -> bool {
-    find(name).is_some()
+    host::program(name).is_some()
 }
 
 impl Tool {
     fn finding(&self) -> Finding {
-        let Some(file) = find(self.name) else {
+        let Some(file) = host::program(self.name) else {
             return Finding::missing(
                 "not installed",
                 format!("install it (Debian: apt install {})", self.package),

@@ -4,7 +4,7 @@ use super::*;
 use airtcp_core::{Addr, Flow, SeqNum};
 use airtcp_edge::{Towards, WakeConfig};
 use airtcp_gateway::config::FastPathMode;
-use airtcp_linux::gateway::copies::{Copies, Taken};
+use airtcp_linux::datapath::copies::{Copies, Taken};
 use airtcp_wire::{Checksums, encode_udp, outline};
 use nix::sys::eventfd::EfdFlags;
 use socket2::{Domain, Protocol, Socket, Type};

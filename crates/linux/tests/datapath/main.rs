@@ -14,8 +14,8 @@ use airtcp_gateway::config::{
     CopyMode, GatewayConfig, Group, Limits, Mark, Members, Mode, NfqueueConfig, Signals,
 };
 use airtcp_gateway::packets::{Intercepted, Verdict, Way};
-use airtcp_linux::gateway::datapath::nfqueue::{Nfqueue, NfqueueError};
-use airtcp_linux::gateway::datapath::rules::{self, Rules, Watcher};
+use airtcp_linux::datapath::nfqueue::{Nfqueue, NfqueueError};
+use airtcp_linux::datapath::rules::{self, Rules, Watcher};
 use airtcp_wire::{decode, encode};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::eventfd::EventFd;

@@ -1,7 +1,7 @@
 //! Which folder is taken for a ledger.
 
 use airtcp_core::Bytes;
-use airtcp_linux::gateway::ledger::{Ledger, OpenError};
+use airtcp_linux::daemon::ledger::{Ledger, OpenError};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

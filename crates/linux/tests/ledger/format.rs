@@ -8,7 +8,7 @@ use airtcp_gateway::ledger::format::{
     write_head, write_record,
 };
 use airtcp_gateway::packets::SharedBytes;
-use airtcp_linux::gateway::ledger::{Ledger, Loaded};
+use airtcp_linux::daemon::ledger::{Ledger, Loaded};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

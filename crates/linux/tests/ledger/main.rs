@@ -12,7 +12,7 @@ use airtcp_edge::{
 };
 use airtcp_gateway::ledger::{Saved, WriteError};
 use airtcp_gateway::packets::SharedBytes;
-use airtcp_linux::gateway::ledger::Ledger;
+use airtcp_linux::daemon::ledger::Ledger;
 use std::net::Ipv4Addr;
 use std::path::Path;
 

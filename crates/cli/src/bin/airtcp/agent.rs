@@ -5,7 +5,7 @@ use airtcp_core::{Duration, LinkSignal};
 use airtcp_gateway::signals::keys::{self, KeyName};
 use airtcp_linux::agent::program::Program;
 use airtcp_linux::agent::{self, AgentConfig, AgentError, Answered, Once, Source};
-use airtcp_linux::gateway::signals::key_file;
+use airtcp_linux::signals::key_file;
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

@@ -3,11 +3,11 @@
 
 use crate::myself;
 use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain};
+use airtcp_linux::daemon::log;
+use airtcp_linux::daemon::supervisor::{self, Heart, Timing};
+use airtcp_linux::datapath::rules::{AckSelection, RulesError};
 use airtcp_linux::delack::cwnd::Role;
 use airtcp_linux::delack::daemon::{self, DelackConfig, DelackError, Delay};
-use airtcp_linux::gateway::datapath::rules::{AckSelection, RulesError};
-use airtcp_linux::gateway::log;
-use airtcp_linux::gateway::supervisor::{self, Heart, Timing};
 use airtcp_tcp::config::{AckConfig, AdaConfig, CwndIn, DaaConfig, DcaConfig};
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;

@@ -9,8 +9,8 @@ use airtcp_gateway::config::{
     AgentConfig, CopyMode, GatewayConfig, Group, Limits, Members, Mode, NfqueueConfig,
     PlannedOutage, Queued, Signals, uplink_of,
 };
-use airtcp_linux::gateway::datapath::rules;
-use airtcp_linux::gateway::signals::key_file;
+use airtcp_linux::datapath::rules;
+use airtcp_linux::signals::key_file;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};

@@ -9,7 +9,7 @@ use airtcp_cli::{BAD_INPUT, FAILURE, SUCCESS, complain, print};
 use airtcp_gateway::control::{self, Answer, Request, Whose};
 use airtcp_gateway::status::Status;
 use airtcp_gateway::{config, metrics};
-use airtcp_linux::gateway::client::{AskError, ask};
+use airtcp_linux::daemon::client::{AskError, ask};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
