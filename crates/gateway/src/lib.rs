@@ -15,6 +15,7 @@ pub mod config;
 pub mod control;
 pub mod delack;
 pub mod dispatch;
+mod groups;
 pub mod hosts;
 pub mod ledger;
 pub mod metrics;

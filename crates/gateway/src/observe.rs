@@ -5,7 +5,7 @@
 //! what passes.
 
 use crate::config::{FastPathMode, GatewayConfig, Group, Signals};
-use crate::dispatch::{DispatchError, Place, concerns, of_group, table};
+use crate::groups::{DispatchError, Place, concerns, of_group, table};
 use crate::mobiles::Mobiles;
 use crate::packets::{Intercepted, Kept};
 use crate::signals::{MobileSignal, SignalSource};

@@ -1,14 +1,22 @@
 //! What becomes of packets, one rule a test. 10.0.0.0/24 are the mobiles, 192.0.2.1 is the fixed
 //! host.
 
+use super::actions::pieces;
+use super::signal::SETTLING;
 use super::*;
-use crate::config::{CopyMode, FastPathMode, Mark, Mode, NfqueueConfig, Signals};
-use crate::packets::PacketId;
-use airtcp_core::{Addr, Bytes, Options, SeqNum};
-use airtcp_edge::{HoldoverConfig, MTcpPlusConfig, MechanismConfig, Snapshot};
-use airtcp_record::{Contents, Writer};
-use airtcp_wire::{Checksums, decode};
+use crate::config::{CopyMode, FastPathMode, Group, Mark, Members, Mode, NfqueueConfig, Signals};
+use crate::ledger::{Refused, Saved, WriteError};
+use crate::packets::{Intercepted, PacketId, Verdict, Way};
+use crate::signals::{MobileSignal, SignalSource};
+use airtcp_core::{Addr, Bytes, Duration, Flags, LinkSignal, Options, Segment, SeqNum};
+use airtcp_edge::{
+    Action, HoldoverConfig, InterfaceName, MTcpPlusConfig, MechanismConfig, Note, Side, Snapshot,
+};
+use airtcp_record::{Contents, Input, Setup, Writer};
+use airtcp_wire::{Checksums, decode, encode, outline};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 const MOBILE: MobileId = MobileId::Host(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7)));

@@ -37,6 +37,13 @@ pub struct Intercepted {
     pub silence: Option<Silence>,
 }
 
+impl Intercepted {
+    /// The packet itself has gone on, and a verdict has no effect.
+    pub fn is_copy(&self) -> bool {
+        self.id.is_none()
+    }
+}
+
 /// How a packet of the gateway's own making leaves this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
