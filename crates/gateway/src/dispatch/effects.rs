@@ -19,7 +19,7 @@ pub enum Effect {
         /// From the IP header on.
         packet: Vec<u8>,
     },
-    /// Intercept the packets of a mobile of a group that is [`Queued::Watched`] from now on, or no
+    /// Intercept the packets of a mobile of a group that is [`Queued::Watched`](crate::config::Queued::Watched) from now on, or no
     /// longer.
     Watch {
         /// Which mobile.

@@ -1,7 +1,8 @@
 //! What the gateway has promised, and which connections it holds frozen, in files that outlive the
 //! process.
 //!
-//! Read first: [`airtcp_edge::journal`], whose notes are written here; [`format`](airtcp_gateway::ledger::format) (the files).
+//! Read first: [`airtcp_edge::journal`], whose notes are written here;
+//! [`format`](mod@airtcp_gateway::ledger::format) (the files).
 //!
 //! Notes are appended to a *log*, all those of one call at once. A log that has grown long is
 //! followed by another. One in which no connection has its snapshot any more is removed, the

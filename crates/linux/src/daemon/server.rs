@@ -1,6 +1,6 @@
 //! Answers on the control socket and serves the metrics, in one thread beside the loop.
 //!
-//! Read first: [`control`](super::control) (what is spoken). [`Listeners::open`] takes the socket
+//! Read first: [`control`](airtcp_gateway::control) (what is spoken). [`Listeners::open`] takes the socket
 //! and the port, so that a mistake shows before anything else is touched; [`Server::start`] answers
 //! on them until it is dropped.
 //!

@@ -142,7 +142,7 @@ pub struct Prepared(Option<Copier>);
 impl Copies {
     /// Loads the program if a group is to get copies and there are none yet. Returns the
     /// configuration as this machine can do it: where the program does not work, no group
-    /// [is copied](GatewayConfig::is_copied), and the log says why.
+    /// [is copied](Group::is_copied), and the log says why.
     pub fn prepare(&self, mut config: GatewayConfig) -> (GatewayConfig, Prepared) {
         let is_wanted = config.groups.iter().any(Group::is_copied);
         if !is_wanted || self.copier.is_some() {

@@ -4,7 +4,7 @@
 //! the kernel about carriers, neighbours and uplinks with their `routes`, `modem` to ModemManager
 //! about the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable` knows
 //! outages beforehand. Each is a thread that sends
-//! [`Command::Signal`](crate::command::Command::Signal)s to the loop, and tells it its view in full
+//! [`Command::Signal`]s to the loop, and tells it its view in full
 //! when it begins: an earlier gateway may have ended with another one. What a source said that is
 //! named no more is [withdrawn](crate::command::Command::Withdrawn). Sources do not know of each
 //! other; the loop resolves their contradictions.
