@@ -8,8 +8,8 @@
 //! → {"reloda":{}}                                        ← {"error":{"message":"…"}}
 //! ```
 //!
-//! [`Request`] and [`Answer`] are the two ends of it. Who may speak is decided by the permissions of
-//! the socket.
+//! [`Request`] and [`Answer`] are the two ends of it. Who may speak is decided by the permissions
+//! of the socket.
 
 use crate::status::Status;
 use airtcp_core::LinkSignal;

@@ -1,8 +1,8 @@
 //! What the BPF program that copies packets takes for one of a mobile that answers, in nanoseconds:
 //! as root, `cargo bench -p airtcp-linux --bench copies`.
 //!
-//! The kernel runs the program many times with the same packet (`BPF_PROG_TEST_RUN`). The shortest of
-//! many averages counts. An empty program takes some 25 ns that way.
+//! The kernel runs the program many times with the same packet (`BPF_PROG_TEST_RUN`). The shortest
+//! of many averages counts. An empty program takes some 25 ns that way.
 
 use libbpf_rs::{MapCore, MapFlags, MapImpl, Object, ObjectBuilder, ProgramInput};
 use nix::time::{ClockId, clock_gettime};

@@ -19,8 +19,8 @@ pub enum Effect {
         /// From the IP header on.
         packet: Vec<u8>,
     },
-    /// Intercept the packets of a mobile of a group that is [`Queued::Watched`](crate::config::Queued::Watched) from now on, or no
-    /// longer.
+    /// Intercept the packets of a mobile of a group that is
+    /// [`Queued::Watched`](crate::config::Queued::Watched) from now on, or no longer.
     Watch {
         /// Which mobile.
         mobile: MobileId,

@@ -1,18 +1,19 @@
 //! The gateway without I/O: packets and signals in, verdicts and packets out.
 //!
 //! Read first: `airtcp_edge::middlebox` (the contract), [`packets`](crate::packets). Then, in this
-//! order: `packet` (a packet on its way), `signal` (what sources say), `timer` (what is due), `actions`
-//! (what mechanisms want done); `reload`, `take_over` and `status` are about the gateway as a whole.
+//! order: `packet` (a packet on its way), `signal` (what sources say), `timer` (what is due),
+//! `actions` (what mechanisms want done); `reload`, `take_over` and `status` are about the gateway
+//! as a whole.
 //!
 //! A packet belongs to a group of mobiles by its addresses (and interfaces), or else to the uplink
-//! that it crosses, and is handed to that group's mechanism as a [`Segment`](airtcp_core::Segment). What the mechanism
-//! forwards passes as it came, byte for byte; what it drops or keeps is dropped; what it makes
-//! itself is cut to the receiver's MSS (copies may be super-packets of segmentation offload) and
-//! encoded. Whatever is not a TCP segment, is malformed, or belongs to a connection on which only
-//! the hosts can send valid segments (MPTCP, TCP-AO, MD5) passes untouched.
+//! that it crosses, and is handed to that group's mechanism as a [`Segment`](airtcp_core::Segment).
+//! What the mechanism forwards passes as it came, byte for byte; what it drops or keeps is dropped;
+//! what it makes itself is cut to the receiver's MSS (copies may be super-packets of segmentation
+//! offload) and encoded. Whatever is not a TCP segment, is malformed, or belongs to a connection on
+//! which only the hosts can send valid segments (MPTCP, TCP-AO, MD5) passes untouched.
 //!
-//! [`Wake`](airtcp_edge::Wake) is about packets of all protocols: a group with it has its packets copied as [`Kept`](crate::packets::Kept),
-//! and none of them ever waits.
+//! [`Wake`](airtcp_edge::Wake) is about packets of all protocols: a group with it has its packets
+//! copied as [`Kept`](crate::packets::Kept), and none of them ever waits.
 
 mod actions;
 mod counters;

@@ -133,8 +133,8 @@ impl Dispatcher {
         true
     }
 
-    /// Takes note of what a segment tells about its hosts; whether only they can send valid segments
-    /// of this connection.
+    /// Takes note of what a segment tells about its hosts; whether only they can send valid
+    /// segments of this connection.
     fn note_hosts(
         &mut self,
         Whose { n, from, flow }: Whose,

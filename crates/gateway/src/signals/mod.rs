@@ -1,7 +1,7 @@
 //! What sources of link signals say: that a mobile fades, is down, is up again.
 //!
-//! A mobile's agent makes reports ([`outbox`], [`message`], [`keys`]), and the gateway decides which
-//! of them count ([`gate`]). A [`timetable`] knows outages beforehand.
+//! A mobile's agent makes reports ([`outbox`], [`message`], [`keys`]), and the gateway decides
+//! which of them count ([`gate`]). A [`timetable`] knows outages beforehand.
 
 pub mod gate;
 pub mod keys;

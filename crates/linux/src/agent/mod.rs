@@ -1,8 +1,8 @@
 //! `airtcp agent`: a mobile that tells the gateway how its link is.
 //!
-//! Read in this order: [`program`] (a program that prints what it sees), [`outbox`](airtcp_gateway::signals::outbox)
-//! (what is said, repeated until the gateway has it). [`run`] is the loop around them: one thread, one UDP socket,
-//! and the source.
+//! Read in this order: [`program`] (a program that prints what it sees),
+//! [`outbox`](airtcp_gateway::signals::outbox) (what is said, repeated until the gateway has it).
+//! [`run`] is the loop around them: one thread, one UDP socket, and the source.
 
 pub mod program;
 

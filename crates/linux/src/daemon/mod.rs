@@ -1,20 +1,21 @@
 //! `airtcp gateway`: a mechanism of `airtcp-edge` between live hosts.
 //!
-//! Read in this order: [`airtcp_gateway`] (what is decided, without I/O), [`datapath`](crate::datapath)
-//! (how packets come and go), [`driver`] (the loop), [`observe`] (the loop of a gateway that only
-//! looks), [`command`] (what the rest of the daemon asks of the loop), [`signals`] (who says when a
-//! mobile is out of reach), [`ledger`] and [`record`] (what is on file). Around it: [`supervisor`]
-//! (restarts the daemon), [`server`] and [`client`] (of the control socket), [`notify`] and [`log`]
-//! (systemd).
+//! Read in this order: [`airtcp_gateway`] (what is decided, without I/O),
+//! [`datapath`](crate::datapath) (how packets come and go), [`driver`] (the loop), [`observe`] (the
+//! loop of a gateway that only looks), [`command`] (what the rest of the daemon asks of the loop),
+//! [`signals`] (who says when a mobile is out of reach), [`ledger`] and [`record`] (what is on
+//! file). Around it: [`supervisor`] (restarts the daemon), [`server`] and [`client`] (of the
+//! control socket), [`notify`] and [`log`] (systemd).
 //!
 //! How the parts play together: one thread, the *loop*, owns the dispatcher and the queue. All
-//! other threads (control socket, metrics, sources of link signals) talk to it by [`Command`]s only.
-//! Time is the kernel's monotonic clock since boot, so that a daemon that takes over after a crash
-//! reads the same time.
+//! other threads (control socket, metrics, sources of link signals) talk to it by [`Command`]s
+//! only. Time is the kernel's monotonic clock since boot, so that a daemon that takes over after a
+//! crash reads the same time.
 //!
 //! [`run`] puts the parts together so that the network is left as it was found if any of them is
 //! missing. Everything that may fail for lack of a privilege or a kernel feature comes before
-//! anything is changed. The rules, the only part that changes the way of packets, come last and go first.
+//! anything is changed. The rules, the only part that changes the way of packets, come last and go
+//! first.
 
 pub mod client;
 pub mod driver;

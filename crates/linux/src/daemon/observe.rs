@@ -1,8 +1,9 @@
 //! The loop of `mode = "observe"`.
 //!
-//! Read first: [`airtcp_gateway::observe`] (what is seen), [`copies`](crate::datapath::copies) (how). There is
-//! no queue in which packets could wait, no rules that would lead them there and no socket to send
-//! by: nothing else of [`datapath`](crate::datapath). So it cannot change what passes.
+//! Read first: [`airtcp_gateway::observe`] (what is seen), [`copies`](crate::datapath::copies)
+//! (how). There is no queue in which packets could wait, no rules that would lead them there and no
+//! socket to send by: nothing else of [`datapath`](crate::datapath). So it cannot change what
+//! passes.
 
 use super::driver::HEARTBEAT;
 use crate::command::{Command, Inbox};

@@ -1,8 +1,8 @@
 //! Answers on the control socket and serves the metrics, in one thread beside the loop.
 //!
-//! Read first: [`control`](airtcp_gateway::control) (what is spoken). [`Listeners::open`] takes the socket
-//! and the port, so that a mistake shows before anything else is touched; [`Server::start`] answers
-//! on them until it is dropped.
+//! Read first: [`control`](airtcp_gateway::control) (what is spoken). [`Listeners::open`] takes the
+//! socket and the port, so that a mistake shows before anything else is touched; [`Server::start`]
+//! answers on them until it is dropped.
 //!
 //! A client can be slow, or hostile as far as the socket's permissions let it in: lines, clients
 //! and their time are bounded, and the loop is asked by one client at a time.

@@ -1,8 +1,8 @@
 //! How packets reach the gateway and go on.
 //!
-//! Read in this order: [`nfqueue`] (packets that wait for a verdict), [`copies`] (of what the kernel
-//! forwards by itself), `buffers` (where packets are), `inject` (packets of the gateway's own),
-//! [`rules`] (which packets come).
+//! Read in this order: [`nfqueue`] (packets that wait for a verdict), [`copies`] (of what the
+//! kernel forwards by itself), `buffers` (where packets are), `inject` (packets of the gateway's
+//! own), [`rules`] (which packets come).
 //!
 //! # Connection tracking
 //! The gateway sees packets in FORWARD, where a mobile has its own address on either way, whatever

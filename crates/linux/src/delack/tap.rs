@@ -52,8 +52,8 @@ impl Tap {
         self.sockets.each_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what is there. `each` gets the headers, when they arrived, and the largest payload of a
-    /// segment that is not merged with others.
+    /// Reads what is there. `each` gets the headers, when they arrived, and the largest payload of
+    /// a segment that is not merged with others.
     ///
     /// # Errors
     /// The sockets are broken.
@@ -196,8 +196,8 @@ const IPV6: [Step; 9] = [
     Do(LD_HALF, 4),
 ];
 
-/// The filter: the packet is of this version of IP, for this host, and came in there; then the steps
-/// of its version, which leave its length, and in X the length of its headers.
+/// The filter: the packet is of this version of IP, for this host, and came in there; then the
+/// steps of its version, which leave its length, and in X the length of its headers.
 fn filter(version: i32, interface: u32, steps: &[Step]) -> Vec<SockFilter> {
     let here = [
         Do(LD_WORD, PROTOCOL),

@@ -2,12 +2,11 @@
 //!
 //! `agent` listens to `airtcp agent` on the mobiles (their keys are in a [`key_file`]), `netlink` to
 //! the kernel about carriers, neighbours and uplinks with their `routes`, `modem` to ModemManager
-//! about the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable` knows
-//! outages beforehand. Each is a thread that sends
-//! [`Command::Signal`]s to the loop, and tells it its view in full
-//! when it begins: an earlier gateway may have ended with another one. What a source said that is
-//! named no more is [withdrawn](crate::command::Command::Withdrawn). Sources do not know of each
-//! other; the loop resolves their contradictions.
+//! about the modems of uplinks, `wifi` reads the levels of their Wi-Fi interfaces, `timetable`
+//! knows outages beforehand. Each is a thread that sends [`Command::Signal`]s to the loop, and
+//! tells it its view in full when it begins: an earlier gateway may have ended with another one.
+//! What a source said that is named no more is [withdrawn](crate::command::Command::Withdrawn).
+//! Sources do not know of each other; the loop resolves their contradictions.
 
 pub(crate) mod agent;
 pub mod key_file;

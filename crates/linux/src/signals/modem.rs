@@ -313,8 +313,8 @@ async fn connect() -> zbus::Result<Connection> {
     connection::Builder::system()?.build().await
 }
 
-/// Changes whenever there is news, until the bus is gone; much news at once is one change. The tasks
-/// that see to it end with this.
+/// Changes whenever there is news, until the bus is gone; much news at once is one change. The
+/// tasks that see to it end with this.
 struct News {
     changes: watch::Receiver<()>,
     _tasks: JoinSet<()>,

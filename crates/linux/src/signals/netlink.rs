@@ -13,9 +13,9 @@
 //! An uplink is down without carrier, too. It is back when it has a carrier and the routes it had
 //! ([`routes`]): until then the router refuses what hosts on board send. The gateway itself needs
 //! no route, and an answer to a question of its own would release them too soon. So as long as an
-//! uplink is down and without routes, the loop is told that it has no interface. Losing routes alone
-//! does not take an uplink down: its traffic may have been moved to another. When its interface is
-//! made anew it has another index, which the loop is told first.
+//! uplink is down and without routes, the loop is told that it has no interface. Losing routes
+//! alone does not take an uplink down: its traffic may have been moved to another. When its
+//! interface is made anew it has another index, which the loop is told first.
 //!
 //! *Neighbour.* One that failed to answer is down, and up again when its address is known once
 //! more: the kernel learns it from the mobile only. But a frozen connection sends it nothing, so

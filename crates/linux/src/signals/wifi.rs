@@ -6,8 +6,8 @@
 //! no signal at all, and says nothing.
 //!
 //! Below the configured level an uplink fades, until the level is higher by
-//! [`MARGIN`](super::level::MARGIN). An interface that is not listed, or whose level says nothing, is left
-//! to the other sources: what was said is taken back.
+//! [`MARGIN`](super::level::MARGIN). An interface that is not listed, or whose level says nothing,
+//! is left to the other sources: what was said is taken back.
 
 use super::level::is_faint;
 use super::stop::{Stop, Woken};

@@ -151,8 +151,8 @@ impl Gateway {
         })
     }
 
-    /// From where on, and what, the mobile of connection `n` is sent, which acknowledges it; first by
-    /// these actions.
+    /// From where on, and what, the mobile of connection `n` is sent, which acknowledges it; first
+    /// by these actions.
     pub(crate) fn replays(
         &mut self,
         mut actions: Vec<Action<SharedBytes>>,
